@@ -1,0 +1,63 @@
+# Two commands: `make demo` shows what fouriershap does, `make test` checks all of it.
+# Each makes its own virtual environment and installs what it needs. `make help` lists the rest.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+SOURCES := pyproject.toml CMakeLists.txt $(wildcard src/fouriershap/kernels/*.cpp src/fouriershap/kernels/*.h)
+DATA   := $(firstword $(wildcard ../shared/data))
+
+# The paper's data sets are not part of the project; tests that need them skip where there are none.
+ifneq ($(DATA),)
+export FOURIERSHAP_DATA ?= $(abspath $(DATA))
+endif
+export MPLBACKEND ?= Agg
+
+.PHONY: help demo test format lint types unit bench clean
+
+help:
+	@echo "make demo    explain a model and show the result (writes demo/)"
+	@echo "make test    formatting, lint, types and every test"
+	@echo "make format  format and fix what can be fixed"
+	@echo "make bench   the benchmarks against every peer (long; writes benchmarks/results/)"
+	@echo "make clean   remove the environments and everything built"
+
+$(VENV)/.test: $(SOURCES)
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable '.[test]'
+	@touch $@
+
+$(VENV)/.demo: $(SOURCES)
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable '.[demo]'
+	@touch $@
+
+$(VENV)/.bench: $(VENV)/.test
+	$(BIN)/python -m pip install --quiet '.[bench]' --no-deps && $(BIN)/python -m pip install --quiet --editable '.[bench]'
+	@touch $@
+
+demo: $(VENV)/.demo
+	$(BIN)/python -m fouriershap.demo
+
+test: lint types unit
+
+lint: $(VENV)/.test
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+
+types: $(VENV)/.test
+	$(BIN)/mypy
+
+unit: $(VENV)/.test
+	$(BIN)/python -m pytest
+
+format: $(VENV)/.test
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(VENV)/.bench
+	$(BIN)/python benchmarks/stage2.py
+
+clean:
+	rm -rf .venv .venv-* build demo

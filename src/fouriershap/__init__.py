@@ -1,0 +1,1 @@
+"""Exact SHAP values, fast at any scale."""

@@ -1,0 +1,51 @@
+"""The exceptions and warnings of fouriershap.
+
+::
+
+    FourierShapError
+    ├── InputError (ValueError)            an argument is wrong: which, what came, what to do
+    ├── UnsupportedModelError (TypeError)  the model cannot be represented: why, and the way out
+    ├── CapacityError (MemoryError)        the result would not fit: how large, and the way out
+    ├── FileFormatError (ValueError)       a .fshap file is truncated, changed, foreign or too new
+    ├── AdditivityError                    explanation and prediction disagree: which row, by how much
+    └── MissingDependencyError (ImportError)  an extra is not installed: the pip command
+
+    FourierShapWarning (UserWarning)
+    └── SlowKernelWarning                  the native kernels are missing: NumPy does the work
+"""
+
+
+class FourierShapError(Exception):
+    """Base of every exception that fouriershap raises on purpose."""
+
+
+class InputError(FourierShapError, ValueError):
+    """An argument is wrong. The message names it, shows what came and says what to do."""
+
+
+class UnsupportedModelError(FourierShapError, TypeError):
+    """The model is of a kind, or uses a feature, that cannot be represented exactly."""
+
+
+class CapacityError(FourierShapError, MemoryError):
+    """The result would not fit into memory or into the budget that was given."""
+
+
+class FileFormatError(FourierShapError, ValueError):
+    """A file is not a readable .fshap file: truncated, changed, foreign, or of a newer version."""
+
+
+class AdditivityError(FourierShapError):
+    """SHAP values and base value do not add up to the model's own prediction."""
+
+
+class MissingDependencyError(FourierShapError, ImportError):
+    """An optional dependency is not installed. The message holds the pip command."""
+
+
+class FourierShapWarning(UserWarning):
+    """Base of every warning that fouriershap emits."""
+
+
+class SlowKernelWarning(FourierShapWarning):
+    """The native kernels are not installed; the NumPy kernels do the work, correctly but slowly."""

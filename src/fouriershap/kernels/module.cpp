@@ -1,0 +1,23 @@
+// The extension module: one submodule per kernel family, and which instruction set was picked.
+#include "binding.h"
+
+namespace fouriershap {
+
+bool has_avx2() {
+#ifdef FS_HAS_AVX2
+  static const bool yes = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+                          __builtin_cpu_supports("bmi2") && !getenv("FOURIERSHAP_BASELINE");
+  return yes;
+#else
+  return false;
+#endif
+}
+
+void bind_bits(nb::module_&);
+
+}  // namespace fouriershap
+
+NB_MODULE(_native, m) {
+  m.def("instruction_set", [] { return fouriershap::has_avx2() ? "avx2" : FS_BASELINE_NAME; });
+  fouriershap::bind_bits(m);
+}

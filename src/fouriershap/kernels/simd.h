@@ -1,0 +1,34 @@
+// Vectors of the width that the instruction set at hand has: 32 bytes with AVX, else 16 (SSE2, NEON).
+#pragma once
+#include <cstdint>
+#include <cstring>
+
+#if defined(__AVX__)
+#define FS_VECTOR_BYTES 32
+#else
+#define FS_VECTOR_BYTES 16
+#endif
+
+namespace fouriershap {
+namespace FS_LEVEL {
+
+template <class T>
+struct Vec {
+  typedef T type __attribute__((vector_size(FS_VECTOR_BYTES)));
+  static constexpr int lanes = FS_VECTOR_BYTES / sizeof(T);
+};
+
+template <class V, class T>
+static inline V load(const T* p) {
+  V v;
+  std::memcpy(&v, p, sizeof v);
+  return v;
+}
+
+template <class V, class T>
+static inline void store(T* p, V v) {
+  std::memcpy(p, &v, sizeof v);
+}
+
+}  // namespace FS_LEVEL
+}  // namespace fouriershap

@@ -1,0 +1,173 @@
+"""`TreeEnsemble`: any tree model as plain arrays, the one form that every reader produces."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fouriershap._errors import InputError
+
+LEAF = -1
+
+
+@dataclass(frozen=True, eq=False)
+class TreeEnsemble:
+    """A sum of decision trees as flat, read-only arrays.
+
+    The nodes of all trees share one numbering; the nodes of a tree are consecutive, its root first,
+    and every child comes after its parent. A row is first cast to ``dtype``. Then, at a node:
+
+    - a missing value (NaN) goes left where ``missing_left``;
+    - at a numerical node, a number ``x`` goes right iff ``x >= threshold`` (NaN as threshold: every
+      number goes left);
+    - at a categorical node, ``x`` is cut to an integer and goes left iff that integer is in the
+      node's category set. Everything else that is not missing goes right.
+
+    The raw output is ``base`` plus the values of the leaves reached. Scales (learning rates, the mean
+    over a forest, dart weights) are already in the values.
+
+    Attributes
+    ----------
+    n_features, n_outputs : int
+    dtype : numpy.dtype
+        float32 or float64: what the library casts rows to before it compares.
+    roots : (n_trees,) int32
+    tree_output : (n_trees,) int32
+        The output that a tree adds to; -1 where its leaves hold a vector of all outputs.
+    feature : (n_nodes,) int32
+        Feature tested at a node, -1 at a leaf.
+    threshold : (n_nodes,) float64
+    left, right : (n_nodes,) int32
+        Children, -1 at a leaf.
+    missing_left : (n_nodes,) bool
+    category_set : (n_nodes,) int32
+        -1 at numerical nodes, else the index of the node's set in ``set_start``.
+    set_start : (n_sets + 1,) int64
+    set_categories : (sum of set sizes,) int64
+        Non-negative integers, sorted within a set.
+    cover : (n_nodes,) float64
+        Training weight that reached the node (what path-dependent SHAP values need).
+    values : (n_nodes, width) float64
+        Leaf values; width is 1, or ``n_outputs`` where leaves hold vectors. Zero at inner nodes.
+    base : (n_outputs,) float64
+    zero_as_missing : (n_features,) bool
+        Features in which ``|x| <= 1e-35`` counts as missing (LightGBM's ``zero_as_missing``).
+    missing_value : float
+        A number that counts as missing beside NaN (XGBoost's ``missing``); NaN for none.
+    feature_names : tuple of str or None
+    output_names : tuple of str or None
+    vocabularies : dict
+        feature index -> tuple of labels; the label at position c is category c of that feature.
+    kind : str
+        What was read, for people: ``"xgboost gbtree"``.
+    computes_in : numpy.dtype
+        The precision in which the library itself adds up leaves.
+    """
+
+    n_features: int
+    n_outputs: int
+    dtype: np.dtype[Any]
+    roots: NDArray[np.int32]
+    tree_output: NDArray[np.int32]
+    feature: NDArray[np.int32]
+    threshold: NDArray[np.float64]
+    left: NDArray[np.int32]
+    right: NDArray[np.int32]
+    missing_left: NDArray[np.bool_]
+    category_set: NDArray[np.int32]
+    set_start: NDArray[np.int64]
+    set_categories: NDArray[np.int64]
+    cover: NDArray[np.float64]
+    values: NDArray[np.float64]
+    base: NDArray[np.float64]
+    zero_as_missing: NDArray[np.bool_]
+    missing_value: float = float("nan")
+    feature_names: tuple[str, ...] | None = None
+    output_names: tuple[str, ...] | None = None
+    vocabularies: dict[int, tuple[Any, ...]] = field(default_factory=dict)
+    kind: str = "trees"
+    computes_in: np.dtype[Any] = field(default_factory=lambda: np.dtype(np.float64))
+
+    def __post_init__(self) -> None:
+        dtypes = {"roots": np.int32, "tree_output": np.int32, "feature": np.int32, "threshold": np.float64}
+        dtypes |= {"left": np.int32, "right": np.int32, "missing_left": np.bool_, "category_set": np.int32}
+        dtypes |= {"set_start": np.int64, "set_categories": np.int64, "cover": np.float64}
+        dtypes |= {"values": np.float64, "base": np.float64, "zero_as_missing": np.bool_}
+        for name, dtype in dtypes.items():
+            array = np.ascontiguousarray(getattr(self, name), dtype=dtype)
+            array.flags.writeable = False
+            object.__setattr__(self, name, array)
+        object.__setattr__(self, "dtype", np.dtype(self.dtype))
+        object.__setattr__(self, "computes_in", np.dtype(self.computes_in))
+        self._check()
+
+    def _check(self) -> None:
+        n_nodes = len(self.feature)
+        inner = np.flatnonzero(self.feature != LEAF)
+        children = np.stack([self.left[inner], self.right[inner]])
+        ok = (
+            self.values.ndim == 2
+            and self.values.shape[0] == n_nodes
+            and self.values.shape[1] in (1, self.n_outputs)
+            and len(self.tree_output) == len(self.roots)
+            and len(self.roots) > 0
+            and self.roots[0] == 0
+            and bool((np.diff(self.roots) > 0).all())
+            and bool((children > inner).all())
+            and bool((children < n_nodes).all())
+            and bool((self.feature < self.n_features).all())
+            and self.base.shape == (self.n_outputs,)
+            and self.zero_as_missing.shape == (self.n_features,)
+        )
+        if not ok:
+            raise InputError(
+                f"the arrays of this tree ensemble do not fit together ({self!r}): children must come after "
+                "their parent, trees one after the other, values as (n_nodes, 1) or (n_nodes, n_outputs)."
+            )
+
+    @property
+    def n_trees(self) -> int:
+        return len(self.roots)
+
+    @property
+    def n_nodes(self) -> int:
+        return len(self.feature)
+
+    @property
+    def n_leaves(self) -> int:
+        return int((self.feature == LEAF).sum())
+
+    @property
+    def is_categorical(self) -> NDArray[np.bool_]:
+        """(n_features,) bool: features that a categorical node tests."""
+        mask = np.zeros(self.n_features, dtype=bool)
+        mask[self.feature[self.category_set >= 0]] = True
+        return mask
+
+    def __repr__(self) -> str:
+        return (
+            f"TreeEnsemble({self.kind}: {self.n_trees} trees, {self.n_leaves} leaves, "
+            f"{self.n_features} features, {self.n_outputs} outputs)"
+        )
+
+    def tree_slice(self, tree: int) -> slice:
+        """The nodes of one tree."""
+        end = self.roots[tree + 1] if tree + 1 < self.n_trees else self.n_nodes
+        return slice(int(self.roots[tree]), int(end))
+
+    def clean_rows(self, X: NDArray[Any]) -> NDArray[Any]:
+        """Cast rows (n_rows, n_features) to the model's dtype, with every missing value as NaN."""
+        with np.errstate(over="ignore"):
+            rows = np.asarray(X).astype(self.dtype, copy=False)
+        if not np.isnan(self.missing_value):
+            rows = np.where(rows == self.dtype.type(self.missing_value), self.dtype.type("nan"), rows)
+        if self.zero_as_missing.any():
+            rows = np.where(self.zero_as_missing & (np.abs(rows) <= 1e-35), self.dtype.type("nan"), rows)
+        return rows
+
+    def replace(self, **changes: Any) -> TreeEnsemble:
+        """A copy with some attributes changed."""
+        return TreeEnsemble(**({f.name: getattr(self, f.name) for f in fields(self)} | changes))
