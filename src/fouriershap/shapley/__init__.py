@@ -1,0 +1,1 @@
+"""Stage 2: from terms and a background to SHAP values."""

@@ -1,0 +1,1 @@
+"""Tree models as plain arrays."""

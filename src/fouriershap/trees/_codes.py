@@ -85,8 +85,8 @@ class CodedTrees:
         codes = np.arange(n_codes)
         if e.category_set[node] >= 0:
             words = self.set_bits[e.category_set[node]]
-            return (words[codes // 64] >> (codes % 64).astype(np.uint64) & np.uint64(1)).astype(bool)
-        left = codes < self.cut[node]
+            return np.unpackbits(words.view(np.uint8), bitorder="little", count=n_codes).astype(bool)
+        left: NDArray[np.bool_] = codes < self.cut[node]
         left[-1] = e.missing_left[node]
         return left
 

@@ -92,7 +92,12 @@ class TreeEnsemble:
     computes_in: np.dtype[Any] = field(default_factory=lambda: np.dtype(np.float64))
 
     def __post_init__(self) -> None:
-        dtypes = {"roots": np.int32, "tree_output": np.int32, "feature": np.int32, "threshold": np.float64}
+        dtypes: dict[str, Any] = {
+            "roots": np.int32,
+            "tree_output": np.int32,
+            "feature": np.int32,
+            "threshold": np.float64,
+        }
         dtypes |= {"left": np.int32, "right": np.int32, "missing_left": np.bool_, "category_set": np.int32}
         dtypes |= {"set_start": np.int64, "set_categories": np.int64, "cover": np.float64}
         dtypes |= {"values": np.float64, "base": np.float64, "zero_as_missing": np.bool_}

@@ -1,0 +1,56 @@
+"""Rows of bits: checking them, packing them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fouriershap._errors import InputError
+
+
+def check_bits(X: ArrayLike, n_bits: int, name: str = "X") -> NDArray[np.uint8]:
+    """Rows (n_rows, n_bits) of 0 and 1 as uint8, whatever numeric type or frame they came in."""
+    array: NDArray[Any] = np.asarray(X)
+    if array.ndim != 2:
+        raise InputError(
+            f"{name} has shape {array.shape}; give a matrix of rows (n_rows, {n_bits})"
+            + (", for one row `X[None, :]`." if array.ndim == 1 else ".")
+        )
+    if array.shape[1] != n_bits:
+        raise InputError(f"{name} has {array.shape[1]} columns, but the spectrum has {n_bits} bits.")
+    if array.dtype == np.bool_:
+        return array.view(np.uint8)
+    if array.dtype.kind not in "iuf":
+        raise InputError(f"{name} has dtype {array.dtype}; give 0 and 1 as numbers or booleans.")
+    bits = array.astype(np.uint8) if array.dtype.kind in "iu" else _from_float(array)
+    wrong = (bits > 1) | (bits != array)
+    if wrong.any():
+        row, column = np.argwhere(wrong)[0]
+        value = array[row, column]
+        raise InputError(
+            f"{name} must hold only 0 and 1, but row {row}, column {column} is {value!s}. "
+            "Encode the features as bits first (one-hot, or quantile codes)."
+        )
+    return bits
+
+
+def _from_float(array: NDArray[Any]) -> NDArray[np.uint8]:
+    with np.errstate(invalid="ignore"):
+        return np.equal(array, 1).astype(np.uint8)
+
+
+def pack(bits: NDArray[np.uint8]) -> NDArray[np.uint64]:
+    """Words (n, ceil(m / 64)) of bits (n, m): bit j of a line at position j % 64 of its word j // 64."""
+    n_lines, n_bits = bits.shape
+    padded = np.zeros((n_lines, 8 * max(1, -(-n_bits // 64))), dtype=np.uint8)
+    packed = np.packbits(bits, axis=1, bitorder="little")
+    padded[:, : packed.shape[1]] = packed
+    return padded.view("<u8").astype(np.uint64, copy=False)
+
+
+def unpack(words: NDArray[np.uint64], n_bits: int) -> NDArray[np.uint8]:
+    """The inverse of `pack`."""
+    raw = np.ascontiguousarray(words).astype("<u8", copy=False).view(np.uint8)
+    return np.unpackbits(raw, axis=1, bitorder="little", count=n_bits)

@@ -1,0 +1,136 @@
+""".fshap files: safetensors with a versioned JSON header and a checksum; memory-mapped; never pickle."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fouriershap._errors import FileFormatError
+
+VERSION = 1
+_FORMAT = "fouriershap"
+_NUMPY_TYPES = {
+    "F64": np.float64,
+    "F32": np.float32,
+    "I64": np.int64,
+    "I32": np.int32,
+    "U64": np.uint64,
+    "U16": np.uint16,
+    "U8": np.uint8,
+    "BOOL": np.bool_,
+}
+
+
+class Contents(NamedTuple):
+    """What a file holds: its kind, named arrays (read-only), and a JSON header."""
+
+    kind: str
+    arrays: dict[str, NDArray[Any]]
+    header: dict[str, Any]
+
+
+def _digest(kind: str, arrays: Mapping[str, NDArray[Any]], header: str) -> str:
+    """Checksum over everything that a reader uses."""
+    digest = hashlib.sha256(f"{_FORMAT} {VERSION} {kind} {header}".encode())
+    for name in sorted(arrays):
+        array = arrays[name]
+        digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+    return digest.hexdigest()
+
+
+def write(
+    path: str | os.PathLike[str],
+    kind: str,
+    arrays: Mapping[str, NDArray[Any]],
+    header: Mapping[str, Any] | None = None,
+) -> None:
+    """Write a file atomically: it appears whole under ``path``, or not at all."""
+    from safetensors.numpy import save_file
+
+    path = Path(path)
+    text = json.dumps(dict(header or {}), sort_keys=True)
+    tensors = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    metadata = {"format": _FORMAT, "version": str(VERSION), "kind": kind, "header": text}
+    metadata["sha256"] = _digest(kind, tensors, text)
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        save_file(tensors, temporary, metadata=metadata)
+        with temporary.open("rb+") as file:
+            os.fsync(file.fileno())
+        umask = os.umask(0)
+        os.umask(umask)
+        temporary.chmod(0o666 & ~umask)  # mkstemp made it private to the owner
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def read(path: str | os.PathLike[str], kind: str | None = None) -> Contents:
+    """Read and verify a file. The arrays are read-only views of the memory map.
+
+    Raises
+    ------
+    FileFormatError
+        The file is truncated, changed, not a .fshap file, of a newer version, or of another kind.
+    FileNotFoundError
+        There is none.
+    """
+    path = Path(path)
+    metadata, entries, data_start = _parse(path)
+    if metadata.get("format") != _FORMAT:
+        raise FileFormatError(f"{path} is a safetensors file, but not one that fouriershap wrote.")
+    version = metadata.get("version", "")
+    if not version.isdigit() or int(version) < 1:
+        raise FileFormatError(f"{path} has no valid version ({version!r}); the file is damaged.")
+    if int(version) > VERSION:
+        raise FileFormatError(
+            f"{path} has version {version}; this fouriershap reads up to version {VERSION}. "
+            "Upgrade with `pip install --upgrade fouriershap`."
+        )
+    mapped = np.memmap(path, dtype=np.uint8, mode="r") if path.stat().st_size else np.empty(0, np.uint8)
+    arrays: dict[str, NDArray[Any]] = {}
+    for name, entry in entries.items():
+        first, last = (data_start + offset for offset in entry["data_offsets"])
+        raw = np.asarray(mapped[first:last])
+        arrays[name] = raw.view(_NUMPY_TYPES[entry["dtype"]]).reshape(entry["shape"])
+    found = metadata.get("kind", "")
+    if _digest(found, arrays, metadata.get("header", "")) != metadata.get("sha256"):
+        raise FileFormatError(f"{path} is damaged: its contents do not match its checksum.")
+    if kind is not None and found != kind:
+        raise FileFormatError(f"{path} holds a {found!r}, not a {kind!r}; `fouriershap.load` opens any kind.")
+    return Contents(found, arrays, json.loads(metadata["header"]))
+
+
+def _parse(path: Path) -> tuple[dict[str, str], dict[str, dict[str, Any]], int]:
+    """Metadata, tensor entries and the offset of the data; safetensors' own parser checks the layout."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="numpy") as file:
+            metadata = dict(file.metadata() or {})
+        with path.open("rb") as raw:
+            length = int.from_bytes(raw.read(8), "little")
+            entries = json.loads(raw.read(length))
+        entries.pop("__metadata__", None)
+    except FileNotFoundError:
+        raise
+    except (SafetensorError, OSError, ValueError) as error:
+        raise FileFormatError(f"{path} is not a .fshap file, or it is truncated: {error}") from error
+    foreign = {entry["dtype"] for entry in entries.values()} - _NUMPY_TYPES.keys()
+    if foreign:
+        raise FileFormatError(
+            f"{path} holds arrays of type {sorted(foreign)}, which fouriershap never writes."
+        )
+    return metadata, entries, 8 + length

@@ -1,0 +1,47 @@
+"""Blocks of rows on a pool of threads."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+
+from fouriershap._errors import InputError
+
+
+def count_jobs(n_jobs: int | None) -> int:
+    """The number of threads: None is every core that the process may use, -1 too, -2 all but one."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if n_jobs is None:
+        return cores
+    if isinstance(n_jobs, bool) or not hasattr(n_jobs, "__index__") or int(n_jobs) == 0:
+        raise InputError(f"n_jobs is {n_jobs!r}; give a number of threads, or None for every core.")
+    n_jobs = int(n_jobs)
+    return n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)
+
+
+def for_each_block(
+    work: Callable[[int, int], None], n_rows: int, block_rows: int, n_jobs: int | None = None
+) -> None:
+    """Call ``work(first, last)`` for consecutive blocks of rows.
+
+    The blocks do not depend on ``n_jobs``, so neither does the result. An exception, Ctrl-C included,
+    drops the blocks that have not begun, waits for those that have, and is raised.
+    """
+    jobs = count_jobs(n_jobs)
+    blocks = [(first, min(first + block_rows, n_rows)) for first in range(0, n_rows, block_rows)]
+    if jobs == 1 or len(blocks) <= 1:
+        for first, last in blocks:
+            work(first, last)
+        return
+    with ThreadPoolExecutor(min(jobs, len(blocks)), thread_name_prefix="fouriershap") as pool:
+        futures = [pool.submit(work, first, last) for first, last in blocks]
+        try:
+            wait(futures, return_when=FIRST_EXCEPTION)
+            for future in futures:
+                if future.done():
+                    future.result()
+            wait(futures)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise

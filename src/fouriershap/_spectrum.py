@@ -1,0 +1,407 @@
+"""`Spectrum`: a function on bits as a sum of characters."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fouriershap import _io, kernels
+from fouriershap._bits import check_bits, pack, unpack
+from fouriershap._errors import CapacityError, InputError
+from fouriershap._parallel import for_each_block
+from fouriershap._players import check_players
+
+KIND = "spectrum"
+_ROWS_PER_BLOCK = 64 * 128
+_MOST_PRODUCT_TERMS = 50_000_000
+
+
+class Spectrum:
+    r"""A function :math:`h(x) = \sum_f a_f (-1)^{\langle f, x\rangle}` on bits.
+
+    A spectrum is immutable. Frequencies that are given twice are summed. Terms are kept in a canonical
+    order: by degree, then by their bits.
+
+    Parameters
+    ----------
+    frequencies : array_like of bool, shape (n_terms, n_bits)
+        ``frequencies[k, i]`` is True where term k depends on bit i.
+    coefficients : array_like of float, shape (n_terms,) or (n_terms, n_outputs)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fouriershap import Spectrum
+    >>> h = Spectrum([[0, 0], [1, 0], [1, 1]], [0.5, 1.0, -2.0])
+    >>> h(np.array([[0, 0], [1, 0]]))
+    array([-0.5,  1.5])
+    >>> h.degree, len(h), h.energy
+    (2, 3, 5.25)
+    """
+
+    __slots__ = ("_coefficients", "_degrees", "_dropped", "_n_bits", "_single", "_words")
+
+    _words: NDArray[np.uint64]
+    _coefficients: NDArray[np.float64]
+    _degrees: NDArray[np.int64]
+    _n_bits: int
+    _single: bool
+    _dropped: Spectrum | None
+
+    def __init__(self, frequencies: ArrayLike, coefficients: ArrayLike) -> None:
+        array = np.asarray(frequencies)
+        if array.ndim != 2:
+            raise InputError(f"frequencies has shape {array.shape}; give (n_terms, n_bits).")
+        words = pack(check_bits(array, array.shape[1], name="frequencies"))
+        self._init(words, coefficients, array.shape[1])
+
+    def _init(self, words: NDArray[np.uint64], coefficients: ArrayLike, n_bits: int) -> None:
+        values = _check_coefficients(coefficients, len(words))
+        degrees = np.bitwise_count(words).sum(axis=1, dtype=np.int64)
+        # lexsort sorts by its last key first: the degree, then the words from the first bits on.
+        order = np.lexsort((*words.T[::-1], degrees))
+        words, degrees, flat = words[order], degrees[order], values.reshape(len(words), -1)[order]
+        new = np.ones(len(words), dtype=bool)
+        new[1:] = (words[1:] != words[:-1]).any(axis=1)
+        firsts = np.flatnonzero(new)
+        if len(firsts) < len(words):
+            flat = np.add.reduceat(flat, firsts, axis=0)
+            words, degrees = words[firsts], degrees[firsts]
+        _set(self, words, flat, degrees, n_bits, values.ndim == 1)
+
+    @classmethod
+    def _from_words(cls, words: NDArray[np.uint64], coefficients: ArrayLike, n_bits: int) -> Spectrum:
+        """Make one from packed frequencies (n_terms, ceil(n_bits / 64)), as `_bits.pack` makes them."""
+        spectrum = cls.__new__(cls)
+        spectrum._init(words, coefficients, n_bits)
+        return spectrum
+
+    def _select(self, kept: NDArray[np.bool_]) -> Spectrum:
+        part = Spectrum.__new__(Spectrum)
+        single = self._single
+        _set(part, self._words[kept], self._coefficients[kept], self._degrees[kept], self._n_bits, single)
+        return part
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError("a Spectrum is immutable; build a new one.")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (self._words, self.coefficients, self._n_bits, self._dropped)
+
+    # What it is
+
+    @property
+    def n_bits(self) -> int:
+        """Number of bits that a row has."""
+        return self._n_bits
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of outputs; 1 where the coefficients were given as a vector."""
+        return int(self._coefficients.shape[1])
+
+    @property
+    def frequencies(self) -> NDArray[np.bool_]:
+        """(n_terms, n_bits) bool, in canonical order."""
+        return unpack(self._words, self._n_bits).view(np.bool_)
+
+    @property
+    def coefficients(self) -> NDArray[np.float64]:
+        """(n_terms,) or (n_terms, n_outputs) float64, read-only."""
+        return self._coefficients[:, 0] if self._single else self._coefficients
+
+    def __len__(self) -> int:
+        return len(self._words)
+
+    def __repr__(self) -> str:
+        outputs = "" if self._single else f", {self.n_outputs} outputs"
+        return f"Spectrum({len(self)} terms, {self.n_bits} bits, degree {self.degree}{outputs})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Spectrum):
+            return NotImplemented
+        return (
+            self._n_bits == other._n_bits
+            and self._single == other._single
+            and np.array_equal(self._words, other._words)
+            and np.array_equal(self._coefficients, other._coefficients)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    # What it looks like
+
+    @property
+    def degrees(self) -> NDArray[np.int64]:
+        """(n_terms,) number of bits that each term depends on."""
+        return self._degrees
+
+    @property
+    def degree(self) -> int:
+        """The largest degree of a term."""
+        return int(self._degrees.max(initial=0))
+
+    @property
+    def energy(self) -> float:
+        """Sum of squared coefficients: the mean square of h over the cube (Parseval)."""
+        return float((self._coefficients**2).sum())
+
+    @property
+    def variance(self) -> float:
+        """Energy without the constant term: the variance of h over the cube, summed over outputs."""
+        return float((self._coefficients[self._degrees > 0] ** 2).sum())
+
+    def degree_profile(self) -> NDArray[np.float64]:
+        """(degree + 1,) energy of the terms of each degree."""
+        energies: NDArray[np.float64] = (self._coefficients**2).sum(axis=1)
+        return np.bincount(self._degrees, energies, minlength=1).astype(np.float64)
+
+    def energy_curve(self) -> NDArray[np.float64]:
+        """(number of non-constant terms,) share of the variance in the largest 1, 2, ... terms."""
+        energies = np.sort((self._coefficients[self._degrees > 0] ** 2).sum(axis=1))[::-1]
+        total = energies.sum()
+        return np.cumsum(energies) / total if total > 0 else np.ones(len(energies))
+
+    # What it computes
+
+    def __call__(self, X: ArrayLike, *, n_jobs: int | None = None) -> NDArray[np.float64]:
+        """Evaluate h at rows of bits.
+
+        Parameters
+        ----------
+        X : array_like, shape (n_rows, n_bits)
+            Only 0 and 1 (any numeric or boolean type).
+        n_jobs : int, optional
+            Threads; None for every core.
+
+        Returns
+        -------
+        ndarray, shape (n_rows,) or (n_rows, n_outputs)
+        """
+        bits = check_bits(X, self._n_bits)
+        start, atoms = self._positions()
+        out = np.empty((len(bits), self.n_outputs))
+
+        def work(first: int, last: int) -> None:
+            columns = pack(np.ascontiguousarray(bits[first:last].T))
+            parity = np.empty(len(self), dtype=np.uint64)
+            n_words = columns.shape[1]
+            part = out[first:last]
+            kernels.bits.evaluate(columns, start, atoms, self._coefficients, 0, n_words, parity, part)
+
+        for_each_block(work, len(bits), _ROWS_PER_BLOCK, n_jobs)
+        return out[:, 0] if self._single else out
+
+    def _positions(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """The bits of each term, one after the other: start (n_terms + 1,), positions (sum of degrees,)."""
+        start = np.concatenate([[0], np.cumsum(self._degrees)]).astype(np.int64)
+        return start, np.nonzero(self.frequencies)[1].astype(np.int32)
+
+    # Arithmetic
+
+    def __add__(self, other: Spectrum | float) -> Spectrum:
+        other = self._as_spectrum(other)
+        words = np.concatenate([self._words, other._words])
+        return self._combine(words, np.concatenate([self._coefficients, other._coefficients]))
+
+    __radd__ = __add__
+
+    def __neg__(self) -> Spectrum:
+        return self * -1.0
+
+    def __sub__(self, other: Spectrum | float) -> Spectrum:
+        return self + other * -1.0
+
+    def __rsub__(self, other: float) -> Spectrum:
+        return self * -1.0 + other
+
+    def __mul__(self, other: Spectrum | float) -> Spectrum:
+        """Scale by a number, or multiply two functions (their frequencies add up bit by bit)."""
+        if not isinstance(other, Spectrum):
+            return Spectrum._from_words(self._words, self.coefficients * _number(other), self._n_bits)
+        other = self._as_spectrum(other)
+        if len(self) * len(other) > _MOST_PRODUCT_TERMS:
+            raise CapacityError(
+                f"the product would form {len(self) * len(other):,} terms before equal ones are summed "
+                f"(limit {_MOST_PRODUCT_TERMS:,}); prune the factors first."
+            )
+        words = (self._words[:, None] ^ other._words[None]).reshape(-1, self._words.shape[1])
+        products = self._coefficients[:, None] * other._coefficients[None]
+        return self._combine(words, products.reshape(len(words), self.n_outputs))
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: float) -> Spectrum:
+        return self * (1.0 / _number(other))
+
+    def _as_spectrum(self, other: Spectrum | float) -> Spectrum:
+        if not isinstance(other, Spectrum):
+            value = np.full((1, self.n_outputs), _number(other))
+            return Spectrum._from_words(np.zeros((1, self._words.shape[1]), np.uint64), value, self._n_bits)
+        if other._n_bits != self._n_bits or other.n_outputs != self.n_outputs:
+            raise InputError(f"{self!r} and {other!r} do not fit: bits and outputs must be the same.")
+        return other
+
+    def _combine(self, words: NDArray[np.uint64], values: NDArray[np.float64]) -> Spectrum:
+        return Spectrum._from_words(words, values[:, 0] if self._single else values, self._n_bits)
+
+    # Pruning
+
+    def prune(
+        self,
+        *,
+        min_amplitude: float | None = None,
+        energy: float | None = None,
+        max_terms: int | None = None,
+    ) -> Spectrum:
+        """Drop small terms, with a certificate (`prune_bound`). The constant term is always kept.
+
+        Parameters
+        ----------
+        min_amplitude : float, optional
+            Drop only terms whose amplitude (largest absolute coefficient over outputs) is smaller.
+        energy : float in (0, 1], optional
+            Drop only terms beyond the largest ones that hold this share of the variance.
+        max_terms : int, optional
+            Keep at most this many terms that are not constant, the largest.
+
+        Notes
+        -----
+        With both ``min_amplitude`` and ``energy`` a term is dropped only where both rules allow it. So the
+        paper's rule is ``prune(energy=0.9995, min_amplitude=0.005)``. ``max_terms`` is then applied to what
+        is left.
+
+        Examples
+        --------
+        >>> from fouriershap import Spectrum
+        >>> h = Spectrum([[1, 0], [1, 1]], [1.0, 0.001]).prune(energy=0.9995, min_amplitude=0.005)
+        >>> len(h), h.prune_bound()
+        (1, array([0.002, 0.002]))
+        """
+        amplitude = np.abs(self._coefficients).max(axis=1, initial=0.0)
+        varying = self._degrees > 0
+        may_drop = varying if min_amplitude is not None or energy is not None else np.zeros_like(varying)
+        if min_amplitude is not None:
+            if not min_amplitude >= 0:
+                raise InputError(f"min_amplitude is {min_amplitude!r}; give a number >= 0.")
+            may_drop = may_drop & (amplitude < min_amplitude)
+        if energy is not None:
+            may_drop = may_drop & self._beyond_energy(energy)
+        kept = ~may_drop
+        if max_terms is not None:
+            if max_terms < 0:
+                raise InputError(f"max_terms is {max_terms!r}; give a number >= 0.")
+            ranked = np.argsort(-np.where(varying & kept, amplitude, -1.0), kind="stable")
+            kept[ranked[max_terms:]] = False
+            kept |= ~varying
+        part, dropped = self._select(kept), self._select(~kept)
+        if self._dropped is not None:
+            dropped = dropped + self._dropped
+        object.__setattr__(part, "_dropped", dropped)
+        return part
+
+    def _beyond_energy(self, share: float) -> NDArray[np.bool_]:
+        if not 0 < share <= 1:
+            raise InputError(f"energy is {share!r}; give the share of the variance to keep, in (0, 1].")
+        energies = np.where(self._degrees > 0, (self._coefficients**2).sum(axis=1), 0.0)
+        if share == 1:
+            return np.equal(energies, 0.0)
+        order = np.argsort(-energies, kind="stable")
+        before = np.cumsum(energies[order]) - energies[order]
+        beyond = np.zeros(len(self), dtype=bool)
+        # A term is needed while the larger ones hold less than the share.
+        beyond[order] = before >= share * energies.sum()
+        return beyond
+
+    def prune_bound(self, players: ArrayLike | None = None) -> NDArray[np.float64]:
+        """How far pruning can have moved a SHAP value, for every row and every background.
+
+        Parameters
+        ----------
+        players : array_like of int, shape (n_bits,), optional
+            Player of each bit; None for one player per bit.
+
+        Returns
+        -------
+        ndarray, shape (n_players,) or (n_players, n_outputs)
+            ``2 * sum |a_f|`` over the dropped terms that touch the player; zeros where nothing was pruned.
+        """
+        owner = check_players(players, self._n_bits)
+        n_players = int(owner.max(initial=-1)) + 1
+        bound = np.zeros((n_players, self.n_outputs))
+        if self._dropped is not None:
+            touched = np.zeros((len(self._dropped), n_players), dtype=bool)
+            terms, bits = np.nonzero(self._dropped.frequencies)
+            touched[terms, owner[bits]] = True
+            bound = 2.0 * touched.T.astype(np.float64) @ np.abs(self._dropped._coefficients)
+        return bound[:, 0] if self._single else bound
+
+    # Files
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write to a .fshap file (see `fouriershap.load`)."""
+        _io.write(path, KIND, *self._to_contents())
+
+    def _to_contents(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        arrays: dict[str, NDArray[Any]] = {"words": self._words, "coefficients": self.coefficients}
+        if self._dropped is not None:
+            arrays |= {"dropped_words": self._dropped._words}
+            arrays |= {"dropped_coefficients": self._dropped.coefficients}
+        return arrays, {"n_bits": self._n_bits}
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Spectrum:
+        """Read a .fshap file that `save` wrote."""
+        return cls._from_contents(_io.read(path, KIND))
+
+    @classmethod
+    def _from_contents(cls, contents: _io.Contents) -> Spectrum:
+        arrays, n_bits = contents.arrays, contents.header["n_bits"]
+        dropped = None
+        if "dropped_words" in arrays:
+            dropped = cls._from_words(arrays["dropped_words"], arrays["dropped_coefficients"], n_bits)
+        return _rebuild(arrays["words"], arrays["coefficients"], n_bits, dropped)
+
+
+def _rebuild(words: NDArray[np.uint64], values: ArrayLike, n_bits: int, dropped: Spectrum | None) -> Spectrum:
+    spectrum = Spectrum._from_words(words, values, n_bits)
+    object.__setattr__(spectrum, "_dropped", dropped)
+    return spectrum
+
+
+def _set(
+    spectrum: Spectrum,
+    words: NDArray[np.uint64],
+    coefficients: NDArray[np.float64],
+    degrees: NDArray[np.int64],
+    n_bits: int,
+    single: bool,
+) -> None:
+    for array in (words, coefficients, degrees):
+        array.flags.writeable = False
+    values = {"_words": words, "_coefficients": coefficients, "_degrees": degrees}
+    for name, value in (values | {"_n_bits": n_bits, "_single": single, "_dropped": None}).items():
+        object.__setattr__(spectrum, name, value)
+
+
+def _check_coefficients(coefficients: ArrayLike, n_terms: int) -> NDArray[np.float64]:
+    values = np.array(coefficients, dtype=np.float64)
+    if values.ndim not in (1, 2) or len(values) != n_terms or (values.ndim == 2 and values.shape[1] == 0):
+        raise InputError(
+            f"coefficients has shape {values.shape}; give ({n_terms},) or ({n_terms}, n_outputs), one "
+            "line per frequency."
+        )
+    if not np.isfinite(values).all():
+        raise InputError(
+            f"coefficients holds {int((~np.isfinite(values)).sum())} values that are not finite."
+        )
+    return values
+
+
+def _number(value: Any) -> float:
+    if not np.isscalar(value) or isinstance(value, str | bytes):
+        raise InputError(f"a Spectrum combines with a Spectrum or a number, not with {type(value).__name__}.")
+    return float(value)  # type: ignore[arg-type]
