@@ -11,8 +11,10 @@ from fouriershap._errors import (
     SlowKernelWarning,
     UnsupportedModelError,
 )
+from fouriershap._load import load
 from fouriershap._spectrum import Spectrum
 from fouriershap.fourier import walsh_hadamard
+from fouriershap.shapley import Plan, Tables, compile, plan, shap_values  # noqa: A004
 
 __version__ = "0.1.0"
 
@@ -24,8 +26,14 @@ __all__ = [
     "FourierShapWarning",
     "InputError",
     "MissingDependencyError",
+    "Plan",
     "SlowKernelWarning",
     "Spectrum",
+    "Tables",
     "UnsupportedModelError",
+    "compile",
+    "load",
+    "plan",
+    "shap_values",
     "walsh_hadamard",
 ]

@@ -38,7 +38,8 @@ def check_bits(X: ArrayLike, n_bits: int, name: str = "X") -> NDArray[np.uint8]:
 
 def _from_float(array: NDArray[Any]) -> NDArray[np.uint8]:
     with np.errstate(invalid="ignore"):
-        return np.equal(array, 1).astype(np.uint8)
+        ones: NDArray[np.uint8] = np.equal(array, 1).view(np.uint8)
+        return ones
 
 
 def pack(bits: NDArray[np.uint8]) -> NDArray[np.uint64]:

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 from fouriershap._errors import InputError, SlowKernelWarning
 
 if TYPE_CHECKING:
-    from fouriershap.kernels import bits_numpy as bits
-    from fouriershap.kernels import tables_numpy as tables
-    from fouriershap.kernels import walk_numpy as walk
+    import fouriershap.kernels.bits_numpy as bits
+    import fouriershap.kernels.tables_numpy as tables
+    import fouriershap.kernels.walk_numpy as walk
 
 FAMILIES = ("bits", "tables", "walk")
 

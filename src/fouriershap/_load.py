@@ -1,0 +1,41 @@
+"""`load`: any .fshap file as the object that wrote it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+from fouriershap import _io
+from fouriershap._errors import FileFormatError
+from fouriershap._spectrum import Spectrum
+from fouriershap.shapley import Tables
+
+_READERS: dict[str, Callable[[_io.Contents], Spectrum | Tables]] = {
+    "spectrum": Spectrum._from_contents,
+    "tables": Tables._from_contents,
+}
+
+
+def load(path: str | os.PathLike[str]) -> Spectrum | Tables:
+    """Open a .fshap file: a `Spectrum` or `Tables`, whatever was saved there.
+
+    The file is verified against its checksum and memory-mapped, so that processes on one machine share it.
+
+    Raises
+    ------
+    FileFormatError
+        The file is truncated, changed, foreign, or of a newer version.
+
+    Examples
+    --------
+    >>> import fouriershap as fs, tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "h.fshap"
+    >>> fs.Spectrum([[1, 0]], [2.0]).save(path)
+    >>> fs.load(path)
+    Spectrum(1 terms, 2 bits, degree 1)
+    """
+    contents = _io.read(path)
+    reader = _READERS.get(contents.kind)
+    if reader is None:
+        raise FileFormatError(f"{path} holds a {contents.kind!r}, which this fouriershap does not know.")
+    return reader(contents)

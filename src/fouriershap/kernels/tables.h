@@ -1,0 +1,37 @@
+// Patterns, histograms and look-ups. Included once per instruction set: no include guard on purpose.
+// The twin, tables_numpy.py, documents every argument.
+#include <cstdint>
+
+namespace fouriershap {
+namespace FS_LEVEL {
+
+void histogram(const uint8_t* codes8, const uint16_t* codes16, int64_t stride, int64_t n_rows,
+               const double* weights, const int32_t* cut_start, const int32_t* cut_column,
+               const uint16_t* cut_at, const int32_t* cut_weight, const int32_t* block_base,
+               const int32_t* block_patterns, const int64_t* offset, int64_t first_block,
+               int64_t last_block, double* out);
+
+template <class T>
+void explain(const uint8_t* codes8, const uint16_t* codes16, int64_t stride, int64_t n_rows,
+             const int32_t* cut_start, const int32_t* cut_column, const uint16_t* cut_at,
+             const int32_t* cut_weight, const int32_t* block_base, const int32_t* block_patterns,
+             const int32_t* table_block, const int64_t* table_offset, const int32_t* group_start,
+             const int32_t* group_players, const int32_t* group_output, const int32_t* group_width,
+             int64_t n_groups, const T* values, int64_t rows_per_block, int64_t n_players,
+             int64_t n_outputs, double* out);
+
+void spectrum_tables(const int32_t* block_bits, const int64_t* histogram_offset, const double* histograms,
+                     const int64_t* term_start, const uint32_t* term_mask, const double* coefficients,
+                     int64_t n_outputs, const double* shares, int64_t shares_side,
+                     const int32_t* table_block, const int64_t* table_offset, const int32_t* table_slots,
+                     int64_t slots_stride, int64_t first_table, int64_t last_table, double* values);
+
+int64_t cover(const int64_t* start, const int32_t* atoms, int64_t n_terms, int64_t n_atoms,
+              int64_t max_atoms, const int64_t* weights, int32_t* block_of_term, int64_t* block_start,
+              int32_t* block_atoms);
+
+int64_t group(const int64_t* start, const int32_t* players, const int32_t* kinds, int64_t n_tables,
+              int64_t n_players, int64_t most_tables, int32_t* group_of_table, int32_t* group_players);
+
+}  // namespace FS_LEVEL
+}  // namespace fouriershap

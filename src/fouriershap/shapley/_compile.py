@@ -1,0 +1,297 @@
+"""`compile`: a spectrum and a background in, `Tables` out; built once, applied many times."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fouriershap import _io
+from fouriershap._bits import check_bits, pack, unpack
+from fouriershap._errors import CapacityError, InputError
+from fouriershap._memory import check_memory
+from fouriershap._parallel import for_each_block
+from fouriershap._spectrum import Spectrum
+from fouriershap.shapley._background import check_weights
+from fouriershap.shapley._cost import Plan, plan_terms
+from fouriershap.shapley._direct import add_direct
+from fouriershap.shapley._spectrum_tables import MOST_ATOMS, Cover, atom_codes, compile_terms
+from fouriershap.shapley._tables import TableSet, tables_from_arrays, tables_to_arrays
+from fouriershap.shapley._terms import Terms, make_terms
+
+KIND = "tables"
+METHODS = ("auto", "tables", "direct")
+_ROWS_PER_BLOCK = 4096
+
+
+class Tables:
+    """SHAP values of a spectrum against one background, ready to be looked up.
+
+    Made by `compile`. Immutable, so any number of threads may explain with it at once. What one row costs
+    does not depend on the size of the background.
+
+    Attributes
+    ----------
+    expected_value : float or ndarray of shape (n_outputs,)
+        Mean of the function over the background.
+    plan : Plan
+        Which terms went into tables, and why.
+    """
+
+    def __init__(
+        self,
+        terms: Terms,
+        tables: TableSet,
+        rest: Terms,
+        background: NDArray[np.uint8],
+        weights: NDArray[np.float64] | None,
+        expected: NDArray[np.float64],
+        single: bool,
+        plan: Plan,
+    ) -> None:
+        self._terms, self._tables, self._rest = terms, tables, rest
+        # Only terms without a table still need the background itself.
+        self._background, self._weights = background, weights
+        self._expected, self._single = expected, single
+        self.plan = plan
+
+    @property
+    def expected_value(self) -> float | NDArray[np.float64]:
+        """Mean of the function over the background."""
+        return float(self._expected[0]) if self._single else self._expected.copy()
+
+    @property
+    def n_players(self) -> int:
+        return self._terms.n_players
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the tables."""
+        return self._tables.nbytes
+
+    @property
+    def n_tables(self) -> int:
+        """Look-ups per row and output."""
+        return self._tables.n_tables
+
+    def __repr__(self) -> str:
+        rest = f" + {self._rest.n_terms} terms by the closed form" if self._rest.n_terms else ""
+        return f"Tables({self.n_tables} tables, {self.nbytes / 1e6:.1f} MB{rest}, {self.n_players} players)"
+
+    def shap_values(self, X: ArrayLike, *, n_jobs: int | None = None) -> NDArray[np.float64]:
+        """Explain rows of bits.
+
+        Parameters
+        ----------
+        X : array_like, shape (n_rows, n_bits)
+            Only 0 and 1.
+        n_jobs : int, optional
+            Threads; None for every core. The result is the same for any number.
+
+        Returns
+        -------
+        ndarray, shape (n_rows, n_players) or (n_rows, n_players, n_outputs)
+        """
+        bits = check_bits(X, self._terms.n_bits)
+        out = np.zeros((len(bits), self.n_players, self._terms.n_outputs))
+
+        def work(first: int, last: int) -> None:
+            self._tables.add(atom_codes(self._terms, bits[first:last]), out[first:last])
+
+        for_each_block(work, len(bits), _ROWS_PER_BLOCK, n_jobs)
+        add_direct(self._rest, bits, self._background, self._weights, out, n_jobs)
+        return out[:, :, 0] if self._single else out
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write to a .fshap file (see `fouriershap.load`)."""
+        arrays = tables_to_arrays(self._tables) | {"expected": self._expected}
+        for name in _TERM_ARRAYS:
+            arrays[f"terms.{name}"] = getattr(self._terms, name)
+            arrays[f"rest.{name}"] = getattr(self._rest, name)
+        arrays["background"] = pack(self._background)
+        if self._weights is not None:
+            arrays["weights"] = self._weights
+        header: dict[str, Any] = {
+            "n_bits": self._terms.n_bits,
+            "n_players": self.n_players,
+            "single": self._single,
+        }
+        header |= {"n_background": len(self._background), "plan": asdict(self.plan)}
+        _io.write(path, KIND, arrays, header)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Tables:
+        """Read a .fshap file that `save` wrote; the tables stay memory-mapped."""
+        return cls._from_contents(_io.read(path, KIND))
+
+    @classmethod
+    def _from_contents(cls, contents: _io.Contents) -> Tables:
+        arrays, header = contents.arrays, contents.header
+        sizes = (header["n_bits"], header["n_players"])
+        terms = Terms(*sizes, *(arrays[f"terms.{name}"] for name in _TERM_ARRAYS))
+        rest = Terms(*sizes, *(arrays[f"rest.{name}"] for name in _TERM_ARRAYS))
+        background = unpack(arrays["background"], header["n_bits"])[: header["n_background"]]
+        tables = tables_from_arrays(arrays, terms.n_players, terms.n_outputs)
+        plan = Plan(**header["plan"])
+        weights = arrays.get("weights")
+        return cls(terms, tables, rest, background, weights, arrays["expected"], header["single"], plan)
+
+
+_TERM_ARRAYS = ("atom_start", "atom_bits", "atom_player", "start", "atoms", "coefficients", "constant")
+
+
+def compile(  # noqa: A001 - what it does; used as `fs.compile`
+    spectrum: Spectrum,
+    background: ArrayLike,
+    *,
+    players: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
+    memory: int | float | None = None,
+) -> Tables:
+    """Compile a spectrum with a background into look-up tables, once; then explain any number of rows.
+
+    Parameters
+    ----------
+    spectrum : Spectrum
+    background : array_like, shape (n_background, n_bits)
+        Rows of 0 and 1 that stand for "feature unknown".
+    players : array_like of int, shape (n_bits,), optional
+        Player that owns each bit, numbered from 0; None for one player per bit.
+    weights : array_like, shape (n_background,), optional
+        Weights of the background rows; None for equal ones.
+    memory : float, optional
+        Budget of the tables in bytes; None for a quarter of the machine's memory. Terms beyond it, and
+        terms of more than 16 players, are explained by the closed form instead.
+
+    Examples
+    --------
+    >>> import numpy as np, fouriershap as fs
+    >>> h = fs.Spectrum([[1, 0, 0], [0, 1, 1]], [1.0, 0.5])
+    >>> tables = fs.compile(h, background=np.zeros((1, 3)))
+    >>> tables.shap_values([[1, 1, 0]])
+    array([[-2., -1., 0.]])
+    >>> tables.expected_value
+    1.5
+    """
+    return compile_rows(spectrum, background, players, weights, check_memory(memory), None)
+
+
+def compile_rows(
+    spectrum: Spectrum,
+    background: ArrayLike,
+    players: ArrayLike | None,
+    weights: ArrayLike | None,
+    memory: int,
+    n_rows: int | None,
+    method: str = "auto",
+) -> Tables:
+    """`compile`, where the number of rows to come may decide what is worth a table."""
+    terms = make_terms(spectrum, players)
+    rows = check_bits(background, spectrum.n_bits, name="background")
+    share = check_weights(weights, len(rows))
+    plan, in_tables = plan_terms(terms, n_rows, len(rows), share is not None, memory, method)
+    tables, in_tables = _tables_within(terms, in_tables, rows, share, memory)
+    left_over = terms.n_terms - int(in_tables.sum())
+    if method == "tables" and left_over:
+        raise CapacityError(
+            f"{left_over} of {terms.n_terms} terms do not fit into tables (at most {MOST_ATOMS} players a term, "
+            f"and {memory:,} bytes). Raise `memory`, or use method='auto', which explains them by the closed form."
+        )
+    expected = np.average(spectrum(rows).reshape(len(rows), -1), axis=0, weights=share)
+    rest = terms.select(~in_tables)
+    kept = rows if rest.n_terms else rows[:0]
+    kept_share = share if rest.n_terms else None
+    return Tables(terms, tables, rest, kept, kept_share, expected, spectrum._single, plan)
+
+
+def _tables_within(
+    terms: Terms,
+    wanted: NDArray[np.bool_],
+    background: NDArray[np.uint8],
+    weights: NDArray[np.float64] | None,
+    memory: int,
+) -> tuple[TableSet, NDArray[np.bool_]]:
+    """Compile the wanted terms; where their blocks come out larger than the budget, fewer of them."""
+    kept = wanted.copy()
+    while True:
+        cover = Cover(terms.select(kept))
+        if cover.nbytes(terms) <= memory:
+            return compile_terms(terms.select(kept), cover, background, weights), kept
+        by_degree = np.flatnonzero(kept)[np.argsort(terms.degrees[kept], kind="stable")]
+        share = 0.9 * memory / cover.nbytes(terms)
+        kept[by_degree[int(share * len(by_degree)) :]] = False
+
+
+def plan(
+    spectrum: Spectrum,
+    n_rows: int | None,
+    n_background: int,
+    *,
+    players: ArrayLike | None = None,
+    weighted: bool = False,
+    memory: int | float | None = None,
+) -> Plan:
+    """How ``method="auto"`` would explain ``n_rows`` rows, and why.
+
+    Parameters
+    ----------
+    n_rows : int or None
+        None for "any number", as `compile` assumes.
+
+    Examples
+    --------
+    >>> import fouriershap as fs
+    >>> h = fs.Spectrum([[1, 0, 0], [0, 1, 1]], [1.0, 0.5])
+    >>> fs.plan(h, n_rows=10, n_background=10).method, fs.plan(h, 10**6, 10**4).method
+    ('direct', 'tables')
+    """
+    return plan_terms(make_terms(spectrum, players), n_rows, n_background, weighted, check_memory(memory))[0]
+
+
+def shap_values(
+    spectrum: Spectrum,
+    X: ArrayLike,
+    background: ArrayLike,
+    *,
+    players: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
+    method: str = "auto",
+    memory: int | float | None = None,
+    n_jobs: int | None = None,
+) -> NDArray[np.float64]:
+    """Exact interventional SHAP values of a spectrum, in one call.
+
+    Parameters
+    ----------
+    spectrum : Spectrum
+    X : array_like, shape (n_rows, n_bits)
+        Rows to explain, of 0 and 1.
+    background : array_like, shape (n_background, n_bits)
+    players, weights, memory
+        As in `compile`.
+    method : {"auto", "tables", "direct"}
+        "tables" builds look-up tables and reads them, "direct" evaluates the closed form for every row
+        and background row, "auto" chooses per term by cost (see `plan`). All are exact.
+    n_jobs : int, optional
+        Threads; None for every core.
+
+    Returns
+    -------
+    ndarray, shape (n_rows, n_players) or (n_rows, n_players, n_outputs)
+
+    Examples
+    --------
+    >>> import fouriershap as fs
+    >>> h = fs.Spectrum([[1, 1]], [1.0])
+    >>> fs.shap_values(h, X=[[0, 1]], background=[[0, 0], [1, 1]])
+    array([[-1., -1.]])
+    """
+    if method not in METHODS:
+        raise InputError(f"method is {method!r}; choose one of {', '.join(map(repr, METHODS))}.")
+    bits = check_bits(X, spectrum.n_bits)
+    budget = check_memory(memory)
+    compiled = compile_rows(spectrum, background, players, weights, budget, len(bits), method)
+    return compiled.shap_values(bits, n_jobs=n_jobs)
