@@ -82,9 +82,9 @@ void write_out(const Totals<T>& total, int64_t n_rows, double* out) {
 
 }  // namespace
 
-void histogram(const uint8_t* codes8, const uint16_t* codes16, int64_t stride, int64_t n_rows,
-               const double* weights, const int32_t* cut_start, const int32_t* cut_column,
-               const uint16_t* cut_at, const int32_t* cut_weight, const int32_t* block_base,
+void histogram(const uint8_t* codes8, const uint16_t* codes16, int64_t stride, int64_t n_rows, bool missing,
+               const double* weights, const int32_t* cut_start, const int32_t* cut_missing,
+               const int32_t* cut_column, const uint16_t* cut_at, const int32_t* cut_weight, const int32_t* block_base,
                const int32_t* block_patterns, const int64_t* offset, int64_t first_block,
                int64_t last_block, double* out) {
   constexpr int64_t kRows = 4096;
@@ -92,7 +92,8 @@ void histogram(const uint8_t* codes8, const uint16_t* codes16, int64_t stride, i
   uint8_t* narrow = allocate<uint8_t>(kRows);
   uint32_t* counts = allocate<uint32_t>(4 * 256);
   for (int64_t b = first_block; b < last_block; ++b) {
-    const Cuts cuts = {cut_column, cut_at, cut_weight, cut_start[b], cut_start[b + 1], block_base[b]};
+    const int64_t last_cut = missing ? cut_start[b + 1] : cut_missing[b];
+    const Cuts cuts = {cut_column, cut_at, cut_weight, cut_start[b], last_cut, block_base[b]};
     double* mine = out + offset[b];
     const int64_t n_patterns = block_patterns[b];
     const bool count = n_patterns <= 256 && !weights;
@@ -122,8 +123,8 @@ void histogram(const uint8_t* codes8, const uint16_t* codes16, int64_t stride, i
 }
 
 template <class T>
-void explain(const uint8_t* codes8, const uint16_t* codes16, int64_t stride, int64_t n_rows,
-             const int32_t* cut_start, const int32_t* cut_column, const uint16_t* cut_at,
+void explain(const uint8_t* codes8, const uint16_t* codes16, int64_t stride, int64_t n_rows, bool missing,
+             const int32_t* cut_start, const int32_t* cut_missing, const int32_t* cut_column, const uint16_t* cut_at,
              const int32_t* cut_weight, const int32_t* block_base, const int32_t* block_patterns,
              const int32_t* table_block, const int64_t* table_offset, const int32_t* group_start,
              const int32_t* group_players, const int32_t* group_output, const int32_t* group_width,
@@ -156,7 +157,8 @@ void explain(const uint8_t* codes8, const uint16_t* codes16, int64_t stride, int
       const bool narrow = block_patterns[table_block[first]] <= 256;  // the same for all tables of a group
       for (int64_t t = 0; t < n_tables; ++t) {
         const int32_t b = table_block[first + t];
-        const Cuts cuts = {cut_column, cut_at, cut_weight, cut_start[b], cut_start[b + 1], block_base[b]};
+        const int64_t last_cut = missing ? cut_start[b + 1] : cut_missing[b];
+        const Cuts cuts = {cut_column, cut_at, cut_weight, cut_start[b], last_cut, block_base[b]};
         if (narrow)
           make_patterns(codes8, codes16, stride, r0, padded, cuts,
                         reinterpret_cast<uint8_t*>(patterns) + t * pattern_stride);
@@ -192,16 +194,13 @@ void explain(const uint8_t* codes8, const uint16_t* codes16, int64_t stride, int
   std::free(patterns);
 }
 
-template void explain<float>(const uint8_t*, const uint16_t*, int64_t, int64_t, const int32_t*,
-                             const int32_t*, const uint16_t*, const int32_t*, const int32_t*,
-                             const int32_t*, const int32_t*, const int64_t*, const int32_t*,
-                             const int32_t*, const int32_t*, const int32_t*, int64_t, const float*,
-                             int64_t, int64_t, int64_t, double*);
-template void explain<double>(const uint8_t*, const uint16_t*, int64_t, int64_t, const int32_t*,
-                              const int32_t*, const uint16_t*, const int32_t*, const int32_t*,
-                              const int32_t*, const int32_t*, const int64_t*, const int32_t*,
-                              const int32_t*, const int32_t*, const int32_t*, int64_t, const double*,
-                              int64_t, int64_t, int64_t, double*);
+#define FS_INSTANTIATE(T)                                                                                    \
+  template void explain<T>(const uint8_t*, const uint16_t*, int64_t, int64_t, bool, const int32_t*,          \
+                           const int32_t*, const int32_t*, const uint16_t*, const int32_t*, const int32_t*, \
+                           const int32_t*, const int32_t*, const int64_t*, const int32_t*, const int32_t*,  \
+                           const int32_t*, const int32_t*, int64_t, const T*, int64_t, int64_t, int64_t, double*);
+FS_INSTANTIATE(float)
+FS_INSTANTIATE(double)
 
 }  // namespace FS_LEVEL
 }  // namespace fouriershap

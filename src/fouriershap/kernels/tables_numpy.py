@@ -38,8 +38,10 @@ def histogram(
     codes8: NDArray[np.uint8],
     codes16: NDArray[np.uint16],
     n_rows: int,
+    missing: bool,
     weights: NDArray[np.float64],
     cut_start: NDArray[np.int32],
+    cut_missing: NDArray[np.int32],
     cut_column: NDArray[np.int32],
     cut_at: NDArray[np.uint16],
     cut_weight: NDArray[np.int32],
@@ -58,8 +60,11 @@ def histogram(
         Codes of the rows, a line per column; both have the same stride >= n_rows, a multiple of 64.
     weights : (n_rows,) float64
         Empty where every row weighs 1.
-    cut_start : (n_blocks + 1,) int32
-        The cuts of block b are ``cut_start[b]:cut_start[b + 1]``.
+    missing : bool
+        Whether any code of these rows may be a missing value's.
+    cut_start, cut_missing : (n_blocks + 1,) int32, (n_blocks,) int32
+        The cuts of block b are ``cut_start[b]:cut_start[b + 1]``; from ``cut_missing[b]`` on, they tell
+        missing values apart, and are left out where there are none.
     block_patterns : (n_blocks,) int32
         Number of patterns, at most 65,536.
     offset : (n_blocks + 1,) int64
@@ -68,7 +73,7 @@ def histogram(
     """
     weight = weights if len(weights) else np.ones(n_rows)
     for b in range(first_block, last_block):
-        cuts = slice(cut_start[b], cut_start[b + 1])
+        cuts = slice(cut_start[b], cut_start[b + 1] if missing else cut_missing[b])
         p = patterns(codes8, codes16, cuts, cut_column, cut_at, cut_weight, int(block_base[b]))[:n_rows]
         out[offset[b] : offset[b + 1]] += np.bincount(p, weight, minlength=int(block_patterns[b]))
 
@@ -77,7 +82,9 @@ def explain(
     codes8: NDArray[np.uint8],
     codes16: NDArray[np.uint16],
     n_rows: int,
+    missing: bool,
     cut_start: NDArray[np.int32],
+    cut_missing: NDArray[np.int32],
     cut_column: NDArray[np.int32],
     cut_at: NDArray[np.uint16],
     cut_weight: NDArray[np.int32],
@@ -115,7 +122,7 @@ def explain(
         used = group_players[g] >= 0
         for t in range(group_start[g], group_start[g + 1]):
             b = table_block[t]
-            cuts = slice(cut_start[b], cut_start[b + 1])
+            cuts = slice(cut_start[b], cut_start[b + 1] if missing else cut_missing[b])
             p = patterns(codes8, codes16, cuts, cut_column, cut_at, cut_weight, int(block_base[b]))[:n_rows]
             size = int(block_patterns[b]) * WIDTH
             for w in range(group_width[g]):
@@ -301,3 +308,66 @@ def group(
         sizes[best] += 1
         group_of_table[t] = best
     return len(sets)
+
+
+def encode32(
+    rows: NDArray[Any],
+    tiers: NDArray[Any],
+    tier_start: NDArray[np.int64],
+    n_levels: NDArray[np.int64],
+    categorical: NDArray[np.bool_],
+    codes: NDArray[np.int32],
+) -> bool:
+    """Turn values into codes; returns whether any value is missing (NaN).
+
+    Parameters
+    ----------
+    rows : (n_rows, n_features) float32 or float64
+    tiers, tier_start : same dtype, (n_features,) int64
+        The sorted levels of feature f are the first ``n_levels[f]`` from ``tier_start[f]`` on (what follows
+        them serves the native search).
+    categorical : (n_features,) bool
+        Where False, the code is the number of levels <= the value. Where True, it is the position of the
+        value, cut to an integer, among the levels, or ``n_levels`` where it is none of them.
+    codes : (n_features, >= n_rows) int32, written
+        A missing value becomes ``n_levels + 1``.
+    """
+    for f, line in enumerate(codes):
+        levels = tiers[tier_start[f] : tier_start[f] + n_levels[f]]
+        column = rows[:, f]
+        if categorical[f]:
+            whole = np.trunc(column)
+            position = np.searchsorted(levels, whole)
+            known = np.append(levels, np.nan)[position] == whole
+            line[: len(rows)] = np.where(known, position, len(levels))
+        else:
+            line[: len(rows)] = np.searchsorted(levels, column, side="right")
+        line[: len(rows)][np.isnan(column)] = len(levels) + 1
+    return bool(np.isnan(rows).any())
+
+
+def encode(
+    rows: NDArray[Any],
+    tiers: NDArray[Any],
+    tier_start: NDArray[np.int64],
+    n_levels: NDArray[np.int64],
+    categorical: NDArray[np.bool_],
+    column: NDArray[np.int32],
+    codes8: NDArray[np.uint8],
+    codes16: NDArray[np.uint16],
+) -> bool:
+    """Turn values into codes as `encode32` does, and write them where tables read them.
+
+    Parameters
+    ----------
+    column : (n_features,) int32
+        Line of ``codes8`` that takes the feature, ``~line`` of ``codes16`` where negative, the largest int32
+        for features that no table reads.
+    """
+    n_rows = len(rows)
+    used = column != np.iinfo(np.int32).max
+    codes = np.empty((len(column), n_rows), dtype=np.int32)
+    encode32(rows, tiers, tier_start, n_levels, categorical, codes)
+    for f in np.flatnonzero(used):
+        (codes8[column[f]] if column[f] >= 0 else codes16[~column[f]])[:n_rows] = codes[f]
+    return bool(np.isnan(rows[:, used]).any())

@@ -101,6 +101,7 @@ def compile_terms(
     sizes = np.diff(cover.start)
     blocks = Blocks(
         cut_start=cover.start.astype(np.int32),
+        cut_missing=cover.start[1:].astype(np.int32),  # bits are never missing
         cut_column=cover.atoms,
         cut_at=np.ones(len(cover.atoms), dtype=np.uint16),
         cut_weight=np.int32(1)

@@ -24,12 +24,13 @@ class Blocks:
 
     Attributes
     ----------
-    cut_start : (n_blocks + 1,) int32
+    cut_start, cut_missing : (n_blocks + 1,) int32, (n_blocks,) int32
     cut_column, cut_at, cut_weight : (n_cuts,) int32, uint16, int32
     base, n_patterns : (n_blocks,) int32
     """
 
     cut_start: NDArray[np.int32]
+    cut_missing: NDArray[np.int32]
     cut_column: NDArray[np.int32]
     cut_at: NDArray[np.uint16]
     cut_weight: NDArray[np.int32]
@@ -49,13 +50,14 @@ class Blocks:
     ) -> tuple[
         NDArray[np.int32],
         NDArray[np.int32],
+        NDArray[np.int32],
         NDArray[np.uint16],
         NDArray[np.int32],
         NDArray[np.int32],
         NDArray[np.int32],
     ]:
         """The arrays in the order in which kernels take them."""
-        cuts = (self.cut_start, self.cut_column, self.cut_at, self.cut_weight)
+        cuts = (self.cut_start, self.cut_missing, self.cut_column, self.cut_at, self.cut_weight)
         return *cuts, self.base, self.n_patterns
 
 
@@ -66,6 +68,7 @@ class Codes:
     narrow: NDArray[np.uint8]
     wide: NDArray[np.uint16]
     n_rows: int
+    any_missing: bool = False
 
 
 def empty_codes(n_narrow: int, n_wide: int, n_rows: int) -> Codes:
@@ -128,6 +131,7 @@ class TableSet:
             codes.narrow,
             codes.wide,
             codes.n_rows,
+            codes.any_missing,
             *self.blocks.arrays(),
             self.table_block,
             self.table_offset,
@@ -153,7 +157,16 @@ def histograms(
     shifted = np.ascontiguousarray(offset - offset[first])
     given = np.empty(0) if weights is None else weights
     kernels.tables.histogram(
-        codes.narrow, codes.wide, codes.n_rows, given, *blocks.arrays(), shifted, first, last, out
+        codes.narrow,
+        codes.wide,
+        codes.n_rows,
+        codes.any_missing,
+        given,
+        *blocks.arrays(),
+        shifted,
+        first,
+        last,
+        out,
     )
     if weights is None:
         out /= codes.n_rows

@@ -7,13 +7,19 @@ others share one. The last code of every feature is the missing value.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fouriershap import kernels
+from fouriershap.shapley._tables import Codes, empty_codes
 from fouriershap.trees._ensemble import TreeEnsemble
+
+NO_COLUMN = np.iinfo(np.int32).max
+_FAN = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,22 +52,57 @@ class Codebook:
         # K thresholds make K + 1 intervals; K categories and "any other" make K + 1 codes.
         return (np.diff(self.start) + 2).astype(np.int32)
 
+    @cached_property
+    def _search(self) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
+        """What the kernels search in: tiers, where each feature's begin, numbers of levels, which are sets.
+
+        The tiers of a feature are its levels, every 16th of them, every 256th ..., each padded with NaN to a
+        multiple of 16, until 16 are left: a value is found by 16 comparisons a tier.
+        """
+        parts: list[NDArray[Any]] = []
+        lengths = [0]
+        for f in range(self.n_features):
+            tier = self.levels[self.start[f] : self.start[f + 1]]
+            total = 0
+            while True:
+                padded = np.full(max(1, -(-len(tier) // _FAN)) * _FAN, np.nan, dtype=self.dtype)
+                padded[: len(tier)] = tier
+                parts.append(padded)
+                total += len(padded)
+                if len(padded) == _FAN:
+                    break
+                tier = padded[::_FAN]
+            lengths.append(total)
+        start = np.cumsum(lengths[:-1], dtype=np.int64) if self.n_features else np.zeros(0, np.int64)
+        tiers = np.concatenate(parts) if parts else np.empty(0, self.dtype)
+        return tiers, start, np.diff(self.start), self.categorical
+
     def encode(self, rows: NDArray[Any]) -> NDArray[np.int32]:
         """Codes (n_features, n_rows) int32 of cleaned rows (n_rows, n_features)."""
         codes = np.empty((self.n_features, len(rows)), dtype=np.int32)
-        for f in range(self.n_features):
-            levels = self.levels[self.start[f] : self.start[f + 1]]
-            column = rows[:, f]
-            missing = np.isnan(column)
-            if self.categorical[f]:
-                whole = np.trunc(column)
-                position = np.searchsorted(levels, whole)
-                known = np.append(levels, np.nan)[position] == whole
-                codes[f] = np.where(known, position, len(levels))
-            else:
-                codes[f] = np.searchsorted(levels, column, side="right")
-            codes[f, missing] = len(levels) + 1
+        kernels.tables.encode32(np.ascontiguousarray(rows), *self._search, codes)
         return codes
+
+    def encode_columns(self, rows: NDArray[Any], column: NDArray[np.int32]) -> Codes:
+        """Codes for tables: feature f goes to line ``column[f]`` of the narrow codes, ``~column[f]`` of the wide
+        ones where it is negative, nowhere where it is `NO_COLUMN`.
+        """
+        used = column[column != NO_COLUMN]
+        codes = empty_codes(int((used >= 0).sum()), int((used < 0).sum()), len(rows))
+        missing = kernels.tables.encode(
+            np.ascontiguousarray(rows), *self._search, column, codes.narrow, codes.wide
+        )
+        return replace(codes, any_missing=bool(missing))
+
+    def columns(self, used: NDArray[np.bool_]) -> NDArray[np.int32]:
+        """The line of each used feature, as `encode_columns` takes it: bytes where 256 codes suffice."""
+        n_codes = self.n_codes
+        column = np.full(self.n_features, NO_COLUMN, dtype=np.int32)
+        narrow = np.flatnonzero(used & (n_codes <= 256))
+        wide = np.flatnonzero(used & (n_codes > 256))
+        column[narrow] = np.arange(len(narrow))
+        column[wide] = ~np.arange(len(wide))
+        return column
 
 
 @dataclass(frozen=True, eq=False)
