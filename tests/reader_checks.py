@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from hypothesis import strategies as st
-from models import raw_output, rows_of
 
 from fouriershap.trees import TreeEnsemble
+from models import raw_output, rows_of
 
 FINITE = [0.0, -0.0, 1e-36, -1e-36, 1e-35, -1e-35, 1.5, -3.0, 1e30, -1e30]
 EXTREME = [np.inf, -np.inf, 1e300, -1e300]
 
 
 def values_beside_thresholds(ensemble: TreeEnsemble, feature: int) -> list[float]:
-    """Every threshold of a feature, its neighbours in float64 and in the ensemble's dtype, and round numbers."""
+    """Thresholds of a feature, their neighbours in float64 and in the ensemble's dtype, and round numbers."""
     thresholds = np.unique(ensemble.threshold[ensemble.feature == feature])
     thresholds = thresholds[np.isfinite(thresholds)]
     narrow = thresholds.astype(ensemble.dtype)
@@ -70,8 +70,27 @@ def assert_well_formed(ensemble: TreeEnsemble, exact_cover: bool = True) -> None
         )
 
 
+def rows_reaching(ensemble: TreeEnsemble, rows: np.ndarray) -> np.ndarray:
+    """The number of rows that reach each node, walked one node at a time."""
+    e = ensemble
+    rows = e.clean_rows(rows)
+    reached = np.zeros((e.n_nodes, len(rows)), dtype=bool)
+    reached[e.roots] = True
+    for v in np.flatnonzero(e.feature >= 0):
+        x = rows[:, e.feature[v]]
+        if e.category_set[v] >= 0:
+            s = e.category_set[v]
+            left = np.isin(np.trunc(x), e.set_categories[e.set_start[s] : e.set_start[s + 1]])
+        else:
+            left = ~(x >= e.threshold[v])
+        left = np.where(np.isnan(x), e.missing_left[v], left)
+        reached[e.left[v]] = reached[v] & left
+        reached[e.right[v]] = reached[v] & ~left
+    return reached.sum(axis=1)
+
+
 def expected_value_by_cover(ensemble: TreeEnsemble) -> np.ndarray:
-    """Base plus the cover-weighted mean of each tree's leaves: the base value of path-dependent SHAP values."""
+    """Base plus the cover-weighted mean of each tree's leaves: where path-dependent SHAP values start."""
     e = ensemble
     value = e.base.copy()
     for tree in range(e.n_trees):

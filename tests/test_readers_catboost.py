@@ -2,9 +2,11 @@ import catboost
 import numpy as np
 import pandas as pd
 import pytest
-import shap
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from fouriershap._errors import InputError, UnsupportedModelError
+from fouriershap.trees import category_codes, read_model
 from models import CASES, LABELS, classes, numbers, raw_output, rows_of, target
 from reader_checks import (
     EXTREME,
@@ -12,11 +14,9 @@ from reader_checks import (
     assert_well_formed,
     expected_value_by_cover,
     rows,
+    rows_reaching,
     values_beside_thresholds,
 )
-
-from fouriershap._errors import InputError, UnsupportedModelError
-from fouriershap.trees import category_codes, read_model
 
 NAMES = list(CASES["catboost"])
 QUIET = {"verbose": 0, "allow_writing_files": False, "thread_count": 1}
@@ -51,11 +51,19 @@ def test_rows_beside_thresholds(name, data):
     assert_same_output(model, ensemble, data.draw(rows(ensemble, _pools(name, ensemble), X)), 1e-12)
 
 
-@pytest.mark.parametrize("name", ["SymmetricTree", "nothing missing", "classifier"])
-def test_cover_gives_the_base_value_of_shap(name):
-    model, _, _ = CASES["catboost"][name]()
-    expected = np.ravel(shap.TreeExplainer(model).expected_value)
-    np.testing.assert_allclose(expected_value_by_cover(read_model(model)), expected, rtol=1e-6, atol=1e-9)
+@pytest.mark.parametrize("name", NAMES)
+def test_cover_counts_the_training_rows(name):
+    model, X, _ = CASES["catboost"][name]()
+    ensemble = read_model(model)
+    np.testing.assert_array_equal(ensemble.cover, rows_reaching(ensemble, rows_of(ensemble, X)))
+
+
+@pytest.mark.parametrize("name", ["SymmetricTree", "SymmetricTree 3 classes", "classifier", "2 targets"])
+def test_cover_gives_the_base_value_of_path_dependent_shap_values(name):
+    model, X, _ = CASES["catboost"][name]()
+    contributions = model.get_feature_importance(catboost.Pool(X[:1]), type="ShapValues")
+    expected = np.ravel(contributions[..., -1])
+    np.testing.assert_allclose(expected_value_by_cover(read_model(model)), expected, rtol=1e-9, atol=1e-12)
 
 
 @settings(max_examples=25, deadline=None)
@@ -132,4 +140,4 @@ def test_what_cannot_be_read():
     with pytest.raises(UnsupportedModelError, match=r"CTR.*'colour'.*one_hot_max_size"):
         read_model(model.fit(labels, y, cat_features=["colour"]))
     with pytest.raises(UnsupportedModelError, match="text features"):
-        read_model(model.copy().fit(labels, y, text_features=["colour"]))
+        read_model(catboost.CatBoostRegressor(iterations=5, **QUIET).fit(labels, y, text_features=["colour"]))

@@ -3,15 +3,6 @@ import pytest
 import shap
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from models import CASES, LABELS, numbers, target
-from reader_checks import (
-    EXTREME,
-    assert_same_output,
-    assert_well_formed,
-    expected_value_by_cover,
-    rows,
-    values_beside_thresholds,
-)
 from sklearn.ensemble import (
     AdaBoostRegressor,
     GradientBoostingRegressor,
@@ -24,6 +15,16 @@ from sklearn.tree import DecisionTreeRegressor
 
 from fouriershap._errors import InputError, UnsupportedModelError
 from fouriershap.trees import read_model
+from models import CASES, LABELS, numbers, rows_of, target
+from reader_checks import (
+    EXTREME,
+    assert_same_output,
+    assert_well_formed,
+    expected_value_by_cover,
+    rows,
+    rows_reaching,
+    values_beside_thresholds,
+)
 
 NAMES = list(CASES["sklearn"])
 
@@ -70,16 +71,25 @@ def test_rows_rounded_to_float32_tie_as_in_scikit_learn():
     np.testing.assert_array_equal(read_model(model).predict(rows_around)[:, 0], model.predict(rows_around))
 
 
-PATH_DEPENDENT = [n for n in NAMES if "categories" not in n and "frame" not in n]
+@pytest.mark.parametrize(
+    "name",
+    ["DecisionTreeClassifier missing", "HistGradientBoostingRegressor frame", "GradientBoostingRegressor"],
+)
+def test_cover_counts_the_training_rows(name):
+    model, X, _ = CASES["sklearn"][name]()
+    ensemble = read_model(model)
+    np.testing.assert_array_equal(ensemble.cover, rows_reaching(ensemble, rows_of(ensemble, X)))
+
+
+# What shap reads of these: no categories, no multi-class boosting, no init="zero".
+PATH_DEPENDENT = [
+    n for n in NAMES if not any(w in n for w in ("categories", "frame", "3 classes", "zero init"))
+]
 
 
 @pytest.mark.parametrize("name", PATH_DEPENDENT)
 def test_cover_gives_the_base_value_of_shap(name):
     model, _, _ = CASES["sklearn"][name]()
-    if name in ("GradientBoostingClassifier 3 classes", "GradientBoostingRegressor zero init"):
-        pytest.skip("shap does not read this model")
-    if "3 classes" in name or "huber" in name:
-        pytest.skip("shap does not read this model")
     expected = shap.TreeExplainer(model).expected_value
     np.testing.assert_allclose(expected_value_by_cover(read_model(model)), np.ravel(expected), rtol=1e-5)
 

@@ -3,21 +3,21 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-import shap
 import xgboost
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from models import CASES, LABELS, numbers, raw_output, target
+
+from fouriershap._errors import InputError, UnsupportedModelError
+from fouriershap.trees import category_codes, read_model
+from models import CASES, LABELS, numbers, raw_output, rows_of, target
 from reader_checks import (
     assert_same_output,
     assert_well_formed,
     expected_value_by_cover,
     rows,
+    rows_reaching,
     values_beside_thresholds,
 )
-
-from fouriershap._errors import InputError, UnsupportedModelError
-from fouriershap.trees import category_codes, read_model
 
 NAMES = list(CASES["xgboost"])
 RTOL = 1e-6  # XGBoost adds up in float32
@@ -53,10 +53,22 @@ def test_rows_beside_thresholds(name, data):
     assert_same_output(model, ensemble, data.draw(rows(ensemble, _pools(name, ensemble), X)), RTOL)
 
 
-@pytest.mark.parametrize("name", ["regressor", "classifier", "3 classes", "parallel trees"])
-def test_cover_gives_the_base_value_of_shap(name):
-    model, _, _ = CASES["xgboost"][name]()
-    expected = np.ravel(shap.TreeExplainer(model).expected_value)
+@pytest.mark.parametrize("name", ["regressor", "lossguide", "categories", "frame", "missing=0.5"])
+def test_cover_counts_the_training_rows(name):
+    model, X, _ = CASES["xgboost"][name]()
+    ensemble = read_model(model)
+    np.testing.assert_array_equal(ensemble.cover, rows_reaching(ensemble, rows_of(ensemble, X)))
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["regressor", "classifier", "3 classes", "parallel trees", "dart", "2 targets", "categories", "cox"],
+)
+def test_cover_gives_the_base_value_of_path_dependent_shap_values(name):
+    model, X, _ = CASES["xgboost"][name]()
+    booster = model.get_booster()
+    rows_given = xgboost.DMatrix(X[:1], feature_types=booster.feature_types)
+    expected = np.ravel(booster.predict(rows_given, pred_contribs=True)[..., -1])
     np.testing.assert_allclose(expected_value_by_cover(read_model(model)), expected, rtol=1e-4, atol=1e-5)
 
 

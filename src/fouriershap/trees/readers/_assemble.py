@@ -99,8 +99,8 @@ def right_above(threshold: NDArray[Any], dtype: type[np.floating[Any]]) -> NDArr
     infinity = dtype("inf")
     with np.errstate(over="ignore"):
         rounded = exact.astype(dtype)
-    down = np.where(rounded > exact, np.nextafter(rounded, -infinity), rounded)
-    above = np.nextafter(down, infinity).astype(np.float64)
+        down = np.where(rounded > exact, np.nextafter(rounded, -infinity), rounded)
+        above = np.nextafter(down, infinity).astype(np.float64)
     return np.where(exact == np.inf, np.nan, above)
 
 

@@ -19,6 +19,9 @@ def read_estimator(model: Any) -> TreeEnsemble:
     """CatBoost, CatBoostRegressor and its kin: what ``predict(prediction_type="RawFormulaVal")`` returns."""
     if not model.is_fitted():
         raise InputError(f"model is a {type(model).__name__} that is not fitted. Call its fit(X, y) first.")
+    # Such models have no JSON form, so they are recognised before they are exported.
+    _refuse("text", model.get_text_feature_indices())
+    _refuse("embedding", model.get_embedding_feature_indices())
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.json"
         model.save_model(str(path), format="json")
@@ -28,7 +31,7 @@ def read_estimator(model: Any) -> TreeEnsemble:
 def read_document(document: dict[str, Any]) -> TreeEnsemble:
     """The JSON export of CatBoost."""
     info = document["features_info"]
-    _refuse_other_features(info)
+    _refuse_target_statistics(info)
     splits = _Splits(info)
     scale, bias = document["scale_and_bias"]
     base = np.atleast_1d(np.asarray(bias, dtype=np.float64))
@@ -55,13 +58,15 @@ def read_document(document: dict[str, Any]) -> TreeEnsemble:
     )
 
 
-def _refuse_other_features(info: dict[str, Any]) -> None:
-    for kind in ("text", "embedding"):
-        if info.get(f"{kind}_features"):
-            raise UnsupportedModelError(
-                f"model is a CatBoost model with {kind} features, which it turns into numbers inside. "
-                "Turn them into numbers first, and train on these."
-            )
+def _refuse(kind: str, features: list[int]) -> None:
+    if features:
+        raise UnsupportedModelError(
+            f"model is a CatBoost model with {kind} features ({features}), which it turns into numbers inside. "
+            "Turn them into numbers first, and train on these."
+        )
+
+
+def _refuse_target_statistics(info: dict[str, Any]) -> None:
     if info.get("ctrs"):
         categorical = {f["feature_index"]: f for f in info["categorical_features"]}
         used = {

@@ -88,7 +88,7 @@ def _zero_as_missing(documents: list[dict[str, str]], n_features: int) -> NDArra
     if len(mixed):
         raise UnsupportedModelError(
             f"feature {mixed[0]}: zero counts as missing in some trees of this LightGBM model and as a "
-            "number in others (training was continued with another zero_as_missing). Train it with one setting."
+            "number in others (training was continued with another zero_as_missing). Use one setting."
         )
     zeros: NDArray[np.bool_] = kinds[_ZERO]
     return zeros
