@@ -9,8 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._errors import InputError
+from fouriershap.trees._predict import predict
 
 LEAF = -1
+# LightGBM's kZeroThreshold: a float32 constant held in a double.
+ZERO_BAND = float(np.float32(1e-35))
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +64,12 @@ class TreeEnsemble:
     output_names : tuple of str or None
     vocabularies : dict
         feature index -> tuple of labels; the label at position c is category c of that feature.
+        `fouriershap.trees.category_codes` turns a column of labels into codes.
+    numbers_are_labels : bool
+        Whether numbers in a column with a vocabulary are labels too (scikit-learn, CatBoost); otherwise they
+        are codes already (XGBoost, LightGBM).
+    hashed : bool
+        Whether the vocabularies hold CatBoost's 32-bit hashes of the labels: it keeps no labels.
     kind : str
         What was read, for people: ``"xgboost gbtree"``.
     computes_in : numpy.dtype
@@ -88,6 +97,8 @@ class TreeEnsemble:
     feature_names: tuple[str, ...] | None = None
     output_names: tuple[str, ...] | None = None
     vocabularies: dict[int, tuple[Any, ...]] = field(default_factory=dict)
+    numbers_are_labels: bool = False
+    hashed: bool = False
     kind: str = "trees"
     computes_in: np.dtype[Any] = field(default_factory=lambda: np.dtype(np.float64))
 
@@ -170,8 +181,15 @@ class TreeEnsemble:
         if not np.isnan(self.missing_value):
             rows = np.where(rows == self.dtype.type(self.missing_value), self.dtype.type("nan"), rows)
         if self.zero_as_missing.any():
-            rows = np.where(self.zero_as_missing & (np.abs(rows) <= 1e-35), self.dtype.type("nan"), rows)
+            rows = np.where(self.zero_as_missing & (np.abs(rows) <= ZERO_BAND), self.dtype.type("nan"), rows)
         return rows
+
+    def predict(self, X: NDArray[Any]) -> NDArray[np.float64]:
+        """Raw output (n_rows, n_outputs) of rows (n_rows, n_features), categories given as codes."""
+        rows = self.clean_rows(X)
+        if rows.ndim != 2 or rows.shape[1] != self.n_features:
+            raise InputError(f"X has the shape {rows.shape}; the model needs (n_rows, {self.n_features}).")
+        return predict(self, rows)
 
     def replace(self, **changes: Any) -> TreeEnsemble:
         """A copy with some attributes changed."""

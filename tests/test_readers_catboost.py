@@ -1,0 +1,143 @@
+import catboost
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fouriershap._errors import InputError, UnsupportedModelError
+from fouriershap.trees import category_codes, read_model
+from models import CASES, LABELS, classes, numbers, raw_output, rows_of, target
+from reader_checks import (
+    EXTREME,
+    assert_same_output,
+    assert_well_formed,
+    expected_value_by_cover,
+    rows,
+    rows_reaching,
+    values_beside_thresholds,
+)
+
+NAMES = list(CASES["catboost"])
+QUIET = {"verbose": 0, "allow_writing_files": False, "thread_count": 1}
+
+
+def _pools(name, ensemble):
+    pools = []
+    for f in range(ensemble.n_features):
+        if f in ensemble.vocabularies:
+            pools.append([*LABELS, "unseen", "", "10"] if f == 1 else [10, 20, 30, 40, 50, 0, -10])
+        else:
+            pools.append([*values_beside_thresholds(ensemble, f), *EXTREME])
+            if "nothing missing" not in name and "frame" not in name and "2 targets" not in name:
+                pools[-1].append(np.nan)
+    return pools
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_training_rows(name):
+    model, X, _ = CASES["catboost"][name]()
+    ensemble = read_model(model)
+    assert_same_output(model, ensemble, X, 1e-12)
+    assert_well_formed(ensemble)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@settings(max_examples=12, deadline=None)
+@given(data=st.data())
+def test_rows_beside_thresholds(name, data):
+    model, X, _ = CASES["catboost"][name]()
+    ensemble = read_model(model)
+    assert_same_output(model, ensemble, data.draw(rows(ensemble, _pools(name, ensemble), X)), 1e-12)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_cover_counts_the_training_rows(name):
+    model, X, _ = CASES["catboost"][name]()
+    ensemble = read_model(model)
+    np.testing.assert_array_equal(ensemble.cover, rows_reaching(ensemble, rows_of(ensemble, X)))
+
+
+@pytest.mark.parametrize("name", ["SymmetricTree", "SymmetricTree 3 classes", "classifier", "2 targets"])
+def test_cover_gives_the_base_value_of_path_dependent_shap_values(name):
+    model, X, _ = CASES["catboost"][name]()
+    contributions = model.get_feature_importance(catboost.Pool(X[:1]), type="ShapValues")
+    expected = np.ravel(contributions[..., -1])
+    np.testing.assert_allclose(expected_value_by_cover(read_model(model)), expected, rtol=1e-9, atol=1e-12)
+
+
+@settings(max_examples=25, deadline=None)
+@given(labels=st.lists(st.text(max_size=90), min_size=2, max_size=6, unique=True))
+def test_hashes_of_labels(labels):
+    # A one-hot split tells one label from the others only if our hash of it is CatBoost's.
+    labels = [label.replace("\0", " ").encode("utf-8", "ignore").decode() for label in labels]
+    X = pd.DataFrame({"label": labels * 20})
+    y = X["label"].map({label: float(i**2) for i, label in enumerate(labels)})
+    if y.nunique() < 2:
+        return
+    model = catboost.CatBoostRegressor(iterations=6, depth=3, one_hot_max_size=20, **QUIET)
+    model.fit(X, y, cat_features=["label"])
+    ensemble = read_model(model)
+    assert ensemble.is_categorical.all()
+    assert np.unique(raw_output(model, X)).size > 1
+    np.testing.assert_allclose(ensemble.predict(rows_of(ensemble, X)), raw_output(model, X), rtol=1e-12)
+
+
+@pytest.mark.parametrize("length", [1, 3, 4, 8, 9, 16, 17, 32, 33, 64, 65, 128, 129, 200])
+def test_hashes_of_every_length_of_label(length):
+    rng = np.random.default_rng(length)
+    labels = ["".join(rng.choice(list("abcdefghij"), length)) for _ in range(2)] + ["é" * length]
+    X = pd.DataFrame({"label": [labels[0], labels[1], labels[2]] * 20})
+    model = catboost.CatBoostRegressor(iterations=6, depth=3, one_hot_max_size=20, **QUIET)
+    model.fit(X, np.tile([0.0, 5.0, 9.0], 20), cat_features=["label"])
+    ensemble = read_model(model)
+    assert np.unique(raw_output(model, X)).size == 3
+    np.testing.assert_allclose(ensemble.predict(rows_of(ensemble, X)), raw_output(model, X), rtol=1e-12)
+
+
+def test_numbers_are_labels():
+    ensemble = read_model(CASES["catboost"]["frame"]().model)
+    assert ensemble.hashed and ensemble.numbers_are_labels
+    assert ensemble.feature_names == ("a", "colour", "b", "size")
+    expected = category_codes(ensemble, 3, np.array(["10", "20", "77"]))
+    for dtype in (np.int64, np.float64, object):
+        np.testing.assert_array_equal(
+            category_codes(ensemble, 3, np.array([10, 20, 77], dtype=dtype)), expected
+        )
+    assert expected[2] == -1
+
+
+def test_class_names():
+    X = numbers()
+    names = np.array(["low", "middle", "high"])
+    model = catboost.CatBoostClassifier(iterations=2, depth=2, **QUIET).fit(X, names[classes(X, 3)])
+    assert read_model(model).output_names == tuple(model.classes_)
+
+
+@pytest.mark.parametrize("suffix", ["cbm", "json"])
+@pytest.mark.parametrize("name", ["frame", "Depthwise 3 classes"])
+def test_files(tmp_path, suffix, name):
+    model, X, _ = CASES["catboost"][name]()
+    path = tmp_path / f"model.{suffix}"
+    model.save_model(str(path), format=suffix)
+    assert_same_output(model, read_model(path), X, 1e-12)
+
+
+def test_scale_and_bias():
+    model, X, _ = CASES["catboost"]["SymmetricTree"]()
+    scaled = model.copy()
+    scaled.set_scale_and_bias(2.5, -7.0)
+    assert_same_output(scaled, read_model(scaled), X, 1e-12)
+
+
+def test_what_cannot_be_read():
+    X = numbers()
+    with pytest.raises(InputError, match="CatBoostRegressor that is not fitted"):
+        read_model(catboost.CatBoostRegressor())
+    labels = pd.DataFrame({"a": X[:, 0], "colour": np.resize(LABELS, len(X))})
+    model = catboost.CatBoostRegressor(iterations=5, depth=3, **QUIET)
+    y = target(X) + labels["colour"].str.len()
+    with pytest.raises(UnsupportedModelError, match=r"CTR.*'colour'.*one_hot_max_size"):
+        read_model(model.fit(labels, y, cat_features=["colour"]))
+    with pytest.raises(UnsupportedModelError, match="text features"):
+        read_model(catboost.CatBoostRegressor(iterations=5, **QUIET).fit(labels, y, text_features=["colour"]))

@@ -1,0 +1,132 @@
+import lightgbm
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fouriershap._errors import InputError, UnsupportedModelError
+from fouriershap.trees import read_model
+from models import CASES, LABELS, frame, frame_target, numbers, rows_of, target
+from reader_checks import (
+    EXTREME,
+    assert_same_output,
+    assert_well_formed,
+    expected_value_by_cover,
+    rows,
+    rows_reaching,
+    values_beside_thresholds,
+)
+
+NAMES = list(CASES["lightgbm"])
+
+
+def _pools(name, ensemble):
+    pools = []
+    for f in range(ensemble.n_features):
+        if f in ensemble.vocabularies:
+            pools.append([*ensemble.vocabularies[f], None])
+        elif ensemble.is_categorical[f]:
+            pools.append(
+                [*map(float, range(13)), -1.0, -3.0, -0.5, 40.0, 1e6, 3e9, 2.5, np.inf, -np.inf, np.nan]
+            )
+        else:
+            pools.append([*values_beside_thresholds(ensemble, f), *EXTREME, np.nan])
+    return pools
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_training_rows(name):
+    model, X, _ = CASES["lightgbm"][name]()
+    ensemble = read_model(model)
+    assert_same_output(model, ensemble, X, 1e-12)
+    assert_well_formed(ensemble)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@settings(max_examples=12, deadline=None)
+@given(data=st.data())
+def test_rows_beside_thresholds(name, data):
+    model, X, _ = CASES["lightgbm"][name]()
+    ensemble = read_model(model)
+    assert_same_output(model, ensemble, data.draw(rows(ensemble, _pools(name, ensemble), X)), 1e-12)
+
+
+@pytest.mark.parametrize("name", ["regressor", "dart", "categories", "frame", "zero_as_missing"])
+def test_cover_counts_the_training_rows(name):
+    model, X, _ = CASES["lightgbm"][name]()
+    ensemble = read_model(model)
+    np.testing.assert_array_equal(ensemble.cover, rows_reaching(ensemble, rows_of(ensemble, X)))
+
+
+@pytest.mark.parametrize(
+    "name", ["regressor", "classifier", "3 classes", "dart", "zero_as_missing", "categories"]
+)
+def test_cover_gives_the_base_value_of_path_dependent_shap_values(name):
+    model, X, _ = CASES["lightgbm"][name]()
+    ensemble = read_model(model)
+    contributions = model.predict(X[:1], pred_contrib=True).reshape(ensemble.n_outputs, -1)
+    np.testing.assert_allclose(expected_value_by_cover(ensemble), contributions[:, -1], rtol=1e-9)
+
+
+def test_a_forest_gives_what_predict_gives():
+    model, X, _ = CASES["lightgbm"]["rf"]()
+    np.testing.assert_allclose(read_model(model).predict(X)[:, 0], model.predict(X), rtol=1e-12)
+
+
+def test_zeros_count_as_missing_where_the_model_says_so():
+    assert read_model(CASES["lightgbm"]["zero_as_missing"]().model).zero_as_missing.all()
+    assert not read_model(CASES["lightgbm"]["regressor"]().model).zero_as_missing.any()
+
+
+def test_thresholds_at_the_edge_of_the_zero_band():
+    # Zero is a bin of its own, bounded by +-1e-35 as a float32: thresholds lie on these bounds.
+    rng = np.random.default_rng(0)
+    X = rng.choice([-1.0, 0.0, 1.0], size=(200, 2))
+    y = (X == 0) @ [1.0, 3.0] + X @ [0.1, 0.2]
+    model = lightgbm.LGBMRegressor(n_estimators=4, verbose=-1, min_child_samples=2, n_jobs=1).fit(X, y)
+    ensemble = read_model(model)
+    edge = float(np.float32(1e-35))
+    pool = [edge, -edge, 1e-36, -1e-36, 0.0, -0.0, np.nextafter(edge, 1), np.nextafter(-edge, -1), np.nan]
+    grid = np.stack(np.meshgrid(pool, pool), axis=-1).reshape(-1, 2)
+    assert np.abs(ensemble.threshold[ensemble.feature >= 0]).min() < 1e-30
+    assert_same_output(model, ensemble, grid, 1e-12)
+
+
+def test_labels_of_a_frame():
+    ensemble = read_model(CASES["lightgbm"]["frame"]().model)
+    assert ensemble.feature_names == ("a", "colour", "b", "size")
+    assert ensemble.vocabularies == {1: tuple(LABELS), 3: (10, 20, 30, 40)}
+
+
+def test_labels_are_left_out_where_their_columns_are_not_known():
+    X = frame()
+    X["size"] = pd.Categorical(X["size"], ordered=True)  # coded, but split as a number
+    model = lightgbm.LGBMRegressor(n_estimators=2, verbose=-1).fit(X, frame_target(frame()))
+    assert read_model(model).vocabularies == {}
+
+
+def test_files(tmp_path):
+    for name in ("categories", "frame", "rf 3 classes"):
+        model, X, _ = CASES["lightgbm"][name]()
+        path = tmp_path / "model.txt"
+        model.booster_.save_model(path)
+        ensemble = read_model(path)
+        assert_same_output(model, ensemble, X, 1e-12)
+
+
+def test_what_cannot_be_read():
+    X = numbers()
+    with pytest.raises(InputError, match="LGBMRegressor that is not fitted"):
+        read_model(lightgbm.LGBMRegressor())
+    with pytest.raises(UnsupportedModelError, match="linear_tree"):
+        read_model(lightgbm.LGBMRegressor(n_estimators=2, linear_tree=True, verbose=-1).fit(X, target(X)))
+
+
+def test_mixed_kinds_of_missing_values_are_refused():
+    X = numbers(missing=True)
+    X[:50] = 0.0
+    first = lightgbm.LGBMRegressor(n_estimators=3, verbose=-1, zero_as_missing=True).fit(X, target(X))
+    both = lightgbm.LGBMRegressor(n_estimators=3, verbose=-1).fit(X, target(X), init_model=first)
+    with pytest.raises(UnsupportedModelError, match="zero_as_missing"):
+        read_model(both)
