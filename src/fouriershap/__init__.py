@@ -11,6 +11,7 @@ from fouriershap._errors import (
     SlowKernelWarning,
     UnsupportedModelError,
 )
+from fouriershap._explainer import TreeExplainer
 from fouriershap._load import load
 from fouriershap._spectrum import Spectrum
 from fouriershap.fourier import walsh_hadamard
@@ -30,6 +31,7 @@ __all__ = [
     "SlowKernelWarning",
     "Spectrum",
     "Tables",
+    "TreeExplainer",
     "UnsupportedModelError",
     "compile",
     "load",

@@ -7,17 +7,19 @@ from collections.abc import Callable
 
 from fouriershap import _io
 from fouriershap._errors import FileFormatError
+from fouriershap._explainer import TreeExplainer
 from fouriershap._spectrum import Spectrum
 from fouriershap.shapley import Tables
 
-_READERS: dict[str, Callable[[_io.Contents], Spectrum | Tables]] = {
+_READERS: dict[str, Callable[[_io.Contents], Spectrum | Tables | TreeExplainer]] = {
     "spectrum": Spectrum._from_contents,
     "tables": Tables._from_contents,
+    "tree explainer": TreeExplainer._from_contents,
 }
 
 
-def load(path: str | os.PathLike[str]) -> Spectrum | Tables:
-    """Open a .fshap file: a `Spectrum` or `Tables`, whatever was saved there.
+def load(path: str | os.PathLike[str]) -> Spectrum | Tables | TreeExplainer:
+    """Open a .fshap file: a `Spectrum`, `Tables` or `TreeExplainer`, whatever was saved there.
 
     The file is verified against its checksum and memory-mapped, so that processes on one machine share it.
 

@@ -205,7 +205,7 @@ void Builder::emit_leaf(int32_t leaf, int32_t block_root, const std::vector<int3
       ratio.push_back(1.0);
     }
     const double above = t.cover[parent[v]];
-    ratio[i] *= above > 0 ? t.cover[v] / above : 0.0;
+    ratio[i] *= above > 0 ? t.cover[v] / above : 0.5;  // without training rows, halves: they sum to 1
   }
   const auto bit_of = [&](int32_t player) {
     const size_t i = std::find(mine.begin(), mine.end(), player) - mine.begin();

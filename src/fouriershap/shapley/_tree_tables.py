@@ -129,7 +129,7 @@ def fill_tables(
 
     Returns the tables, and the expected output (n_outputs,) of these trees without the base value.
     """
-    e, skeleton, arrays = coded.ensemble, trees.skeleton, trees.arrays
+    skeleton, arrays = trees.skeleton, trees.arrays
     values = np.empty(trees.n_values, dtype=dtype)
     reached = np.zeros(len(arrays["leaf_node"]))
     centred = _centre(coded)
@@ -177,7 +177,7 @@ def _centre(coded: CodedTrees) -> NDArray[np.float64]:
     """Leaf values minus a constant per tree: a constant has no SHAP value, but would cost float32 digits."""
     e = coded.ensemble
     leaf = e.feature < 0
-    tree = np.searchsorted(e.roots, np.arange(e.n_nodes), side="right") - 1
+    tree = e.tree_of_node
     weight = np.where(leaf, np.maximum(e.cover, 0.0), 0.0)
     total = np.bincount(tree, weight, minlength=e.n_trees)
     usable = np.isfinite(total) & (total > 0)
@@ -196,8 +196,7 @@ def _expected(
     shares = reached[:, None] * e.values[leaves]
     if e.values.shape[1] > 1 or e.n_outputs == 1:
         return np.asarray(shares.sum(axis=0))
-    tree = np.searchsorted(e.roots, leaves, side="right") - 1
-    return np.bincount(e.tree_output[tree], shares[:, 0], minlength=e.n_outputs)
+    return np.bincount(e.tree_output[e.tree_of_node[leaves]], shares[:, 0], minlength=e.n_outputs)
 
 
 @lru_cache

@@ -84,8 +84,10 @@ class Codebook:
         return codes
 
     def encode_columns(self, rows: NDArray[Any], column: NDArray[np.int32]) -> Codes:
-        """Codes for tables: feature f goes to line ``column[f]`` of the narrow codes, ``~column[f]`` of the wide
-        ones where it is negative, nowhere where it is `NO_COLUMN`.
+        """Codes for tables.
+
+        Feature f goes to line ``column[f]`` of the narrow codes, ``~column[f]`` of the wide ones where it is
+        negative, nowhere where it is `NO_COLUMN`.
         """
         used = column[column != NO_COLUMN]
         codes = empty_codes(int((used >= 0).sum()), int((used < 0).sum()), len(rows))
@@ -118,6 +120,12 @@ class CodedTrees:
     book: Codebook
     cut: NDArray[np.int32]
     set_bits: NDArray[np.uint64]
+
+    def select(self, kept: NDArray[np.bool_]) -> CodedTrees:
+        """Some of the trees, on the same codes."""
+        if kept.all():
+            return self
+        return replace(self, ensemble=self.ensemble.select(kept), cut=self.cut[kept[self.ensemble.tree_of_node]])
 
     def goes_left(self, node: int) -> NDArray[np.bool_]:
         """(n_codes of the node's feature,) bool: which codes go left."""

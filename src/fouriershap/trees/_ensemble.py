@@ -174,6 +174,21 @@ class TreeEnsemble:
         end = self.roots[tree + 1] if tree + 1 < self.n_trees else self.n_nodes
         return slice(int(self.roots[tree]), int(end))
 
+    @property
+    def tree_of_node(self) -> NDArray[np.int64]:
+        """(n_nodes,) the tree that each node belongs to."""
+        sizes = np.diff(np.append(self.roots, self.n_nodes))
+        return np.repeat(np.arange(self.n_trees), sizes)
+
+    def select(self, kept: NDArray[np.bool_]) -> TreeEnsemble:
+        """Some of the trees; base and category sets stay."""
+        nodes = kept[self.tree_of_node]
+        index = np.append(np.cumsum(nodes) - 1, LEAF).astype(np.int32)  # -1 stays -1
+        per_node = ("feature", "threshold", "missing_left", "category_set", "cover", "values")
+        changes = {name: getattr(self, name)[nodes] for name in per_node}
+        changes |= {name: index[getattr(self, name)[nodes]] for name in ("left", "right")}
+        return self.replace(roots=index[self.roots[kept]], tree_output=self.tree_output[kept], **changes)
+
     def clean_rows(self, X: NDArray[Any]) -> NDArray[Any]:
         """Cast rows (n_rows, n_features) to the model's dtype, with every missing value as NaN."""
         with np.errstate(over="ignore"):

@@ -1,0 +1,148 @@
+"""Rows in whatever the caller holds them, as a matrix of numbers. The only file that knows data frames."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fouriershap._errors import InputError
+from fouriershap.trees import TreeEnsemble, category_codes
+
+if TYPE_CHECKING:
+    import narwhals as nw
+
+
+def column_names(X: Any) -> tuple[str, ...] | None:
+    """The column names of a data frame, None for anything else."""
+    frame = _as_frame(X)
+    return None if frame is None else tuple(str(name) for name in frame.columns)
+
+
+def to_rows(X: Any, ensemble: TreeEnsemble, name: str = "X") -> NDArray[Any]:
+    """Rows as the ensemble compares them: (n_rows, n_features) of its dtype, missing values as NaN.
+
+    Parameters
+    ----------
+    X : ndarray, or a frame of pandas, polars, pyarrow (anything that narwhals reads)
+        Categories as labels where the model has a vocabulary for the column, else as codes.
+    ensemble : TreeEnsemble
+    name : str
+        What errors call it.
+    """
+    if hasattr(X, "toarray") and hasattr(X, "nnz"):
+        raise InputError(
+            f"{name} is a sparse matrix, in which libraries disagree whether an empty cell is 0 or missing. "
+            f"Give `{name}.toarray()`, with NaN where a value is missing."
+        )
+    frame = _as_frame(X)
+    if frame is not None:
+        _check_names([str(column) for column in frame.columns], ensemble, name)
+        columns = [_column(frame, f, column, ensemble, name) for f, column in enumerate(frame.columns)]
+        matrix = np.column_stack(columns) if columns else np.empty((len(frame), 0))
+        return ensemble.clean_rows(matrix)
+    array = np.asarray(X)
+    if array.ndim != 2:
+        raise InputError(
+            f"{name} has shape {array.shape}; give a matrix of rows (n_rows, {ensemble.n_features})"
+            + (f", for one row `{name}.reshape(1, -1)`." if array.ndim == 1 else ".")
+        )
+    if array.shape[1] != ensemble.n_features:
+        raise InputError(f"{name} has {array.shape[1]} columns, but the model has {ensemble.n_features} features.")
+    if array.dtype.kind not in "biuf":
+        return ensemble.clean_rows(_from_objects(array, ensemble, name))
+    return ensemble.clean_rows(_labelled(array, ensemble))
+
+
+def _labelled(array: NDArray[Any], ensemble: TreeEnsemble) -> NDArray[Any]:
+    """Numbers of an array; where numbers are labels of a categorical feature, their codes."""
+    if not ensemble.numbers_are_labels or not ensemble.vocabularies:
+        return array
+    out = array.astype(np.float64)
+    for f in ensemble.vocabularies:
+        out[:, f] = category_codes(ensemble, f, array[:, f])
+    return out
+
+
+def _from_objects(array: NDArray[Any], ensemble: TreeEnsemble, name: str) -> NDArray[np.float64]:
+    out = np.empty(array.shape)
+    for f in range(array.shape[1]):
+        if f in ensemble.vocabularies:
+            out[:, f] = category_codes(ensemble, f, array[:, f])
+            continue
+        try:
+            out[:, f] = array[:, f].astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise InputError(
+                f"{name} has dtype {array.dtype}, and column {f} holds what is not a number ({error}). The model "
+                "has no categories for it: encode it as the model's training data were."
+            ) from None
+    return out
+
+
+def _as_frame(X: Any) -> nw.DataFrame[Any] | None:
+    if isinstance(X, np.ndarray | list | tuple):
+        return None
+    import narwhals as nw
+
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    return frame if isinstance(frame, nw.DataFrame) else None
+
+
+def _check_names(columns: list[str], ensemble: TreeEnsemble, name: str) -> None:
+    known = ensemble.feature_names
+    if len(columns) != ensemble.n_features:
+        detail = ""
+        if known is not None:
+            lacking = [n for n in known if n not in columns][:5]
+            extra = [n for n in columns if n not in known][:5]
+            detail = f" Missing: {lacking}. Not known to the model: {extra}."
+        raise InputError(
+            f"{name} has {len(columns)} columns, but the model has {ensemble.n_features} features.{detail}"
+        )
+    # LightGBM keeps names with underscores for spaces.
+    if known is None or all(a in (b, b.replace(" ", "_")) for a, b in zip(known, columns, strict=True)):
+        return
+    if sorted(known) == sorted(columns):
+        raise InputError(
+            f"{name} has the model's columns in another order; give them in the model's: "
+            f"{name}[{list(known[:3])!r} ...]."
+        )
+    wrong = next((a, b) for a, b in zip(known, columns, strict=True) if a not in (b, b.replace(" ", "_")))
+    raise InputError(f"{name} has a column {wrong[1]!r} where the model has the feature {wrong[0]!r}.")
+
+
+def _column(
+    frame: nw.DataFrame[Any], f: int, column: str, ensemble: TreeEnsemble, name: str
+) -> NDArray[np.float64]:
+    import narwhals as nw
+
+    series = frame[column]
+    dtype = series.dtype
+    if isinstance(dtype, nw.Categorical | nw.Enum):
+        return _categorical(series, f, ensemble, name)
+    if f in ensemble.vocabularies:
+        return category_codes(ensemble, f, series.to_numpy())
+    if dtype.is_numeric() or dtype == nw.Boolean:
+        return series.cast(nw.Float64).to_numpy()
+    raise InputError(
+        f"{name} has a column {column!r} of type {dtype}, but the model has no categories for it. Give numbers, "
+        "or a categorical type with the categories of the training data."
+    )
+
+
+def _categorical(series: Any, f: int, ensemble: TreeEnsemble, name: str) -> NDArray[np.float64]:
+    """Labels by the model's vocabulary; without one, the positions of the categories."""
+    labels = np.array(series.to_list(), dtype=object)
+    missing = np.array([label is None or label != label for label in labels.tolist()], dtype=bool)
+    if f in ensemble.vocabularies:
+        return category_codes(ensemble, f, labels)
+    if not ensemble.is_categorical[f]:
+        raise InputError(
+            f"{name} has a categorical column {series.name!r}, but the model treats this feature as a number."
+        )
+    positions = {label: float(c) for c, label in enumerate(series.cat.get_categories().to_list())}
+    codes = np.full(len(labels), np.nan)
+    codes[~missing] = [positions[label] for label in labels[~missing].tolist()]
+    return codes

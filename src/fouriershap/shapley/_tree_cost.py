@@ -1,0 +1,107 @@
+"""What trees cost by tables and by walking, and which road each tree should take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fouriershap import kernels
+from fouriershap.trees._codes import CodedTrees
+
+# Nanoseconds on one core of a 2021 server processor. Only their ratios matter, and only roughly.
+_BUILD_LEAF = 6_000.0  # cutting a tree into blocks, per leaf
+_BUILD_PATTERN = 25.0  # filling tables, per pattern of a leaf
+_HISTOGRAM = 0.25  # per leaf and background row (leaves share blocks)
+_LOOK_UP = 0.35  # per leaf and explained row
+_PAIR_VISIT = 12.0  # walking: per leaf visit of a (row, background row) pair
+_PATH_LEAF = 12.0  # walking without a background: per leaf and row
+MOST_PLAYERS = 16
+_BYTES_PER_PATTERN = 24.0  # of a leaf's own table, after leaves have been merged into blocks
+
+
+@dataclass(frozen=True)
+class TreePlan:
+    """Which trees are explained how, and what that is expected to cost.
+
+    Attributes
+    ----------
+    method : str
+        "tables", "walk", or "tables+walk" where some trees take each road.
+    n_table_trees, n_walk_trees : int
+    table_bytes : float
+        Estimated memory of the tables of the feasible trees.
+    build_seconds, row_seconds : float
+        Estimates, on one core, of building those tables, and of explaining one row with them.
+    walk_row_seconds : float
+        Of explaining one row by walking the same trees instead.
+    reason : str
+    """
+
+    method: str
+    n_table_trees: int
+    n_walk_trees: int
+    table_bytes: float
+    build_seconds: float
+    row_seconds: float
+    walk_row_seconds: float
+    reason: str
+
+
+def profile(coded: CodedTrees, player: NDArray[np.int32]) -> NDArray[np.float64]:
+    """(n_trees, 4): leaves, depth, most distinct players on a path, sum over leaves of 2^players."""
+    e = coded.ensemble
+    out = np.empty((e.n_trees, 4))
+    kernels.tables.tree_profile(e.roots, e.feature, e.left, e.right, player, out)
+    return out
+
+
+def feasible_trees(
+    coded: CodedTrees, trees: NDArray[np.float64], memory: int, itemsize: int
+) -> NDArray[np.bool_]:
+    """(n_trees,) bool: trees whose tables fit, the smallest first, into the memory budget."""
+    e = coded.ensemble
+    fits = trees[:, 2] <= MOST_PLAYERS
+    too_many_codes = coded.book.n_codes > 65_536
+    if too_many_codes.any():
+        fits[e.tree_of_node[(e.feature >= 0) & too_many_codes[e.feature]]] = False
+    need = trees[:, 3] * (_BYTES_PER_PATTERN * itemsize / 4 * e.values.shape[1])
+    by_size = np.argsort(need, kind="stable")
+    allowed = np.zeros(len(trees), dtype=bool)
+    allowed[by_size] = np.cumsum(np.where(fits, need, 0.0)[by_size]) <= memory
+    return fits & allowed
+
+
+def plan_trees(
+    trees: NDArray[np.float64],
+    feasible: NDArray[np.bool_],
+    visits: NDArray[np.float64] | None,
+    n_background: int,
+    n_rows: int | None,
+    width: int,
+) -> TreePlan:
+    """Choose for ``n_rows`` rows (None: any number). ``visits`` is None where there is no background."""
+    leaves, patterns = trees[feasible, 0], trees[feasible, 3]
+    build = (leaves * _BUILD_LEAF + patterns * _BUILD_PATTERN * width).sum()
+    build += leaves.sum() * _HISTOGRAM * n_background
+    row = leaves.sum() * _LOOK_UP * width
+    if visits is None:
+        walk = leaves.sum() * _PATH_LEAF
+    else:
+        walk = visits[feasible].sum() * _PAIR_VISIT * n_background
+    n_feasible = int(feasible.sum())
+    worth = n_rows is None or n_rows * walk > build + n_rows * row
+    if not n_feasible:
+        method, reason = "walk", "no tree fits into tables: paths with many features, or too little memory"
+    elif not worth:
+        method, reason = "walk", "building tables would cost more than the answer"
+    elif n_feasible < len(trees):
+        method = "tables+walk"
+        reason = f"{len(trees) - n_feasible} trees are too deep for tables, or beyond the memory budget"
+    else:
+        method, reason = "tables", "every tree fits into tables, and looking up is cheaper than walking"
+    in_tables = 0 if method == "walk" else n_feasible
+    need = float(patterns.sum() * _BYTES_PER_PATTERN * width)
+    costs = (build / 1e9, row / 1e9, walk / 1e9)
+    return TreePlan(method, in_tables, len(trees) - in_tables, need, *costs, reason)

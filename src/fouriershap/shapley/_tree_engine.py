@@ -1,0 +1,249 @@
+"""`TreeEngine`: an ensemble and a background, compiled when that pays, ready to explain."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fouriershap._errors import CapacityError
+from fouriershap._parallel import for_each_block
+from fouriershap.shapley import walk
+from fouriershap.shapley._tables import TableSet
+from fouriershap.shapley._tree_cost import TreePlan, feasible_trees, plan_trees, profile
+from fouriershap.shapley._tree_tables import TreeBlocks, build_blocks, fill_tables
+from fouriershap.trees._codes import CodedTrees, code_trees
+from fouriershap.trees._ensemble import TreeEnsemble
+
+_TABLE_ROWS = 8192  # rows per job
+_WALK_ROWS = 256
+
+
+class TreeEngine:
+    """Exact SHAP values of an ensemble against one background (or by path, without one).
+
+    The tables are built when rows to explain are worth it: at once for many, else when the rows explained
+    by walking have cost as much as the tables would. `compile` builds them now.
+
+    Parameters
+    ----------
+    ensemble : TreeEnsemble
+    player : (n_features,) int32
+        Player that owns each feature, numbered from 0 without gaps.
+    background : (n_background, n_features), or None for path-dependent values
+        Cleaned rows (`TreeEnsemble.clean_rows`).
+    weights : (n_background,) float64 that sum to 1, or None for equal ones
+    memory : int
+        Budget of the tables in bytes.
+    dtype : float32 or float64
+        Precision of the tables; totals are float64 either way.
+    method : {"auto", "tables", "walk"}
+    """
+
+    def __init__(
+        self,
+        ensemble: TreeEnsemble,
+        player: NDArray[np.int32],
+        background: NDArray[Any] | None,
+        weights: NDArray[np.float64] | None,
+        memory: int,
+        dtype: np.dtype[Any],
+        method: str = "auto",
+        _shared: tuple[CodedTrees, NDArray[np.float64], TreeBlocks | None] | None = None,
+    ) -> None:
+        self.ensemble, self.player = ensemble, player
+        self.background, self.weights = background, weights
+        self.memory, self.dtype, self.method = memory, np.dtype(dtype), method
+        self.n_players = int(player.max(initial=-1)) + 1
+        if _shared is None:
+            coded = code_trees(ensemble)
+            _shared = (coded, profile(coded, player), None)
+        self.coded, self._profile, self._blocks = _shared
+        self._feasible = feasible_trees(self.coded, self._profile, memory, self.dtype.itemsize)
+        if method == "walk":
+            self._feasible = np.zeros_like(self._feasible)
+        elif method == "tables" and not self._feasible.all():
+            raise CapacityError(
+                f"{int((~self._feasible).sum())} of {ensemble.n_trees} trees do not fit into tables (at most 16 "
+                f"features on a path, and {memory:,} bytes in all). Raise `memory`, or use method='auto', which "
+                "explains them by walking."
+            )
+        self._tables: TableSet | None = None
+        self._column = np.empty(0, dtype=np.int32)
+        self._table_expected = np.zeros(ensemble.n_outputs)
+        self._walked_rows = 0
+        self._lock = threading.RLock()
+        self._cache: dict[str, Any] = {}
+        if method == "tables":
+            self.compile()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {k: v for k, v in self.__dict__.items() if k != "_lock"} | {"_cache": {}}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._lock = threading.RLock()
+
+    # What is built once, when it is first needed
+
+    def _cached(self, name: str, make: Any) -> Any:
+        with self._lock:
+            if name not in self._cache:
+                self._cache[name] = make()
+            return self._cache[name]
+
+    def _walk_trees(self, all_trees: bool) -> walk.WalkTrees:
+        def make() -> walk.WalkTrees:
+            coded = self.coded if all_trees else self.coded.select(~self._feasible)
+            return walk.prepare(coded, self.player, self.n_players)
+
+        return self._cached("walk all" if all_trees else "walk rest", make)  # type: ignore[no-any-return]
+
+    def _background_codes(self) -> NDArray[np.int32]:
+        return self._cached("background", lambda: self.coded.book.encode(self.background))  # type: ignore
+
+    def _visits(self) -> NDArray[np.float64] | None:
+        if self.background is None:
+            return None
+
+        def make() -> NDArray[np.float64]:
+            codes = self._background_codes()
+            return walk.leaf_visits(self._walk_trees(True), codes, codes)
+
+        return self._cached("visits", make)  # type: ignore[no-any-return]
+
+    def plan(self, n_rows: int | None) -> TreePlan:
+        """How ``n_rows`` rows would be explained, were they the first; None for any number."""
+        n_background = 0 if self.background is None else len(self.background)
+        width = self.ensemble.values.shape[1]
+        visits = None if n_rows is None else self._visits()
+        if n_rows is None and self.background is not None:
+            visits = np.zeros(self.ensemble.n_trees)
+        return plan_trees(self._profile, self._feasible, visits, n_background, n_rows, width)
+
+    @property
+    def tables(self) -> TableSet | None:
+        """The tables, once they are built."""
+        return self._tables
+
+    def compile(self, n_jobs: int | None = None) -> None:
+        """Build the tables of all trees that fit, if they are not built yet."""
+        with self._lock:
+            if self._tables is not None or not self._feasible.any():
+                return
+            coded = self.coded.select(self._feasible)
+            if self._blocks is None:
+                self._blocks = build_blocks(coded, self.player, self.n_players)
+            codes = None
+            if self.background is not None:
+                codes = self.coded.book.encode_columns(self.background, self._blocks.column)
+            filled = fill_tables(self._blocks, coded, codes, self.weights, self.dtype, n_jobs)
+            self._column, self._table_expected = self._blocks.column, filled[1]
+            self._tables = filled[0]  # last: other threads look for it without the lock
+
+    def compiled_state(self) -> tuple[TableSet, NDArray[np.int32], NDArray[np.float64]] | None:
+        """What a file keeps of the tables: they, the columns of their codes, their expected output."""
+        return None if self._tables is None else (self._tables, self._column, self._table_expected)
+
+    def restore(
+        self,
+        state: tuple[TableSet, NDArray[np.int32], NDArray[np.float64]] | None,
+        feasible: NDArray[np.bool_],
+        expected: NDArray[np.float64],
+    ) -> None:
+        """Take what a file kept in place of compiling."""
+        self._feasible = feasible
+        self._cache["expected"] = expected
+        if state is not None:
+            self._tables, self._column, self._table_expected = state
+
+    def _use_tables(self, n_rows: int, n_jobs: int | None) -> bool:
+        if self._tables is not None:
+            return True
+        with self._lock:
+            # Rent until renting has cost the price: never more than twice the best in hindsight.
+            self._walked_rows += n_rows
+            if not self._feasible.any() or self.plan(self._walked_rows).method == "walk":
+                return False
+        self.compile(n_jobs)
+        return True
+
+    # What it is for
+
+    def shap_values(self, rows: NDArray[Any], n_jobs: int | None = None) -> NDArray[np.float64]:
+        """(n_rows, n_players, n_outputs) of cleaned rows (n_rows, n_features)."""
+        out = np.zeros((len(rows), self.n_players, self.ensemble.n_outputs))
+        if not len(rows):
+            return out
+        use_tables = self._use_tables(len(rows), n_jobs)
+        if use_tables and self._tables is not None:
+            tables, column = self._tables, self._column
+
+            def look_up(first: int, last: int) -> None:
+                tables.add(self.coded.book.encode_columns(rows[first:last], column), out[first:last])
+
+            for_each_block(look_up, len(rows), _TABLE_ROWS, n_jobs)
+        if not use_tables or not self._feasible.all():
+            self._walk(self._walk_trees(not use_tables), rows, out, n_jobs)
+        return out
+
+    def _walk(
+        self, trees: walk.WalkTrees, rows: NDArray[Any], out: NDArray[np.float64], n_jobs: int | None
+    ) -> None:
+        codes = self.coded.book.encode(rows)
+        background = None if self.background is None else self._background_codes()
+
+        def work(first: int, last: int) -> None:
+            if background is None:
+                walk.path_dependent(trees, codes, rows=slice(first, last), out=out)
+            else:
+                walk.interventional(trees, codes, background, self.weights, rows=slice(first, last), out=out)
+
+        for_each_block(work, len(rows), _WALK_ROWS, n_jobs)
+
+    def predict(self, rows: NDArray[Any], n_jobs: int | None = None) -> NDArray[np.float64]:
+        """Raw output (n_rows, n_outputs) of cleaned rows."""
+        out = np.tile(self.ensemble.base, (len(rows), 1))
+        trees = self._walk_trees(True)
+
+        def work(first: int, last: int) -> None:
+            walk.predict(trees, self.coded.book.encode(rows[first:last]), out=out[first:last])
+
+        for_each_block(work, len(rows), _TABLE_ROWS, n_jobs)
+        return out
+
+    @property
+    def expected_value(self) -> np.ndarray[Any, np.dtype[np.float64]]:
+        """Mean raw output (n_outputs,) over the background, or by path without one."""
+
+        def make() -> NDArray[np.float64]:
+            if self._tables is not None and self._feasible.all():
+                return self.ensemble.base + self._table_expected
+            if self.background is None:
+                return self.ensemble.base + _path_expected(self.ensemble)
+            predictions = self.predict(self.background)
+            return np.asarray(np.average(predictions, axis=0, weights=self.weights))
+
+        return self._cached("expected", make)  # type: ignore[no-any-return]
+
+    def with_background(
+        self, background: NDArray[Any] | None, weights: NDArray[np.float64] | None
+    ) -> TreeEngine:
+        """The same trees against another background; only what it touches is built again."""
+        shared = (self.coded, self._profile, self._blocks)
+        settings = (self.memory, self.dtype, self.method)
+        return TreeEngine(self.ensemble, self.player, background, weights, *settings, _shared=shared)
+
+
+def _path_expected(e: TreeEnsemble) -> NDArray[np.float64]:
+    """Mean output where every row goes down a tree as the training rows did."""
+    leaves = np.flatnonzero(e.feature < 0)
+    tree = e.tree_of_node[leaves]
+    total = e.cover[e.roots[tree]]
+    share = np.divide(e.cover[leaves], total, out=np.zeros(len(leaves)), where=total > 0)
+    shares = share[:, None] * e.values[leaves]
+    if e.values.shape[1] == e.n_outputs:
+        return np.asarray(shares.sum(axis=0))
+    return np.bincount(e.tree_output[tree], shares[:, 0], minlength=e.n_outputs)
