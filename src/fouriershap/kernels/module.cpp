@@ -14,10 +14,12 @@ bool has_avx2() {
 }
 
 void bind_bits(nb::module_&);
+void bind_walk(nb::module_&);
 
 }  // namespace fouriershap
 
 NB_MODULE(_native, m) {
   m.def("instruction_set", [] { return fouriershap::has_avx2() ? "avx2" : FS_BASELINE_NAME; });
   fouriershap::bind_bits(m);
+  fouriershap::bind_walk(m);
 }
