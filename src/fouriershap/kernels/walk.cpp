@@ -190,16 +190,17 @@ bool path_dependent(const WalkTrees& trees, const double* ratio, const int32_t* 
   walk.frames = allocate<PathFrame>(most_of(trees.tree_depth, trees.n_trees) + 1);
   walk.levels = allocate<double>(levels);
   walk.ones = allocate_filled<double>(most_of(n_points, trees.n_trees), 1.0);
+  walk.failed = allocate<double>(most_of(n_points, trees.n_trees));
   int32_t* codes = allocate<int32_t>(trees.n_features * kPathRows);
   const bool ok = walk.a && walk.b && walk.inverse_of && walk.phi && walk.frames && walk.levels &&
-                  walk.ones && codes;
+                  walk.ones && walk.failed && codes;
   for (int64_t first = rows.first; ok && first < rows.last; first += kPathRows) {
-    walk.n_rows = rows.last - first < kPathRows ? rows.last - first : kPathRows;
+    const int64_t n_rows = rows.last - first < kPathRows ? rows.last - first : kPathRows;
     walk.codes = codes;
     for (int64_t f = 0; f < trees.n_features; ++f)
       for (int64_t r = 0; r < kPathRows; ++r)
         codes[f * kPathRows + r] =
-            r < walk.n_rows ? rows.codes[trees.features[f] * rows.stride + first + r] : 0;
+            rows.codes[trees.features[f] * rows.stride + first + (r < n_rows ? r : 0)];
     for (int64_t i = 0; i < n_players * n_outputs * kPathRows; ++i) walk.phi[i] = 0.0;
     for (int64_t t = 0; t < trees.n_trees; ++t) {
       walk.n_points = n_points[t];
@@ -208,7 +209,7 @@ bool path_dependent(const WalkTrees& trees, const double* ratio, const int32_t* 
       walk.outputs = Outputs(trees, t);
       walk.run(t);
     }
-    for (int64_t r = 0; r < walk.n_rows; ++r)
+    for (int64_t r = 0; r < n_rows; ++r)
       for (int64_t i = 0; i < n_players * n_outputs; ++i)
         out[(first + r) * n_players * n_outputs + i] += walk.phi[i * kPathRows + r];
   }
@@ -220,6 +221,7 @@ bool path_dependent(const WalkTrees& trees, const double* ratio, const int32_t* 
   std::free(walk.frames);
   std::free(walk.levels);
   std::free(walk.ones);
+  std::free(walk.failed);
   return ok;
 }
 

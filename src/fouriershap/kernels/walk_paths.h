@@ -24,8 +24,8 @@ struct PathFrame {
 struct PathWalk {
   const WalkTrees* trees;
   const double* ratio;
-  int64_t n_rows, n_outputs;  // rows of the block
-  const int32_t* codes;       // (n_features, kPathRows)
+  int64_t n_outputs;
+  const int32_t* codes;  // (n_features, kPathRows) of the block, padded with some row
 
   // Of the tree: its quadrature, and its outputs.
   int64_t n_points;
@@ -40,18 +40,19 @@ struct PathWalk {
   PathFrame* frames;  // (depth + 1,)
   double* levels;     // per depth what `level_size` counts
   double* ones;       // (n_points,)
+  double* failed;     // (n_points,) -1 / (1-t)
 
-  // A level: products (kPathRows, n_points); sums (kPathRows, outputs, n_points), of the leaves below;
-  // the inverse of the player of the edge that led here; the edge's coefficients where the row just failed
-  // the player, and where it still satisfies it; two factors, which are needed for a moment only.
+  // A level: products (kPathRows, n_points); sums (kPathRows, outputs, n_points), of the leaves below; the
+  // inverse of the player of the edge that led here; that edge's coefficients and factors, for each of the
+  // three states that a row can be in (see `states`).
   static int64_t level_size(int64_t n_points, int64_t n_outputs) {
-    return n_points * (kPathRows * (1 + n_outputs) + 5);
+    return n_points * (kPathRows * (1 + n_outputs) + 7);
   }
   double* products(int64_t depth) const { return levels + depth * level_size(n_points, outputs.count); }
   double* sums(int64_t depth) const { return products(depth) + kPathRows * n_points; }
   double* inverse(int64_t depth) const { return sums(depth) + kPathRows * outputs.count * n_points; }
   double* coefficients(int64_t depth) const { return inverse(depth) + n_points; }
-  double* factors(int64_t depth) const { return inverse(depth) + 3 * n_points; }
+  double* factors(int64_t depth) const { return inverse(depth) + 4 * n_points; }
 
   uint32_t rows_going_left(const Node& node) const {
     const int32_t* mine = codes + node.feature() * kPathRows;
@@ -62,12 +63,13 @@ struct PathWalk {
         left |= static_cast<uint32_t>((mine[r] < node.test) | (mine[r] == missing)) << r;
       return left;
     }
-    for (int64_t r = 0; r < n_rows; ++r)
+    for (int64_t r = 0; r < kPathRows; ++r)
       left |= static_cast<uint32_t>(code_goes_left(*trees, node, mine[r])) << r;
     return left;
   }
 
   // The state of the edge's player, and what the edge does to products and sums: the same for all rows.
+  template <int NK>
   void enter_edge(PathFrame& frame, int64_t depth, bool to_left, double r) {
     const Node& node = nodes_of(*trees)[frame.node];
     const int32_t player = frame.player = trees->players[node.feature()];
@@ -80,14 +82,19 @@ struct PathWalk {
     double* now = inverse(depth + 1);
     double* coefficient = coefficients(depth + 1);
     double* factor = factors(depth + 1);
-    for (int64_t k = 0; k < n_points; ++k) {
-      const double low = (1.0 - t[k]) * b_here, high = t[k] + low;
-      now[k] = 1.0 / high;
-      const double old = (1.0 - frame.b) * before[k];
-      factor[k] = low * before[k];
-      factor[n_points + k] = high * before[k];
-      coefficient[k] = -1.0 / (1.0 - t[k]) - old;
-      coefficient[n_points + k] = (1.0 - b_here) * now[k] - old;
+    const double *at_points = t, *failed_here = failed, b_before = frame.b;
+    const int64_t n = NK ? 4 * NK : n_points;
+    for (int64_t k = 0; k < n; k += 4) {
+      const f64x4 at = load<f64x4>(at_points + k), rest = 1.0 - at, inverse_before = load<f64x4>(before + k);
+      const f64x4 low = rest * b_here, high = at + low, inverse_now = 1.0 / high;
+      const f64x4 old = (1.0 - b_before) * inverse_before;
+      store(now + k, inverse_now);
+      store(factor + k, f64x4{} + r);
+      store(factor + n + k, low * inverse_before);
+      store(factor + 2 * n + k, high * inverse_before);
+      store(coefficient + k, f64x4{});
+      store(coefficient + n + k, load<f64x4>(failed_here + k) - old);
+      store(coefficient + 2 * n + k, (1.0 - b_here) * inverse_now - old);
     }
     a[player] = frame.a_here = frame.a & (to_left ? left : ~left);
     b[player] = b_here;
@@ -100,83 +107,97 @@ struct PathWalk {
     inverse_of[frame.player] = frame.inverse;
   }
 
-  // 0: the row failed the player before this edge; 1: it fails it here; 2: it still satisfies it.
-  static int state(const PathFrame& frame, int64_t row) {
-    return (frame.a >> row & 1) + (frame.a_here >> row & 1);
+  // Of each row: 0 if it failed the player before this edge, 1 if it fails it here, 2 if it satisfies it.
+  struct States {
+    uint8_t of[kPathRows];
+  };
+  static States states(const PathFrame& frame) {
+    States s;
+    for (int64_t half = 0; half < kPathRows; half += 8) {
+      const uint64_t sum = spread(frame.a >> half) + spread(frame.a_here >> half);
+      std::memcpy(s.of + half, &sum, 8);
+    }
+    return s;
+  }
+  // Bit i of a byte into byte i of a word.
+  static uint64_t spread(uint32_t bits) {
+    const uint64_t chosen = (bits & 255) * 0x0101010101010101ULL & 0x8040201008040201ULL;
+    return (chosen + 0x00406070787c7e7fULL) >> 7 & 0x0101010101010101ULL;
+  }
+
+  // Adds the four totals of four rows to phi.
+  static void add_totals(double* phi, f64x4 t0, f64x4 t1, f64x4 t2, f64x4 t3) {
+    typedef int64_t i64x4 __attribute__((vector_size(32)));
+    const i64x4 even = {0, 4, 2, 6}, odd = {1, 5, 3, 7}, low = {0, 1, 4, 5}, high = {2, 3, 6, 7};
+    const f64x4 u = __builtin_shuffle(t0, t1, even) + __builtin_shuffle(t0, t1, odd);
+    const f64x4 w = __builtin_shuffle(t2, t3, even) + __builtin_shuffle(t2, t3, odd);
+    store(phi, load<f64x4>(phi) + __builtin_shuffle(u, w, low) + __builtin_shuffle(u, w, high));
   }
 
   // NK: vectors of four points, 0 where only known at run time.
   template <int NK>
-  struct At {
-    static constexpr int64_t vectors(int64_t n_points) { return NK ? NK : n_points / 4; }
-  };
-
-  static double add_up(f64x4 v) { return (v[0] + v[2]) + (v[1] + v[3]); }
-
-  template <int NK>
-  void multiply(const PathFrame& frame, int64_t depth, double r) {
-    const int64_t nk = At<NK>::vectors(n_points);
-    for (int64_t row = 0; row < n_rows; ++row) {
-      const double* from = products(depth) + row * 4 * nk;
-      double* to = products(depth + 1) + row * 4 * nk;
-      const int s = state(frame, row);
-      const double* factor = factors(depth + 1) + (s == 2 ? 4 * nk : 0);
-      if (s == 0)
-        for (int64_t k = 0; k < nk; ++k) store(to + 4 * k, load<f64x4>(from + 4 * k) * r);
-      else
-        for (int64_t k = 0; k < nk; ++k)
-          store(to + 4 * k, load<f64x4>(from + 4 * k) * load<f64x4>(factor + 4 * k));
+  void multiply(const States& state, int64_t depth) {
+    const int64_t nk = NK ? NK : n_points / 4;
+    const double* from = products(depth);
+    const double* factors_here = factors(depth + 1);
+    double* to = products(depth + 1);
+    for (int64_t row = 0; row < kPathRows; ++row, from += 4 * nk, to += 4 * nk) {
+      const double* factor = factors_here + state.of[row] * 4 * nk;
+      for (int64_t k = 0; k < nk; ++k)
+        store(to + 4 * k, load<f64x4>(from + 4 * k) * load<f64x4>(factor + 4 * k));
     }
   }
 
   // The edge leads to a leaf: its products are not kept, they go into the sums at once.
-  template <int NK>
-  void add_leaf(const PathFrame& frame, int64_t depth, double r, const double* values, bool first) {
-    const int64_t nk = At<NK>::vectors(n_points), count = outputs.count;
+  template <int NK, bool FIRST>
+  void add_leaf(const PathFrame& frame, int64_t depth, const double* values) {
+    const int64_t nk = NK ? NK : n_points / 4, count = outputs.count;
+    const States state = states(frame);
+    const double *from = products(depth), *factor = factors(depth + 1), *coefficient = coefficients(depth + 1);
     double* mine = phi + (frame.player * n_outputs + outputs.first) * kPathRows;
-    const double* factor = factors(depth + 1);
-    for (int64_t row = 0; row < n_rows; ++row) {
-      const double* from = products(depth) + row * 4 * nk;
-      double* product = products(depth + 1);
-      double* sum = sums(depth) + row * count * 4 * nk;
-      const int s = state(frame, row);
-      const int64_t which = s == 2 ? 4 * nk : 0;
-      f64x4 total = {};
-      for (int64_t k = 0; k < nk; ++k) {
-        const f64x4 by = s ? load<f64x4>(factor + which + 4 * k) : f64x4{} + r;
-        const f64x4 p = load<f64x4>(from + 4 * k) * by;
-        store(product + 4 * k, p);
-        total += p * load<f64x4>(coefficients(depth + 1) + which + 4 * k);
-      }
-      const double share = s ? add_up(total) : 0.0;
-      for (int64_t o = 0; o < count; ++o, sum += 4 * nk) {
-        mine[o * kPathRows + row] += values[o] * share;
+    double* sum = sums(depth);
+    for (int64_t quad = 0; quad < kPathRows; quad += 4) {
+      f64x4 totals[4];
+      for (int64_t row = 0; row < 4; ++row, from += 4 * nk, sum += 4 * nk * count) {
+        const int64_t which = state.of[quad + row] * 4 * nk;
+        totals[row] = f64x4{};
         for (int64_t k = 0; k < nk; ++k) {
-          const f64x4 p = values[o] * load<f64x4>(product + 4 * k);
-          store(sum + 4 * k, first ? p : load<f64x4>(sum + 4 * k) + p);
+          const f64x4 p = load<f64x4>(from + 4 * k) * load<f64x4>(factor + which + 4 * k);
+          totals[row] += p * load<f64x4>(coefficient + which + 4 * k);
+          for (int64_t o = 0; o < count; ++o) {
+            double* to = sum + (o * nk + k) * 4;
+            store(to, FIRST ? values[o] * p : load<f64x4>(to) + values[o] * p);
+          }
         }
       }
+      for (int64_t o = 0; o < count; ++o)
+        add_totals(mine + o * kPathRows + quad, values[o] * totals[0], values[o] * totals[1],
+                   values[o] * totals[2], values[o] * totals[3]);
     }
   }
 
   // Back from the subtree below the edge.
-  template <int NK>
-  void add_subtree(const PathFrame& frame, int64_t depth, bool first) {
-    const int64_t nk = At<NK>::vectors(n_points), count = outputs.count;
+  template <int NK, bool FIRST>
+  void add_subtree(const PathFrame& frame, int64_t depth) {
+    const int64_t nk = NK ? NK : n_points / 4, count = outputs.count;
+    const States state = states(frame);
+    const double* coefficient = coefficients(depth + 1);
     double* mine = phi + (frame.player * n_outputs + outputs.first) * kPathRows;
-    for (int64_t row = 0; row < n_rows; ++row) {
-      const int s = state(frame, row);
-      const double* coefficient = coefficients(depth + 1) + (s == 2 ? 4 * nk : 0);
-      const double* from = sums(depth + 1) + row * count * 4 * nk;
-      double* to = sums(depth) + row * count * 4 * nk;
-      for (int64_t o = 0; o < count; ++o, from += 4 * nk, to += 4 * nk) {
-        f64x4 total = {};
-        for (int64_t k = 0; k < nk; ++k) {
-          const f64x4 p = load<f64x4>(from + 4 * k);
-          total += p * load<f64x4>(coefficient + 4 * k);
-          store(to + 4 * k, first ? p : load<f64x4>(to + 4 * k) + p);
+    for (int64_t o = 0; o < count; ++o) {
+      const double* from = sums(depth + 1) + o * 4 * nk;
+      double* to = sums(depth) + o * 4 * nk;
+      for (int64_t quad = 0; quad < kPathRows; quad += 4) {
+        f64x4 totals[4];
+        for (int64_t row = 0; row < 4; ++row, from += 4 * nk * count, to += 4 * nk * count) {
+          const double* mine_here = coefficient + state.of[quad + row] * 4 * nk;
+          totals[row] = f64x4{};
+          for (int64_t k = 0; k < nk; ++k) {
+            const f64x4 p = load<f64x4>(from + 4 * k);
+            totals[row] += p * load<f64x4>(mine_here + 4 * k);
+            store(to + 4 * k, FIRST ? p : load<f64x4>(to + 4 * k) + p);
+          }
         }
-        if (s) mine[o * kPathRows + row] += add_up(total);
+        add_totals(mine + o * kPathRows + quad, totals[0], totals[1], totals[2], totals[3]);
       }
     }
   }
@@ -185,6 +206,7 @@ struct PathWalk {
   void walk(int64_t tree) {
     const Node* nodes = nodes_of(*trees);
     if (nodes[trees->roots[tree]].leaf()) return;
+    for (int64_t k = 0; k < n_points; ++k) failed[k] = -1.0 / (1.0 - t[k]);
     for (int64_t i = 0; i < kPathRows * n_points; ++i) products(0)[i] = weights[i % n_points];
     int64_t depth = 0;
     frames[0].node = trees->roots[tree];
@@ -193,19 +215,25 @@ struct PathWalk {
       PathFrame& frame = frames[depth];
       if (frame.next_child == 2) {
         if (depth-- == 0) return;
-        add_subtree<NK>(frames[depth], depth, frames[depth].next_child == 1);
+        if (frames[depth].next_child == 1)
+          add_subtree<NK, true>(frames[depth], depth);
+        else
+          add_subtree<NK, false>(frames[depth], depth);
         leave_edge(frames[depth]);
         continue;
       }
       const bool to_left = frame.next_child++ == 0;
       const int32_t child = to_left ? nodes[frame.node].left : nodes[frame.node].right;
-      enter_edge(frame, depth, to_left, ratio[child]);
+      enter_edge<NK>(frame, depth, to_left, ratio[child]);
       if (nodes[child].leaf()) {
-        add_leaf<NK>(frame, depth, ratio[child], outputs.of_leaf(child), to_left);
+        if (to_left)
+          add_leaf<NK, true>(frame, depth, outputs.of_leaf(child));
+        else
+          add_leaf<NK, false>(frame, depth, outputs.of_leaf(child));
         leave_edge(frame);
         continue;
       }
-      multiply<NK>(frame, depth, ratio[child]);
+      multiply<NK>(states(frame), depth);
       ++depth;
       frames[depth].node = child;
       frames[depth].next_child = 0;
