@@ -15,6 +15,7 @@ bool has_avx2() {
 
 void bind_bits(nb::module_&);
 void bind_tables(nb::module_&);
+void bind_walk(nb::module_&);
 
 }  // namespace fouriershap
 
@@ -22,4 +23,5 @@ NB_MODULE(_native, m) {
   m.def("instruction_set", [] { return fouriershap::has_avx2() ? "avx2" : FS_BASELINE_NAME; });
   fouriershap::bind_bits(m);
   fouriershap::bind_tables(m);
+  fouriershap::bind_walk(m);
 }

@@ -1,0 +1,246 @@
+// What every walk needs: nodes, bit sets of rows, and which rows of a chunk go left at a node.
+#pragma once
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+
+#include "simd.h"
+#include "walk.h"
+
+namespace fouriershap {
+namespace FS_LEVEL {
+namespace {
+
+typedef double f64x4 __attribute__((vector_size(32)));
+
+constexpr int64_t kMaxWords = 4;
+constexpr int64_t kMaxRows = 64 * kMaxWords;  // rows in a block, background rows in a chunk
+
+struct Node {
+  int32_t head, test, left, right;
+  bool leaf() const { return head < 0; }
+  int32_t feature() const { return head >> 1; }
+  bool missing_left() const { return head & 1; }
+};
+
+inline const Node* nodes_of(const WalkTrees& trees) { return reinterpret_cast<const Node*>(trees.nodes); }
+
+inline int64_t tree_end(const WalkTrees& trees, int64_t tree, int64_t n_nodes) {
+  return tree + 1 < trees.n_trees ? trees.roots[tree + 1] : n_nodes;
+}
+
+inline bool code_goes_left(const WalkTrees& trees, const Node& node, int32_t code) {
+  if (node.test < 0) {
+    const uint64_t* set = trees.set_bits + (-1 - node.test) * trees.set_words;
+    return set[code >> 6] >> (code & 63) & 1;
+  }
+  return code < node.test || (node.missing_left() && code == trees.n_codes[node.feature()] - 1);
+}
+
+template <int NW>
+struct Bits {
+  uint64_t word[NW];
+
+  bool any() const {
+    uint64_t all = 0;
+    for (int i = 0; i < NW; ++i) all |= word[i];
+    return all != 0;
+  }
+  bool has(int64_t row) const { return word[row >> 6] >> (row & 63) & 1; }
+};
+
+#define FS_BITWISE(op)                                              \
+  template <int NW>                                                 \
+  inline Bits<NW> operator op(const Bits<NW>& a, const Bits<NW>& b) { \
+    Bits<NW> c;                                                     \
+    for (int i = 0; i < NW; ++i) c.word[i] = a.word[i] op b.word[i]; \
+    return c;                                                       \
+  }
+FS_BITWISE(&)
+FS_BITWISE(|)
+#undef FS_BITWISE
+
+template <int NW>
+inline Bits<NW> operator~(const Bits<NW>& a) {
+  Bits<NW> c;
+  for (int i = 0; i < NW; ++i) c.word[i] = ~a.word[i];
+  return c;
+}
+
+template <int NW>
+inline Bits<NW> filled(uint64_t value) {
+  Bits<NW> c;
+  for (int i = 0; i < NW; ++i) c.word[i] = value;
+  return c;
+}
+
+template <int NW>
+inline Bits<NW> first_rows(int64_t n_rows) {
+  Bits<NW> c;
+  for (int i = 0; i < NW; ++i) {
+    const int64_t here = n_rows - 64 * i;
+    c.word[i] = here >= 64 ? ~0ULL : here > 0 ? (1ULL << here) - 1 : 0;
+  }
+  return c;
+}
+
+template <int NW, class Visit>
+inline void for_each(const Bits<NW>& bits, Visit visit) {
+  for (int i = 0; i < NW; ++i)
+    for (uint64_t word = bits.word[i]; word; word &= word - 1) visit(64 * i + __builtin_ctzll(word));
+}
+
+// Which rows of a chunk (at most kMaxRows) go left at a node. A cut asks for all rows with a smaller code:
+// one of the prefixes of the rows sorted by code, found through `rank` (code -> number of distinct codes
+// below it that occur in the chunk). A category set is the union of the rows of its codes.
+struct Index {
+  const WalkTrees* trees = nullptr;
+  int64_t n_words = 0;
+  int64_t* rank_start = nullptr;  // (n_features + 1,)
+  uint16_t* rank = nullptr;       // per feature (n_codes,)
+  int32_t* present = nullptr;     // per feature (kMaxRows,): the codes that occur, of categorical features
+  int32_t* n_present = nullptr;   // (n_features,)
+  int64_t* set_start = nullptr;   // (n_features,) in words
+  uint64_t* sets = nullptr;
+  uint64_t* missing = nullptr;  // (n_features, n_words)
+
+  bool allocate(const WalkTrees& model, int64_t most_rows, int64_t words) {
+    trees = &model;
+    const int64_t n = model.n_features;
+    rank_start = static_cast<int64_t*>(std::malloc((n + 1) * sizeof(int64_t)));
+    set_start = static_cast<int64_t*>(std::malloc((n + 1) * sizeof(int64_t)));
+    n_present = static_cast<int32_t*>(std::malloc((n + 1) * sizeof(int32_t)));
+    if (!rank_start || !set_start || !n_present) return false;
+    int64_t ranks = 0, sets_total = 0, categorical = 0;
+    for (int64_t f = 0; f < n; ++f) {
+      rank_start[f] = ranks;
+      set_start[f] = sets_total;
+      ranks += model.n_codes[f];
+      sets_total += ((model.n_codes[f] < most_rows ? model.n_codes[f] : most_rows) + 1) * words;
+      categorical += model.categorical[f];
+    }
+    rank = static_cast<uint16_t*>(std::malloc((ranks + 1) * sizeof(uint16_t)));
+    sets = static_cast<uint64_t*>(std::malloc((sets_total + 1) * sizeof(uint64_t)));
+    missing = static_cast<uint64_t*>(std::malloc((n * words + 1) * sizeof(uint64_t)));
+    if (categorical) present = static_cast<int32_t*>(std::malloc(n * kMaxRows * sizeof(int32_t)));
+    return rank && sets && missing && (present || !categorical);
+  }
+
+  void free() {
+    std::free(rank_start);
+    std::free(rank);
+    std::free(present);
+    std::free(n_present);
+    std::free(set_start);
+    std::free(sets);
+    std::free(missing);
+  }
+
+  // Index rows [first, first + n_rows); no more rows and words than were allocated for.
+  void build(const WalkRows& rows, int64_t first, int64_t n_rows, int64_t words) {
+    n_words = words;
+    for (int64_t f = 0; f < trees->n_features; ++f)
+      build_feature(f, rows.codes + trees->features[f] * rows.stride + first, n_rows);
+  }
+
+  template <int NW>
+  Bits<NW> goes_left(const Node& node) const {
+    const int32_t f = node.feature();
+    if (node.test < 0) return in_set<NW>(node, f);
+    Bits<NW> left;
+    const uint64_t* rows = sets + set_start[f] + rank[rank_start[f] + node.test] * NW;
+    std::memcpy(left.word, rows, sizeof left.word);
+    if (node.missing_left())
+      for (int i = 0; i < NW; ++i) left.word[i] |= missing[f * NW + i];
+    return left;
+  }
+
+ private:
+  void build_feature(int64_t f, const int32_t* codes, int64_t n_rows) {
+    const int32_t n_codes = trees->n_codes[f];
+    const bool categorical = trees->categorical[f];
+    uint16_t* my_rank = rank + rank_start[f];
+    uint64_t* my_sets = sets + set_start[f];
+    uint64_t* my_missing = missing + f * n_words;
+    std::memset(my_rank, 0, n_codes * sizeof(uint16_t));
+    for (int64_t r = 0; r < n_rows; ++r) my_rank[codes[r]] = 1;
+    uint16_t below = 0;
+    for (int32_t c = 0; c < n_codes; ++c) {
+      const uint16_t occurs = my_rank[c];
+      if (categorical && occurs) present[f * kMaxRows + below] = c;
+      my_rank[c] = below;
+      below += occurs;
+    }
+    n_present[f] = below;
+    std::memset(my_sets, 0, (below + 1) * n_words * sizeof(uint64_t));
+    std::memset(my_missing, 0, n_words * sizeof(uint64_t));
+    for (int64_t r = 0; r < n_rows; ++r) {
+      const uint64_t bit = 1ULL << (r & 63);
+      my_sets[(my_rank[codes[r]] + 1) * n_words + (r >> 6)] |= bit;
+      if (codes[r] == n_codes - 1) my_missing[r >> 6] |= bit;
+    }
+    if (!categorical)
+      for (int64_t i = n_words; i < (below + 1) * n_words; ++i) my_sets[i] |= my_sets[i - n_words];
+  }
+
+  template <int NW>
+  Bits<NW> in_set(const Node& node, int32_t f) const {
+    Bits<NW> left = filled<NW>(0);
+    for (int32_t k = 0; k < n_present[f]; ++k)
+      if (code_goes_left(*trees, node, present[f * kMaxRows + k]))
+        for (int i = 0; i < NW; ++i) left.word[i] |= sets[set_start[f] + (k + 1) * NW + i];
+    return left;
+  }
+};
+
+// Shapley weights of a leaf: z players that the row fails, c that the background row fails, disjoint sets.
+// pair(z, c)[0] = (c-1)! z! / (c+z)! is the share of a player that the background fails (0 if c = 0),
+// pair(z, c)[1] = c! (z-1)! / (c+z)! of one that the row fails (0 if z = 0). By recurrence: no factorial
+// ever overflows, and a weight too small for a double becomes 0.
+struct Weights {
+  double* data = nullptr;
+  int64_t stride = 0;  // in pairs
+
+  bool allocate(int64_t most_players) {
+    stride = most_players + 1;
+    data = static_cast<double*>(std::malloc(2 * stride * stride * sizeof(double)));
+    if (!data) return false;
+    for (int64_t c = 0; c < stride; ++c) {
+      double share = c ? 1.0 / static_cast<double>(c) : 0.0;
+      for (int64_t z = 0; z < stride; ++z) {
+        data[2 * (z * stride + c)] = share;
+        data[2 * (c * stride + z) + 1] = share;  // the two are each other's mirror image
+        share *= static_cast<double>(z + 1) / static_cast<double>(c + z + 1);
+      }
+    }
+    return true;
+  }
+  void free() { std::free(data); }
+  const double* row(int64_t z) const { return data + 2 * z * stride; }
+};
+
+inline int32_t most_of(const int32_t* values, int64_t n) {
+  int32_t most = 0;
+  for (int64_t i = 0; i < n; ++i)
+    if (values[i] > most) most = values[i];
+  return most;
+}
+
+// The columns of `out` that a tree adds to, and where their values are in a leaf's row of `values`.
+struct Outputs {
+  int64_t first, count;
+  const double* values;
+  int64_t width;
+
+  Outputs() : first(0), count(0), values(nullptr), width(0) {}
+  Outputs(const WalkTrees& trees, int64_t tree)
+      : first(trees.tree_output[tree] < 0 ? 0 : trees.tree_output[tree]),
+        count(trees.tree_output[tree] < 0 ? trees.width : 1),
+        values(trees.values + (trees.width > 1 ? first : 0)),
+        width(trees.width) {}
+  const double* of_leaf(int64_t node) const { return values + node * width; }
+};
+
+}  // namespace
+}  // namespace FS_LEVEL
+}  // namespace fouriershap
