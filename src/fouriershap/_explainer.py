@@ -112,7 +112,9 @@ class TreeExplainer:
     def __repr__(self) -> str:
         mode = "tree_path_dependent" if self._engine.background is None else "interventional"
         tables = self._engine.tables
-        state = "not compiled" if tables is None else f"{tables.n_tables} tables, {tables.nbytes / 1e6:.1f} MB"
+        state = (
+            "not compiled" if tables is None else f"{tables.n_tables} tables, {tables.nbytes / 1e6:.1f} MB"
+        )
         return f"TreeExplainer({self._engine.ensemble!r}, {mode}, {state})"
 
     @property

@@ -49,7 +49,9 @@ def to_rows(X: Any, ensemble: TreeEnsemble, name: str = "X") -> NDArray[Any]:
             + (f", for one row `{name}.reshape(1, -1)`." if array.ndim == 1 else ".")
         )
     if array.shape[1] != ensemble.n_features:
-        raise InputError(f"{name} has {array.shape[1]} columns, but the model has {ensemble.n_features} features.")
+        raise InputError(
+            f"{name} has {array.shape[1]} columns, but the model has {ensemble.n_features} features."
+        )
     if array.dtype.kind not in "biuf":
         return ensemble.clean_rows(_from_objects(array, ensemble, name))
     return ensemble.clean_rows(_labelled(array, ensemble))

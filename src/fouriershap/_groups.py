@@ -38,7 +38,9 @@ def check_groups(
                 label[position] = (str(group),)
     else:
         if isinstance(groups, str) or len(groups) != len(names):
-            raise InputError(f"groups has {len(groups)} entries; give one per column ({len(names)}), or a dict.")
+            raise InputError(
+                f"groups has {len(groups)} entries; give one per column ({len(names)}), or a dict."
+            )
         label = [None if group is None else (str(group),) for group in groups]
     players: dict[Any, int] = {}
     owner = [players.setdefault(i if group is None else group, len(players)) for i, group in enumerate(label)]

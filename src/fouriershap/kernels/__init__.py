@@ -16,12 +16,13 @@ from fouriershap._errors import InputError, SlowKernelWarning
 
 if TYPE_CHECKING:
     import fouriershap.kernels.bits_numpy as bits
+    import fouriershap.kernels.build_numpy as build
     import fouriershap.kernels.tables_numpy as tables
     import fouriershap.kernels.walk_numpy as walk
 
-FAMILIES = ("bits", "tables", "walk")
+FAMILIES = ("bits", "build", "tables", "walk")
 
-__all__ = ["FAMILIES", "backend", "bits", "instruction_set", "tables", "walk"]
+__all__ = ["FAMILIES", "backend", "bits", "build", "instruction_set", "tables", "walk"]
 
 
 def _load_native() -> Any:

@@ -1,8 +1,8 @@
 // Building tables: which terms share a block, and what a block's table holds.
 #include <cstdlib>
 
+#include "build.h"
 #include "simd.h"
-#include "tables.h"
 
 namespace fouriershap {
 namespace FS_LEVEL {

@@ -14,6 +14,7 @@ bool has_avx2() {
 }
 
 void bind_bits(nb::module_&);
+void bind_build(nb::module_&);
 void bind_tables(nb::module_&);
 void bind_walk(nb::module_&);
 
@@ -22,6 +23,7 @@ void bind_walk(nb::module_&);
 NB_MODULE(_native, m) {
   m.def("instruction_set", [] { return fouriershap::has_avx2() ? "avx2" : FS_BASELINE_NAME; });
   fouriershap::bind_bits(m);
+  fouriershap::bind_build(m);
   fouriershap::bind_tables(m);
   fouriershap::bind_walk(m);
 }

@@ -1,8 +1,8 @@
 // The tables of trees: what each leaf adds for every pattern of its block.
 #include <cstdlib>
 
+#include "build.h"
 #include "simd.h"
-#include "tables.h"
 
 namespace fouriershap {
 namespace FS_LEVEL {

@@ -57,7 +57,7 @@ def group_tables(
     sorted_start = np.concatenate([[0], np.cumsum(sizes[order])]).astype(np.int64)
     of_sorted = np.empty(n_tables, dtype=np.int32)
     layout = np.empty((n_tables, WIDTH), dtype=np.int32)
-    n_groups = kernels.tables.group(
+    n_groups = kernels.build.group(
         sorted_start,
         sorted_padded[sorted_padded >= 0],
         np.ascontiguousarray(kinds[order]),

@@ -14,7 +14,7 @@ from fouriershap.shapley._terms import Terms
 
 BLOCK_ATOMS = 8  # 256 patterns: byte arithmetic, and a table of 16 KB that stays in the first-level cache
 MOST_ATOMS = 16  # patterns are 16-bit numbers
-# Score of a term by the number of atoms that a block lacks (see `kernels.tables_numpy.cover`): a term that
+# Score of a term by the number of atoms that a block lacks (see `kernels.build_numpy.cover`): a term that
 # the next atom would complete counts most, terms further away decide between equals.
 _COVER_WEIGHTS = np.array([0, 4096, 64, 1, 0, 0, 0, 0, 0], dtype=np.int64)
 
@@ -41,7 +41,7 @@ class Cover:
         block_of_term = np.empty(n_terms, dtype=np.int32)
         start = np.empty(n_terms + 1, dtype=np.int64)
         atoms = np.empty(n_terms * width, dtype=np.int32)
-        n_blocks = kernels.tables.cover(
+        n_blocks = kernels.build.cover(
             *sorted_terms, terms.n_atoms, BLOCK_ATOMS, _COVER_WEIGHTS, block_of_term, start, atoms
         )
         self.start, self.atoms = start[: n_blocks + 1].copy(), atoms[: start[n_blocks]].copy()
@@ -124,7 +124,7 @@ def compile_terms(
         terms.n_players,
         terms.n_outputs,
     )
-    kernels.tables.spectrum_tables(
+    kernels.build.spectrum_tables(
         sizes.astype(np.int32),
         blocks.offset,
         histograms(blocks, atom_codes(terms, background), weights, 0, len(blocks)),

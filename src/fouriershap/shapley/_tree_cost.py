@@ -53,7 +53,7 @@ def profile(coded: CodedTrees, player: NDArray[np.int32]) -> NDArray[np.float64]
     """(n_trees, 4): leaves, depth, most distinct players on a path, sum over leaves of 2^players."""
     e = coded.ensemble
     out = np.empty((e.n_trees, 4))
-    kernels.tables.tree_profile(e.roots, e.feature, e.left, e.right, player, out)
+    kernels.build.tree_profile(e.roots, e.feature, e.left, e.right, player, out)
     return out
 
 

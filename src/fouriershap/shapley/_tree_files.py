@@ -25,7 +25,11 @@ def engine_to_contents(engine: TreeEngine) -> tuple[dict[str, NDArray[Any]], dic
         if isinstance(value, np.ndarray):
             arrays[f"trees.{field.name}"] = value
     header: dict[str, Any] = {name: getattr(e, name) for name in _PLAIN}
-    header |= {"dtype": e.dtype.name, "computes_in": e.computes_in.name, "missing_value": repr(e.missing_value)}
+    header |= {
+        "dtype": e.dtype.name,
+        "computes_in": e.computes_in.name,
+        "missing_value": repr(e.missing_value),
+    }
     header |= {"names": e.feature_names, "output_names": e.output_names}
     header["vocabularies"] = [[f, list(map(_plain, labels))] for f, labels in e.vocabularies.items()]
     header |= {"precision": engine.dtype.name, "memory": engine.memory, "method": engine.method}

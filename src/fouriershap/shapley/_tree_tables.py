@@ -37,7 +37,7 @@ class TreeBlocks:
     column : (n_features,) int32
         Where the codes of each feature go (`Codebook.encode_columns`).
     arrays : dict
-        What the kernel `tree_tables` needs of each leaf (see `kernels.tables_numpy.tree_blocks`).
+        What the kernel `tree_tables` needs of each leaf (see `kernels.build_numpy.tree_blocks`).
     slots : (n_tables, n) int32
         Column of each player of a block in each of its tables, -1 for none.
     tree : (n_blocks,) int32
@@ -63,7 +63,7 @@ def build_blocks(coded: CodedTrees, player: NDArray[np.int32], n_players: int) -
     """Cut trees into blocks and lay out their tables. Every leaf must have at most 65,536 patterns."""
     e = coded.ensemble
     wanted = np.ones(e.n_trees, dtype=bool)
-    arrays = kernels.tables.tree_blocks(*coded_arrays(coded, player), wanted, MAX_PATTERNS, WIDTH, *_COSTS)
+    arrays = kernels.build.tree_blocks(*coded_arrays(coded, player), wanted, MAX_PATTERNS, WIDTH, *_COSTS)
     used = np.bincount(e.feature[e.feature >= 0], minlength=e.n_features) > 0
     column = coded.book.columns(used)
     blocks = Blocks(
@@ -144,7 +144,7 @@ def fill_tables(
             histogram = histograms(skeleton.blocks, background, weights, first, last)
             histogram_offset = histogram_offset - histogram_offset[first]
         tables = np.searchsorted(blocks_sorted, [first, last])
-        kernels.tables.tree_tables(
+        kernels.build.tree_tables(
             histogram,
             histogram_offset,
             skeleton.blocks.n_patterns,

@@ -125,7 +125,9 @@ class CodedTrees:
         """Some of the trees, on the same codes."""
         if kept.all():
             return self
-        return replace(self, ensemble=self.ensemble.select(kept), cut=self.cut[kept[self.ensemble.tree_of_node]])
+        return replace(
+            self, ensemble=self.ensemble.select(kept), cut=self.cut[kept[self.ensemble.tree_of_node]]
+        )
 
     def goes_left(self, node: int) -> NDArray[np.bool_]:
         """(n_codes of the node's feature,) bool: which codes go left."""
