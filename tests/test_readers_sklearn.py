@@ -1,3 +1,6 @@
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import shap
@@ -9,6 +12,7 @@ from sklearn.ensemble import (
     HistGradientBoostingRegressor,
     IsolationForest,
     RandomForestClassifier,
+    RandomTreesEmbedding,
 )
 from sklearn.linear_model import LinearRegression
 from sklearn.tree import DecisionTreeRegressor
@@ -132,11 +136,36 @@ def test_what_cannot_be_read():
     for other in (LinearRegression().fit(X, y), AdaBoostRegressor().fit(X, y), object(), None):
         with pytest.raises(UnsupportedModelError, match="no tree model"):
             read_model(other)
+    with pytest.raises(UnsupportedModelError, match="no tree model"):
+        read_model(RandomTreesEmbedding(n_estimators=2).fit(X))
     with pytest.raises(UnsupportedModelError, match="initial estimator"):
         read_model(GradientBoostingRegressor(init=LinearRegression(), n_estimators=2).fit(X, y))
     two = np.stack([y > 0, y > 1], axis=1)
     with pytest.raises(UnsupportedModelError, match="2 targets"):
         read_model(RandomForestClassifier(n_estimators=2).fit(X, two))
+
+
+def test_subclasses():
+    class Renamed(DecisionTreeRegressor):
+        pass
+
+    class Squared(Renamed):
+        def predict(self, X):
+            return super().predict(X) ** 2
+
+    X = numbers()
+    np.testing.assert_array_equal(
+        read_model(Renamed().fit(X, target(X))).predict(X)[:, 0], Renamed().fit(X, target(X)).predict(X)
+    )
+    with pytest.raises(UnsupportedModelError, match=r"Squared.*own predict"):
+        read_model(Squared().fit(X, target(X)))
+
+
+def test_no_library_is_imported():
+    script = "import sys, fouriershap.trees; print([m for m in sys.modules if m in {!r}])"
+    libraries = {"sklearn", "xgboost", "lightgbm", "catboost", "treelite", "pandas", "scipy"}
+    run = [sys.executable, "-c", script.format(libraries)]
+    assert subprocess.run(run, capture_output=True, text=True, check=True).stdout.strip() == "[]"
 
 
 def test_rows_of_another_width_are_refused():

@@ -29,12 +29,13 @@ def find_leaves(
 ) -> NDArray[np.int32]:
     """The leaf (n_rows, n_trees) that each row reaches in each tree."""
     e = ensemble
+    threshold = e.threshold.astype(e.dtype)
     leaves = np.broadcast_to(e.roots, (len(rows), e.n_trees)).copy()
     row, tree = np.nonzero(e.feature[leaves] >= 0)
     while len(row):
         node = leaves[row, tree]
         x = rows[row, e.feature[node]]
-        left = ~(x >= e.threshold[node].astype(e.dtype))
+        left = ~(x >= threshold[node])
         categorical = e.category_set[node] >= 0
         if categorical.any():
             left[categorical] = _in_set(x[categorical], e.category_set[node[categorical]], keys, span)

@@ -18,7 +18,8 @@ from fouriershap.trees.readers import catboost, lightgbm, sklearn, xgboost
 
 _READERS: dict[tuple[str, str], Callable[[Any], TreeEnsemble]] = {
     ("sklearn", "BaseDecisionTree"): sklearn.read_tree,
-    ("sklearn", "BaseForest"): sklearn.read_forest,
+    ("sklearn", "ForestClassifier"): sklearn.read_forest,
+    ("sklearn", "ForestRegressor"): sklearn.read_forest,
     ("sklearn", "BaseGradientBoosting"): sklearn.read_gradient_boosting,
     ("sklearn", "BaseHistGradientBoosting"): sklearn.read_hist_gradient_boosting,
     ("sklearn", "IsolationForest"): sklearn.read_isolation_forest,
@@ -64,8 +65,9 @@ def read_model(model: Any) -> TreeEnsemble:
     if isinstance(model, str | Path):
         return _read_file(Path(model))
     for base in type(model).__mro__:
-        reader = _READERS.get((base.__module__.partition(".")[0], base.__name__))
+        reader = _READERS.get((_library(base), base.__name__))
         if reader is not None:
+            _refuse_other_predictions(model, _library(base))
             return reader(model)
     raise UnsupportedModelError(
         f"model is a {type(model).__module__}.{type(model).__qualname__}, which is no tree model that can be "
@@ -73,6 +75,23 @@ def read_model(model: Any) -> TreeEnsemble:
         "HistGradientBoosting and IsolationForest; models of XGBoost, LightGBM and CatBoost; paths of "
         "their files."
     )
+
+
+def _library(class_: type) -> str:
+    return class_.__module__.partition(".")[0]
+
+
+def _refuse_other_predictions(model: Any, library: str) -> None:
+    """Raise where a subclass from elsewhere predicts in its own way (quantile forests, survival forests)."""
+    for base in type(model).__mro__:
+        own = {"predict", "predict_proba", "decision_function"} & vars(base).keys()
+        if own and _library(base) != library:
+            raise UnsupportedModelError(
+                f"model is a {base.__module__}.{base.__qualname__}, which is built on {library} but has its "
+                f"own {' and '.join(sorted(own))}: its trees alone do not say what it predicts."
+            )
+        if own:
+            return
 
 
 def _read_file(path: Path) -> TreeEnsemble:

@@ -61,8 +61,8 @@ def read_document(document: dict[str, Any]) -> TreeEnsemble:
 def _refuse(kind: str, features: list[int]) -> None:
     if features:
         raise UnsupportedModelError(
-            f"model is a CatBoost model with {kind} features ({features}), which it turns into numbers inside. "
-            "Turn them into numbers first, and train on these."
+            f"model is a CatBoost model with {kind} features ({features}), which it turns into numbers "
+            "inside. Turn them into numbers first, and train on these."
         )
 
 
