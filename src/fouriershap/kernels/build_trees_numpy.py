@@ -87,15 +87,15 @@ class _Builder:
             f = int(self.feature[v])
             found.setdefault(f, _Feature(f)).inner.append(v)
         features = [found[f] for f in sorted(found)]
-        for f in features:
-            last = int(self.n_codes[f.feature]) - 1
-            nodes = [v for v, _ in f.path] + f.inner
+        for item in features:
+            last = int(self.n_codes[item.feature]) - 1
+            nodes = [v for v, _ in item.path] + item.inner
             changes = {
                 c for v in nodes for c in range(1, last) if self.goes_left(v, c) != self.goes_left(v, c - 1)
             }
-            f.cuts = [0, *sorted(changes)]
-            f.states = [self.state(f, c) for c in f.cuts]
-            f.missing_state = self.state(f, last)
+            item.cuts = [0, *sorted(changes)]
+            item.states = [self.state(item, c) for c in item.cuts]
+            item.missing_state = self.state(item, last)
         return features
 
     def state(self, f: _Feature, code: int) -> int:
@@ -199,8 +199,8 @@ def tree_blocks(
                 _emit(b, v, k, out)
     starts = {name for name in out if name.endswith("_start")} - {"cut_start"}
     types = dict.fromkeys(starts, np.int64) | _DTYPES
-    names = ("cut_missing", "cut_column", "cut_at", "cut_weight", "base", "n_patterns", "tree", "players")
-    names += ("feature_states", "leaf_node", "leaf_players", "leaf_ratio", "fail")
+    names = ["cut_missing", "cut_column", "cut_at", "cut_weight", "base", "n_patterns", "tree", "players"]
+    names += ["feature_states", "leaf_node", "leaf_players", "leaf_ratio", "fail"]
     return {name: np.array(out[name], dtype=types.get(name, np.int32)) for name in (*out, *names)}
 
 
@@ -347,7 +347,7 @@ def tree_tables(
             t_nodes, weights = nodes[nodes_start[u] : nodes_start[u + 1]].reshape(2, -1)
             if len(histograms):
                 h = histograms[histogram_offset[b] : histogram_offset[b] + block_patterns[b]]
-                c = np.bincount(masks, h, minlength=1 << u)
+                c = np.bincount(masks, h, minlength=1 << u).astype(np.float64)
                 reached[leaf] = c[0]
                 phi = _interventional(c, u, t_nodes, weights)
             else:

@@ -86,10 +86,8 @@ def plan_trees(
     build = (leaves * _BUILD_LEAF + patterns * _BUILD_PATTERN * width).sum()
     build += leaves.sum() * _HISTOGRAM * n_background
     row = leaves.sum() * _LOOK_UP * width
-    if visits is None:
-        walk = leaves.sum() * _PATH_LEAF
-    else:
-        walk = visits[feasible].sum() * _PAIR_VISIT * n_background
+    visited = leaves.sum() * _PATH_LEAF if visits is None else visits[feasible].sum() * _PAIR_VISIT
+    walk = visited * (1 if visits is None else n_background)
     n_feasible = int(feasible.sum())
     worth = n_rows is None or n_rows * walk > build + n_rows * row
     if not n_feasible:
@@ -103,5 +101,5 @@ def plan_trees(
         method, reason = "tables", "every tree fits into tables, and looking up is cheaper than walking"
     in_tables = 0 if method == "walk" else n_feasible
     need = float(patterns.sum() * _BYTES_PER_PATTERN * width)
-    costs = (build / 1e9, row / 1e9, walk / 1e9)
+    costs = (float(build) / 1e9, float(row) / 1e9, float(walk) / 1e9)
     return TreePlan(method, in_tables, len(trees) - in_tables, need, *costs, reason)

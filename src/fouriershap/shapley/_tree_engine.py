@@ -246,4 +246,4 @@ def _path_expected(e: TreeEnsemble) -> NDArray[np.float64]:
     shares = share[:, None] * e.values[leaves]
     if e.values.shape[1] == e.n_outputs:
         return np.asarray(shares.sum(axis=0))
-    return np.bincount(e.tree_output[tree], shares[:, 0], minlength=e.n_outputs)
+    return np.bincount(e.tree_output[tree], shares[:, 0], minlength=e.n_outputs).astype(np.float64)

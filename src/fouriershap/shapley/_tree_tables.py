@@ -52,7 +52,7 @@ class TreeBlocks:
     n_values: int
 
 
-def coded_arrays(coded: CodedTrees, player: NDArray[np.int32]) -> tuple[NDArray[Any], ...]:
+def coded_arrays(coded: CodedTrees, player: NDArray[np.int32]) -> tuple[Any, ...]:
     """A coded ensemble in the order in which kernels take it."""
     e = coded.ensemble
     shape = (e.roots, e.feature, coded.cut, e.missing_left, e.left, e.right, e.category_set)
@@ -63,7 +63,8 @@ def build_blocks(coded: CodedTrees, player: NDArray[np.int32], n_players: int) -
     """Cut trees into blocks and lay out their tables. Every leaf must have at most 65,536 patterns."""
     e = coded.ensemble
     wanted = np.ones(e.n_trees, dtype=bool)
-    arrays = kernels.build.tree_blocks(*coded_arrays(coded, player), wanted, MAX_PATTERNS, WIDTH, *_COSTS)
+    args: tuple[Any, ...] = (*coded_arrays(coded, player), wanted, MAX_PATTERNS, WIDTH, *_COSTS)
+    arrays = kernels.build.tree_blocks(*args)
     used = np.bincount(e.feature[e.feature >= 0], minlength=e.n_features) > 0
     column = coded.book.columns(used)
     blocks = Blocks(
@@ -196,7 +197,8 @@ def _expected(
     shares = reached[:, None] * e.values[leaves]
     if e.values.shape[1] > 1 or e.n_outputs == 1:
         return np.asarray(shares.sum(axis=0))
-    return np.bincount(e.tree_output[e.tree_of_node[leaves]], shares[:, 0], minlength=e.n_outputs)
+    output = e.tree_output[e.tree_of_node[leaves]]
+    return np.bincount(output, shares[:, 0], minlength=e.n_outputs).astype(np.float64)
 
 
 @lru_cache

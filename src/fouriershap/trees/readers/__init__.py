@@ -15,6 +15,7 @@ from typing import Any
 from fouriershap._errors import InputError, MissingDependencyError, UnsupportedModelError
 from fouriershap.trees._ensemble import TreeEnsemble
 from fouriershap.trees.readers import catboost, lightgbm, sklearn, xgboost
+from fouriershap.trees.readers._ubjson import decode
 
 _READERS: dict[tuple[str, str], Callable[[Any], TreeEnsemble]] = {
     ("sklearn", "BaseDecisionTree"): sklearn.read_tree,
@@ -132,11 +133,7 @@ def _read_txt(path: Path) -> TreeEnsemble:
 
 
 def _read_ubj(path: Path) -> TreeEnsemble:
-    library = _import("xgboost", path)
-    try:
-        return xgboost.read_booster(library.Booster(model_file=str(path)))
-    except library.core.XGBoostError as error:
-        raise InputError(f"model is the path {str(path)!r}, which XGBoost cannot load: {error}") from error
+    return xgboost.read_document(decode(path.read_bytes()))
 
 
 def _read_cbm(path: Path) -> TreeEnsemble:

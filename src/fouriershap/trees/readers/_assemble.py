@@ -40,54 +40,71 @@ def leaf(value: ArrayLike, cover: float) -> Tree:
 def join(trees: Sequence[Tree], width: int = 1) -> dict[str, Any]:
     """The arrays of a `TreeEnsemble` that describe its nodes, for trees whose leaves hold ``width`` values.
 
-    Nodes are numbered breadth first, so that children come after their parent; nodes that no row reaches
-    (XGBoost keeps pruned ones) are left out. A model without trees becomes one leaf of zeros.
+    Nodes keep their order where children come after their parent, else they are numbered breadth first;
+    nodes that no row reaches (XGBoost keeps pruned ones) are left out. A model without trees becomes one leaf
+    of zeros.
     """
     trees = trees or [leaf(np.zeros(width), 1.0)]
-    parts: dict[str, list[NDArray[Any]]] = {
-        name: [] for name in ("feature", "threshold", "left", "right", "missing_left", "cover", "values")
-    }
+    sizes = np.array([len(tree.left) for tree in trees])
+    start = np.cumsum(sizes) - sizes
+    offset = np.repeat(start, sizes)
+    left, right = (
+        np.concatenate([getattr(t, side) for t in trees]).astype(np.int64) for side in ("left", "right")
+    )
+    is_leaf = left < 0
+    left, right = np.where(is_leaf, LEAF, left + offset), np.where(is_leaf, LEAF, right + offset)
+    set_of_node = np.full(len(left), -1)
     sets: list[NDArray[np.int64]] = []
-    set_of_node, roots, start = [], [], 0
-    for tree in trees:
-        order = _breadth_first(tree)
-        is_leaf = tree.left[order] < 0
-        number = np.full(len(tree.left), LEAF)
-        number[order] = np.arange(start, start + len(order))
-        for side in ("left", "right"):
-            child = getattr(tree, side)[order]
-            parts[side].append(np.where(is_leaf, LEAF, number[child]))
-        parts["feature"].append(np.where(is_leaf, LEAF, tree.feature[order]))
-        parts["threshold"].append(np.where(is_leaf, 0.0, tree.threshold[order]))
-        parts["missing_left"].append(~is_leaf & (tree.missing_left[order] != 0))
-        parts["cover"].append(tree.cover[order])
-        values = np.asarray(tree.values, dtype=np.float64).reshape(len(tree.left), width)[order]
-        parts["values"].append(np.where(is_leaf[:, None], values, 0.0))
-        set_index = np.full(len(order), -1)
+    for first, tree in zip(start, trees, strict=True):
         for node in sorted(tree.categories):
-            if number[node] >= 0:
-                set_index[number[node] - start] = len(sets)
-                sets.append(np.unique(tree.categories[node]))
-        set_of_node.append(set_index)
-        roots.append(start)
-        start += len(order)
-    arrays = {name: np.concatenate(part) for name, part in parts.items()}
+            set_of_node[first + node] = len(sets)
+            sets.append(np.unique(tree.categories[node]))
+    values = np.concatenate([np.asarray(t.values).reshape(-1, width) for t in trees])
+    arrays = {
+        "feature": np.where(is_leaf, LEAF, np.concatenate([t.feature for t in trees])),
+        "threshold": np.where(is_leaf, 0.0, np.concatenate([t.threshold for t in trees])),
+        "left": left,
+        "right": right,
+        "missing_left": ~is_leaf & (np.concatenate([t.missing_left for t in trees]) != 0),
+        "cover": np.concatenate([t.cover for t in trees]),
+        "values": np.where(is_leaf[:, None], values, 0.0),
+        "category_set": set_of_node,
+        "roots": start,
+    }
+    if not _in_order(left, right, len(trees)):
+        arrays = _renumber(arrays, np.repeat(np.arange(len(trees)), sizes))
     return arrays | {
-        "roots": np.array(roots),
-        "category_set": np.concatenate(set_of_node),
         "set_start": np.concatenate([[0], np.cumsum([len(s) for s in sets])]),
         "set_categories": np.concatenate([np.empty(0, dtype=np.int64), *sets]),
     }
 
 
-def _breadth_first(tree: Tree) -> NDArray[np.intp]:
-    levels = []
-    level = np.zeros(1, dtype=np.intp)
+def _in_order(left: NDArray[np.int64], right: NDArray[np.int64], n_trees: int) -> bool:
+    """Whether every child comes after its parent, and every node but the roots is a child of one other."""
+    inner = np.flatnonzero(left >= 0)
+    children = np.concatenate([left[inner], right[inner]])
+    after = (left[inner] > inner).all() and (right[inner] > inner).all()
+    return bool(after) and len(children) + n_trees == len(left) and len(np.unique(children)) == len(children)
+
+
+def _renumber(arrays: dict[str, NDArray[Any]], tree: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+    """Number the nodes of each tree breadth first, without those that cannot be reached."""
+    left, right = arrays["left"], arrays["right"]
+    levels: list[NDArray[np.int64]] = []
+    depths: list[NDArray[np.int64]] = []
+    level = arrays["roots"]
     while len(level):
         levels.append(level)
-        inner = level[tree.left[level] >= 0]
-        level = np.stack([tree.left[inner], tree.right[inner]], axis=1).ravel().astype(np.intp)
-    return np.concatenate(levels)
+        depths.append(np.full(len(level), len(depths)))
+        inner = level[left[level] >= 0]
+        level = np.stack([left[inner], right[inner]], axis=1).ravel()
+    reached, depth = np.concatenate(levels), np.concatenate(depths)
+    order = reached[np.lexsort((depth, tree[reached]))]
+    number = np.full(len(left) + 1, LEAF)  # the last entry is for the -1 of leaves
+    number[order] = np.arange(len(order))
+    moved = {name: array[order] for name, array in arrays.items() if name != "roots"}
+    moved |= {"left": number[moved["left"]], "right": number[moved["right"]]}
+    return moved | {"roots": number[arrays["roots"]]}
 
 
 def right_above(threshold: NDArray[Any], dtype: type[np.floating[Any]]) -> NDArray[np.float64]:

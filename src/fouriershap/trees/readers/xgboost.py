@@ -1,4 +1,4 @@
-"""XGBoost: its JSON model, in which every number is written so that it reads back to the same float32.
+"""XGBoost: its JSON model or the same in binary; both hold every number as the same float32.
 
 Read directly and not through treelite, which refuses models with a stored category encoder (all that were
 trained on frames with categories since XGBoost 3) and does not know which trees early stopping keeps.
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from fouriershap._errors import InputError, UnsupportedModelError
 from fouriershap.trees._ensemble import TreeEnsemble
 from fouriershap.trees.readers._assemble import Tree, join
+from fouriershap.trees.readers._ubjson import decode
 from fouriershap.trees.readers.sklearn import class_names
 
 _LOGIT = ("binary:logistic", "reg:logistic")
@@ -78,7 +79,8 @@ def read_document(document: dict[str, Any], n_iterations: int | None = None) -> 
 
 
 def _document(booster: Any) -> dict[str, Any]:
-    document: dict[str, Any] = json.loads(bytes(booster.save_raw("json")))
+    # UBJSON holds the arrays as they are: ten times faster to write and to read than JSON.
+    document: dict[str, Any] = decode(bytes(booster.save_raw("ubj")))
     return document
 
 
@@ -110,19 +112,19 @@ def _vocabularies(encoders: list[dict[str, Any]]) -> dict[int, tuple[Any, ...]]:
     """
     vocabularies: dict[int, tuple[Any, ...]] = {}
     for feature, encoder in enumerate(encoders):
-        values = encoder["values"]
+        values = np.asarray(encoder["values"]).tolist()
         if "offsets" in encoder:  # strings: the bytes of all labels, one after the other
-            text = np.array(values, dtype=np.int64).astype(np.uint8).tobytes()
+            text = bytes(value & 0xFF for value in values)
             if not text.isascii():
                 continue
-            values = [text[a:b].decode() for a, b in pairwise(encoder["offsets"])]
+            values = [text[a:b].decode() for a, b in pairwise(np.asarray(encoder["offsets"]).tolist())]
         if values:
             vocabularies[feature] = tuple(values)
     return vocabularies
 
 
 def _tree(document: dict[str, Any], scale: float, width: int) -> Tree:
-    left, right = np.array(document["left_children"]), np.array(document["right_children"])
+    left, right = np.array(document["left_children"], "i4"), np.array(document["right_children"], "i4")
     condition = np.array(document["split_conditions"], dtype=np.float32).astype(np.float64)
     missing_left = np.array(document["default_left"], dtype=bool)
     values = _leaf_values(document, left, right, condition, width)
