@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fouriershap._arrays import as_array
 from fouriershap._errors import InputError
 
 
 def check_bits(X: ArrayLike, n_bits: int, name: str = "X") -> NDArray[np.uint8]:
     """Rows (n_rows, n_bits) of 0 and 1 as uint8, whatever numeric type or frame they came in."""
-    array: NDArray[Any] = np.asarray(X)
+    array = as_array(X, name)
     if array.ndim != 2:
         raise InputError(
             f"{name} has shape {array.shape}; give a matrix of rows (n_rows, {n_bits})"

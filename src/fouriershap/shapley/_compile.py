@@ -125,7 +125,7 @@ class Tables:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Tables:
         """Read a .fshap file that `save` wrote; the tables stay memory-mapped."""
-        return cls._from_contents(_io.read(path, KIND))
+        return _io.load(path, KIND, cls._from_contents)
 
     @classmethod
     def _from_contents(cls, contents: _io.Contents) -> Tables:
@@ -192,13 +192,15 @@ def compile_rows(
     terms = make_terms(spectrum, players)
     rows = check_bits(background, spectrum.n_bits, name="background")
     share = check_weights(weights, len(rows))
-    plan, in_tables = plan_terms(terms, n_rows, len(rows), share is not None, memory, method)
-    tables, in_tables = _tables_within(terms, in_tables, rows, share, memory)
-    left_over = terms.n_terms - int(in_tables.sum())
+    plan, wanted = plan_terms(terms, n_rows, len(rows), share is not None, memory, method)
+    tables, in_tables = _tables_within(terms, wanted, rows, share, memory)
+    plan = plan.after(int(in_tables.sum()), tables.nbytes, memory)
+    left_over = plan.n_direct_terms
     if method == "tables" and left_over:
         raise CapacityError(
-            f"{left_over} of {terms.n_terms} terms do not fit into tables (at most {MOST_ATOMS} players a term, "
-            f"and {memory:,} bytes). Raise `memory`, or use method='auto', which explains them by the closed form."
+            f"{left_over} of {terms.n_terms} terms do not fit into tables (at most {MOST_ATOMS} players a "
+            f"term, and {memory:,} bytes in all). Raise `memory`, or use method='auto', which explains them "
+            "by the closed form."
         )
     expected = np.average(spectrum(rows).reshape(len(rows), -1), axis=0, weights=share)
     rest = terms.select(~in_tables)
