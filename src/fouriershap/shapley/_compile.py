@@ -21,6 +21,7 @@ from fouriershap.shapley._direct import add_direct
 from fouriershap.shapley._spectrum_tables import MOST_ATOMS, Cover, atom_codes, compile_terms
 from fouriershap.shapley._tables import TableSet, tables_from_arrays, tables_to_arrays
 from fouriershap.shapley._terms import Terms, make_terms
+from fouriershap.shapley._verify import verify_tables, verify_terms
 
 KIND = "tables"
 METHODS = ("auto", "tables", "direct")
@@ -119,7 +120,7 @@ class Tables:
             "n_players": self.n_players,
             "single": self._single,
         }
-        header |= {"n_background": len(self._background), "plan": asdict(self.plan)}
+        header["plan"] = asdict(self.plan)
         _io.write(path, KIND, arrays, header)
 
     @classmethod
@@ -133,10 +134,15 @@ class Tables:
         sizes = (header["n_bits"], header["n_players"])
         terms = Terms(*sizes, *(arrays[f"terms.{name}"] for name in _TERM_ARRAYS))
         rest = Terms(*sizes, *(arrays[f"rest.{name}"] for name in _TERM_ARRAYS))
-        background = unpack(arrays["background"], header["n_bits"])[: header["n_background"]]
+        background = unpack(arrays["background"], header["n_bits"])
         tables = tables_from_arrays(arrays, terms.n_players, terms.n_outputs)
         plan = Plan(**header["plan"])
         weights = arrays.get("weights")
+        for part in (terms, rest):
+            verify_terms(part)
+        verify_tables(tables, terms.n_atoms, 0)
+        if rest.n_terms:
+            check_weights(weights, len(background))
         return cls(terms, tables, rest, background, weights, arrays["expected"], header["single"], plan)
 
 
