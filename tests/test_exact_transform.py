@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-import oracles
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import generators, spectra
 
 import fouriershap as fs
+import oracles
 from fouriershap.fourier._exact import transform_in_place
+from strategies import generators, spectra
 
 
 @settings(max_examples=50, deadline=None)

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import generators, random_frequencies
 
 from fouriershap import kernels
 from fouriershap._bits import pack
 from fouriershap.kernels import bits_numpy, tables_numpy
 from fouriershap.shapley._spectrum_tables import odd_shares
+from strategies import generators, random_frequencies
 
 native = pytest.importorskip("fouriershap.kernels._native", reason="built without a compiler")
 FEW = settings(max_examples=60, deadline=None)

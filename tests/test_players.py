@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import oracles
 import pytest
 from hypothesis import given, settings
-from strategies import Problem, problems
 
 import fouriershap as fs
+import oracles
 from fouriershap._players import check_players
 from fouriershap.shapley._terms import make_terms
+from strategies import Problem, problems
 
 
 def test_one_player_per_bit_by_default() -> None:

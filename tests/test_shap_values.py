@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import oracles
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from strategies import Problem, generators, problems, random_frequencies, random_players, spectra
 
 import fouriershap as fs
+import oracles
+from strategies import Problem, generators, problems, random_frequencies, random_players, spectra
 
 ROADS: dict[str, dict[str, Any]] = {
     "tables": {"method": "tables"},

@@ -8,13 +8,13 @@ from math import comb
 from typing import Any
 
 import numpy as np
-import oracles
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import generators, problems, random_frequencies, random_players, spectra
 
 import fouriershap as fs
+import oracles
+from strategies import generators, problems, random_frequencies, random_players, spectra
 
 FEW = settings(max_examples=60, deadline=None)
 
@@ -171,7 +171,7 @@ def test_nothing_is_a_spectrum_too(tmp_path: Any) -> None:
 @settings(max_examples=25, deadline=None)
 @given(generators(), st.integers(1, 4))
 def test_proposition_1_sums_of_small_functions_are_sparse(rng: np.random.Generator, n_parts: int) -> None:
-    """h = sum of functions of S_i: at most sum 2^|S_i| terms, of degree at most max |S_i|, all inside an S_i."""
+    """h = sum of functions of S_i: at most sum 2^|S_i| terms, of degree <= max |S_i|, each inside an S_i."""
     n_bits = 9
     X = oracles.all_rows(n_bits)
     sets = [rng.permutation(n_bits)[: rng.integers(1, 4)] for _ in range(n_parts)]

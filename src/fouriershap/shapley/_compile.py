@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fouriershap import _io
-from fouriershap._bits import check_bits, pack, unpack
+from fouriershap._bits import check_bits, check_packed, pack, unpack
 from fouriershap._errors import CapacityError, InputError
 from fouriershap._memory import check_memory
 from fouriershap._parallel import for_each_block
@@ -132,6 +132,7 @@ class Tables:
     def _from_contents(cls, contents: _io.Contents) -> Tables:
         arrays, header = contents.arrays, contents.header
         sizes = (header["n_bits"], header["n_players"])
+        check_packed(arrays["background"], header["n_bits"])
         terms = Terms(*sizes, *(arrays[f"terms.{name}"] for name in _TERM_ARRAYS))
         rest = Terms(*sizes, *(arrays[f"rest.{name}"] for name in _TERM_ARRAYS))
         background = unpack(arrays["background"], header["n_bits"])
@@ -143,7 +144,8 @@ class Tables:
         verify_tables(tables, terms.n_atoms, 0)
         if rest.n_terms:
             check_weights(weights, len(background))
-        return cls(terms, tables, rest, background, weights, arrays["expected"], header["single"], plan)
+        single = bool(header["single"]) and terms.n_outputs == 1
+        return cls(terms, tables, rest, background, weights, arrays["expected"], single, plan)
 
 
 _TERM_ARRAYS = ("atom_start", "atom_bits", "atom_player", "start", "atoms", "coefficients", "constant")
@@ -256,6 +258,12 @@ def plan(
     >>> fs.plan(h, n_rows=10, n_background=10).method, fs.plan(h, 10**6, 10**4).method
     ('direct', 'tables')
     """
+    for name, count, least in (
+        ("n_rows", 0 if n_rows is None else n_rows, 0),
+        ("n_background", n_background, 1),
+    ):
+        if not isinstance(count, int | np.integer) or count < least:
+            raise InputError(f"{name} is {count!r}; give a whole number >= {least}.")
     return plan_terms(make_terms(spectrum, players), n_rows, n_background, weighted, check_memory(memory))[0]
 
 

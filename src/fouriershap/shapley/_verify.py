@@ -81,6 +81,7 @@ def _pattern_range(blocks: Blocks) -> tuple[NDArray[np.int64], NDArray[np.int64]
 
 def verify_terms(terms: Terms) -> None:
     """Raise `FileFormatError` unless atoms, players and bits are all where they should be."""
+    _require(len(terms.constant) > 0, "there are no outputs")
     _starts("atom_start", terms.atom_start, terms.n_atoms, len(terms.atom_bits))
     _within("atom_bits", terms.atom_bits, 0, terms.n_bits)
     _within("atom_player", terms.atom_player, 0, terms.n_players)
