@@ -54,7 +54,7 @@ def background_is_free(h: fs.Spectrum, rng: np.random.Generator, n_jobs: int) ->
         tables["100000"].shap_values(X[:2]), fs.shap_values(h, X[:2], many, method="direct"), "a, many"
     )
     found = time_interleaved(
-        {n: (lambda t=t: t.shap_values(X, n_jobs=n_jobs)) for n, t in tables.items()}, rounds=25
+        {n: (lambda t=t: t.shap_values(X, n_jobs=n_jobs)) for n, t in tables.items()}, rounds=200
     )
     compiling = time_interleaved(
         {"100": lambda: fs.compile(h, few), "100000": lambda: fs.compile(h, many)}, rounds=5
@@ -90,7 +90,7 @@ def tables_against_direct(h: fs.Spectrum, rng: np.random.Generator, n_jobs: int)
             ),
             "tables, compiled before": lambda: tables.shap_values(X, n_jobs=n_jobs),
         },
-        rounds=15,
+        rounds=30,
     )
     speedups = {name: times(timing, found["direct"]) for name, timing in found.items()}
     print(f"(b) 400 rows against 400 background rows (largest relative difference {error:.0e})\n")
