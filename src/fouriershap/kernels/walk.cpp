@@ -183,7 +183,7 @@ bool path_dependent(const WalkTrees& trees, const double* ratio, const int32_t* 
   walk.trees = &trees;
   walk.ratio = ratio;
   walk.n_outputs = n_outputs;
-  walk.a = allocate_filled<uint32_t>(n_players, ~0u);
+  walk.a = allocate_filled<Flags>(n_players, Flags{} + 1);
   walk.b = allocate_filled<double>(n_players, 1.0);
   walk.inverse_of = allocate_filled<int64_t>(n_players, -1);
   walk.phi = allocate<double>(n_players * n_outputs * kPathRows);
