@@ -74,7 +74,7 @@ struct Interventional {
     for (int64_t first = rows.first; ok && first < rows.last; first += blocks.size) {
       walk->n_rows = rows.last - first < blocks.size ? rows.last - first : blocks.size;
       walk->out = out + first * n_players * n_outputs;
-      row_index.build(rows, first, walk->n_rows, (walk->n_rows + 63) / 64);
+      row_index.build(rows, first, walk->n_rows, NW);
       for (int64_t t = 0; ok && t < trees.n_trees; ++t)
         if (joint_serves(t)) ok = walk->walk(t);
     }
@@ -140,9 +140,10 @@ struct Interventional {
   bool run(bool all_row_by_row) {
     const Pieces chunks(background.last - background.first);
     const Pieces blocks(all_row_by_row ? 1 : rows.last - rows.first);
-    const int64_t words = chunks.size <= 64 ? 1 : chunks.size <= 128 ? 2 : 4;
+    const int64_t larger = chunks.size > blocks.size ? chunks.size : blocks.size;
+    const int64_t words = larger <= 64 ? 1 : larger <= 128 ? 2 : 4;
     bool ok = background_index.allocate(trees, chunks.size, words) &&
-              row_index.allocate(trees, blocks.size, (blocks.size + 63) / 64) &&
+              row_index.allocate(trees, blocks.size, words) &&
               shapley.allocate(most_of(trees.tree_players, trees.n_trees));
     for (int64_t first = background.first; ok && first < background.last; first += chunks.size) {
       const int64_t n = background.last - first < chunks.size ? background.last - first : chunks.size;
