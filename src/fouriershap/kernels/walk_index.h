@@ -143,6 +143,12 @@ struct Index {
       build_feature(f, rows.codes + trees->features[f] * rows.stride + first, n_rows);
   }
 
+  // The ranks of a deep forest are far larger than the nearest cache, and are read in no order.
+  void prefetch(const Node& node) const {
+    if (!node.leaf() && node.test >= 0)
+      __builtin_prefetch(rank + rank_start[node.feature()] + node.test);
+  }
+
   template <int NW>
   Bits<NW> goes_left(const Node& node) const {
     const int32_t f = node.feature();

@@ -133,6 +133,11 @@ struct Joint {
     frame.satisfied = satisfies[frame.slot];
     frame.left = background->template goes_left<NW>(node);
     frame.rows_left = rows->template goes_left<NW>(node);
+    const int32_t children[2] = {node.left, node.right};
+    for (const int32_t child : children) {
+      background->prefetch(nodes_of(*trees)[child]);
+      rows->prefetch(nodes_of(*trees)[child]);
+    }
     frame.next_child = 0;
   }
 
