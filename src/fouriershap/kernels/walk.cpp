@@ -23,9 +23,6 @@ T* allocate_filled(int64_t n, T value) {
   return array;
 }
 
-// The ensemble's outputs that one tree can add to.
-int64_t most_outputs(const WalkTrees& trees) { return trees.width; }
-
 // Cuts n rows into pieces of at most kMaxRows, as equal as possible: how many, and how large.
 struct Pieces {
   int64_t count, size;
@@ -68,7 +65,7 @@ struct Interventional {
     walk->capacity = 16 * blocks.size;
     walk->pool = allocate<Entry<NW>>(walk->capacity);
     walk->fails = allocate_filled<double>(64 * NW * padded, 0.0);
-    walk->sums = allocate_filled<double>(blocks.size * most_outputs(trees) * padded, 0.0);
+    walk->sums = allocate_filled<double>(blocks.size * trees.width * padded, 0.0);
     for (uint32_t& count : walk->n_fails) count = 0;
     bool ok = walk->slot_of && walk->frames && walk->pool && walk->fails && walk->sums;
     for (int64_t first = rows.first; ok && first < rows.last; first += blocks.size) {
@@ -89,7 +86,7 @@ struct Interventional {
 
   template <int NW>
   bool row_by_row(int64_t first_background, int64_t n_background, bool all_trees) {
-    const int64_t depth = most_of(trees.tree_depth, trees.n_trees) + 1, count = most_outputs(trees);
+    const int64_t depth = most_of(trees.tree_depth, trees.n_trees) + 1, count = trees.width;
     auto* walk = allocate<RowWalk<NW>>(1);
     if (!walk) return false;
     walk->trees = &trees;
@@ -254,57 +251,70 @@ bool predict(const WalkTrees& trees, const WalkRows& rows, int64_t n_outputs, do
   return true;
 }
 
-bool leaf_visits(const WalkTrees& trees, const WalkRows& rows, const WalkRows& background,
-                 int64_t n_players, double* out) {
+namespace {
+
+// Counts the leaves that the hybrids of one row and one background row reach.
+struct PairWalk {
   struct Fork {
     int32_t player, other;
     bool first;  // the row's side is being walked
   };
   enum : uint8_t { kOpen, kRow, kBackground };  // whom the hybrids follow at a player's nodes
-  const Node* nodes = nodes_of(trees);
-  const int64_t n = rows.last - rows.first;
-  Fork* forks = allocate<Fork>(most_of(trees.tree_depth, trees.n_trees) + 1);
-  uint8_t* follow = allocate_filled<uint8_t>(n_players, kOpen);
-  if (!forks || !follow) {
-    std::free(forks);
-    std::free(follow);
-    return false;
-  }
-  for (int64_t t = 0; t < trees.n_trees; ++t) {
-    int64_t visits = 0;
-    for (int64_t i = 0; i < n; ++i) {
-      const int32_t* row = rows.codes + rows.first + i;
-      const int32_t* other = background.codes + background.first + i;
-      int64_t depth = 0;
-      int32_t node = trees.roots[t];
-      while (true) {
-        while (!nodes[node].leaf()) {
-          const Node& here = nodes[node];
-          const int64_t column = trees.features[here.feature()];
-          const bool left = code_goes_left(trees, here, row[column * rows.stride]);
-          const bool other_left = code_goes_left(trees, here, other[column * background.stride]);
-          const int32_t player = trees.players[here.feature()];
-          const bool to_left = follow[player] == kBackground ? other_left : left;
-          if (left != other_left && follow[player] == kOpen) {
-            forks[depth++] = {player, left ? here.right : here.left, true};
-            follow[player] = kRow;
-          }
-          node = to_left ? here.left : here.right;
-        }
-        ++visits;
-        while (depth && !forks[depth - 1].first) follow[forks[--depth].player] = kOpen;
-        if (!depth) break;
-        Fork& fork = forks[depth - 1];
-        fork.first = false;
-        follow[fork.player] = kBackground;
-        node = fork.other;
+
+  const WalkTrees* trees;
+  Fork* forks;      // (depth,)
+  uint8_t* follow;  // (n_players,) kOpen between walks
+  int64_t depth;
+
+  // Down to a leaf; where the two rows part, along the row, with the other way kept for later.
+  void go_down(int32_t node, const int32_t* row, int64_t stride, const int32_t* other, int64_t other_stride) {
+    const Node* nodes = nodes_of(*trees);
+    while (!nodes[node].leaf()) {
+      const Node& here = nodes[node];
+      const int64_t column = trees->features[here.feature()];
+      const bool left = code_goes_left(*trees, here, row[column * stride]);
+      const bool other_left = code_goes_left(*trees, here, other[column * other_stride]);
+      const int32_t player = trees->players[here.feature()];
+      const bool to_left = follow[player] == kBackground ? other_left : left;
+      if (left != other_left && follow[player] == kOpen) {
+        forks[depth++] = {player, left ? here.right : here.left, true};
+        follow[player] = kRow;
       }
+      node = to_left ? here.left : here.right;
     }
+  }
+
+  // The next way that was kept for later, -1 when there is none.
+  int32_t go_up() {
+    while (depth && !forks[depth - 1].first) follow[forks[--depth].player] = kOpen;
+    if (!depth) return -1;
+    forks[depth - 1].first = false;
+    follow[forks[depth - 1].player] = kBackground;
+    return forks[depth - 1].other;
+  }
+};
+
+}  // namespace
+
+bool leaf_visits(const WalkTrees& trees, const WalkRows& rows, const WalkRows& background,
+                 int64_t n_players, double* out) {
+  const int64_t n = rows.last - rows.first;
+  PairWalk walk{&trees, allocate<PairWalk::Fork>(most_of(trees.tree_depth, trees.n_trees) + 1),
+                allocate_filled<uint8_t>(n_players, PairWalk::kOpen), 0};
+  const bool ok = walk.forks && walk.follow;
+  for (int64_t t = 0; ok && t < trees.n_trees; ++t) {
+    int64_t visits = 0;
+    for (int64_t i = 0; i < n; ++i)
+      for (int32_t node = trees.roots[t]; node >= 0; node = walk.go_up()) {
+        walk.go_down(node, rows.codes + rows.first + i, rows.stride,
+                     background.codes + background.first + i, background.stride);
+        ++visits;
+      }
     out[t] = n ? static_cast<double>(visits) / static_cast<double>(n) : 0.0;
   }
-  std::free(forks);
-  std::free(follow);
-  return true;
+  std::free(walk.forks);
+  std::free(walk.follow);
+  return ok;
 }
 
 bool path_shape(const WalkTrees& trees, int64_t n_players, int32_t* players, int32_t* depth) {

@@ -25,9 +25,6 @@ struct Node {
 
 inline const Node* nodes_of(const WalkTrees& trees) { return reinterpret_cast<const Node*>(trees.nodes); }
 
-inline int64_t tree_end(const WalkTrees& trees, int64_t tree, int64_t n_nodes) {
-  return tree + 1 < trees.n_trees ? trees.roots[tree + 1] : n_nodes;
-}
 
 inline bool code_goes_left(const WalkTrees& trees, const Node& node, int32_t code) {
   if (node.test < 0) {
@@ -46,7 +43,6 @@ struct Bits {
     for (int i = 0; i < NW; ++i) all |= word[i];
     return all != 0;
   }
-  bool has(int64_t row) const { return word[row >> 6] >> (row & 63) & 1; }
 };
 
 #define FS_BITWISE(op)                                              \
