@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from fouriershap import kernels
 from fouriershap._bits import pack
-from fouriershap.kernels import bits_numpy, tables_numpy
+from fouriershap.kernels import bits_numpy, build_numpy, tables_numpy
 from fouriershap.shapley._spectrum_tables import odd_shares
 from strategies import generators, random_frequencies
 
@@ -127,6 +127,11 @@ class Layout:
         self.cut_start, self.block_base, self.block_patterns = (
             np.array(values, dtype=np.int32) for values in (starts, bases, sizes)
         )
+        # Where values may be missing all cuts count, wherever those of missing values begin; else only the
+        # cuts before, which here are all.
+        self.missing = bool(rng.integers(2))
+        begin = self.cut_start[:-1] if self.missing else self.cut_start[1:]
+        self.cut_missing = rng.integers(begin, self.cut_start[1:] + 1).astype(np.int32)
         self.cut_column, self.cut_weight = (np.array(v, dtype=np.int32) for v in (columns, weights))
         self.cut_at = np.array(ats, dtype=np.uint16)
 
@@ -159,7 +164,7 @@ class Layout:
 
     @property
     def blocks(self) -> tuple[Any, ...]:
-        cuts = (self.cut_start, self.cut_column, self.cut_at, self.cut_weight)
+        cuts = (self.cut_start, self.cut_missing, self.cut_column, self.cut_at, self.cut_weight)
         return *cuts, self.block_base, self.block_patterns
 
 
@@ -184,6 +189,7 @@ def test_explain(
             layout.codes8,
             layout.codes16,
             n_rows,
+            layout.missing,
             *layout.blocks,
             layout.table_block,
             layout.table_offset,
@@ -212,7 +218,7 @@ def test_histogram(rng: np.random.Generator, n_rows: int, weighted: bool) -> Non
     results = []
     for family in (native.tables, tables_numpy):
         out = earlier.copy()
-        codes = (layout.codes8, layout.codes16, n_rows, weights)
+        codes = (layout.codes8, layout.codes16, n_rows, layout.missing, weights)
         family.histogram(*codes, *layout.blocks, offset, int(first), int(last), out)
         results.append(out)
     np.testing.assert_allclose(*results, rtol=1e-12)
@@ -234,7 +240,7 @@ def test_spectrum_tables(rng: np.random.Generator, n_blocks: int, n_outputs: int
     table_offset = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     slots = rng.integers(-1, 8, size=(len(table_block), int(block_bits.max()))).astype(np.int32)
     results = []
-    for family in (native.tables, tables_numpy):
+    for family in (native.build, build_numpy):
         values = np.full(table_offset[-1], 7.0)
         family.spectrum_tables(
             block_bits,
@@ -267,7 +273,7 @@ def test_cover(rng: np.random.Generator, n_terms: int, n_atoms: int, degree: int
     weights = np.zeros(max_atoms + 1, dtype=np.int64)
     weights[1 : 4 if max_atoms > 3 else max_atoms + 1] = [4096, 64, 1][: min(3, max_atoms)]
     results = []
-    for family in (native.tables, tables_numpy):
+    for family in (native.build, build_numpy):
         block_of_term = np.empty(n_terms, dtype=np.int32)
         block_start = np.zeros(n_terms + 1, dtype=np.int64)
         block_atoms = np.zeros(n_terms * max(max_atoms, n_atoms), dtype=np.int32)
@@ -285,8 +291,10 @@ def test_cover(rng: np.random.Generator, n_terms: int, n_atoms: int, degree: int
 
 
 @FEW
-@given(generators(), st.integers(0, 60), st.integers(1, 30), st.integers(1, 16))
-def test_group(rng: np.random.Generator, n_tables: int, n_players: int, most_tables: int) -> None:
+@given(generators(), st.integers(0, 60), st.integers(1, 30), st.integers(1, 16), st.integers(1, 20))
+def test_group(
+    rng: np.random.Generator, n_tables: int, n_players: int, most_tables: int, reach: int
+) -> None:
     sets = [
         np.sort(rng.permutation(n_players)[: rng.integers(1, min(8, n_players) + 1)]) for _ in range(n_tables)
     ]
@@ -294,10 +302,10 @@ def test_group(rng: np.random.Generator, n_tables: int, n_players: int, most_tab
     players = np.concatenate([*sets, np.empty(0)]).astype(np.int32)
     kinds = np.sort(rng.integers(0, 3, size=n_tables)).astype(np.int32)
     results = []
-    for family in (native.tables, tables_numpy):
+    for family in (native.build, build_numpy):
         of_table = np.empty(n_tables, dtype=np.int32)
         layout = np.empty((n_tables, 8), dtype=np.int32)
-        n_groups = family.group(start, players, kinds, n_players, most_tables, of_table, layout)
+        n_groups = family.group(start, players, kinds, n_players, most_tables, reach, of_table, layout)
         results.append((n_groups, of_table, layout[:n_groups]))
     for one, other in zip(*results, strict=True):
         np.testing.assert_array_equal(one, other)

@@ -37,7 +37,7 @@ def load(path: str | os.PathLike[str]) -> Spectrum | Tables | TreeExplainer:
     Spectrum(1 terms, 2 bits, degree 1)
     """
 
-    def build(contents: _io.Contents) -> Spectrum | Tables:
+    def build(contents: _io.Contents) -> Spectrum | Tables | TreeExplainer:
         reader = _READERS.get(contents.kind)
         if reader is None:
             raise FileFormatError(f"{path} holds a {contents.kind!r}, which this fouriershap does not know.")
