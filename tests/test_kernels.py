@@ -350,6 +350,7 @@ END_TO_END = textwrap.dedent(
     np.testing.assert_allclose(tables.sum(axis=1), expected, atol=1e-11)
     print(kernels.backend(), kernels.instruction_set(), *(w.category.__name__ for w in caught))
     print(*(w.message for w in caught))
+    print(*(w.filename for w in caught))
     """
 )
 
@@ -380,11 +381,12 @@ def test_native_kernels_without_avx2() -> None:
 
 def test_missing_native_kernels_warn_once_and_say_what_to_do() -> None:
     hidden = "import sys; sys.modules['fouriershap.kernels._native'] = None\n"
-    first, message = run(hidden + END_TO_END)[:2]
+    first, message, where = run(hidden + END_TO_END)
     assert first == "numpy none SlowKernelWarning"
     assert "Install a C++ compiler" in message
     assert "pip install" in message
     assert "FOURIERSHAP_KERNELS=numpy" in message
+    assert where == "<string>"  # the user's line, not one of ours
 
 
 def test_native_kernels_can_be_insisted_on() -> None:

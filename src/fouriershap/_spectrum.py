@@ -60,15 +60,17 @@ class Spectrum:
         if array.ndim != 2:
             raise InputError(f"frequencies has shape {array.shape}; give (n_terms, n_bits).")
         words = pack(check_bits(array, array.shape[1], name="frequencies"))
-        self._init(words, coefficients, array.shape[1])
+        self._init(words, as_floats(coefficients, "coefficients", copy=True), array.shape[1])
 
     def _init(self, words: NDArray[np.uint64], coefficients: ArrayLike, n_bits: int) -> None:
+        """Arrays that are in order already are kept as they are, so that those of a file stay mapped."""
         values = _check_coefficients(coefficients, len(words))
         degrees = np.bitwise_count(words).sum(axis=1, dtype=np.int64)
         # lexsort sorts by its last key first: the degree, then the words from the first bits on.
         order = np.lexsort((*words.T[::-1], degrees))
-        flat = (values[:, None] if values.ndim == 1 else values)[order]
-        words, degrees = words[order], degrees[order]
+        flat = values[:, None] if values.ndim == 1 else values
+        if not (order[1:] > order[:-1]).all():
+            words, degrees, flat = words[order], degrees[order], flat[order]
         new = np.ones(len(words), dtype=bool)
         new[1:] = (words[1:] != words[:-1]).any(axis=1)
         firsts = np.flatnonzero(new)
@@ -405,6 +407,7 @@ def _set(
     n_bits: int,
     single: bool,
 ) -> None:
+    words, coefficients, degrees = words.view(), np.ascontiguousarray(coefficients).view(), degrees.view()
     for array in (words, coefficients, degrees):
         array.flags.writeable = False
     values = {"_words": words, "_coefficients": coefficients, "_degrees": degrees}
@@ -413,7 +416,7 @@ def _set(
 
 
 def _check_coefficients(coefficients: ArrayLike, n_terms: int) -> NDArray[np.float64]:
-    values = as_floats(coefficients, "coefficients", copy=True)
+    values = as_floats(coefficients, "coefficients")
     if values.ndim not in (1, 2) or len(values) != n_terms or (values.ndim == 2 and values.shape[1] == 0):
         raise InputError(
             f"coefficients has shape {values.shape}; give ({n_terms},) or ({n_terms}, n_outputs), one "
