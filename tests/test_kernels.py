@@ -292,9 +292,7 @@ def test_cover(rng: np.random.Generator, n_terms: int, n_atoms: int, degree: int
 
 @FEW
 @given(generators(), st.integers(0, 60), st.integers(1, 30), st.integers(1, 16), st.integers(1, 20))
-def test_group(
-    rng: np.random.Generator, n_tables: int, n_players: int, most_tables: int, reach: int
-) -> None:
+def test_group(rng: np.random.Generator, n_tables: int, n_players: int, most_tables: int, reach: int) -> None:
     sets = [
         np.sort(rng.permutation(n_players)[: rng.integers(1, min(8, n_players) + 1)]) for _ in range(n_tables)
     ]
