@@ -69,7 +69,9 @@ def engine_from_contents(contents: Contents) -> TreeEngine:
     background = arrays.get("background")
     if background is None and header["interventional"]:
         background = np.empty((0, ensemble.n_features), dtype=ensemble.dtype)
-    settings = (header["memory"], np.dtype(header["precision"]), "auto")
+    # The tables are in the file: nothing is compiled here.
+    method = "walk" if header["method"] == "walk" else "auto"
+    settings = (header["memory"], np.dtype(header["precision"]), method)
     engine = TreeEngine(ensemble, arrays["player"], background, arrays.get("weights"), *settings)
     state = None
     if "column" in arrays:

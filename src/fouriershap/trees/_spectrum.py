@@ -139,7 +139,7 @@ class _Leaves:
     @property
     def degree(self) -> NDArray[np.int64]:
         """(n_leaves,) number of features tested."""
-        return np.bitwise_count(self.tested).sum(axis=1, dtype=np.int64)
+        return np.asarray(np.bitwise_count(self.tested).sum(axis=1, dtype=np.int64))
 
 
 def _find_leaves(e: TreeEnsemble, goes_left: tuple[NDArray[np.bool_], NDArray[np.bool_]]) -> _Leaves:
