@@ -248,7 +248,7 @@ class TreeEngine:
             if self._tables is not None and self._feasible.all():
                 return self.ensemble.base + self._table_expected
             if self.background is None:
-                return self.ensemble.base + _path_expected(self.ensemble)
+                return self.ensemble.base + _path_expected(self.ensemble, self._walk_trees(True).ratio)
             predictions = self.predict(self.background)
             return np.asarray(np.average(predictions, axis=0, weights=self.weights))
 
@@ -264,13 +264,18 @@ class TreeEngine:
         return TreeEngine(self.ensemble, self.player, background, weights, *settings, _shared=shared)
 
 
-def _path_expected(e: TreeEnsemble) -> NDArray[np.float64]:
-    """Mean output where every row goes down a tree as the training rows did."""
+def _path_expected(e: TreeEnsemble, ratio: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Mean output where every row goes down a tree as the training rows did; ``ratio`` as in `WalkTrees`."""
+    share = np.ones(e.n_nodes)
+    level = e.roots
+    while len(level):
+        inner = level[e.feature[level] >= 0]
+        share[e.left[inner]] = share[inner] * ratio[e.left[inner]]
+        share[e.right[inner]] = share[inner] * ratio[e.right[inner]]
+        level = np.concatenate([e.left[inner], e.right[inner]])
     leaves = np.flatnonzero(e.feature < 0)
-    tree = e.tree_of_node[leaves]
-    total = e.cover[e.roots[tree]]
-    share = np.divide(e.cover[leaves], total, out=np.zeros(len(leaves)), where=total > 0)
-    shares = share[:, None] * e.values[leaves]
+    shares = share[leaves, None] * e.values[leaves]
     if e.values.shape[1] == e.n_outputs:
         return np.asarray(shares.sum(axis=0))
-    return np.bincount(e.tree_output[tree], shares[:, 0], minlength=e.n_outputs).astype(np.float64)
+    output = e.tree_output[e.tree_of_node[leaves]]
+    return np.bincount(output, shares[:, 0], minlength=e.n_outputs).astype(np.float64)
