@@ -138,7 +138,12 @@ class TreeExplainer:
         return self
 
     def shap_values(
-        self, X: Any, *, check_additivity: bool = False, n_jobs: int | None = None
+        self,
+        X: Any,
+        *,
+        check_additivity: bool = False,
+        tolerance: float = 1e-4,
+        n_jobs: int | None = None,
     ) -> NDArray[np.float64]:
         """Explain rows.
 
@@ -147,6 +152,8 @@ class TreeExplainer:
         X : array or data frame, shape (n_rows, n_features)
         check_additivity : bool
             Compare the sums with the model's own prediction (see `__call__`).
+        tolerance : float
+            Largest difference, as a share of the scale of the outputs.
         n_jobs : int, optional
             Threads; by default those of the explainer.
 
@@ -157,7 +164,7 @@ class TreeExplainer:
         rows = to_rows(X, self.ensemble)
         values = self._engine.shap_values(rows, self.n_jobs if n_jobs is None else n_jobs)
         if check_additivity:
-            self._check_additivity(rows, values, 1e-4)
+            self._check_additivity(rows, values, tolerance)
         return values[:, :, 0] if self.ensemble.n_outputs == 1 else values
 
     def __call__(self, X: Any, *, check_additivity: bool = True, tolerance: float = 1e-4) -> Any:
