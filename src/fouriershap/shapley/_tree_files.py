@@ -13,7 +13,7 @@ from fouriershap.shapley._tables import tables_from_arrays, tables_to_arrays
 from fouriershap.shapley._tree_engine import TreeEngine
 from fouriershap.trees._ensemble import TreeEnsemble
 
-_PLAIN = ("n_features", "n_outputs", "kind", "numbers_are_labels", "hashed")
+_PLAIN = ("n_features", "n_outputs", "kind", "numbers_are_labels", "hashed", "accepts_missing")
 
 
 def engine_to_contents(engine: TreeEngine) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
