@@ -6,6 +6,7 @@ with thresholds; some values are missing where the library takes them.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
@@ -14,6 +15,9 @@ import numpy as np
 import pandas as pd
 
 from fouriershap.trees import TreeEnsemble, category_codes
+
+# Threads of OpenMP that wait by spinning make small fits slow where cores are shared.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 N_ROWS = 300
 LABELS = ["red", "green", "blue", "yellow", "black", "white", "a label of more than sixteen bytes"]

@@ -16,6 +16,7 @@ from fouriershap._load import load
 from fouriershap._spectrum import Spectrum
 from fouriershap.fourier import walsh_hadamard
 from fouriershap.shapley import Plan, Tables, compile, plan, shap_values  # noqa: A004
+from fouriershap.trees._spectrum import tree_spectrum
 
 __version__ = "0.1.0"
 
@@ -37,5 +38,6 @@ __all__ = [
     "load",
     "plan",
     "shap_values",
+    "tree_spectrum",
     "walsh_hadamard",
 ]

@@ -15,6 +15,7 @@ from fouriershap._explanation import check_additivity, make_explanation
 from fouriershap._frames import column_names, to_rows
 from fouriershap._groups import check_groups
 from fouriershap._memory import check_memory
+from fouriershap._parallel import count_jobs
 from fouriershap.shapley._background import check_weights
 from fouriershap.shapley._tree_cost import TreePlan
 from fouriershap.shapley._tree_engine import TreeEngine
@@ -38,7 +39,8 @@ class TreeExplainer:
         Rows that stand for "feature unknown"; any number, all of them are used. After the first calls the
         number of background rows costs nothing per explained row.
     feature_perturbation : {"auto", "interventional", "tree_path_dependent"}
-        "auto" is interventional where a background is given, else tree_path_dependent.
+        "auto" is interventional where a background is given, else tree_path_dependent. The latter takes the
+        shares of the training rows in the trees for a background, and uses none that is given.
     output : {"raw"}
         What is explained: the model's raw output (margins; class probabilities for scikit-learn's forests).
     feature_names : sequence of str, optional
@@ -90,6 +92,7 @@ class TreeExplainer:
         _check_choice("output", output, ("raw",))
         _check_choice("precision", precision, tuple(_PRECISIONS))
         _check_choice("method", method, _METHODS)
+        count_jobs(n_jobs)
         ensemble = read_model(model)
         background = _unmask(background)
         if feature_perturbation == "interventional" and background is None:
@@ -130,6 +133,10 @@ class TreeExplainer:
 
     def plan(self, n_rows: int | None = None) -> TreePlan:
         """How ``n_rows`` rows would be explained, and why; None for "any number"."""
+        if n_rows is not None and (
+            isinstance(n_rows, bool) or not hasattr(n_rows, "__index__") or n_rows < 0
+        ):
+            raise InputError(f"n_rows is {n_rows!r}; give a number of rows, or None for any number.")
         return self._engine.plan(n_rows)
 
     def compile(self) -> TreeExplainer:
@@ -138,7 +145,12 @@ class TreeExplainer:
         return self
 
     def shap_values(
-        self, X: Any, *, check_additivity: bool = False, n_jobs: int | None = None
+        self,
+        X: Any,
+        *,
+        check_additivity: bool = False,
+        tolerance: float = 1e-4,
+        n_jobs: int | None = None,
     ) -> NDArray[np.float64]:
         """Explain rows.
 
@@ -147,6 +159,8 @@ class TreeExplainer:
         X : array or data frame, shape (n_rows, n_features)
         check_additivity : bool
             Compare the sums with the model's own prediction (see `__call__`).
+        tolerance : float
+            Largest difference, as a share of the scale of the outputs.
         n_jobs : int, optional
             Threads; by default those of the explainer.
 
@@ -157,7 +171,7 @@ class TreeExplainer:
         rows = to_rows(X, self.ensemble)
         values = self._engine.shap_values(rows, self.n_jobs if n_jobs is None else n_jobs)
         if check_additivity:
-            self._check_additivity(rows, values, 1e-4)
+            self._check_additivity(rows, values, tolerance)
         return values[:, :, 0] if self.ensemble.n_outputs == 1 else values
 
     def __call__(self, X: Any, *, check_additivity: bool = True, tolerance: float = 1e-4) -> Any:
@@ -187,11 +201,15 @@ class TreeExplainer:
         return make_explanation(values, expected, X, self._engine.player, self.player_names, outputs, seconds)
 
     def _check_additivity(self, rows: NDArray[Any], values: NDArray[np.float64], tolerance: float) -> None:
+        if not isinstance(tolerance, int | float | np.number) or not tolerance >= 0:
+            raise InputError(f"tolerance is {tolerance!r}; give a number >= 0.")
         prediction = self._engine.predict(rows, self.n_jobs)
         check_additivity(values, self._engine.expected_value, prediction, tolerance)
 
     def with_background(self, background: Any, *, weights: ArrayLike | None = None) -> TreeExplainer:
         """The same model against another background; only what the background touches is compiled again."""
+        if background is None:
+            raise InputError("background is None; give rows, as to the constructor.")
         rows, share = _background_rows(_unmask(background), weights, self.ensemble)
         other = TreeExplainer.__new__(TreeExplainer)
         engine = self._engine.with_background(rows, share)

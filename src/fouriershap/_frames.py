@@ -36,14 +36,38 @@ def to_rows(X: Any, ensemble: TreeEnsemble, name: str = "X") -> NDArray[Any]:
             f"{name} is a sparse matrix, in which libraries disagree whether an empty cell is 0 or missing. "
             f"Give `{name}.toarray()`, with NaN where a value is missing."
         )
-    frame = _as_frame(X)
+    frame = _as_frame(X, name)
     if frame is not None:
         _check_names([str(column) for column in frame.columns], ensemble, name)
         columns = [_column(frame, f, column, ensemble, name) for f, column in enumerate(frame.columns)]
         matrix = np.column_stack(columns) if columns else np.empty((len(frame), 0))
-        return ensemble.clean_rows(matrix)
-    array = np.asarray(X)
+        return _cleaned(matrix, ensemble, name)
+    array = _as_matrix(X, ensemble, name)
+    if array.dtype.kind in "biuf":
+        return _cleaned(_labelled(array, ensemble), ensemble, name)
+    return _cleaned(_from_objects(array, ensemble, name), ensemble, name)
+
+
+def _cleaned(matrix: NDArray[Any], ensemble: TreeEnsemble, name: str) -> NDArray[Any]:
+    rows = ensemble.clean_rows(matrix)
+    if not ensemble.accepts_missing and np.isnan(rows).any():
+        row, column = np.argwhere(np.isnan(rows))[0]
+        raise InputError(
+            f"{name} has a missing value in row {row}, column {column}, but the model ({ensemble.kind}) takes "
+            "none. Fill it in as the model's training data were."
+        )
+    return rows
+
+
+def _as_matrix(X: Any, ensemble: TreeEnsemble, name: str) -> NDArray[Any]:
+    """An array (n_rows, n_features) of numbers or objects, from whatever is no frame."""
+    try:
+        array = np.ma.filled(X.astype(np.float64), np.nan) if np.ma.isMaskedArray(X) else np.asarray(X)
+    except ValueError as error:
+        raise InputError(f"{name} is no matrix of rows: {error}.") from None
     if array.ndim != 2:
+        if hasattr(X, "collect"):
+            raise InputError(f"{name} is a lazy {type(X).__name__}; give `{name}.collect()`.")
         raise InputError(
             f"{name} has shape {array.shape}; give a matrix of rows (n_rows, {ensemble.n_features})"
             + (f", for one row `{name}.reshape(1, -1)`." if array.ndim == 1 else ".")
@@ -52,9 +76,9 @@ def to_rows(X: Any, ensemble: TreeEnsemble, name: str = "X") -> NDArray[Any]:
         raise InputError(
             f"{name} has {array.shape[1]} columns, but the model has {ensemble.n_features} features."
         )
-    if array.dtype.kind not in "biuf":
-        return ensemble.clean_rows(_from_objects(array, ensemble, name))
-    return ensemble.clean_rows(_labelled(array, ensemble))
+    if array.dtype.kind not in "biufOUST":
+        raise InputError(f"{name} has dtype {array.dtype}; give numbers.")
+    return array
 
 
 def _labelled(array: NDArray[Any], ensemble: TreeEnsemble) -> NDArray[Any]:
@@ -74,8 +98,8 @@ def _from_objects(array: NDArray[Any], ensemble: TreeEnsemble, name: str) -> NDA
             out[:, f] = category_codes(ensemble, f, array[:, f])
             continue
         try:
-            out[:, f] = array[:, f].astype(np.float64)
-        except (TypeError, ValueError) as error:
+            out[:, f] = _numbers(array[:, f])
+        except (TypeError, ValueError, OverflowError) as error:
             raise InputError(
                 f"{name} has dtype {array.dtype}, and column {f} holds what is not a number ({error}). The model "
                 "has no categories for it: encode it as the model's training data were."
@@ -83,13 +107,24 @@ def _from_objects(array: NDArray[Any], ensemble: TreeEnsemble, name: str) -> NDA
     return out
 
 
-def _as_frame(X: Any) -> nw.DataFrame[Any] | None:
+def _numbers(column: NDArray[Any]) -> NDArray[np.float64]:
+    for value in column.tolist():
+        if isinstance(value, str | bytes):  # NumPy would read "1" as a number, which no library does
+            raise ValueError(f"{value!r} is text")
+    return column.astype(np.float64)
+
+
+def _as_frame(X: Any, name: str = "X") -> nw.DataFrame[Any] | None:
     if isinstance(X, np.ndarray | list | tuple):
         return None
     import narwhals as nw
+    from narwhals.exceptions import DuplicateError
 
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
-    return frame if isinstance(frame, nw.DataFrame) else None
+    try:
+        frame = nw.from_native(X, eager_only=True, pass_through=True)
+        return frame if isinstance(frame, nw.DataFrame) and frame.columns is not None else None
+    except DuplicateError as error:
+        raise InputError(f"{name} has two columns of one name: {error}") from None
 
 
 def _check_names(columns: list[str], ensemble: TreeEnsemble, name: str) -> None:
@@ -136,15 +171,24 @@ def _column(
 
 def _categorical(series: Any, f: int, ensemble: TreeEnsemble, name: str) -> NDArray[np.float64]:
     """Labels by the model's vocabulary; without one, the positions of the categories."""
-    labels = np.array(series.to_list(), dtype=object)
-    missing = np.array([label is None or label != label for label in labels.tolist()], dtype=bool)
     if f in ensemble.vocabularies:
-        return category_codes(ensemble, f, labels)
+        return category_codes(ensemble, f, np.array(series.to_list(), dtype=object))
     if not ensemble.is_categorical[f]:
         raise InputError(
             f"{name} has a categorical column {series.name!r}, but the model treats this feature as a number."
         )
-    positions = {label: float(c) for c, label in enumerate(series.cat.get_categories().to_list())}
-    codes = np.full(len(labels), np.nan)
-    codes[~missing] = [positions[label] for label in labels[~missing].tolist()]
-    return codes
+    native = series.to_native()
+    if hasattr(native, "cat") and hasattr(native.cat, "codes"):  # pandas
+        codes = np.array(native.cat.codes, dtype=np.float64)
+    elif hasattr(native, "unify_dictionaries"):  # pyarrow
+        indices = native.unify_dictionaries().combine_chunks().indices
+        codes = np.array(indices.fill_null(-1), dtype=np.float64)
+    elif hasattr(series.dtype, "categories"):  # Enum
+        positions = {label: float(c) for c, label in enumerate(series.dtype.categories)}
+        codes = np.array([positions.get(label, -1.0) for label in series.to_list()])
+    else:
+        raise InputError(
+            f"{name} has a column {series.name!r} of type {series.dtype}, whose categories have no fixed order, "
+            "and the model keeps no labels. Give the codes of the training data, or an Enum."
+        )
+    return np.where(codes < 0, np.nan, codes)

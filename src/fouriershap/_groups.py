@@ -37,7 +37,9 @@ def check_groups(
                     raise InputError(f"groups has the column {names[position]!r} twice.")
                 label[position] = (str(group),)
     else:
-        if isinstance(groups, str) or len(groups) != len(names):
+        if isinstance(groups, str) or not isinstance(groups, Sequence | np.ndarray):
+            raise InputError(f"groups is {groups!r}; give one group name per column, or a dict.")
+        if len(groups) != len(names):
             raise InputError(
                 f"groups has {len(groups)} entries; give one per column ({len(names)}), or a dict."
             )

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 WIDTH = 8
 _MOST_PATTERNS = 65_536
+_MOST_SPLITS = 64  # of a block on one feature: the native kernel keeps their sides in one word
 _DTYPES = {"cut_at": np.uint16, "fail": np.uint32, "leaf_ratio": np.float64, "feasible": np.uint8}
 
 
@@ -185,6 +186,8 @@ def tree_blocks(
                 feasible = False
                 break
             if not leaf and (n > max_patterns or len(b.players(features)) > max_players):
+                continue
+            if max((len(f.inner) for f in features), default=0) > _MOST_SPLITS:
                 continue
             tables = float(-(-len(b.players(features)) // WIDTH))
             n_cuts = sum(int(np.count_nonzero(np.diff(f.states))) for f in features)

@@ -20,7 +20,7 @@ _LOOK_UP = 0.35  # per leaf and explained row
 # small trees many rows fail the same players and are walked as one; large ones outgrow the caches.
 _PAIR_VISIT = 0.28
 _PATH_LEAF = 12.0  # walking without a background: per leaf and row
-MOST_PLAYERS = 16
+MOST_FEATURES = 16
 _BYTES_PER_PATTERN = 24.0  # of a leaf's own table, after leaves have been merged into blocks
 
 
@@ -52,11 +52,15 @@ class TreePlan:
     reason: str
 
 
-def profile(coded: CodedTrees, player: NDArray[np.int32]) -> NDArray[np.float64]:
-    """(n_trees, 4): leaves, depth, most distinct players on a path, sum over leaves of 2^players."""
+def profile(coded: CodedTrees) -> NDArray[np.float64]:
+    """(n_trees, 4): leaves, depth, most distinct features on a path, sum over leaves of 2^features.
+
+    Of features, also where several of them are one player: a pattern has a digit per feature.
+    """
     e = coded.ensemble
     out = np.empty((e.n_trees, 4))
-    kernels.build.tree_profile(e.roots, e.feature, e.left, e.right, player, out)
+    each = np.arange(e.n_features, dtype=np.int32)
+    kernels.build.tree_profile(e.roots, e.feature, e.left, e.right, each, out)
     return out
 
 
@@ -65,7 +69,7 @@ def feasible_trees(
 ) -> NDArray[np.bool_]:
     """(n_trees,) bool: trees whose tables fit, the smallest first, into the memory budget."""
     e = coded.ensemble
-    fits = trees[:, 2] <= MOST_PLAYERS
+    fits = trees[:, 2] <= MOST_FEATURES
     too_many_codes = coded.book.n_codes > 65_536
     if too_many_codes.any():
         fits[e.tree_of_node[(e.feature >= 0) & too_many_codes[e.feature]]] = False

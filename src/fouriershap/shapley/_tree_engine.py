@@ -12,7 +12,7 @@ from fouriershap._errors import CapacityError
 from fouriershap._parallel import for_each_block
 from fouriershap.shapley import walk
 from fouriershap.shapley._tables import TableSet
-from fouriershap.shapley._tree_cost import TreePlan, feasible_trees, plan_trees, profile
+from fouriershap.shapley._tree_cost import MOST_FEATURES, TreePlan, feasible_trees, plan_trees, profile
 from fouriershap.shapley._tree_tables import TreeBlocks, build_blocks, fill_tables
 from fouriershap.trees._codes import CodedTrees, code_trees
 from fouriershap.trees._ensemble import TreeEnsemble
@@ -21,6 +21,9 @@ _TABLE_ROWS = 8192  # rows per job
 _WALK_ROWS = 256
 _TREE_PARTS = 8  # shares of the trees when there is but one block of rows
 _WORTH_THREADS = 1e-3  # seconds of work below which a pool of threads costs more than it brings
+
+# What does not depend on the background: the trees on codes, their profile, which go into tables, the blocks.
+_Shared = tuple[CodedTrees, NDArray[np.float64], NDArray[np.bool_], TreeBlocks | None]
 
 
 class TreeEngine:
@@ -53,7 +56,7 @@ class TreeEngine:
         memory: int,
         dtype: np.dtype[Any],
         method: str = "auto",
-        _shared: tuple[CodedTrees, NDArray[np.float64], TreeBlocks | None] | None = None,
+        _shared: _Shared | None = None,
     ) -> None:
         self.ensemble, self.player = ensemble, player
         self.background, self.weights = background, weights
@@ -61,17 +64,11 @@ class TreeEngine:
         self.n_players = int(player.max(initial=-1)) + 1
         if _shared is None:
             coded = code_trees(ensemble)
-            _shared = (coded, profile(coded, player), None)
-        self.coded, self._profile, self._blocks = _shared
-        self._feasible = feasible_trees(self.coded, self._profile, memory, self.dtype.itemsize)
-        if method == "walk":
-            self._feasible = np.zeros_like(self._feasible)
-        elif method == "tables" and not self._feasible.all():
-            raise CapacityError(
-                f"{int((~self._feasible).sum())} of {ensemble.n_trees} trees do not fit into tables (at most 16 "
-                f"features on a path, and {memory:,} bytes in all). Raise `memory`, or use method='auto', which "
-                "explains them by walking."
-            )
+            trees = profile(coded)
+            feasible = feasible_trees(coded, trees, memory, self.dtype.itemsize)
+            _shared = (coded, trees, np.zeros_like(feasible) if method == "walk" else feasible, None)
+        self.coded, self._profile, self._feasible, self._blocks = _shared
+        self._check_feasible()
         self._tables: TableSet | None = None
         self._column = np.empty(0, dtype=np.int32)
         self._table_expected = np.zeros(ensemble.n_outputs)
@@ -81,8 +78,18 @@ class TreeEngine:
         if method == "tables":
             self.compile()
 
+    def _check_feasible(self) -> None:
+        if self.method == "tables" and not self._feasible.all():
+            raise CapacityError(
+                f"{int((~self._feasible).sum())} of {self.ensemble.n_trees} trees do not fit into tables (at most "
+                f"{MOST_FEATURES} features on a path, and {self.memory:,} bytes in all). Raise `memory`, or use "
+                "method='auto', which explains them by walking."
+            )
+
     def __getstate__(self) -> dict[str, Any]:
-        return {k: v for k, v in self.__dict__.items() if k != "_lock"} | {"_cache": {}}
+        with self._lock:
+            kept = {name: value for name, value in self._cache.items() if name == "expected"}
+            return {k: v for k, v in self.__dict__.items() if k != "_lock"} | {"_cache": kept}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -117,7 +124,9 @@ class TreeEngine:
         return self._cached("visits", make)  # type: ignore[no-any-return]
 
     def plan(self, n_rows: int | None) -> TreePlan:
-        """How ``n_rows`` rows would be explained, were they the first; None for any number."""
+        """How ``n_rows`` rows would be explained now; None for any number."""
+        if self._tables is not None:
+            n_rows = None  # what is built is used
         n_background = 0 if self.background is None else len(self.background)
         width = self.ensemble.values.shape[1]
         visits = None if n_rows is None else self._visits()
@@ -135,15 +144,32 @@ class TreeEngine:
         with self._lock:
             if self._tables is not None or not self._feasible.any():
                 return
-            coded = self.coded.select(self._feasible)
             if self._blocks is None:
-                self._blocks = build_blocks(coded, self.player, self.n_players)
+                self._blocks = self._build_blocks()
+                if self._blocks is None:
+                    return
+            coded = self.coded.select(self._feasible)
             codes = None
             if self.background is not None:
                 codes = self.coded.book.encode_columns(self.background, self._blocks.column)
             filled = fill_tables(self._blocks, coded, codes, self.weights, self.dtype, n_jobs)
             self._column, self._table_expected = self._blocks.column, filled[1]
             self._tables = filled[0]  # last: other threads look for it without the lock
+
+    def _build_blocks(self) -> TreeBlocks | None:
+        """Blocks of the feasible trees; where they outgrow the budget, of those that fit, smallest first."""
+        while self._feasible.any():
+            blocks = build_blocks(self.coded.select(self._feasible), self.player, self.n_players)
+            sizes = blocks.tree_values * self.dtype.itemsize
+            if sizes.sum() <= self.memory:
+                return blocks
+            order = np.argsort(sizes, kind="stable")
+            fits = order[np.cumsum(sizes[order]) <= self.memory]
+            feasible = np.zeros_like(self._feasible)
+            feasible[np.flatnonzero(self._feasible)[fits]] = True
+            self._feasible = feasible
+            self._check_feasible()
+        return None
 
     def compiled_state(self) -> tuple[TableSet, NDArray[np.int32], NDArray[np.float64]] | None:
         """What a file keeps of the tables: they, the columns of their codes, their expected output."""
@@ -246,7 +272,7 @@ class TreeEngine:
             if self._tables is not None and self._feasible.all():
                 return self.ensemble.base + self._table_expected
             if self.background is None:
-                return self.ensemble.base + _path_expected(self.ensemble)
+                return self.ensemble.base + _path_expected(self.ensemble, self._walk_trees(True).ratio)
             predictions = self.predict(self.background)
             return np.asarray(np.average(predictions, axis=0, weights=self.weights))
 
@@ -256,18 +282,24 @@ class TreeEngine:
         self, background: NDArray[Any] | None, weights: NDArray[np.float64] | None
     ) -> TreeEngine:
         """The same trees against another background; only what it touches is built again."""
-        shared = (self.coded, self._profile, self._blocks)
+        with self._lock:
+            shared = (self.coded, self._profile, self._feasible, self._blocks)
         settings = (self.memory, self.dtype, self.method)
         return TreeEngine(self.ensemble, self.player, background, weights, *settings, _shared=shared)
 
 
-def _path_expected(e: TreeEnsemble) -> NDArray[np.float64]:
-    """Mean output where every row goes down a tree as the training rows did."""
+def _path_expected(e: TreeEnsemble, ratio: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Mean output where every row goes down a tree as the training rows did; ``ratio`` as in `WalkTrees`."""
+    share = np.ones(e.n_nodes)
+    level = e.roots
+    while len(level):
+        inner = level[e.feature[level] >= 0]
+        share[e.left[inner]] = share[inner] * ratio[e.left[inner]]
+        share[e.right[inner]] = share[inner] * ratio[e.right[inner]]
+        level = np.concatenate([e.left[inner], e.right[inner]])
     leaves = np.flatnonzero(e.feature < 0)
-    tree = e.tree_of_node[leaves]
-    total = e.cover[e.roots[tree]]
-    share = np.divide(e.cover[leaves], total, out=np.zeros(len(leaves)), where=total > 0)
-    shares = share[:, None] * e.values[leaves]
+    shares = share[leaves, None] * e.values[leaves]
     if e.values.shape[1] == e.n_outputs:
         return np.asarray(shares.sum(axis=0))
-    return np.bincount(e.tree_output[tree], shares[:, 0], minlength=e.n_outputs).astype(np.float64)
+    output = e.tree_output[e.tree_of_node[leaves]]
+    return np.bincount(output, shares[:, 0], minlength=e.n_outputs).astype(np.float64)

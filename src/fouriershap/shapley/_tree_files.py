@@ -13,7 +13,7 @@ from fouriershap.shapley._tables import tables_from_arrays, tables_to_arrays
 from fouriershap.shapley._tree_engine import TreeEngine
 from fouriershap.trees._ensemble import TreeEnsemble
 
-_PLAIN = ("n_features", "n_outputs", "kind", "numbers_are_labels", "hashed")
+_PLAIN = ("n_features", "n_outputs", "kind", "numbers_are_labels", "hashed", "accepts_missing")
 
 
 def engine_to_contents(engine: TreeEngine) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
@@ -69,7 +69,9 @@ def engine_from_contents(contents: Contents) -> TreeEngine:
     background = arrays.get("background")
     if background is None and header["interventional"]:
         background = np.empty((0, ensemble.n_features), dtype=ensemble.dtype)
-    settings = (header["memory"], np.dtype(header["precision"]), "auto")
+    # The tables are in the file: nothing is compiled here.
+    method = "walk" if header["method"] == "walk" else "auto"
+    settings = (header["memory"], np.dtype(header["precision"]), method)
     engine = TreeEngine(ensemble, arrays["player"], background, arrays.get("weights"), *settings)
     state = None
     if "column" in arrays:

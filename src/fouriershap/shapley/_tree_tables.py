@@ -51,6 +51,13 @@ class TreeBlocks:
     slots: NDArray[np.int32]
     n_values: int
 
+    @property
+    def tree_values(self) -> NDArray[np.int64]:
+        """(n_trees,) numbers in the tables of each tree."""
+        tree = self.arrays["tree"][self.skeleton.table_block]
+        sizes = np.diff(np.append(self.skeleton.table_offset, self.n_values))
+        return np.bincount(tree, sizes, minlength=len(self.arrays["feasible"])).astype(np.int64)
+
 
 def coded_arrays(coded: CodedTrees, player: NDArray[np.int32]) -> tuple[Any, ...]:
     """A coded ensemble in the order in which kernels take it."""
@@ -132,7 +139,8 @@ def fill_tables(
     """
     skeleton, arrays = trees.skeleton, trees.arrays
     values = np.empty(trees.n_values, dtype=dtype)
-    reached = np.zeros(len(arrays["leaf_node"]))
+    # A tree that is one leaf has no players, and so no table to fill; all rows reach it.
+    reached = np.isin(arrays["leaf_node"], coded.ensemble.roots).astype(np.float64)
     centred = _centre(coded)
     nodes, nodes_start = quadrature(16)
     by_block = np.argsort(skeleton.table_block, kind="stable").astype(np.int32)

@@ -39,7 +39,7 @@ class TreeEnsemble:
         float32 or float64: what the library casts rows to before it compares.
     roots : (n_trees,) int32
     tree_output : (n_trees,) int32
-        The output that a tree adds to; -1 where its leaves hold a vector of all outputs.
+        The output that a tree adds to; -1 where its leaves hold a vector of all outputs (width > 1).
     feature : (n_nodes,) int32
         Feature tested at a node, -1 at a leaf.
     threshold : (n_nodes,) float64
@@ -60,6 +60,8 @@ class TreeEnsemble:
         Features in which ``|x| <= 1e-35`` counts as missing (LightGBM's ``zero_as_missing``).
     missing_value : float
         A number that counts as missing beside NaN (XGBoost's ``missing``); NaN for none.
+    accepts_missing : bool
+        Whether the library takes missing values at all (scikit-learn's gradient boosting does not).
     feature_names : tuple of str or None
     output_names : tuple of str or None
     vocabularies : dict
@@ -94,6 +96,7 @@ class TreeEnsemble:
     base: NDArray[np.float64]
     zero_as_missing: NDArray[np.bool_]
     missing_value: float = float("nan")
+    accepts_missing: bool = True
     feature_names: tuple[str, ...] | None = None
     output_names: tuple[str, ...] | None = None
     vocabularies: dict[int, tuple[Any, ...]] = field(default_factory=dict)
@@ -116,6 +119,8 @@ class TreeEnsemble:
             array = np.ascontiguousarray(getattr(self, name), dtype=dtype)
             array.flags.writeable = False
             object.__setattr__(self, name, array)
+        if self.n_outputs == 1:  # all outputs are the one output
+            object.__setattr__(self, "tree_output", np.zeros_like(self.tree_output))
         object.__setattr__(self, "dtype", np.dtype(self.dtype))
         object.__setattr__(self, "computes_in", np.dtype(self.computes_in))
         self._check()
@@ -136,13 +141,21 @@ class TreeEnsemble:
             and bool((children < n_nodes).all())
             and bool((self.feature < self.n_features).all())
             and self.base.shape == (self.n_outputs,)
+            and self._outputs_fit()
             and self.zero_as_missing.shape == (self.n_features,)
         )
         if not ok:
             raise InputError(
                 f"the arrays of this tree ensemble do not fit together ({self!r}): children must come after "
-                "their parent, trees one after the other, values as (n_nodes, 1) or (n_nodes, n_outputs)."
+                "their parent, trees one after the other, values as (n_nodes, 1) with an output per tree, or "
+                "(n_nodes, n_outputs) with tree_output -1."
             )
+
+    def _outputs_fit(self) -> bool:
+        """Whether trees with one value a leaf name an output, and trees with vectors none."""
+        if self.values.shape[1] > 1:
+            return bool((self.tree_output == -1).all())
+        return bool(((self.tree_output >= 0) & (self.tree_output < self.n_outputs)).all())
 
     @property
     def n_trees(self) -> int:

@@ -177,22 +177,21 @@ def _tree(
 
 
 def _oblivious(document: dict[str, Any], splits: _Splits, scale: float, width: int) -> Tree:
-    """One split per level; the first is the lowest bit of a leaf's number."""
+    """One split per level; the first is the lowest bit of a leaf's number.
+
+    The last split is the root, as in CatBoost's own SHAP values: path-dependent values depend on the order.
+    """
     tests = splits.read(document["splits"] or [])
     depth = len(tests.feature)
+    # Heap order: the children of node v are 2v + 1 and 2v + 2, the leaves stand in the order of their numbers.
     inner = np.arange(2**depth - 1)
-    # Heap order: the children of node v are 2v + 1 and 2v + 2, and the way to a leaf, from the root, reads
-    # the bits of its number from the lowest.
-    number = np.zeros(1, dtype=np.int64)
-    for bit in range(depth):
-        number = np.stack([number, number + (1 << bit)], axis=1).ravel()
     values = np.zeros((2 ** (depth + 1) - 1, width))
-    values[len(inner) :] = np.reshape(document["leaf_values"], (2**depth, width))[number] * scale
-    covers = [np.asarray(document["leaf_weights"], dtype=np.float64)[number]]
+    values[len(inner) :] = np.reshape(document["leaf_values"], (2**depth, width)) * scale
+    covers = [np.asarray(document["leaf_weights"], dtype=np.float64)]
     for _ in range(depth):
         covers.append(covers[-1].reshape(-1, 2).sum(axis=1))
-    level = np.repeat(np.arange(depth), 2 ** np.arange(depth))
-    return _tree(tests.take(level), inner, 2 * inner + 1, 2 * inner + 2, np.concatenate(covers[::-1]), values)
+    split = np.repeat(np.arange(depth)[::-1], 2 ** np.arange(depth))
+    return _tree(tests.take(split), inner, 2 * inner + 1, 2 * inner + 2, np.concatenate(covers[::-1]), values)
 
 
 def _nested(document: dict[str, Any], splits: _Splits, scale: float, width: int) -> Tree:

@@ -116,12 +116,19 @@ def _ensemble(
         tree_output=outputs,
         base=base,
         zero_as_missing=np.zeros(model.n_features_in_, dtype=bool),
+        accepts_missing=_accepts_missing(model),
         feature_names=None if names is None else tuple(str(name) for name in names),
         output_names=class_names(model, len(base)),
         kind=f"scikit-learn {type(model).__name__}",
         **join(trees, width),
         **more,
     )
+
+
+def _accepts_missing(model: Any) -> bool:
+    if hasattr(model, "__sklearn_tags__"):  # since scikit-learn 1.6
+        return bool(model.__sklearn_tags__().input_tags.allow_nan)
+    return not type(model).__name__.startswith("GradientBoosting")
 
 
 def _depths(tree: Tree) -> NDArray[np.float64]:

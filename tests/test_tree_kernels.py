@@ -1,0 +1,206 @@
+"""The native kernels that build and read the tables of trees, against their NumPy twins."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import fouriershap as fs
+from fouriershap import kernels
+from fouriershap.kernels import build_numpy, tables_numpy, walk_numpy
+from fouriershap.shapley._tree_cost import profile
+from fouriershap.shapley._tree_tables import build_blocks, coded_arrays, fill_tables
+from fouriershap.trees import read_model
+from tree_oracles import RandomTrees, interventional_game, path_dependent_game, shapley_values
+
+needs_native = pytest.mark.skipif(kernels.backend() == "numpy", reason="compares with the native kernels")
+
+
+@st.composite
+def ensembles(draw, most_features=7):
+    """A random coded ensemble, its players, and the generator that made it."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n_features = draw(st.integers(1, most_features))
+    categorical = draw(st.sets(st.integers(0, n_features - 1), max_size=3))
+    no_cover = draw(st.sampled_from([0.0, 0.2]))
+    trees = RandomTrees(rng, n_features, categorical, draw(st.integers(1, 90)), no_cover)
+    for shape in draw(st.lists(st.sampled_from(["tree", "chain", "leaf"]), min_size=1, max_size=3)):
+        trees.chain(9) if shape == "chain" else trees.grow(4 if shape == "tree" else 0)
+    coded = trees.coded(draw(st.integers(1, 3)), draw(st.booleans()))
+    players = rng.permutation(n_features)
+    if draw(st.booleans()):
+        players = np.unique(rng.integers(max(1, n_features // 2), size=n_features), return_inverse=True)[1]
+    return coded, players.astype(np.int32), rng
+
+
+def use_twins(patch):
+    for name, twin in (("build", build_numpy), ("tables", tables_numpy), ("walk", walk_numpy)):
+        patch.setattr(kernels, name, twin)
+
+
+@needs_native
+@given(ensembles(), st.sampled_from([(256, 8), (16, 3), (4096, 12)]), st.data())
+@settings(max_examples=25, deadline=None)
+def test_tree_blocks(model, limits, data):
+    coded, players, rng = model
+    wanted = rng.random(coded.ensemble.n_trees) < 0.8
+    arguments = (*coded_arrays(coded, players), wanted, *limits, 0.7, 0.03, 0.001)
+    got, want = kernels.build.tree_blocks(*arguments), build_numpy.tree_blocks(*arguments)
+    assert got.keys() == want.keys()
+    for name, array in want.items():
+        assert got[name].dtype == array.dtype, name
+        if name == "leaf_ratio":
+            np.testing.assert_allclose(got[name], array, rtol=1e-12)
+        else:
+            assert np.array_equal(got[name], array), name
+
+
+@needs_native
+@given(ensembles(most_features=12))
+@settings(max_examples=25, deadline=None)
+def test_tree_profile(model):
+    coded, _, _ = model
+    with pytest.MonkeyPatch.context() as patch:
+        got = profile(coded)
+        use_twins(patch)
+        assert np.array_equal(got, profile(coded))
+
+
+def fill(coded, players, background, weights, dtype):
+    blocks = build_blocks(coded, players, int(players.max()) + 1)
+    codes = None
+    if background is not None:
+        codes = coded.book.encode_columns(background, blocks.column)
+    tables, expected = fill_tables(blocks, coded, codes, weights, np.dtype(dtype), 1)
+    return blocks, tables, expected
+
+
+def raw_rows(rng, n_rows, n_features):
+    return rng.choice([*np.arange(-1.0, 91.0), np.nan], size=(n_rows, n_features))
+
+
+@needs_native
+@given(ensembles(), st.booleans(), st.booleans())
+@settings(max_examples=20, deadline=None)
+def test_tree_tables_and_looking_them_up(model, by_path, weighted):
+    coded, players, rng = model
+    n_features = coded.ensemble.n_features
+    background = None if by_path else raw_rows(rng, 30, n_features)
+    weights = rng.dirichlet(np.ones(30)) if weighted else None
+    rows = raw_rows(rng, 70, n_features)
+    results = []
+    for twins in (False, True):
+        with pytest.MonkeyPatch.context() as patch:
+            if twins:
+                use_twins(patch)
+            blocks, tables, expected = fill(coded, players, background, weights, np.float64)
+            out = np.zeros((70, int(players.max()) + 1, coded.ensemble.n_outputs))
+            tables.add(coded.book.encode_columns(rows, blocks.column), out)
+            results.append((tables.values, expected, out))
+    for got, want in zip(*results, strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-12)
+
+
+@given(ensembles(most_features=5), st.booleans())
+@settings(max_examples=20, deadline=None)
+def test_tables_hold_the_shapley_values(model, by_path):
+    coded, players, rng = model
+    e = coded.ensemble
+    background = None if by_path else raw_rows(rng, 6, e.n_features)
+    weights = None if by_path else rng.dirichlet(np.ones(6))
+    rows = raw_rows(rng, 3, e.n_features)
+    blocks, tables, expected = fill(coded, players, background, weights, np.float64)
+    n_players = int(players.max()) + 1
+    out = np.zeros((3, n_players, e.n_outputs))
+    tables.add(coded.book.encode_columns(rows, blocks.column), out)
+    for row, got in zip(coded.book.encode(rows).T, out, strict=True):
+        if by_path:
+            game = path_dependent_game(coded, row, players)
+        else:
+            game = interventional_game(coded, row, coded.book.encode(background), weights, players)
+        np.testing.assert_allclose(got, shapley_values(game, n_players), rtol=1e-9, atol=1e-10)
+        np.testing.assert_allclose(expected, game(np.zeros(n_players, dtype=bool)), rtol=1e-9, atol=1e-10)
+
+
+@pytest.mark.parametrize("method", ["tables", "walk"])
+@pytest.mark.parametrize("by_path", [False, True])
+def test_everything_runs_on_the_twins(method, by_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    grown = RandomTrees(rng, 6, [1])
+    grown.grow(4)
+    grown.grow(3)
+    ensemble = grown.coded(2).ensemble
+    background = None if by_path else raw_rows(rng, 20, 6)
+    rows = raw_rows(rng, 12, 6)
+    native = fs.TreeExplainer(ensemble, background, method=method, precision="double")
+    want, expected = native.shap_values(rows), native.expected_value
+    use_twins(monkeypatch)
+    twin = fs.TreeExplainer(ensemble, background, method=method, precision="double")
+    np.testing.assert_allclose(twin.shap_values(rows, check_additivity=True), want, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(twin.expected_value, expected, rtol=1e-12)
+
+
+_BASELINE = """
+import sys
+import numpy as np
+import fouriershap as fs
+values = fs.TreeExplainer.load(sys.argv[1]).shap_values(np.load(sys.argv[2]))
+np.save(sys.argv[3], values)
+print(fs.kernels.instruction_set())
+"""
+
+
+@needs_native
+def test_without_avx2(tmp_path):
+    rng = np.random.default_rng(3)
+    grown = RandomTrees(rng, 9, [1], n_thresholds=300)
+    for _ in range(20):
+        grown.grow(5)
+    rows = rng.choice([*np.arange(-1.0, 301.0), np.nan], size=(500, 9))
+    explainer = fs.TreeExplainer(grown.coded().ensemble, rows[:200])
+    explainer.save(tmp_path / "e.fshap")
+    np.save(tmp_path / "rows.npy", rows)
+    files = [str(tmp_path / name) for name in ("e.fshap", "rows.npy", "values.npy")]
+    environment = os.environ | {"FOURIERSHAP_BASELINE": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", _BASELINE, *files], env=environment, check=True, capture_output=True, text=True
+    )
+    assert "avx2" not in done.stdout
+    want = explainer.shap_values(rows)
+    np.testing.assert_allclose(np.load(files[2]), want, rtol=0, atol=1e-6 * np.abs(want).max())
+
+
+def one_feature_each(rng, n_thresholds):
+    """Two fully grown trees, on a feature each, with this many thresholds."""
+    from sklearn.tree import DecisionTreeRegressor
+
+    parts = []
+    for f in (0, 1):
+        X = np.zeros((n_thresholds + 1, 2))
+        X[:, f] = np.arange(n_thresholds + 1)
+        parts.append(read_model(DecisionTreeRegressor(random_state=0).fit(X, rng.normal(size=len(X)))))
+    first, second = parts
+    names = ("feature", "threshold", "missing_left", "category_set", "cover", "values", "tree_output")
+    joined = {name: np.concatenate([getattr(first, name), getattr(second, name)]) for name in names}
+    for name in ("left", "right"):
+        moved = np.where(getattr(second, name) < 0, -1, getattr(second, name) + first.n_nodes)
+        joined[name] = np.concatenate([getattr(first, name), moved])
+    return first, first.replace(**joined, roots=[0, first.n_nodes])
+
+
+@pytest.mark.parametrize(("n_thresholds", "method"), [(5_000, "tables"), (66_000, "walk")])
+def test_many_codes(n_thresholds, method):
+    """More than 256 codes take two bytes; with more than 65,536 there is no table, and trees are walked."""
+    rng = np.random.default_rng(1)
+    first, both = one_feature_each(rng, n_thresholds)
+    rows = rng.integers(-5, n_thresholds + 5, size=(200, 2)).astype(float)
+    explainer = fs.TreeExplainer(both, rows[:50], precision="double")
+    values = explainer.compile().shap_values(rows, check_additivity=True)
+    assert explainer.plan().method == method
+    # The trees add up, so the value of the first feature is the first tree's output, centred.
+    alone = first.predict(rows)[:, 0]
+    np.testing.assert_allclose(values[:, 0], alone - alone[:50].mean(), atol=1e-9)
