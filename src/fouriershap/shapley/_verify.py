@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from fouriershap._errors import FileFormatError
 from fouriershap.shapley._tables import WIDTH, Blocks, TableSet
 from fouriershap.shapley._terms import Terms
+from fouriershap.trees._ensemble import TreeEnsemble
 
 _MOST_PATTERNS = 1 << 16
 _NARROW_PATTERNS = 1 << 8
@@ -45,9 +47,22 @@ def _verify_blocks(blocks: Blocks, n_narrow: int, n_wide: int) -> None:
     _require(len(blocks.cut_at) == len(blocks.cut_weight) == n_cuts, "cuts have different lengths")
     _within("cut_column", blocks.cut_column, -n_wide, n_narrow)
     _within("n_patterns", blocks.n_patterns, 1, _MOST_PATTERNS + 1)
-    lowest, highest = _pattern_range(blocks)
-    _within("patterns", lowest, 0, _MOST_PATTERNS)
-    _require((highest < blocks.n_patterns).all(), "patterns lie beyond their table")
+    _require(len(blocks.cut_missing) == n_blocks, "cut_missing has the wrong length")
+    ordered = (blocks.cut_start[:-1] <= blocks.cut_missing) & (blocks.cut_missing <= blocks.cut_start[1:])
+    _require(ordered.all(), "cut_missing lies outside the cuts of its block")
+    # With the cuts that tell missing values apart, and without them.
+    for part in (blocks, _without_missing(blocks)):
+        lowest, highest = _pattern_range(part)
+        _within("patterns", lowest, 0, _MOST_PATTERNS)
+        _require((highest < blocks.n_patterns).all(), "patterns lie beyond their table")
+
+
+def _without_missing(blocks: Blocks) -> Blocks:
+    block = np.repeat(np.arange(len(blocks)), np.diff(blocks.cut_start))
+    kept = np.arange(len(block)) < blocks.cut_missing[block]
+    start = np.concatenate([[0], np.cumsum(blocks.cut_missing - blocks.cut_start[:-1])]).astype(np.int32)
+    cuts = {name: getattr(blocks, name)[kept] for name in ("cut_column", "cut_at", "cut_weight")}
+    return replace(blocks, cut_start=start, cut_missing=start[1:], **cuts)
 
 
 def _pattern_range(blocks: Blocks) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -89,6 +104,32 @@ def verify_terms(terms: Terms) -> None:
     _within("atoms", terms.atoms, 0, terms.n_atoms)
     _require(
         terms.coefficients.shape == (terms.n_terms, terms.n_outputs), "coefficients have the wrong shape"
+    )
+
+
+def verify_trees(trees: TreeEnsemble, player: NDArray[Any], feasible: NDArray[Any]) -> None:
+    """Raise `FileFormatError` unless every index of an ensemble is where it should be.
+
+    `TreeEnsemble` has checked shapes, and that children come after their parents; here, that the nodes of
+    each tree are a tree, and what only files could have wrong.
+    """
+    n_nodes, n_sets = trees.n_nodes, len(trees.set_start) - 1
+    for name in ("threshold", "left", "right", "missing_left", "category_set", "cover"):
+        _require(getattr(trees, name).shape == (n_nodes,), f"{name} has the wrong length")
+    _within("feature", trees.feature, -1, trees.n_features)
+    _within("category_set", trees.category_set, -1, max(n_sets, 0))
+    _starts("set_start", trees.set_start, n_sets, len(trees.set_categories))
+    inner = np.flatnonzero(trees.feature >= 0)
+    children = np.concatenate([trees.left[inner], trees.right[inner]])
+    parents = np.bincount(children, minlength=n_nodes)
+    parents[trees.roots] += 1
+    _require((parents == 1).all(), "a node has no parent, or several")
+    tree = trees.tree_of_node
+    _require((tree[children] == tree[np.tile(inner, 2)]).all(), "a child is in another tree")
+    _require(player.shape == (trees.n_features,), "player has the wrong length")
+    _within("player", player, 0, max(trees.n_features, 1))
+    _require(
+        feasible.shape == (trees.n_trees,) and feasible.dtype == np.bool_, "feasible has the wrong shape"
     )
 
 
