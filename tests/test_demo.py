@@ -9,7 +9,7 @@ import pytest
 
 import fouriershap as fs
 import oracles
-from fouriershap import demo
+from fouriershap.demo import __main__, spectrum
 
 
 def test_the_demo_runs(
@@ -17,17 +17,20 @@ def test_the_demo_runs(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "Agg")
-    demo.main()
+    __main__.main()
     shown = capsys.readouterr().out
     assert "share of the variance" in shown
-    for feature in demo.FEATURES:
+    assert "shap.TreeExplainer" in shown
+    for feature in (*spectrum.FEATURES, "worst area"):
         assert feature in shown
-    assert (tmp_path / "demo" / "spectrum.png").stat().st_size > 10_000
+    for picture in ("trees.png", "spectrum.png"):
+        assert (tmp_path / "demo" / picture).stat().st_size > 10_000
 
 
 def test_the_demos_values_are_the_exponential_definition() -> None:
-    people, background = demo.random_people(2, 1), demo.random_people(20, 0)
-    spectrum = fs.walsh_hadamard(demo.risk, n_bits=11)
-    found = fs.shap_values(spectrum, people, background, players=demo.PLAYERS)
-    expected = oracles.shap_values(demo.risk, people, background, demo.PLAYERS)[:, :, 0]
+    people, background = spectrum.random_people(2, 1), spectrum.random_people(20, 0)
+    found = fs.shap_values(
+        fs.walsh_hadamard(spectrum.risk, n_bits=11), people, background, players=spectrum.PLAYERS
+    )
+    expected = oracles.shap_values(spectrum.risk, people, background, spectrum.PLAYERS)[:, :, 0]
     np.testing.assert_allclose(found, expected, atol=1e-9)

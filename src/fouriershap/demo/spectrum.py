@@ -1,4 +1,4 @@
-"""The demo: a function as a spectrum, the SHAP values of a few rows, and a picture (`make demo`).
+"""A function as a spectrum, the SHAP values of a few rows, and a picture.
 
 A small insurer scores people by eight yes/no questions and a region, which takes three more bits, one-hot.
 The score is a black box to us: the exact transform asks for its value at all 2^11 rows.
@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import fouriershap as fs
+from fouriershap.demo._draw import NEGATIVE, panels, swarm, title, waterfall
 
-FOLDER = Path("demo")
 FEATURES = (
     "smoker",
     "over 50",
@@ -29,7 +29,6 @@ FEATURES = (
 )
 # Bit -> player: the last three bits are one question.
 PLAYERS = np.array([0, 1, 2, 3, 4, 5, 6, 7, 8, 8, 8])
-_INK, _POSITIVE, _NEGATIVE, _QUIET = "#1f2933", "#d1495b", "#2e86ab", "#9aa5b1"
 
 
 def risk(rows: NDArray[np.uint8]) -> NDArray[np.float64]:
@@ -108,83 +107,33 @@ def draw(
     path: Path,
 ) -> None:
     """Three panels: the spectrum by degree, one person from the average to the score, everybody."""
-    import matplotlib.pyplot as plt
-
-    style = {"font.size": 10, "axes.edgecolor": _QUIET, "text.color": _INK, "axes.labelcolor": _INK}
-    style |= {"xtick.color": _INK, "ytick.color": _INK, "axes.spines.top": False, "axes.spines.right": False}
-    with plt.rc_context(style):
-        figure, axes = plt.subplots(1, 3, figsize=(15, 5), layout="constrained", width_ratios=(1, 1.35, 1.35))
+    with panels(path, widths=(1, 1.35, 1.35)) as axes:
         _draw_profile(axes[0], spectrum)
-        _draw_person(axes[1], row, phi, expected)
-        _draw_everybody(axes[2], everybody)
-        figure.savefig(path, dpi=150)
-        plt.close(figure)
-
-
-def _title(axis: Any, title: str, subtitle: str) -> None:
-    axis.set_title(title, loc="left", fontsize=12, fontweight="bold", pad=26)
-    axis.text(0, 1.025, subtitle, transform=axis.transAxes, fontsize=9.5, color="#616e7c")
+        names = [f"{name}: {_answer(row, j)}" for j, name in enumerate(FEATURES)]
+        waterfall(axes[1], names, phi, expected)
+        axes[1].set_xlabel("points")
+        score = expected + phi.sum()
+        title(axes[1], "One person", f"from the average {expected:.1f} to the score {score:.1f}")
+        swarm(axes[2], FEATURES, everybody)
+        axes[2].set_xlabel("SHAP value, points")
+        title(axes[2], "Everybody", f"{len(everybody):,} people; region is one player, three bits")
 
 
 def _draw_profile(axis: Any, spectrum: fs.Spectrum) -> None:
     share = 100 * spectrum.degree_profile()[1:] / spectrum.variance
     degrees = np.arange(1, len(share) + 1)
-    axis.bar(degrees, share, color=_NEGATIVE, width=0.65)
+    axis.bar(degrees, share, color=NEGATIVE, width=0.65)
     for degree, part in zip(degrees, share, strict=True):
         label = f"{part:.1f}" if part >= 0.1 else "< 0.1"
         axis.text(degree, part + 1.2, label, ha="center", fontsize=9.5)
     axis.set(xlabel="degree (bits in a term)", ylabel="share of the variance, %", xticks=degrees)
     axis.set_ylim(0, 1.12 * share.max())
-    _title(
-        axis, "The score is a low-degree function", f"{len(spectrum)} of {1 << spectrum.n_bits:,} characters"
-    )
+    subtitle = f"{len(spectrum)} of {1 << spectrum.n_bits:,} characters"
+    title(axis, "The score is a low-degree function", subtitle)
 
 
-def _draw_person(axis: Any, row: NDArray[np.uint8], phi: NDArray[np.float64], expected: float) -> None:
-    order = np.argsort(np.abs(phi))
-    ends = expected + np.cumsum(phi[order])
-    begins = np.concatenate([[expected], ends[:-1]])
-    y = np.arange(len(order))
-    colours = [_POSITIVE if value > 0 else _NEGATIVE for value in phi[order]]
-    axis.barh(y, phi[order], left=begins, color=colours, height=0.62)
-    for position, end in enumerate(ends[:-1]):
-        axis.plot([end, end], [position + 0.31, position + 0.69], color=_QUIET, lw=0.8)
-    lowest, highest = min(begins.min(), ends.min()), max(begins.max(), ends.max())
-    reach = highest - lowest
-    axis.set_xlim(lowest - 0.05 * reach, highest + 0.14 * reach)
-    for i, value in zip(y, phi[order], strict=True):
-        right = max(begins[i], ends[i])
-        axis.text(
-            right + 0.015 * reach,
-            i,
-            f"{value:+.1f}".replace("-", "−"),
-            va="center",
-            fontsize=9.5,
-            color=colours[i],
-        )
-    names = [f"{FEATURES[j]}: {_answer(row, int(j))}" for j in order]
-    axis.set_yticks(y, names)
-    axis.axvline(expected, color=_QUIET, lw=0.8, ls=":")
-    axis.set_xlabel("points")
-    _title(axis, "One person", f"from the average {expected:.1f} to the score {ends[-1]:.1f}")
-
-
-def _draw_everybody(axis: Any, phi: NDArray[np.float64]) -> None:
-    order = np.argsort(np.abs(phi).mean(axis=0))
-    rng = np.random.default_rng(0)
-    for i, j in enumerate(order):
-        values = phi[:, j]
-        jitter = rng.uniform(-0.28, 0.28, size=len(values))
-        colours = np.where(values > 0, _POSITIVE, _NEGATIVE)
-        axis.scatter(values, i + jitter, s=5, c=colours, alpha=0.45, linewidths=0)
-    axis.axvline(0, color=_QUIET, lw=0.8)
-    axis.set_yticks(np.arange(len(order)), [FEATURES[j] for j in order])
-    axis.set_xlabel("SHAP value, points")
-    _title(axis, "Everybody", f"{len(phi):,} people; region is one player, three bits")
-
-
-def main() -> None:
-    """Run the demo; the picture goes to demo/spectrum.png."""
+def run(folder: Path) -> Path:
+    """Show the spectrum and what it explains; returns the picture's path."""
     background, people = random_people(5_000, random_state=0), random_people(200_000, random_state=1)
     spectrum = fs.walsh_hadamard(risk, n_bits=len(PLAYERS))
     spectrum = spectrum.prune(min_amplitude=1e-12)  # what is left of zeros after rounding
@@ -195,11 +144,6 @@ def main() -> None:
     phi = tables.shap_values(chosen)
     print_explanations(chosen, phi, risk(chosen), expected)
     print_speed(tables, people, len(background))
-    FOLDER.mkdir(exist_ok=True)
-    path = FOLDER / "spectrum.png"
+    path = folder / "spectrum.png"
     draw(spectrum, chosen[1], phi[1], tables.shap_values(people[:1500]), expected, path)
-    print(f"picture: {path}")
-
-
-if __name__ == "__main__":
-    main()
+    return path
