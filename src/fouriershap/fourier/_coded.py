@@ -1,0 +1,129 @@
+"""The coded sparse transform: hashes of growing size, peeled until nothing is left, or nothing is to be found."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from fouriershap._errors import InputError
+from fouriershap.fourier._bch import Code
+from fouriershap.fourier._hash import Bins, coded_hash, measure, total_queries
+from fouriershap.fourier._outcome import Outcome, is_exact, unexplained
+from fouriershap.fourier._peel import Scale, peel
+from fouriershap.fourier._queries import Queries
+from fouriershap.fourier._refit import Fit, refit, start_fit
+from fouriershap.fourier._subsets import add_related
+
+N_HASHES = 3
+N_EXTRA = 4  # random shifts a hash: an alias of higher degree stays unseen with probability 2^-12
+_FIRST_SIZE = 4
+_SMALLEST_SIZE = 2
+_TERMS_PER_BIN = 4
+_OVERLOADED = 0.3
+_NEARLY_DONE = 0.05
+_SETTLED = 0.5
+_FALL = 0.9
+_WHITE_Z = 6.0
+
+
+def hash_cost(code: Code, b: int) -> int:
+    """Queries of one hash with 2^b bins: 2^b (1 + r - b + 4), r the number of the code's parities."""
+    return (1 + len(code.rows) - b + N_EXTRA) << b
+
+
+def first_size(code: Code, n_terms: int | None) -> int:
+    """b of the first three hashes: about four terms to a bin where their number is known."""
+    size = _FIRST_SIZE if n_terms is None else math.ceil(math.log2(max(1, n_terms) / _TERMS_PER_BIN))
+    return min(max(size, _SMALLEST_SIZE), len(code.rows))
+
+
+def least_budget(code: Code) -> int:
+    """Queries of the smallest set of hashes."""
+    return N_HASHES * hash_cost(code, min(_SMALLEST_SIZE, len(code.rows)))
+
+
+def recover_coded(
+    queries: Queries, code: Code, n_terms: int | None, available: int, spend: bool, rng: np.random.Generator
+) -> Outcome:
+    """Find the terms with at most ``available`` queries.
+
+    Hashes are added while something is left to find. With ``spend`` they are added until the function is
+    exact or the queries are used up, since answers also average noise.
+    """
+    size = first_size(code, n_terms)
+    while size > _SMALLEST_SIZE and N_HASHES * hash_cost(code, size) > available:
+        size -= 1
+    if N_HASHES * hash_cost(code, size) > available:
+        raise InputError(f"budget leaves {available} queries; the smallest transform needs {least_budget(code)}.")
+    measured: list[Bins] = []
+    centre: float | None = None
+    for _ in range(N_HASHES):
+        bins, centre = measure(queries, coded_hash(code, size, N_EXTRA, rng), centre)
+        measured.append(bins)
+    assert centre is not None
+    fit = start_fit(measured, queries.n_bits, code.max_degree)
+    shares: list[float] = []
+    while True:
+        scale = Scale(_energy(measured), (queries.precision * queries.magnitude) ** 2)
+        fit = _search(measured, code, fit, scale)
+        shares.append(unexplained(measured, fit, scale))
+        done = is_exact(measured, fit, scale) or (not spend and _is_settled(measured, fit, shares))
+        next_size = None if done else _next_size(measured, code, shares, available)
+        if next_size is None:
+            return Outcome(measured, fit, scale, centre)
+        measured.append(measure(queries, coded_hash(code, next_size, N_EXTRA, rng), centre)[0])
+        fit = refit(measured, fit.positions, fit.coefficients)
+
+
+def _search(measured: list[Bins], code: Code, fit: Fit, scale: Scale) -> Fit:
+    fit = peel(measured, code, fit, scale)
+    if is_exact(measured, fit, scale):
+        return fit
+    return add_related(measured, code, fit, scale, lambda grown: peel(measured, code, grown, scale))
+
+
+def _next_size(measured: list[Bins], code: Code, shares: list[float], available: int) -> int | None:
+    """b of the next hash, or None where the budget has no room for one.
+
+    Few terms left need few bins; bins that are full of terms need to be more.
+    """
+    sizes = [len(bins.hash.matrix) for bins in measured]
+    size = max(sizes)
+    rescues = sum(later < earlier for earlier, later in zip(sizes[:-1], sizes[1:], strict=True))
+    if shares[-1] < _NEARLY_DONE and rescues < 2:
+        size -= 2
+    elif shares[-1] > _OVERLOADED or sizes.count(size) >= 2:
+        size += 1
+    size = min(max(size, _SMALLEST_SIZE), len(code.rows))
+    room = available - total_queries(measured)
+    while hash_cost(code, size) > room:
+        size -= 1
+        if size < _SMALLEST_SIZE:
+            return None
+    return size
+
+
+def _is_settled(measured: list[Bins], fit: Fit, shares: list[float]) -> bool:
+    """Whether what is left looks like noise: it stopped falling and is spread evenly over the bins.
+
+    A large share that does not fall is not noise but overloaded bins.
+    """
+    if len(shares) < 3 or shares[-1] >= _SETTLED:
+        return False
+    stuck = shares[-1] > _FALL * shares[-2] and shares[-2] > _FALL * shares[-3]
+    return stuck and _largest_bin_z(measured, fit) < _WHITE_Z
+
+
+def _largest_bin_z(measured: list[Bins], fit: Fit) -> float:
+    variance = fit.rss / max(1, total_queries(measured) - len(fit.positions))
+    largest = 0.0
+    for left in fit.residuals:
+        energy = float(np.einsum("ij,ij->i", left, left).max()) / left.shape[1]
+        largest = max(largest, (energy * len(left) / variance - 1) * math.sqrt(left.shape[1] / 2))
+    return largest
+
+
+def _energy(measured: list[Bins]) -> float:
+    """Mean square of the centred answers (Parseval)."""
+    return sum(b.n_bins * float(np.vdot(b.values, b.values)) for b in measured) / total_queries(measured)
