@@ -22,6 +22,8 @@ _SMALLEST_SIZE = 2
 _TERMS_PER_BIN = 4
 _OVERLOADED = 0.3
 _NEARLY_DONE = 0.05
+_MOST_RESCUES = 2
+_WIDEST_STEP = 3
 _SETTLED = 0.5
 _FALL = 0.9
 _WHITE_Z = 6.0
@@ -69,34 +71,48 @@ def recover_coded(
         fit = _search(measured, code, fit, scale)
         shares.append(unexplained(measured, fit, scale))
         done = is_exact(measured, fit, scale) or (not spend and _is_settled(measured, fit, shares))
-        next_size = None if done else _next_size(measured, code, shares, available)
+        next_size = None if done else _next_size(measured, code, fit, shares, available, spend)
         if next_size is None:
             return Outcome(measured, fit, scale, centre)
         measured.append(measure(queries, coded_hash(code, next_size, N_EXTRA, rng), centre)[0])
-        fit = refit(measured, fit.positions, fit.coefficients)
 
 
 def _search(measured: list[Bins], code: Code, fit: Fit, scale: Scale) -> Fit:
-    fit = peel(measured, code, fit, scale)
-    if is_exact(measured, fit, scale):
-        return fit
-    return add_related(measured, code, fit, scale, lambda grown: peel(measured, code, grown, scale))
+    """Peel the hashes that are not much smaller than the largest (the others only crowd the equations).
+
+    The coefficients that are returned are fitted to all answers.
+    """
+    largest = max(bins.n_bins for bins in measured)
+    used = [bins for bins in measured if bins.n_bins << _WIDEST_STEP >= largest]
+
+    def peel_used(start: Fit) -> Fit:
+        return peel(used, code, start, scale)
+
+    fit = peel_used(refit(used, fit.positions, fit.coefficients))
+    if not is_exact(used, fit, scale):
+        fit = add_related(used, code, fit, scale, peel_used)
+    return refit(measured, fit.positions, fit.coefficients)
 
 
-def _next_size(measured: list[Bins], code: Code, shares: list[float], available: int) -> int | None:
+def _next_size(
+    measured: list[Bins], code: Code, fit: Fit, shares: list[float], available: int, spend: bool
+) -> int | None:
     """b of the next hash, or None where the budget has no room for one.
 
-    Few terms left need few bins; bins that are full of terms need to be more.
+    Few terms left, in few bins, need few bins. Bins that are full of terms need to be more. Against noise the
+    largest hash is the best: its bins have the least.
     """
     sizes = [len(bins.hash.matrix) for bins in measured]
     size = max(sizes)
-    rescues = sum(later < earlier for earlier, later in zip(sizes[:-1], sizes[1:], strict=True))
-    if shares[-1] < _NEARLY_DONE and rescues < 2:
+    n_rescues = sum(later < size for later in sizes[N_HASHES:])
+    room = available - total_queries(measured)
+    if shares[-1] < _OVERLOADED and _largest_bin_z(measured, fit) < _WHITE_Z:
+        size += _WIDEST_STEP if spend else 1
+    elif shares[-1] < _NEARLY_DONE and n_rescues < _MOST_RESCUES:
         size -= 2
     elif shares[-1] > _OVERLOADED or sizes.count(size) >= 2:
         size += 1
     size = min(max(size, _SMALLEST_SIZE), len(code.rows))
-    room = available - total_queries(measured)
     while hash_cost(code, size) > room:
         size -= 1
         if size < _SMALLEST_SIZE:

@@ -60,9 +60,8 @@ def finish(outcome: Outcome, code: Code, n_terms: int | None) -> Outcome:
         n_kept = min(len(order), n_terms + 1)
     else:
         n_kept = len(order) if is_exact(measured, fit, scale) else _best_size(measured, fit, order)
-    if n_kept < len(order):
-        kept = order[:n_kept]
-        fit = refit(measured, fit.positions[kept], fit.coefficients[kept])
+    kept = order[:n_kept]
+    fit = refit(measured, fit.positions[kept], fit.coefficients[kept])
     return Outcome(measured, fit, scale, outcome.centre)
 
 

@@ -12,7 +12,7 @@ from fouriershap.fourier._candidates import Stage, read_keys
 from fouriershap.fourier._evidence import Evidence, term_scores, weigh
 from fouriershap.fourier._gf2 import Words
 from fouriershap.fourier._hash import Bins, Floats, Ints
-from fouriershap.fourier._refit import Fit, refit
+from fouriershap.fourier._refit import LOOSE, Fit, refit
 
 _MOST_ROUNDS = 60
 _EMPTY = 1e-13  # a bin with less than this share of the energy is empty
@@ -61,15 +61,15 @@ def grow(measured: list[Bins], fit: Fit, positions: Positions, scale: Scale) -> 
     if not len(positions):
         return fit
     start = np.concatenate([fit.coefficients, np.zeros(len(positions))])
-    grown = refit(measured, np.concatenate([fit.positions, positions]), start)
+    grown = refit(measured, np.concatenate([fit.positions, positions]), start, LOOSE)
     return drop_noise(measured, grown, scale, _KEEP_Z)
 
 
 def drop_noise(measured: list[Bins], fit: Fit, scale: Scale, threshold: float) -> Fit:
-    """Refit without the terms below ``threshold`` standard errors. The constant stays."""
+    """Refit, loosely, without the terms below ``threshold`` standard errors. The constant stays."""
     kept = term_scores(measured, fit, scale.floor) >= threshold
     kept[0] = True
-    return fit if kept.all() else refit(measured, fit.positions[kept], fit.coefficients[kept])
+    return fit if kept.all() else refit(measured, fit.positions[kept], fit.coefficients[kept], LOOSE)
 
 
 def known_keys(code: Code, positions: Positions) -> Words:

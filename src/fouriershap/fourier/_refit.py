@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from fouriershap.fourier._bch import Positions
 from fouriershap.fourier._hash import Bins, Floats, Ints, characters, locate, total_queries
 
-_TOLERANCE = 1e-13
+TIGHT = 1e-13
+LOOSE = 1e-8  # enough to decide about terms
 _MOST_STEPS = 400
 
 
@@ -46,7 +47,7 @@ def start_fit(measured: list[Bins], n_bits: int, width: int) -> Fit:
     return refit(measured, constant, np.zeros(1))
 
 
-def refit(measured: list[Bins], positions: Positions, start: Floats) -> Fit:
+def refit(measured: list[Bins], positions: Positions, start: Floats, tolerance: float = TIGHT) -> Fit:
     """Least-squares coefficients from a warm start (n_terms,)."""
     places = [locate(bins, positions) for bins in measured]
     residuals = _subtract(measured, places, start)
@@ -61,7 +62,7 @@ def refit(measured: list[Bins], positions: Positions, start: Floats) -> Fit:
         weights.append(bins.n_bins * agree)
     n_queries = total_queries(measured)
     pairs = np.concatenate(rows), np.concatenate(columns), np.concatenate(weights) / n_queries
-    step = _conjugate_gradients(pairs, gradient / n_queries, start)
+    step = _conjugate_gradients(pairs, gradient / n_queries, tolerance * float(np.linalg.norm(start)), tolerance)
     coefficients = start + step
     return Fit(positions, coefficients, _subtract(measured, places, coefficients))
 
@@ -90,14 +91,14 @@ def _sharing(index: Ints) -> tuple[Ints, Ints]:
     return np.repeat(order, counts), order[np.repeat(first_of_bin, counts) + within]
 
 
-def _conjugate_gradients(pairs: tuple[Ints, Ints, Floats], target: Floats, start: Floats) -> Floats:
-    """Solve the normal equations, whose entries come as (row, column, value), for the correction."""
+def _conjugate_gradients(pairs: tuple[Ints, Ints, Floats], target: Floats, small: float, tolerance: float) -> Floats:
+    """Solve the normal equations, given as (row, column, value), until the residual is small."""
     rows, columns, values = pairs
     solution = np.zeros_like(target)
     residual = target.copy()
     direction = residual.copy()
     energy = residual @ residual
-    goal = _TOLERANCE**2 * max(energy, float(start @ start))
+    goal = max(tolerance**2 * energy, small**2)
     for _ in range(_MOST_STEPS):
         if energy <= goal:
             break
