@@ -24,6 +24,8 @@ _OVERLOADED = 0.3
 _NEARLY_DONE = 0.05
 _MOST_RESCUES = 2
 _WIDEST_STEP = 3
+_MOST_SEARCHES = 6
+_PROGRESS = 0.99
 _SETTLED = 0.5
 _FALL = 0.9
 _WHITE_Z = 6.0
@@ -84,13 +86,16 @@ def _search(measured: list[Bins], code: Code, fit: Fit, scale: Scale) -> Fit:
     """
     largest = max(bins.n_bins for bins in measured)
     used = [bins for bins in measured if bins.n_bins << _WIDEST_STEP >= largest]
-
-    def peel_used(start: Fit) -> Fit:
-        return peel(used, code, start, scale)
-
-    fit = peel_used(refit(used, fit.positions, fit.coefficients))
-    if not is_exact(used, fit, scale):
-        fit = add_related(used, code, fit, scale, peel_used)
+    fit = refit(used, fit.positions, fit.coefficients)
+    for _ in range(_MOST_SEARCHES):
+        before = fit.rss
+        fit = peel(used, code, fit, scale)
+        if is_exact(used, fit, scale):
+            break
+        peeled = fit.rss
+        fit = add_related(used, code, fit, scale)
+        if fit.rss > _PROGRESS * min(before, peeled):
+            break
     return refit(measured, fit.positions, fit.coefficients)
 
 
@@ -106,11 +111,12 @@ def _next_size(
     size = max(sizes)
     n_rescues = sum(later < size for later in sizes[N_HASHES:])
     room = available - total_queries(measured)
+    shares = [1.0, *shares]
     if shares[-1] < _OVERLOADED and _largest_bin_z(measured, fit) < _WHITE_Z:
         size += _WIDEST_STEP if spend else 1
     elif shares[-1] < _NEARLY_DONE and n_rescues < _MOST_RESCUES:
         size -= 2
-    elif shares[-1] > _OVERLOADED or sizes.count(size) >= 2:
+    elif shares[-1] > _OVERLOADED or shares[-1] > 0.5 * shares[-2] or sizes.count(size) >= 2:
         size += 1
     size = min(max(size, _SMALLEST_SIZE), len(code.rows))
     while hash_cost(code, size) > room:

@@ -41,7 +41,9 @@ class Scale:
         return max(_EMPTY * self.energy, self.rounding, float(np.finfo(float).tiny))
 
 
-def peel(measured: list[Bins], code: Code, fit: Fit, scale: Scale) -> Fit:
+def peel(
+    measured: list[Bins], code: Code, fit: Fit, scale: Scale, last_stage: Stage = Stage.RELAXED_FLIPS
+) -> Fit:
     """Add terms to a fit of coded hashes until no bin yields another."""
     stage = Stage.SIGNS
     for _ in range(_MOST_ROUNDS):
@@ -49,7 +51,7 @@ def peel(measured: list[Bins], code: Code, fit: Fit, scale: Scale) -> Fit:
         grown = grow(measured, fit, positions, scale)
         if len(positions) and grown.rss < _PROGRESS * fit.rss:
             fit, stage = grown, Stage.SIGNS
-        elif _is_empty(fit, scale) or stage == Stage.RELAXED_FLIPS:
+        elif _is_empty(fit, scale) or stage == last_stage:
             break
         else:
             stage = Stage(stage + 1)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap.fourier._bch import Code, Positions
+from fouriershap.fourier._candidates import Stage
 from fouriershap.fourier._evidence import Evidence, weigh
 from fouriershap.fourier._hash import Bins
-from fouriershap.fourier._peel import Scale, grow, known_keys
+from fouriershap.fourier._peel import Scale, grow, known_keys, peel
 from fouriershap.fourier._refit import Fit
 
 _MOST_CANDIDATES = 300_000
@@ -19,10 +18,8 @@ _AGREE = 40.0
 _WIDEST = 8  # 2^degree subsets of a term are formed
 
 
-def add_related(
-    measured: list[Bins], code: Code, fit: Fit, scale: Scale, peel_again: Callable[[Fit], Fit]
-) -> Fit:
-    """Grow a fit by subsets and one-bit supersets of its terms, peeling after each round."""
+def add_related(measured: list[Bins], code: Code, fit: Fit, scale: Scale) -> Fit:
+    """Grow a fit by subsets and one-bit supersets of its terms, with a quick peel after each round."""
     for _ in range(_MOST_ROUNDS):
         positions = related(code, fit.positions)
         if not len(positions):
@@ -34,7 +31,7 @@ def add_related(
         grown = grow(measured, fit, positions[chosen], scale)
         if not len(chosen) or grown.rss >= 0.999 * fit.rss:
             break
-        fit = peel_again(grown)
+        fit = peel(measured, code, grown, scale, Stage.SIGNS)
     return fit
 
 
