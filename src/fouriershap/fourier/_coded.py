@@ -8,7 +8,7 @@ import numpy as np
 
 from fouriershap._errors import InputError
 from fouriershap.fourier._bch import Code
-from fouriershap.fourier._hash import Bins, coded_hash, measure, total_queries
+from fouriershap.fourier._hash import Bins, coded_hash, mean_square, measure, total_queries
 from fouriershap.fourier._outcome import Outcome, is_exact, unexplained
 from fouriershap.fourier._peel import Scale, peel
 from fouriershap.fourier._queries import Queries
@@ -20,12 +20,14 @@ N_EXTRA = 4  # random shifts a hash: an alias of higher degree stays unseen with
 _FIRST_SIZE = 4
 _SMALLEST_SIZE = 2
 _TERMS_PER_BIN = 4
-_OVERLOADED = 0.3
-_NEARLY_DONE = 0.05
+_MOST_TERMS_PER_BIN = 16
+_OVERLOADED = 0.7
+_NEARLY_DONE = 0.01
+_FEW_LEFT = 0.1
 _MOST_RESCUES = 2
 _WIDEST_STEP = 3
-_MOST_SEARCHES = 6
-_PROGRESS = 0.99
+_MOST_SEARCHES = 4
+_PROGRESS = 0.9
 _SETTLED = 0.5
 _FALL = 0.9
 _WHITE_Z = 6.0
@@ -69,23 +71,19 @@ def recover_coded(
     fit = start_fit(measured, queries.n_bits, code.max_degree)
     shares: list[float] = []
     while True:
-        scale = Scale(_energy(measured), (queries.precision * queries.magnitude) ** 2)
+        scale = Scale(mean_square(measured), (queries.precision * queries.magnitude) ** 2)
         fit = _search(measured, code, fit, scale)
         shares.append(unexplained(measured, fit, scale))
         done = is_exact(measured, fit, scale) or (not spend and _is_settled(measured, fit, shares))
-        next_size = None if done else _next_size(measured, code, fit, shares, available, spend)
+        next_size = None if done else _next_size(measured, code, fit, shares, available, n_terms is not None, spend)
         if next_size is None:
             return Outcome(measured, fit, scale, centre)
         measured.append(measure(queries, coded_hash(code, next_size, N_EXTRA, rng), centre)[0])
 
 
 def _search(measured: list[Bins], code: Code, fit: Fit, scale: Scale) -> Fit:
-    """Peel the hashes that are not much smaller than the largest (the others only crowd the equations).
-
-    The coefficients that are returned are fitted to all answers.
-    """
-    largest = max(bins.n_bins for bins in measured)
-    used = [bins for bins in measured if bins.n_bins << _WIDEST_STEP >= largest]
+    """Peel the hashes that are large enough for it; the coefficients are then fitted to all answers."""
+    used = _uncrowded(measured, len(fit.positions))
     fit = refit(used, fit.positions, fit.coefficients)
     for _ in range(_MOST_SEARCHES):
         before = fit.rss
@@ -99,27 +97,36 @@ def _search(measured: list[Bins], code: Code, fit: Fit, scale: Scale) -> Fit:
     return refit(measured, fit.positions, fit.coefficients)
 
 
+def _uncrowded(measured: list[Bins], n_terms: int) -> list[Bins]:
+    """The three largest hashes, and those with a fair number of bins.
+
+    Bins that hold dozens of terms tell nothing of any one of them, but make the normal equations dense.
+    """
+    order = sorted(range(len(measured)), key=lambda i: -measured[i].n_bins)
+    enough = max(measured[order[0]].n_bins >> _WIDEST_STEP, n_terms // _MOST_TERMS_PER_BIN)
+    kept = [i for rank, i in enumerate(order) if rank < N_HASHES or measured[i].n_bins >= enough]
+    return [measured[i] for i in sorted(kept)]
+
+
 def _next_size(
-    measured: list[Bins], code: Code, fit: Fit, shares: list[float], available: int, spend: bool
+    measured: list[Bins], code: Code, fit: Fit, shares: list[float], available: int, planned: bool, spend: bool
 ) -> int | None:
     """b of the next hash, or None where the budget has no room for one.
 
-    Few terms left, in few bins, need few bins. Bins that are full of terms need to be more. Against noise the
-    largest hash is the best: its bins have the least.
+    Against noise large hashes are the best: their bins have the least. The few terms that a plan for a known
+    number can leave need few bins. Otherwise bins are still crowded: more of them, sooner where most is unknown.
     """
     sizes = [len(bins.hash.matrix) for bins in measured]
     size = max(sizes)
-    n_rescues = sum(later < size for later in sizes[N_HASHES:])
-    room = available - total_queries(measured)
-    shares = [1.0, *shares]
-    if shares[-1] < _OVERLOADED and _largest_bin_z(measured, fit) < _WHITE_Z:
+    share = shares[-1]
+    if share < _SETTLED and _largest_bin_z(measured, fit) < _WHITE_Z:
         size += _WIDEST_STEP if spend else 1
-    elif shares[-1] < _NEARLY_DONE and n_rescues < _MOST_RESCUES:
+    elif planned and share < _FEW_LEFT and sum(b < size for b in sizes) < _MOST_RESCUES:
         size -= 2
-    elif shares[-1] > _OVERLOADED or shares[-1] > 0.5 * shares[-2] or sizes.count(size) >= 2:
+    elif share > _OVERLOADED or sizes.count(size) >= (3 if share < _NEARLY_DONE else 2):
         size += 1
     size = min(max(size, _SMALLEST_SIZE), len(code.rows))
-    while hash_cost(code, size) > room:
+    while hash_cost(code, size) > available - total_queries(measured):
         size -= 1
         if size < _SMALLEST_SIZE:
             return None
@@ -144,8 +151,3 @@ def _largest_bin_z(measured: list[Bins], fit: Fit) -> float:
         energy = float(np.einsum("ij,ij->i", left, left).max()) / left.shape[1]
         largest = max(largest, (energy * len(left) / variance - 1) * math.sqrt(left.shape[1] / 2))
     return largest
-
-
-def _energy(measured: list[Bins]) -> float:
-    """Mean square of the centred answers (Parseval)."""
-    return sum(b.n_bins * float(np.vdot(b.values, b.values)) for b in measured) / total_queries(measured)

@@ -138,3 +138,8 @@ def characters(signs: Words, n_shifts: int) -> NDArray[np.int8]:
 
 def total_queries(measured: list[Bins]) -> int:
     return sum(bins.values.size for bins in measured)
+
+
+def mean_square(measured: list[Bins]) -> float:
+    """Mean square of the centred answers (Parseval)."""
+    return sum(b.n_bins * float(np.vdot(b.values, b.values)) for b in measured) / total_queries(measured)

@@ -14,10 +14,11 @@ from fouriershap.fourier._gf2 import Words
 from fouriershap.fourier._hash import Bins, Floats, Ints
 from fouriershap.fourier._refit import LOOSE, Fit, refit
 
-_MOST_ROUNDS = 60
+_MOST_ROUNDS = 200
 _EMPTY = 1e-13  # a bin with less than this share of the energy is empty
 _FLOOR = 1e-15  # no variance is taken to be below this share of the energy
 _ACCEPT_Z = 4.5  # about 1e4 valid candidates are seen in a run
+_TINY = 1e-200  # its inverse is still finite
 _KEEP_Z = 3.5
 _PROGRESS = 1 - 1e-6
 _AGREE = 20.0
@@ -34,11 +35,11 @@ class Scale:
 
     @property
     def floor(self) -> float:
-        return max(_FLOOR * self.energy, self.rounding, float(np.finfo(float).tiny))
+        return max(_FLOOR * self.energy, self.rounding, _TINY)
 
     @property
     def empty(self) -> float:
-        return max(_EMPTY * self.energy, self.rounding, float(np.finfo(float).tiny))
+        return max(_EMPTY * self.energy, self.rounding, _TINY)
 
 
 def peel(

@@ -9,7 +9,8 @@ import numpy as np
 from fouriershap._errors import InputError
 from fouriershap.fourier._bch import Code, Positions
 from fouriershap.fourier._gf2 import xor_product
-from fouriershap.fourier._hash import Bins, Floats, characters, locate, measure, random_hash, total_queries
+from fouriershap.fourier._hash import Bins, Floats, characters, locate, mean_square, measure
+from fouriershap.fourier._hash import random_hash, total_queries
 from fouriershap.fourier._outcome import Outcome, is_exact, unexplained
 from fouriershap.fourier._peel import Scale, drop_noise, known_keys
 from fouriershap.fourier._queries import Queries
@@ -17,9 +18,11 @@ from fouriershap.fourier._refit import Fit, refit, start_fit
 
 N_REPEATS = 3
 N_ROUNDS = 4
-_FIRST_TERMS = 16
+_FIRST_SIZE = 4
 _KEEP_Z = 3.5
 _FALL = 0.9
+_SETTLED = 0.5
+_CROWDED = 0.3
 
 
 def round_sizes(code: Code, n_terms: int) -> list[int]:
@@ -45,32 +48,48 @@ def least_budget(code: Code) -> int:
 def recover_robust(
     queries: Queries, code: Code, n_terms: int | None, available: int, rng: np.random.Generator
 ) -> Outcome:
-    """Find ``n_terms`` terms, or as many as lower the loss while doubling their number from 16 on."""
-    if plan_cost(code, 1) > available:
+    """Find ``n_terms`` terms, or with hashes of growing size as many as there are to find."""
+    if least_budget(code) > available:
         raise InputError(f"budget leaves {available} queries; the smallest transform needs {least_budget(code)}.")
-    wanted = n_terms if n_terms is not None else _FIRST_TERMS
+    planned = _planned_sizes(code, n_terms, available)
+    measured: list[Bins] = []
+    shares: list[float] = []
+    bins, centre = measure(queries, random_hash(code, planned[0], N_REPEATS, rng), None)
+    measured.append(bins)
+    fit = start_fit(measured, queries.n_bits, code.max_degree)
+    while True:
+        scale = Scale(mean_square(measured), (queries.precision * queries.magnitude) ** 2)
+        wanted = n_terms if n_terms is not None else 2 * max(bins.n_bins for bins in measured)
+        fit = _round(measured, code, fit, wanted, scale)
+        shares.append(unexplained(measured, fit, scale))
+        size = _next_size(code, planned, shares, len(measured[-1].hash.matrix), n_terms is None)
+        room = available - total_queries(measured)
+        if is_exact(measured, fit, scale) or size is None or hash_cost(code, size) > room:
+            return Outcome(measured, fit, scale, centre)
+        measured.append(measure(queries, random_hash(code, size, N_REPEATS, rng), centre)[0])
+        fit = refit(measured, fit.positions, fit.coefficients)
+
+
+def _planned_sizes(code: Code, n_terms: int | None, available: int) -> list[int]:
+    wanted = n_terms if n_terms is not None else 1
     while wanted > 1 and plan_cost(code, wanted) > available:
         wanted //= 2
-    measured: list[Bins] = []
-    fit: Fit | None = None
-    centre: float | None = None
-    shares: list[float] = []
-    while True:
-        for b in round_sizes(code, wanted):
-            bins, centre = measure(queries, random_hash(code, b, N_REPEATS, rng), centre)
-            measured.append(bins)
-            scale = Scale(_energy(measured), (queries.precision * queries.magnitude) ** 2)
-            fit = start_fit(measured, queries.n_bits, code.max_degree) if fit is None else fit
-            fit = _round(measured, code, refit(measured, fit.positions, fit.coefficients), wanted, scale)
-            if is_exact(measured, fit, scale):
-                break
-        assert fit is not None and centre is not None
-        shares.append(unexplained(measured, fit, scale))
-        stuck = len(shares) > 2 and shares[-1] > _FALL * shares[-2] and shares[-2] > _FALL * shares[-3]
-        room = available - total_queries(measured)
-        wanted *= 2
-        if n_terms is not None or is_exact(measured, fit, scale) or stuck or plan_cost(code, wanted) > room:
-            return Outcome(measured, fit, scale, centre)
+    if n_terms is not None:
+        return round_sizes(code, wanted)
+    size = min(_FIRST_SIZE, code.rows.shape[1])
+    while size > 1 and hash_cost(code, size) > available:
+        size -= 1
+    return [size]
+
+
+def _next_size(code: Code, planned: list[int], shares: list[float], size: int, open_ended: bool) -> int | None:
+    """b of the next round, or None after the last one; without a plan, larger while bins are crowded."""
+    if not open_ended:
+        return planned[len(shares)] if len(shares) < len(planned) else None
+    stuck = len(shares) > 2 and shares[-1] > _FALL * shares[-2] and shares[-2] > _FALL * shares[-3]
+    if stuck and shares[-1] < _SETTLED:
+        return None
+    return min(size + (shares[-1] > _CROWDED), code.rows.shape[1])
 
 
 def _round(measured: list[Bins], code: Code, fit: Fit, n_terms: int, scale: Scale) -> Fit:
@@ -100,7 +119,3 @@ def _vote(bins: Bins, code: Code, left: Floats) -> tuple[Positions, Floats]:
     here = index == np.flatnonzero(valid)
     chosen = left[index[here]] * characters(signs[here], bins.n_shifts)
     return positions[here], np.median(chosen, axis=1)
-
-
-def _energy(measured: list[Bins]) -> float:
-    return sum(b.n_bins * float(np.vdot(b.values, b.values)) for b in measured) / total_queries(measured)

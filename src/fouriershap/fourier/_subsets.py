@@ -14,6 +14,7 @@ from fouriershap.fourier._refit import Fit
 
 _MOST_CANDIDATES = 300_000
 _MOST_ROUNDS = 12
+_PROGRESS = 0.98
 _AGREE = 40.0
 _WIDEST = 8  # 2^degree subsets of a term are formed
 
@@ -29,7 +30,7 @@ def add_related(measured: list[Bins], code: Code, fit: Fit, scale: Scale) -> Fit
         passed = np.flatnonzero((evidence.z > threshold) & (evidence.disagreement < _AGREE))
         chosen = passed[_best_everywhere(evidence[passed])]
         grown = grow(measured, fit, positions[chosen], scale)
-        if not len(chosen) or grown.rss >= 0.999 * fit.rss:
+        if not len(chosen) or grown.rss > _PROGRESS * fit.rss:
             break
         fit = peel(measured, code, grown, scale, Stage.SIGNS)
     return fit
