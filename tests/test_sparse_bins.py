@@ -53,7 +53,9 @@ def test_bins_hold_their_terms(seed, coded):
         expected[index] += coefficient * (-1.0) ** (plan.points @ frequency)
     np.testing.assert_allclose(bins.values, expected, atol=1e-12)
     index, signs = locate(bins, list_positions(spectrum.frequencies, 3))
-    np.testing.assert_array_equal(characters(signs, bins.n_shifts), (-1.0) ** (spectrum.frequencies @ plan.points.T))
+    np.testing.assert_array_equal(
+        characters(signs, bins.n_shifts), (-1.0) ** (spectrum.frequencies @ plan.points.T)
+    )
     assert np.isclose(mean_square([bins]), bins.n_bins * (bins.values**2).sum() / bins.values.size)
 
 

@@ -76,7 +76,7 @@ class FourierShapWarning(UserWarning):
 
 
 class FidelityWarning(FourierShapWarning):
-    """A representation explains less of the model than it should. The message says how much, and the ways out."""
+    """A representation explains too little of the model. The message says how much, and the ways out."""
 
 
 class SlowKernelWarning(FourierShapWarning):

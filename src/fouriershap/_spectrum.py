@@ -63,7 +63,11 @@ class Spectrum:
         degrees = np.bitwise_count(words).sum(axis=1, dtype=np.int64)
         # lexsort sorts by its last key first: the degree, then the words from the first bits on.
         order = np.lexsort((*words.T[::-1], degrees))
-        words, degrees, flat = words[order], degrees[order], (values[:, None] if values.ndim == 1 else values)[order]
+        words, degrees, flat = (
+            words[order],
+            degrees[order],
+            (values[:, None] if values.ndim == 1 else values)[order],
+        )
         new = np.ones(len(words), dtype=bool)
         new[1:] = (words[1:] != words[:-1]).any(axis=1)
         firsts = np.flatnonzero(new)

@@ -15,8 +15,8 @@ from fouriershap.fourier._gf2 import Bits, Words, inverse, pivots, product
 Positions = NDArray[np.int32]
 
 # Primitive polynomials over GF(2) of degree 2 to 20; bit i is the coefficient of x^i.
-_PRIMITIVE = (0x7, 0xB, 0x13, 0x25, 0x43, 0x89, 0x11D, 0x211, 0x409, 0x805, 0x1053, 0x201B, 0x4443)
-_PRIMITIVE += (0x8003, 0x1100B, 0x20009, 0x40081, 0x80027, 0x100009)
+_PRIMITIVE = [0x7, 0xB, 0x13, 0x25, 0x43, 0x89, 0x11D, 0x211, 0x409, 0x805, 0x1053, 0x201B, 0x4443]
+_PRIMITIVE += [0x8003, 0x1100B, 0x20009, 0x40081, 0x80027, 0x100009]
 _LARGEST_DEGREE = len(_PRIMITIVE) + 1
 _MOST_TABLE_ENTRIES = 1 << 23
 _MOST_CELLS = 1 << 24
@@ -123,7 +123,8 @@ class BCHCode:
         m = max(2, int(n_bits).bit_length())
         if m > _LARGEST_DEGREE:
             raise CapacityError(
-                f"n_bits is {n_bits:,}; the code reaches {(1 << _LARGEST_DEGREE) - 1:,} bits. Drop or group columns."
+                f"n_bits is {n_bits:,}; the code reaches {(1 << _LARGEST_DEGREE) - 1:,} bits. "
+                "Drop or group columns."
             )
         exp, log = _field(m)
         order = (1 << m) - 1
@@ -136,7 +137,9 @@ class BCHCode:
         basis = inverse(rows[:, columns])
         assert basis is not None
         expansion = product(parities[:, columns], basis)  # parities = expansion @ rows
-        expanded = (expansion.T.reshape(len(rows), max_degree, m).astype(np.int64) << np.arange(m)).sum(axis=2)
+        expanded = (expansion.T.reshape(len(rows), max_degree, m).astype(np.int64) << np.arange(m)).sum(
+            axis=2
+        )
         bit_words = _padded(_join(syndromes.T, m))
         table = _locator_table(exp, max_degree, m, n_bits)
         return cls(rows, _join(expanded, m), bit_words, max_degree, n_bits, m, exp, log, table)
@@ -208,15 +211,16 @@ class BCHCode:
             total = np.zeros(shape, dtype=self.table.dtype)
             for line, values in zip(self.table, coefficients, strict=True):
                 total ^= line[values]
-            return total == 1
+            return np.equal(total, 1)
         order = (1 << self.field_bits) - 1
         sums = np.zeros(shape, dtype=np.int64)
         for i, values in enumerate(coefficients, start=1):
             sums ^= self.exp[self.log[values][:, None] + (-i * np.arange(self.n_bits)) % order]
-        return sums == 1
+        return np.equal(sums, 1)
 
     def _multiply(self, a: NDArray[np.int64], b: NDArray[np.int64]) -> NDArray[np.int64]:
-        return self.exp[self.log[a] + self.log[b]]
+        product: NDArray[np.int64] = self.exp[self.log[a] + self.log[b]]
+        return product
 
     def _invert(self, a: NDArray[np.int64]) -> NDArray[np.int64]:
         """1 / a, and something harmless where a is 0."""
@@ -249,10 +253,8 @@ def _field(m: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return exp, log
 
 
-def _locator_table(
-    exp: NDArray[np.int64], t: int, m: int, n_bits: int
-) -> NDArray[np.unsignedinteger] | None:
-    """c * alpha^(-ip) for every c, or None where that is too large to hold."""
+def _locator_table(exp: NDArray[np.int64], t: int, m: int, n_bits: int) -> NDArray[np.unsignedinteger] | None:
+    """Products c * alpha^(-ip) for every c, or None where that is too large to hold."""
     if (t * n_bits) << m > _MOST_TABLE_ENTRIES:
         return None
     order = (1 << m) - 1

@@ -1,8 +1,8 @@
 """Which frequencies may be in a bin: keys read from the signs of its values over the shifts.
 
-The largest term of a bin decides the signs. With two terms in a bin all signs are right; with three, the wrong
-ones are exactly those of smallest magnitude (|a - b - c| is the smallest of the four possible magnitudes if a is the
-largest), so flipping the least reliable signs one after the other meets the right pattern.
+The largest term of a bin decides the signs. With two terms in a bin all signs are right; with three, the
+wrong ones are exactly those of smallest magnitude (|a - b - c| is the smallest of the four possible
+magnitudes if a is the largest), so flipping the least reliable signs one by one meets the right pattern.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The coded sparse transform: hashes of growing size, peeled until nothing is left, or nothing is to be found."""
+"""The coded sparse transform: hashes are added, and peeled, until nothing is left to find."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def hash_cost(code: Code, b: int) -> int:
 
 
 def first_size(code: Code, n_terms: int | None) -> int:
-    """b of the first three hashes: about four terms to a bin where their number is known."""
+    """Size b of the first three hashes: about four terms to a bin where their number is known."""
     size = _FIRST_SIZE if n_terms is None else math.ceil(math.log2(max(1, n_terms) / _TERMS_PER_BIN))
     return min(max(size, _SMALLEST_SIZE), len(code.rows))
 
@@ -61,7 +61,9 @@ def recover_coded(
     while size > _SMALLEST_SIZE and N_HASHES * hash_cost(code, size) > available:
         size -= 1
     if N_HASHES * hash_cost(code, size) > available:
-        raise InputError(f"budget leaves {available} queries; the smallest transform needs {least_budget(code)}.")
+        raise InputError(
+            f"budget leaves {available} queries; the smallest transform needs {least_budget(code)}."
+        )
     measured: list[Bins] = []
     centre: float | None = None
     for _ in range(N_HASHES):
@@ -75,7 +77,9 @@ def recover_coded(
         fit = _search(measured, code, fit, scale)
         shares.append(unexplained(measured, fit, scale))
         done = is_exact(measured, fit, scale) or (not spend and _is_settled(measured, fit, shares))
-        next_size = None if done else _next_size(measured, code, fit, shares, available, n_terms is not None, spend)
+        next_size = (
+            None if done else _next_size(measured, code, fit, shares, available, n_terms is not None, spend)
+        )
         if next_size is None:
             return Outcome(measured, fit, scale, centre)
         measured.append(measure(queries, coded_hash(code, next_size, N_EXTRA, rng), centre)[0])
@@ -109,12 +113,18 @@ def _uncrowded(measured: list[Bins], n_terms: int) -> list[Bins]:
 
 
 def _next_size(
-    measured: list[Bins], code: Code, fit: Fit, shares: list[float], available: int, planned: bool, spend: bool
+    measured: list[Bins],
+    code: Code,
+    fit: Fit,
+    shares: list[float],
+    available: int,
+    planned: bool,
+    spend: bool,
 ) -> int | None:
-    """b of the next hash, or None where the budget has no room for one.
+    """Size b of the next hash, or None where the budget has no room for one.
 
     Against noise large hashes are the best: their bins have the least. The few terms that a plan for a known
-    number can leave need few bins. Otherwise bins are still crowded: more of them, sooner where most is unknown.
+    number can leave need few bins. Otherwise bins are crowded: more of them, sooner where most is unknown.
     """
     sizes = [len(bins.hash.matrix) for bins in measured]
     size = max(sizes)

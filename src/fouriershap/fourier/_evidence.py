@@ -35,7 +35,9 @@ class Evidence:
         return Evidence(self.z[kept], self.disagreement[kept], self.purity[kept], self.bins[:, kept])
 
 
-def weigh(measured: list[Bins], residuals: tuple[Floats, ...], positions: Positions, floor: float) -> Evidence:
+def weigh(
+    measured: list[Bins], residuals: tuple[Floats, ...], positions: Positions, floor: float
+) -> Evidence:
     """Evidence for each of the terms at positions (n, width); ``floor`` bounds a bin's energy from below."""
     blocks = range(0, max(1, len(positions)), _BLOCK)
     parts = [_weigh(measured, residuals, positions[i : i + _BLOCK], floor) for i in blocks]
@@ -49,7 +51,9 @@ def weigh(measured: list[Bins], residuals: tuple[Floats, ...], positions: Positi
     )
 
 
-def _weigh(measured: list[Bins], residuals: tuple[Floats, ...], positions: Positions, floor: float) -> Evidence:
+def _weigh(
+    measured: list[Bins], residuals: tuple[Floats, ...], positions: Positions, floor: float
+) -> Evidence:
     estimates, weights = np.empty((2, len(measured), len(positions)))
     places = np.empty(estimates.shape, dtype=np.int64)
     purity = np.zeros(len(positions))
@@ -76,4 +80,5 @@ def term_scores(measured: list[Bins], fit: Fit, floor: float) -> Floats:
 
 
 def _energies(left: Floats) -> Floats:
-    return np.einsum("ij,ij->i", left, left) / left.shape[1]
+    energies: Floats = np.einsum("ij,ij->i", left, left) / left.shape[1]
+    return energies

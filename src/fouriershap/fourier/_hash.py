@@ -1,7 +1,7 @@
 r"""Hashing frequencies into bins over GF(2), and measuring the bins by queries.
 
-With M of shape (b, n) over GF(2), an offset o and a shift d, the b-dimensional transform of the answers at the
-points T M + o + d, T in {0,1}^b, is
+With M of shape (b, n) over GF(2), an offset o and a shift d, the b-dimensional transform of the answers at
+the points T M + o + d, T in {0,1}^b, is
 
 .. math:: U_d[j] = \sum_{f: M f = j} a_f (-1)^{\langle f, o + d\rangle}.
 
@@ -18,8 +18,15 @@ from numpy.typing import NDArray
 from fouriershap._bits import pack, unpack
 from fouriershap.fourier._bch import Code, Positions
 from fouriershap.fourier._exact import transform_in_place
-from fouriershap.fourier._gf2 import Bits, Words, product, random_full_rank, random_invertible
-from fouriershap.fourier._gf2 import xor_product, xor_span
+from fouriershap.fourier._gf2 import (
+    Bits,
+    Words,
+    product,
+    random_full_rank,
+    random_invertible,
+    xor_product,
+    xor_span,
+)
 from fouriershap.fourier._queries import Queries
 
 Floats = NDArray[np.float64]

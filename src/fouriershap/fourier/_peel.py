@@ -101,12 +101,11 @@ def _decode_bins(measured: list[Bins], code: Code, fit: Fit, scale: Scale, stage
     z[np.flatnonzero(valid)[passed]] = evidence.z[passed]
     chosen = which[_best_of_each(origins, z[which])]
     number = np.cumsum(valid) - 1
-    return positions[number[np.unique(chosen)]]
+    accepted: Positions = positions[number[np.unique(chosen)]]
+    return accepted
 
 
-def _all_keys(
-    measured: list[Bins], fit: Fit, scale: Scale, stage: Stage
-) -> tuple[Words, NDArray[np.int64]]:
+def _all_keys(measured: list[Bins], fit: Fit, scale: Scale, stage: Stage) -> tuple[Words, NDArray[np.int64]]:
     """Keys (n, w) of all non-empty bins of all hashes, and the number (n,) of the bin each came from."""
     keys, origins, offset = [], [], 0
     for bins, left in zip(measured, fit.residuals, strict=True):

@@ -114,10 +114,12 @@ class Queries:
         return answers
 
     def _error(self, what: str, n_rows: int) -> QueryError:
-        rows = np.concatenate([np.zeros((0, self.n_bits), np.uint8), *(self._rows(w) for w, _ in self._asked)])
+        rows = np.concatenate(
+            [np.zeros((0, self.n_bits), np.uint8), *(self._rows(w) for w, _ in self._asked)]
+        )
         answers = np.concatenate([np.zeros(0), *(a for _, a in self._asked)])
         return QueryError(
-            f"batch {self._n_batches} (rows {self.count} to {self.count + n_rows - 1} of the queries): {what}. "
+            f"batch {self._n_batches} (queries {self.count} to {self.count + n_rows - 1}): {what}. "
             f"The {self.count} answers before it are kept in `.rows` and `.answers` of this exception.",
             batch=self._n_batches,
             rows=rows,
@@ -135,7 +137,7 @@ class Queries:
         if progress is not True:
             raise InputError(f"progress is {progress!r}; give None, True or a function of (done, total).")
         try:
-            from tqdm.auto import tqdm
+            from tqdm.auto import tqdm  # type: ignore[import-untyped, unused-ignore]
         except ImportError as error:
             raise MissingDependencyError(
                 "progress=True needs tqdm: `pip install tqdm`, or give a function of (done, total)."

@@ -56,13 +56,17 @@ def refit(measured: list[Bins], positions: Positions, start: Floats, tolerance: 
     for bins, (index, signs), left in zip(measured, places, residuals, strict=True):
         gradient += bins.n_bins * np.einsum("ij,ij->i", left[index], characters(signs, bins.n_shifts))
         first, second = _sharing(index)
-        agree = bins.n_shifts - 2.0 * np.bitwise_count(signs[first] ^ signs[second]).sum(axis=1, dtype=np.int64)
+        agree = bins.n_shifts - 2.0 * np.bitwise_count(signs[first] ^ signs[second]).sum(
+            axis=1, dtype=np.int64
+        )
         rows.append(first)
         columns.append(second)
         weights.append(bins.n_bins * agree)
     n_queries = total_queries(measured)
     pairs = np.concatenate(rows), np.concatenate(columns), np.concatenate(weights) / n_queries
-    step = _conjugate_gradients(pairs, gradient / n_queries, tolerance * float(np.linalg.norm(start)), tolerance)
+    step = _conjugate_gradients(
+        pairs, gradient / n_queries, tolerance * float(np.linalg.norm(start)), tolerance
+    )
     coefficients = start + step
     return Fit(positions, coefficients, _subtract(measured, places, coefficients))
 
@@ -91,13 +95,15 @@ def _sharing(index: Ints) -> tuple[Ints, Ints]:
     return np.repeat(order, counts), order[np.repeat(first_of_bin, counts) + within]
 
 
-def _conjugate_gradients(pairs: tuple[Ints, Ints, Floats], target: Floats, small: float, tolerance: float) -> Floats:
+def _conjugate_gradients(
+    pairs: tuple[Ints, Ints, Floats], target: Floats, small: float, tolerance: float
+) -> Floats:
     """Solve the normal equations, given as (row, column, value), until the residual is small."""
     rows, columns, values = pairs
     solution = np.zeros_like(target)
     residual = target.copy()
     direction = residual.copy()
-    energy = residual @ residual
+    energy = float(residual @ residual)
     goal = max(tolerance**2 * energy, small**2)
     for _ in range(_MOST_STEPS):
         if energy <= goal:
@@ -109,6 +115,6 @@ def _conjugate_gradients(pairs: tuple[Ints, Ints, Floats], target: Floats, small
         step = energy / curvature
         solution += step * direction
         residual -= step * image
-        before, energy = energy, residual @ residual
+        before, energy = energy, float(residual @ residual)
         direction = residual + (energy / before) * direction
     return solution

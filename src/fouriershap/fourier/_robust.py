@@ -9,8 +9,16 @@ import numpy as np
 from fouriershap._errors import InputError
 from fouriershap.fourier._bch import Code, Positions
 from fouriershap.fourier._gf2 import xor_product
-from fouriershap.fourier._hash import Bins, Floats, characters, locate, mean_square, measure
-from fouriershap.fourier._hash import random_hash, total_queries
+from fouriershap.fourier._hash import (
+    Bins,
+    Floats,
+    characters,
+    locate,
+    mean_square,
+    measure,
+    random_hash,
+    total_queries,
+)
 from fouriershap.fourier._outcome import Outcome, is_exact, unexplained
 from fouriershap.fourier._peel import Scale, drop_noise, known_keys
 from fouriershap.fourier._queries import Queries
@@ -26,7 +34,7 @@ _CROWDED = 0.3
 
 
 def round_sizes(code: Code, n_terms: int) -> list[int]:
-    """b of each round: as many bins as terms, rounded up, then half, since half of the terms are known."""
+    """Size b of each round: as many bins as terms, then half, since half of the terms are known."""
     first = min(max(1, math.ceil(math.log2(max(1, n_terms)))), code.rows.shape[1])
     return [first] + [max(1, first - 1)] * (N_ROUNDS - 1)
 
@@ -50,7 +58,9 @@ def recover_robust(
 ) -> Outcome:
     """Find ``n_terms`` terms, or with hashes of growing size as many as there are to find."""
     if least_budget(code) > available:
-        raise InputError(f"budget leaves {available} queries; the smallest transform needs {least_budget(code)}.")
+        raise InputError(
+            f"budget leaves {available} queries; the smallest transform needs {least_budget(code)}."
+        )
     planned = _planned_sizes(code, n_terms, available)
     measured: list[Bins] = []
     shares: list[float] = []
@@ -82,14 +92,16 @@ def _planned_sizes(code: Code, n_terms: int | None, available: int) -> list[int]
     return [size]
 
 
-def _next_size(code: Code, planned: list[int], shares: list[float], size: int, open_ended: bool) -> int | None:
-    """b of the next round, or None after the last one; without a plan, larger while bins are crowded."""
+def _next_size(
+    code: Code, planned: list[int], shares: list[float], size: int, open_ended: bool
+) -> int | None:
+    """Size b of the next round, or None after the last one; without a plan, larger while bins are crowded."""
     if not open_ended:
         return planned[len(shares)] if len(shares) < len(planned) else None
     stuck = len(shares) > 2 and shares[-1] > _FALL * shares[-2] and shares[-2] > _FALL * shares[-3]
     if stuck and shares[-1] < _SETTLED:
         return None
-    return min(size + (shares[-1] > _CROWDED), code.rows.shape[1])
+    return min(size + int(shares[-1] > _CROWDED), len(code.rows.T))
 
 
 def _round(measured: list[Bins], code: Code, fit: Fit, n_terms: int, scale: Scale) -> Fit:

@@ -72,9 +72,9 @@ def sparse_walsh_hadamard(
         Largest number of bits that a term depends on. "coded": 5 by default; a tree's depth if h is one.
         "robust": without it any degree is found, by n_bits shifts.
     budget : int, optional
-        Most queries. Fewer are asked where the function is found exactly; otherwise all are put to use, since
-        answers also average noise. None: twice the plan for ``n_terms``, else at most 50,000, ended early where what
-        is left looks like noise. Never more than the cube has points.
+        Most queries. Fewer are asked where the function is found exactly; otherwise "coded" puts all to use,
+        since answers also average noise. None: at most twice the plan for ``n_terms``, or 50,000 without,
+        ended early where what is left looks like noise. Never more than the cube has points.
     algorithm : {"coded", "robust"}
         "coded": hash and BCH code merged, terms peeled from crowded bins. "robust": RobustSWHT of
         Amrollahi et al. (2019), with a majority vote per bit and a median per amplitude.
@@ -107,19 +107,19 @@ def sparse_walsh_hadamard(
 
     Notes
     -----
-    Number of queries, with :math:`r` the rank of the code's parity matrix (at most
-    :math:`t \lceil\log_2(n+1)\rceil` for degree t, and never above n), and 200 points, or a tenth of the budget if
-    that is less, of a certificate that takes no part in the fit:
+    Number of queries, with r the rank of the code's parity matrix (at most
+    :math:`t \lceil\log_2(n+1)\rceil` for degree t, and never above n), and 200 points, or a tenth of the
+    budget if that is less, of a certificate that takes no part in the fit:
 
-    - "coded": :math:`200 + \sum_c 2^{b_c} (5 + r - b_c)` over the hashes c. With ``n_terms`` the
-      first three have :math:`b = \lceil\log_2(n_{terms} / 4)\rceil`, at least 2; without, b = 4. A function that has
-      no more than ``n_terms`` terms and no noise needs, as a rule, no fourth.
+    - "coded": :math:`200 + \sum_c 2^{b_c} (5 + r - b_c)` over the hashes c. With ``n_terms`` the first
+      three have :math:`b = \lceil\log_2(n_{terms} / 4)\rceil`, at least 2; without, b = 4. A function of no
+      more than ``n_terms`` terms without noise needs, as a rule, no fourth.
     - "robust": :math:`200 + \sum_c 3 \cdot 2^{b_c} (1 + r)` over at most four rounds, the first with
       :math:`b = \lceil\log_2 n_{terms}\rceil`, the others one less, ended when the function is exact; r is n
-      without ``max_degree``. Without ``n_terms`` the same for 16, 32, 64, ... terms.
+      without ``max_degree``. Without ``n_terms``, rounds from b = 4 on, larger while most is unexplained.
 
-    Where the budget reaches :math:`2^n`, no point is asked twice, and if the function is not found exactly before, the
-    remaining points are asked and the exact transform is returned.
+    Where the budget reaches :math:`2^n`, no point is asked twice, and if the function is not found exactly
+    before, the remaining points are asked and the exact transform is returned.
 
     The result does not depend on the scale of h, nor on an offset, beyond rounding.
 
@@ -150,8 +150,8 @@ def sparse_walsh_hadamard(
     if recovery.fidelity < MIN_FIDELITY:
         warnings.warn(
             f"the spectrum ({len(recovery.spectrum)} terms, {recovery.n_queries:,} queries) explains R^2 = "
-            f"{recovery.fidelity:.3f} of h at fresh points: h has more terms, terms of higher degree, or noise. "
-            "Give a larger budget, n_terms or max_degree.",
+            f"{recovery.fidelity:.3f} of h at fresh points: h has more terms, terms of higher degree, or "
+            "noise. Give a larger budget, n_terms or max_degree.",
             FidelityWarning,
             stacklevel=2,
         )
@@ -182,7 +182,9 @@ def recover(
         most = 1 << n_bits
     queries = Queries(h, n_bits, most, batch_size, progress)
     try:
-        return _recover(queries, code, n_terms, algorithm, budget is not None, np.random.default_rng(random_state))
+        return _recover(
+            queries, code, n_terms, algorithm, budget is not None, np.random.default_rng(random_state)
+        )
     finally:
         queries.close()
 
@@ -198,8 +200,8 @@ def _recover(
             return _exhaustive(queries, n_terms)
         needed = next(q for q in range(least, 2 * least + N_CERTIFICATE) if q - certificate_size(q) >= least)
         raise InputError(
-            f"budget is {queries.budget}; {queries.n_bits} bits with terms of degree up to {code.max_degree} need at "
-            f"least {needed} queries. Give more, or a smaller max_degree."
+            f"budget is {queries.budget}; {queries.n_bits} bits with terms of degree up to {code.max_degree} "
+            f"need at least {needed} queries. Give more, or a smaller max_degree."
         )
     if algorithm == "coded":
         outcome = _coded.recover_coded(queries, code, n_terms, available, spend, rng)
