@@ -16,6 +16,8 @@ from fouriershap.fourier._hash import Bins, Floats, Ints
 
 _FLIPPED_SHARE = 0.55
 _CHASE_SIGNS = 6
+_TRIPLE_SIGNS = 12
+DEEP_BINS = 16
 
 
 class Stage(IntEnum):
@@ -25,6 +27,7 @@ class Stage(IntEnum):
     ORDERED_FLIPS = 1
     CHASE = 2
     RELAXED_FLIPS = 3
+    DEEP = 4
 
 
 def read_keys(bins: Bins, left: Floats, active: Ints, stage: Stage) -> Words:
@@ -48,6 +51,8 @@ def read_keys(bins: Bins, left: Floats, active: Ints, stage: Stage) -> Words:
     flip_keys = np.concatenate([reference, shift_keys])
     if stage == Stage.CHASE:
         return keys ^ _all_flips(values, flip_keys)
+    if stage == Stage.DEEP:
+        return keys ^ _few_flips(values, flip_keys)
     n_flips = max(1, int(_FLIPPED_SHARE * values.shape[1]))
     doubtful = np.argsort(np.abs(values), axis=1)[:, :n_flips]
     flipped: Words = np.bitwise_xor.accumulate(flip_keys[doubtful], axis=1)
@@ -62,3 +67,14 @@ def _all_flips(values: Floats, flip_keys: Words) -> Words:
     for i in range(n_flips):
         subsets = np.concatenate([subsets, subsets ^ doubtful[:, i : i + 1]], axis=1)
     return subsets[:, 1:]
+
+
+def _few_flips(values: Floats, flip_keys: Words) -> Words:
+    """Every one or two signs, and every three of the twelve least reliable: what noise can have turned."""
+    ordered = flip_keys[np.argsort(np.abs(values), axis=1)]
+    n_signs = ordered.shape[1]
+    first, second = np.triu_indices(n_signs, 1)
+    pairs = ordered[:, first] ^ ordered[:, second]
+    doubtful = np.flatnonzero(second < min(_TRIPLE_SIGNS, n_signs))
+    triples = [pairs[:, doubtful[second[doubtful] < i]] ^ ordered[:, i : i + 1] for i in range(n_signs)]
+    return np.concatenate([ordered, pairs, *triples[:_TRIPLE_SIGNS]], axis=1)

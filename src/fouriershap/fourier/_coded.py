@@ -21,7 +21,7 @@ _FIRST_SIZE = 4
 _SMALLEST_SIZE = 2
 _TERMS_PER_BIN = 4
 _MOST_TERMS_PER_BIN = 16
-_OVERLOADED = 0.7
+_OVERLOADED = 0.8
 _NEARLY_DONE = 0.01
 _FEW_LEFT = 0.1
 _MOST_RESCUES = 2
@@ -30,7 +30,7 @@ _MOST_SEARCHES = 4
 _PROGRESS = 0.9
 _SETTLED = 0.5
 _FALL = 0.9
-_WHITE_Z = 6.0
+_SPREAD = 0.7
 
 
 def hash_cost(code: Code, b: int) -> int:
@@ -129,7 +129,7 @@ def _next_size(
     sizes = [len(bins.hash.matrix) for bins in measured]
     size = max(sizes)
     share = shares[-1]
-    if share < _SETTLED and _largest_bin_z(measured, fit) < _WHITE_Z:
+    if share < _SETTLED and _is_spread(measured, fit):
         size += _WIDEST_STEP if spend else 1
     elif planned and share < _FEW_LEFT and sum(b < size for b in sizes) < _MOST_RESCUES:
         size -= 2
@@ -151,13 +151,11 @@ def _is_settled(measured: list[Bins], fit: Fit, shares: list[float]) -> bool:
     if len(shares) < 3 or shares[-1] >= _SETTLED:
         return False
     stuck = shares[-1] > _FALL * shares[-2] and shares[-2] > _FALL * shares[-3]
-    return stuck and _largest_bin_z(measured, fit) < _WHITE_Z
+    return stuck and _is_spread(measured, fit)
 
 
-def _largest_bin_z(measured: list[Bins], fit: Fit) -> float:
-    variance = fit.rss / max(1, total_queries(measured) - len(fit.positions))
-    largest = 0.0
-    for left in fit.residuals:
-        energy = float(np.einsum("ij,ij->i", left, left).max()) / left.shape[1]
-        largest = max(largest, (energy * len(left) / variance - 1) * math.sqrt(left.shape[1] / 2))
-    return largest
+def _is_spread(measured: list[Bins], fit: Fit) -> bool:
+    """Whether the median bin holds about what noise puts into every bin, and not next to nothing."""
+    energies = [len(r) * np.einsum("ij,ij->i", r, r) / r.shape[1] for r in fit.residuals]
+    variance = fit.rss / total_queries(measured)
+    return float(np.median(np.concatenate(energies))) > _SPREAD * variance

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap.fourier._bch import Code, Positions, fold
-from fouriershap.fourier._candidates import Stage, read_keys
+from fouriershap.fourier._candidates import DEEP_BINS, Stage, read_keys
 from fouriershap.fourier._evidence import Evidence, term_scores, weigh
 from fouriershap.fourier._gf2 import Words
 from fouriershap.fourier._hash import Bins, Floats, Ints
@@ -43,7 +43,7 @@ class Scale:
 
 
 def peel(
-    measured: list[Bins], code: Code, fit: Fit, scale: Scale, last_stage: Stage = Stage.RELAXED_FLIPS
+    measured: list[Bins], code: Code, fit: Fit, scale: Scale, last_stage: Stage = Stage.DEEP
 ) -> Fit:
     """Add terms to a fit of coded hashes until no bin yields another."""
     stage = Stage.SIGNS
@@ -110,6 +110,9 @@ def _all_keys(measured: list[Bins], fit: Fit, scale: Scale, stage: Stage) -> tup
     keys, origins, offset = [], [], 0
     for bins, left in zip(measured, fit.residuals, strict=True):
         active = _active(left, scale)
+        if stage == Stage.DEEP:
+            energy = np.einsum("ij,ij->i", left[active], left[active])
+            active = active[np.argsort(-energy, kind="stable")[:DEEP_BINS]]
         read = read_keys(bins, left, active, stage)
         keys.append(read.reshape(-1, read.shape[2]))
         origins.append(np.repeat(offset + active, read.shape[1]))
