@@ -15,7 +15,7 @@ from fouriershap.fourier._gf2 import Words, xor_product
 from fouriershap.fourier._hash import Bins, Floats, Ints
 
 _FLIPPED_SHARE = 0.55
-_CHASE_SIGNS = 6
+_CHASE_SIGNS, _DEEP_SIGNS = 6, 8
 _TRIPLE_SIGNS = 12
 DEEP_BINS = 16
 
@@ -50,7 +50,7 @@ def read_keys(bins: Bins, left: Floats, active: Ints, stage: Stage) -> Words:
     reference = np.bitwise_xor.reduce(shift_keys, axis=0)[None]
     flip_keys = np.concatenate([reference, shift_keys])
     if stage == Stage.CHASE:
-        return keys ^ _all_flips(values, flip_keys)
+        return keys ^ _all_flips(values, flip_keys, _CHASE_SIGNS)
     if stage == Stage.DEEP:
         return keys ^ _few_flips(values, flip_keys)
     n_flips = max(1, int(_FLIPPED_SHARE * values.shape[1]))
@@ -59,9 +59,9 @@ def read_keys(bins: Bins, left: Floats, active: Ints, stage: Stage) -> Words:
     return keys ^ flipped
 
 
-def _all_flips(values: Floats, flip_keys: Words) -> Words:
-    """(n, 2^6 - 1, w): every subset of the six least reliable signs."""
-    n_flips = min(_CHASE_SIGNS, values.shape[1])
+def _all_flips(values: Floats, flip_keys: Words, n_signs: int) -> Words:
+    """(n, 2^n_signs - 1, w): every subset of the least reliable signs."""
+    n_flips = min(n_signs, values.shape[1])
     doubtful = flip_keys[np.argsort(np.abs(values), axis=1)[:, :n_flips]]
     subsets = np.zeros((len(values), 1, flip_keys.shape[1]), dtype=np.uint64)
     for i in range(n_flips):
@@ -70,11 +70,12 @@ def _all_flips(values: Floats, flip_keys: Words) -> Words:
 
 
 def _few_flips(values: Floats, flip_keys: Words) -> Words:
-    """Every one or two signs, and every three of the twelve least reliable: what noise can have turned."""
+    """What noise can have turned: any two signs, three of the twelve least reliable, eight of eight."""
     ordered = flip_keys[np.argsort(np.abs(values), axis=1)]
     n_signs = ordered.shape[1]
     first, second = np.triu_indices(n_signs, 1)
     pairs = ordered[:, first] ^ ordered[:, second]
     doubtful = np.flatnonzero(second < min(_TRIPLE_SIGNS, n_signs))
     triples = [pairs[:, doubtful[second[doubtful] < i]] ^ ordered[:, i : i + 1] for i in range(n_signs)]
-    return np.concatenate([ordered, pairs, *triples[:_TRIPLE_SIGNS]], axis=1)
+    subsets = _all_flips(values, flip_keys, _DEEP_SIGNS)
+    return np.concatenate([ordered, pairs, *triples[:_TRIPLE_SIGNS], subsets], axis=1)
