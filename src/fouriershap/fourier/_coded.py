@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 
-from fouriershap._errors import InputError
 from fouriershap.fourier._bch import Code
 from fouriershap.fourier._hash import Bins, coded_hash, mean_square, measure, total_queries
 from fouriershap.fourier._outcome import Outcome, is_exact, unexplained
@@ -21,7 +20,7 @@ _FIRST_SIZE = 4
 _SMALLEST_SIZE = 2
 _TERMS_PER_BIN = 4
 _MOST_TERMS_PER_BIN = 16
-_OVERLOADED = 0.8
+_OVERLOADED = 0.7
 _NEARLY_DONE = 0.01
 _FEW_LEFT = 0.1
 _MOST_RESCUES = 2
@@ -52,7 +51,7 @@ def least_budget(code: Code) -> int:
 def recover_coded(
     queries: Queries, code: Code, n_terms: int | None, available: int, spend: bool, rng: np.random.Generator
 ) -> Outcome:
-    """Find the terms with at most ``available`` queries.
+    """Find the terms with at most ``available`` queries (`least_budget` or more).
 
     Hashes are added while something is left to find. With ``spend`` they are added until the function is
     exact or the queries are used up, since answers also average noise.
@@ -60,10 +59,6 @@ def recover_coded(
     size = first_size(code, n_terms)
     while size > _SMALLEST_SIZE and N_HASHES * hash_cost(code, size) > available:
         size -= 1
-    if N_HASHES * hash_cost(code, size) > available:
-        raise InputError(
-            f"budget leaves {available} queries; the smallest transform needs {least_budget(code)}."
-        )
     measured: list[Bins] = []
     centre: float | None = None
     for _ in range(N_HASHES):
@@ -77,12 +72,10 @@ def recover_coded(
         fit = _search(measured, code, fit, scale)
         shares.append(unexplained(measured, fit, scale))
         done = is_exact(measured, fit, scale) or (not spend and _is_settled(measured, fit, shares))
-        next_size = (
-            None if done else _next_size(measured, code, fit, shares, available, n_terms is not None, spend)
-        )
-        if next_size is None:
+        size = _next_size(measured, code, fit, shares, available, n_terms is not None, spend)
+        if done or hash_cost(code, size) > available - total_queries(measured):
             return Outcome(measured, fit, scale, centre)
-        measured.append(measure(queries, coded_hash(code, next_size, N_EXTRA, rng), centre)[0])
+        measured.append(measure(queries, coded_hash(code, size, N_EXTRA, rng), centre)[0])
 
 
 def _search(measured: list[Bins], code: Code, fit: Fit, scale: Scale) -> Fit:
@@ -90,13 +83,12 @@ def _search(measured: list[Bins], code: Code, fit: Fit, scale: Scale) -> Fit:
     used = _uncrowded(measured, len(fit.positions))
     fit = refit(used, fit.positions, fit.coefficients)
     for _ in range(_MOST_SEARCHES):
-        before = fit.rss
         fit = peel(used, code, fit, scale)
         if is_exact(used, fit, scale):
             break
         peeled = fit.rss
         fit = add_related(used, code, fit, scale)
-        if fit.rss > _PROGRESS * min(before, peeled):
+        if fit.rss > _PROGRESS * peeled:
             break
     return refit(measured, fit.positions, fit.coefficients)
 
@@ -120,8 +112,8 @@ def _next_size(
     available: int,
     planned: bool,
     spend: bool,
-) -> int | None:
-    """Size b of the next hash, or None where the budget has no room for one.
+) -> int:
+    """Size b of the next hash, as far as the budget has room for it.
 
     Against noise large hashes are the best: their bins have the least. The few terms that a plan for a known
     number can leave need few bins. Otherwise bins are crowded: more of them, sooner where most is unknown.
@@ -136,10 +128,8 @@ def _next_size(
     elif share > _OVERLOADED or sizes.count(size) >= (3 if share < _NEARLY_DONE else 2):
         size += 1
     size = min(max(size, _SMALLEST_SIZE), len(code.rows))
-    while hash_cost(code, size) > available - total_queries(measured):
+    while size > _SMALLEST_SIZE and hash_cost(code, size) > available - total_queries(measured):
         size -= 1
-        if size < _SMALLEST_SIZE:
-            return None
     return size
 
 

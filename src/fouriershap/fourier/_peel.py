@@ -42,9 +42,7 @@ class Scale:
         return max(_EMPTY * self.energy, self.rounding, _TINY)
 
 
-def peel(
-    measured: list[Bins], code: Code, fit: Fit, scale: Scale, last_stage: Stage = Stage.DEEP
-) -> Fit:
+def peel(measured: list[Bins], code: Code, fit: Fit, scale: Scale, last_stage: Stage = Stage.DEEP) -> Fit:
     """Add terms to a fit of coded hashes until no bin yields another."""
     stage = Stage.SIGNS
     for _ in range(_MOST_ROUNDS):

@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 
-from fouriershap._errors import InputError
 from fouriershap.fourier._bch import Code, Positions
 from fouriershap.fourier._gf2 import xor_product
 from fouriershap.fourier._hash import (
@@ -57,10 +56,6 @@ def recover_robust(
     queries: Queries, code: Code, n_terms: int | None, available: int, rng: np.random.Generator
 ) -> Outcome:
     """Find ``n_terms`` terms, or with hashes of growing size as many as there are to find."""
-    if least_budget(code) > available:
-        raise InputError(
-            f"budget leaves {available} queries; the smallest transform needs {least_budget(code)}."
-        )
     planned = _planned_sizes(code, n_terms, available)
     measured: list[Bins] = []
     shares: list[float] = []
