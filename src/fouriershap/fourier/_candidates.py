@@ -17,7 +17,7 @@ from fouriershap.fourier._hash import Bins, Floats, Ints
 _FLIPPED_SHARE = 0.55
 _CHASE_SIGNS, _DEEP_SIGNS = 6, 8
 _TRIPLE_SIGNS = 12
-DEEP_BINS = 16
+DEEP_BINS = 5
 
 
 class Stage(IntEnum):
