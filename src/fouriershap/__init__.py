@@ -3,18 +3,20 @@
 from fouriershap._errors import (
     AdditivityError,
     CapacityError,
+    FidelityWarning,
     FileFormatError,
     FourierShapError,
     FourierShapWarning,
     InputError,
     MissingDependencyError,
+    QueryError,
     SlowKernelWarning,
     UnsupportedModelError,
 )
 from fouriershap._explainer import TreeExplainer
 from fouriershap._load import load
 from fouriershap._spectrum import Spectrum
-from fouriershap.fourier import walsh_hadamard
+from fouriershap.fourier import sparse_walsh_hadamard, walsh_hadamard
 from fouriershap.shapley import Plan, Tables, compile, plan, shap_values  # noqa: A004
 from fouriershap.trees._spectrum import tree_spectrum
 
@@ -23,12 +25,14 @@ __version__ = "0.1.0"
 __all__ = [
     "AdditivityError",
     "CapacityError",
+    "FidelityWarning",
     "FileFormatError",
     "FourierShapError",
     "FourierShapWarning",
     "InputError",
     "MissingDependencyError",
     "Plan",
+    "QueryError",
     "SlowKernelWarning",
     "Spectrum",
     "Tables",
@@ -38,6 +42,7 @@ __all__ = [
     "load",
     "plan",
     "shap_values",
+    "sparse_walsh_hadamard",
     "tree_spectrum",
     "walsh_hadamard",
 ]
