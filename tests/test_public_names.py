@@ -3,9 +3,10 @@
 import fouriershap
 
 NAMES = """
-    AdditivityError CapacityError FileFormatError FourierShapError FourierShapWarning InputError
-    MissingDependencyError SlowKernelWarning UnsupportedModelError
-    Plan Spectrum Tables compile load plan shap_values walsh_hadamard
+    AdditivityError CapacityError FidelityWarning FileFormatError FourierShapError FourierShapWarning InputError
+    MissingDependencyError QueryError SlowKernelWarning UnsupportedModelError
+    Plan Spectrum Tables TreeExplainer compile load plan shap_values sparse_walsh_hadamard tree_spectrum
+    walsh_hadamard
 """
 
 
