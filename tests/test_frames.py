@@ -144,6 +144,8 @@ def test_models_trained_on_categories(library, name):
             "xgboost",
             "lightgbm",  # there a plain number is a code, not a label
         )
+    for dtype in ("string", "string[pyarrow]"):
+        assert np.array_equal(explainer.shap_values(rows.astype({"colour": dtype})), values)
     as_text = rows.astype({"colour": object})
     as_text["colour"] = as_text["colour"].where(as_text["colour"].notna(), None)
     assert np.array_equal(explainer.shap_values(as_text), values)
