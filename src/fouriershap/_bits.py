@@ -7,16 +7,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fouriershap._errors import InputError
+from fouriershap._arrays import as_array
+from fouriershap._errors import FileFormatError, InputError
 
 
 def check_bits(X: ArrayLike, n_bits: int, name: str = "X") -> NDArray[np.uint8]:
     """Rows (n_rows, n_bits) of 0 and 1 as uint8, whatever numeric type or frame they came in."""
-    array: NDArray[Any] = np.asarray(X)
+    array = as_array(X, name)
     if array.ndim != 2:
         raise InputError(
             f"{name} has shape {array.shape}; give a matrix of rows (n_rows, {n_bits})"
-            + (", for one row `X[None, :]`." if array.ndim == 1 else ".")
+            + (f", for one row `{name}[None, :]`." if array.ndim == 1 else ".")
         )
     if array.shape[1] != n_bits:
         raise InputError(f"{name} has {array.shape[1]} columns, but the spectrum has {n_bits} bits.")
@@ -55,3 +56,12 @@ def unpack(words: NDArray[np.uint64], n_bits: int) -> NDArray[np.uint8]:
     """The inverse of `pack`."""
     raw = np.ascontiguousarray(words).astype("<u8", copy=False).view(np.uint8)
     return np.unpackbits(raw, axis=1, bitorder="little", count=n_bits)
+
+
+def check_packed(words: NDArray[np.uint64], n_bits: Any) -> None:
+    """Raise `FileFormatError` unless words from a file are what `pack` makes, with no bit beyond the last."""
+    fits = isinstance(n_bits, int) and n_bits >= 0 and words.dtype == np.uint64 and words.ndim == 2
+    if not fits or words.shape[1] != max(1, -(-n_bits // 64)):
+        raise FileFormatError(f"{words.dtype} {words.shape} does not hold lines of {n_bits} bits.")
+    if n_bits % 64 and len(words) and (words[:, -1] >> np.uint64(n_bits % 64)).any():
+        raise FileFormatError(f"there are bits beyond the last of {n_bits}.")

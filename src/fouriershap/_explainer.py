@@ -226,7 +226,7 @@ class TreeExplainer:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> TreeExplainer:
         """Read a .fshap file that `save` wrote; the tables stay memory-mapped."""
-        return cls._from_contents(_io.read(path, KIND))
+        return _io.load(path, KIND, cls._from_contents)
 
     @classmethod
     def _from_contents(cls, contents: _io.Contents) -> TreeExplainer:

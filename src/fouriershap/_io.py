@@ -6,15 +6,16 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._errors import FileFormatError
 
+T = TypeVar("T")
 VERSION = 1
 _FORMAT = "fouriershap"
 _NUMPY_TYPES = {
@@ -84,15 +85,15 @@ def read(path: str | os.PathLike[str], kind: str | None = None) -> Contents:
     ------
     FileFormatError
         The file is truncated, changed, not a .fshap file, of a newer version, or of another kind.
-    FileNotFoundError
-        There is none.
+    OSError
+        The file is not there, or may not be read.
     """
     path = Path(path)
     metadata, entries, data_start = _parse(path)
     if metadata.get("format") != _FORMAT:
         raise FileFormatError(f"{path} is a safetensors file, but not one that fouriershap wrote.")
     version = metadata.get("version", "")
-    if not version.isdigit() or int(version) < 1:
+    if not version.isdecimal() or int(version) < 1:
         raise FileFormatError(f"{path} has no valid version ({version!r}); the file is damaged.")
     if int(version) > VERSION:
         raise FileFormatError(
@@ -110,7 +111,22 @@ def read(path: str | os.PathLike[str], kind: str | None = None) -> Contents:
         raise FileFormatError(f"{path} is damaged: its contents do not match its checksum.")
     if kind is not None and found != kind:
         raise FileFormatError(f"{path} holds a {found!r}, not a {kind!r}; `fouriershap.load` opens any kind.")
-    return Contents(found, arrays, json.loads(metadata["header"]))
+    try:
+        header = json.loads(metadata["header"])
+    except (KeyError, ValueError) as error:
+        raise FileFormatError(f"{path} has no readable header: {error!r}") from error
+    return Contents(found, arrays, header)
+
+
+def load(path: str | os.PathLike[str], kind: str | None, build: Callable[[Contents], T]) -> T:
+    """Read a file and build an object from it; contents that do not fit together are its fault."""
+    contents = read(path, kind)
+    try:
+        return build(contents)
+    except FileFormatError:
+        raise
+    except (KeyError, IndexError, TypeError, ValueError) as error:
+        raise FileFormatError(f"the contents of {path} do not fit together: {error!r}") from error
 
 
 def _parse(path: Path) -> tuple[dict[str, str], dict[str, dict[str, Any]], int]:
@@ -124,7 +140,7 @@ def _parse(path: Path) -> tuple[dict[str, str], dict[str, dict[str, Any]], int]:
             length = int.from_bytes(raw.read(8), "little")
             entries = json.loads(raw.read(length))
         entries.pop("__metadata__", None)
-    except FileNotFoundError:
+    except (FileNotFoundError, IsADirectoryError, PermissionError):
         raise
     except (SafetensorError, OSError, ValueError) as error:
         raise FileFormatError(f"{path} is not a .fshap file, or it is truncated: {error}") from error

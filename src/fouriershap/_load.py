@@ -36,8 +36,11 @@ def load(path: str | os.PathLike[str]) -> Spectrum | Tables | TreeExplainer:
     >>> fs.load(path)
     Spectrum(1 terms, 2 bits, degree 1)
     """
-    contents = _io.read(path)
-    reader = _READERS.get(contents.kind)
-    if reader is None:
-        raise FileFormatError(f"{path} holds a {contents.kind!r}, which this fouriershap does not know.")
-    return reader(contents)
+
+    def build(contents: _io.Contents) -> Spectrum | Tables | TreeExplainer:
+        reader = _READERS.get(contents.kind)
+        if reader is None:
+            raise FileFormatError(f"{path} holds a {contents.kind!r}, which this fouriershap does not know.")
+        return reader(contents)
+
+    return _io.load(path, None, build)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
+
+import numpy as np
 
 from fouriershap._errors import InputError
 
@@ -16,7 +19,8 @@ def check_memory(memory: int | float | None) -> int:
             return int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")) // 4
         except (AttributeError, ValueError, OSError):
             return _UNKNOWN_MACHINE // 4
-    if isinstance(memory, bool) or not isinstance(memory, int | float) or not memory >= 0:
+    number = isinstance(memory, int | float | np.integer) and not isinstance(memory, bool)
+    if not number or not math.isfinite(memory) or memory < 0:
         raise InputError(
             f"memory is {memory!r}; give a budget in bytes, or None for a quarter of the machine's."
         )

@@ -35,8 +35,8 @@ def for_each_block(
             work(first, last)
         return
     with ThreadPoolExecutor(min(jobs, len(blocks)), thread_name_prefix="fouriershap") as pool:
-        futures = [pool.submit(work, first, last) for first, last in blocks]
         try:
+            futures = [pool.submit(work, first, last) for first, last in blocks]
             wait(futures, return_when=FIRST_EXCEPTION)
             for future in futures:
                 if future.done():

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fouriershap import _io, kernels
-from fouriershap._bits import check_bits, pack, unpack
-from fouriershap._errors import CapacityError, InputError
+from fouriershap._arrays import as_array, as_floats
+from fouriershap._bits import check_bits, check_packed, pack, unpack
+from fouriershap._errors import CapacityError, FileFormatError, InputError
 from fouriershap._parallel import for_each_block
 from fouriershap._players import check_players
 
@@ -51,19 +53,24 @@ class Spectrum:
     _single: bool
     _dropped: Spectrum | None
 
+    __array_ufunc__ = None  # `array * spectrum` asks `__rmul__`, instead of making an array of objects
+
     def __init__(self, frequencies: ArrayLike, coefficients: ArrayLike) -> None:
-        array = np.asarray(frequencies)
+        array = as_array(frequencies, "frequencies")
         if array.ndim != 2:
             raise InputError(f"frequencies has shape {array.shape}; give (n_terms, n_bits).")
         words = pack(check_bits(array, array.shape[1], name="frequencies"))
-        self._init(words, coefficients, array.shape[1])
+        self._init(words, as_floats(coefficients, "coefficients", copy=True), array.shape[1])
 
     def _init(self, words: NDArray[np.uint64], coefficients: ArrayLike, n_bits: int) -> None:
+        """Arrays that are in order already are kept as they are, so that those of a file stay mapped."""
         values = _check_coefficients(coefficients, len(words))
         degrees = np.bitwise_count(words).sum(axis=1, dtype=np.int64)
         # lexsort sorts by its last key first: the degree, then the words from the first bits on.
         order = np.lexsort((*words.T[::-1], degrees))
-        words, degrees, flat = words[order], degrees[order], values.reshape(len(words), -1)[order]
+        flat = values[:, None] if values.ndim == 1 else values
+        if not (order[1:] > order[:-1]).all():
+            words, degrees, flat = words[order], degrees[order], flat[order]
         new = np.ones(len(words), dtype=bool)
         new[1:] = (words[1:] != words[:-1]).any(axis=1)
         firsts = np.flatnonzero(new)
@@ -205,7 +212,8 @@ class Spectrum:
     def __add__(self, other: Spectrum | float) -> Spectrum:
         other = self._as_spectrum(other)
         words = np.concatenate([self._words, other._words])
-        return self._combine(words, np.concatenate([self._coefficients, other._coefficients]))
+        values = np.concatenate([self._coefficients, other._coefficients])
+        return self._combine(words, values, _sum(self._dropped, other._dropped))
 
     __radd__ = __add__
 
@@ -213,7 +221,7 @@ class Spectrum:
         return self * -1.0
 
     def __sub__(self, other: Spectrum | float) -> Spectrum:
-        return self + other * -1.0
+        return self + self._as_spectrum(other) * -1.0
 
     def __rsub__(self, other: float) -> Spectrum:
         return self * -1.0 + other
@@ -221,7 +229,8 @@ class Spectrum:
     def __mul__(self, other: Spectrum | float) -> Spectrum:
         """Scale by a number, or multiply two functions (their frequencies add up bit by bit)."""
         if not isinstance(other, Spectrum):
-            return Spectrum._from_words(self._words, self.coefficients * _number(other), self._n_bits)
+            dropped = None if self._dropped is None else self._dropped * other
+            return self._combine(self._words, self._coefficients * _number(other), dropped)
         other = self._as_spectrum(other)
         if len(self) * len(other) > _MOST_PRODUCT_TERMS:
             raise CapacityError(
@@ -230,7 +239,13 @@ class Spectrum:
             )
         words = (self._words[:, None] ^ other._words[None]).reshape(-1, self._words.shape[1])
         products = self._coefficients[:, None] * other._coefficients[None]
-        return self._combine(words, products.reshape(len(words), self.n_outputs))
+        # With d and e dropped: (h + d)(g + e) - hg = dg + he + de.
+        mine, its = self._dropped, other._dropped
+        cross = None if mine is None or its is None else mine * its
+        left = None if mine is None else mine * other._select(np.ones(len(other), dtype=bool))
+        right = None if its is None else self._select(np.ones(len(self), dtype=bool)) * its
+        dropped = _sum(_sum(left, right), cross)
+        return self._combine(words, products.reshape(len(words), self.n_outputs), dropped)
 
     __rmul__ = __mul__
 
@@ -245,8 +260,10 @@ class Spectrum:
             raise InputError(f"{self!r} and {other!r} do not fit: bits and outputs must be the same.")
         return other
 
-    def _combine(self, words: NDArray[np.uint64], values: NDArray[np.float64]) -> Spectrum:
-        return Spectrum._from_words(words, values[:, 0] if self._single else values, self._n_bits)
+    def _combine(
+        self, words: NDArray[np.uint64], values: NDArray[np.float64], dropped: Spectrum | None
+    ) -> Spectrum:
+        return _rebuild(words, values[:, 0] if self._single else values, self._n_bits, dropped)
 
     # Pruning
 
@@ -292,15 +309,13 @@ class Spectrum:
             may_drop = may_drop & self._beyond_energy(energy)
         kept = ~may_drop
         if max_terms is not None:
-            if max_terms < 0:
-                raise InputError(f"max_terms is {max_terms!r}; give a number >= 0.")
+            if isinstance(max_terms, bool) or not isinstance(max_terms, int | np.integer) or max_terms < 0:
+                raise InputError(f"max_terms is {max_terms!r}; give a whole number >= 0.")
             ranked = np.argsort(-np.where(varying & kept, amplitude, -1.0), kind="stable")
             kept[ranked[max_terms:]] = False
             kept |= ~varying
         part, dropped = self._select(kept), self._select(~kept)
-        if self._dropped is not None:
-            dropped = dropped + self._dropped
-        object.__setattr__(part, "_dropped", dropped)
+        object.__setattr__(part, "_dropped", _sum(dropped, self._dropped))
         return part
 
     def _beyond_energy(self, share: float) -> NDArray[np.bool_]:
@@ -328,15 +343,16 @@ class Spectrum:
         -------
         ndarray, shape (n_players,) or (n_players, n_outputs)
             ``2 * sum |a_f|`` over the dropped terms that touch the player; zeros where nothing was pruned.
+            Sums, products and files of pruned spectra keep track of what was dropped.
         """
         owner = check_players(players, self._n_bits)
         n_players = int(owner.max(initial=-1)) + 1
         bound = np.zeros((n_players, self.n_outputs))
         if self._dropped is not None:
-            touched = np.zeros((len(self._dropped), n_players), dtype=bool)
             terms, bits = np.nonzero(self._dropped.frequencies)
-            touched[terms, owner[bits]] = True
-            bound = 2.0 * touched.T.astype(np.float64) @ np.abs(self._dropped._coefficients)
+            # A term counts once for a player, however many of the player's bits it reads.
+            term, player = np.divmod(np.unique(terms * n_players + owner[bits]), max(n_players, 1))
+            np.add.at(bound, player, 2.0 * np.abs(self._dropped._coefficients)[term])
         return bound[:, 0] if self._single else bound
 
     # Files
@@ -355,14 +371,19 @@ class Spectrum:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Spectrum:
         """Read a .fshap file that `save` wrote."""
-        return cls._from_contents(_io.read(path, KIND))
+        return _io.load(path, KIND, cls._from_contents)
 
     @classmethod
     def _from_contents(cls, contents: _io.Contents) -> Spectrum:
         arrays, n_bits = contents.arrays, contents.header["n_bits"]
+        check_packed(arrays["words"], n_bits)
         dropped = None
         if "dropped_words" in arrays:
-            dropped = cls._from_words(arrays["dropped_words"], arrays["dropped_coefficients"], n_bits)
+            values = arrays["dropped_coefficients"]
+            if values.shape[1:] != arrays["coefficients"].shape[1:]:
+                raise FileFormatError("the file is damaged: dropped terms have other outputs.")
+            check_packed(arrays["dropped_words"], n_bits)
+            dropped = cls._from_words(arrays["dropped_words"], values, n_bits)
         return _rebuild(arrays["words"], arrays["coefficients"], n_bits, dropped)
 
 
@@ -370,6 +391,12 @@ def _rebuild(words: NDArray[np.uint64], values: ArrayLike, n_bits: int, dropped:
     spectrum = Spectrum._from_words(words, values, n_bits)
     object.__setattr__(spectrum, "_dropped", dropped)
     return spectrum
+
+
+def _sum(one: Spectrum | None, other: Spectrum | None) -> Spectrum | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return one + other
 
 
 def _set(
@@ -380,6 +407,7 @@ def _set(
     n_bits: int,
     single: bool,
 ) -> None:
+    words, coefficients, degrees = words.view(), np.ascontiguousarray(coefficients).view(), degrees.view()
     for array in (words, coefficients, degrees):
         array.flags.writeable = False
     values = {"_words": words, "_coefficients": coefficients, "_degrees": degrees}
@@ -388,7 +416,7 @@ def _set(
 
 
 def _check_coefficients(coefficients: ArrayLike, n_terms: int) -> NDArray[np.float64]:
-    values = np.array(coefficients, dtype=np.float64)
+    values = as_floats(coefficients, "coefficients")
     if values.ndim not in (1, 2) or len(values) != n_terms or (values.ndim == 2 and values.shape[1] == 0):
         raise InputError(
             f"coefficients has shape {values.shape}; give ({n_terms},) or ({n_terms}, n_outputs), one "
@@ -402,6 +430,6 @@ def _check_coefficients(coefficients: ArrayLike, n_terms: int) -> NDArray[np.flo
 
 
 def _number(value: Any) -> float:
-    if not np.isscalar(value) or isinstance(value, str | bytes):
+    if not isinstance(value, Real):
         raise InputError(f"a Spectrum combines with a Spectrum or a number, not with {type(value).__name__}.")
-    return float(value)  # type: ignore[arg-type]
+    return float(value)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fouriershap._arrays import as_floats
 from fouriershap._bits import unpack
 from fouriershap._errors import CapacityError, InputError
 from fouriershap._spectrum import Spectrum
@@ -47,7 +48,7 @@ def walsh_hadamard(
     if n_bits > _MOST_BITS:
         raise CapacityError(
             f"n_bits is {n_bits}: the exact transform needs all 2^{n_bits} values. Use "
-            "`sparse_walsh_hadamard` for more bits."
+            "a sparse transform for more bits."
         )
     values, single = _values(h, n_bits, batch_size)
     transform_in_place(values)
@@ -74,7 +75,7 @@ def transform_in_place(values: NDArray[np.float64]) -> None:
 def _values(h: Any, n_bits: int, batch_size: int) -> tuple[NDArray[np.float64], bool]:
     size = 1 << n_bits
     if not callable(h):
-        values = np.array(h, dtype=np.float64)
+        values = as_floats(h, "h", copy=True)
         if values.ndim not in (1, 2) or len(values) != size:
             raise InputError(
                 f"h has shape {values.shape}; for {n_bits} bits give 2**{n_bits} = {size} values."
@@ -85,14 +86,14 @@ def _values(h: Any, n_bits: int, batch_size: int) -> tuple[NDArray[np.float64], 
         values = np.empty(0)
         for first in range(0, size, batch_size):
             points = np.arange(first, min(first + batch_size, size), dtype=np.uint64)
-            answer = np.asarray(h(unpack(points[:, None], n_bits)), dtype=np.float64)
-            if answer.ndim not in (1, 2) or len(answer) != len(points):
+            answer = as_floats(h(unpack(points[:, None], n_bits)), "the value of h")
+            if first == 0:
+                values = np.empty((size, *answer.shape[1:]))
+            if answer.ndim not in (1, 2) or answer.shape != (len(points), *values.shape[1:]):
                 raise InputError(
                     f"h returned shape {answer.shape} for {len(points)} rows; it must return one value, "
                     "or one vector, per row."
                 )
-            if first == 0:
-                values = np.empty((size, *answer.shape[1:]))
             values[first : first + len(points)] = answer
     if not np.isfinite(values).all():
         raise InputError(f"h has {int((~np.isfinite(values)).sum())} values that are not finite.")

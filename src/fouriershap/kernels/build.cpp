@@ -154,58 +154,58 @@ int64_t cover(const int64_t* start, const int32_t* atoms, int64_t n_terms, int64
 }
 
 int64_t group(const int64_t* start, const int32_t* players, const int32_t* kinds, int64_t n_tables,
-              int64_t n_players, int64_t most_tables, int32_t* group_of_table, int32_t* group_players) {
-  // For every player, a linked list of the groups of the current kind that hold it, oldest first.
+              int64_t n_players, int64_t most_tables, int64_t reach, int32_t* group_of_table,
+              int32_t* group_players) {
+  // For every player, a linked list of the groups of the current kind that hold it, youngest first.
   int32_t* head = zeros<int32_t>(n_players);
-  int32_t* tail = zeros<int32_t>(n_players);
   int32_t* next = zeros<int32_t>(n_tables * kWidth);
-  int32_t* shared = zeros<int32_t>(n_tables);
+  int64_t* wanted = zeros<int64_t>(n_players);  // the last table (counted from 1) that has the player
+  int64_t* seen = zeros<int64_t>(n_tables);     // the last table that looked at the group
   int32_t* n_members = zeros<int32_t>(n_tables);
   int32_t* n_held = zeros<int32_t>(n_tables);
-  int32_t* touched = zeros<int32_t>(n_tables);
   for (int64_t i = 0; i < n_tables * kWidth; ++i) group_players[i] = -1;
   int32_t n_groups = 0;
   for (int64_t t = 0; t < n_tables; ++t) {
     if (t == 0 || kinds[t] != kinds[t - 1])
-      for (int64_t p = 0; p < n_players; ++p) head[p] = tail[p] = -1;
+      for (int64_t p = 0; p < n_players; ++p) head[p] = -1;
     const int32_t size = static_cast<int32_t>(start[t + 1] - start[t]);
-    int32_t n_touched = 0;
-    for (int64_t i = start[t]; i < start[t + 1]; ++i)
-      for (int32_t at = head[players[i]]; at >= 0; at = next[at]) {
-        const int32_t g = at / kWidth;
-        if (n_members[g] < most_tables && shared[g]++ == 0) touched[n_touched++] = g;
-      }
+    for (int64_t i = start[t]; i < start[t + 1]; ++i) wanted[players[i]] = t + 1;
     int32_t best = n_groups, most = 0;
-    for (int32_t i = 0; i < n_touched; ++i) {
-      const int32_t g = touched[i], s = shared[g];
-      shared[g] = 0;
-      if (n_held[g] + size - s <= kWidth && (s > most || (s == most && g < best))) {
-        best = g;
-        most = s;
+    for (int64_t i = start[t]; i < start[t + 1]; ++i) {
+      int64_t steps = 0;
+      for (int32_t at = head[players[i]]; at >= 0 && steps < reach; at = next[at], ++steps) {
+        const int32_t g = at / kWidth;
+        if (seen[g] == t + 1 || n_members[g] >= most_tables) continue;
+        seen[g] = t + 1;
+        int32_t shared = 0;
+        const int32_t* held = group_players + static_cast<int64_t>(g) * kWidth;
+        for (int32_t c = 0; c < n_held[g]; ++c) shared += wanted[held[c]] == t + 1;
+        if (n_held[g] + size - shared <= kWidth && (shared > most || (shared == most && g < best))) {
+          best = g;
+          most = shared;
+        }
       }
     }
     if (best == n_groups) ++n_groups;
+    int32_t* held = group_players + static_cast<int64_t>(best) * kWidth;
     for (int64_t i = start[t]; i < start[t + 1]; ++i) {
-      int32_t* held = group_players + static_cast<int64_t>(best) * kWidth;
       int32_t c = 0;
       while (c < n_held[best] && held[c] != players[i]) ++c;
       if (c < n_held[best]) continue;
       held[c] = players[i];
       ++n_held[best];
       const int32_t at = best * kWidth + c;
-      next[at] = -1;
-      (tail[players[i]] < 0 ? head[players[i]] : next[tail[players[i]]]) = at;
-      tail[players[i]] = at;
+      next[at] = head[players[i]];
+      head[players[i]] = at;
     }
     ++n_members[best];
     group_of_table[t] = best;
   }
-  std::free(touched);
   std::free(n_held);
   std::free(n_members);
-  std::free(shared);
+  std::free(seen);
+  std::free(wanted);
   std::free(next);
-  std::free(tail);
   std::free(head);
   return n_groups;
 }

@@ -25,7 +25,8 @@ int64_t cover(const int64_t* start, const int32_t* atoms, int64_t n_terms, int64
               int32_t* block_atoms);
 
 int64_t group(const int64_t* start, const int32_t* players, const int32_t* kinds, int64_t n_tables,
-              int64_t n_players, int64_t most_tables, int32_t* group_of_table, int32_t* group_players);
+              int64_t n_players, int64_t most_tables, int64_t reach, int32_t* group_of_table,
+              int32_t* group_players);
 
 }  // namespace FS_LEVEL
 }  // namespace fouriershap

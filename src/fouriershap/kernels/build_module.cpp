@@ -29,8 +29,8 @@ static int64_t cover(In<int64_t, 1> start, In<int32_t, 1> atoms, int64_t n_atoms
 }
 
 static int64_t group(In<int64_t, 1> start, In<int32_t, 1> players, In<int32_t, 1> kinds, int64_t n_players,
-                     int64_t most_tables, Out<int32_t, 1> group_of_table, Out<int32_t, 2> group_players) {
-  return FS_PICK(group)(start.data(), players.data(), kinds.data(), kinds.shape(0), n_players, most_tables,
+                     int64_t most_tables, int64_t reach, Out<int32_t, 1> group_of_table, Out<int32_t, 2> group_players) {
+  return FS_PICK(group)(start.data(), players.data(), kinds.data(), kinds.shape(0), n_players, most_tables, reach,
                         group_of_table.data(), group_players.data());
 }
 
@@ -120,7 +120,7 @@ void bind_build(nb::module_& parent) {
   m.def("tree_profile", &profile_of_trees, in, in, in, in, in, exactly, free_gil);
   m.def("spectrum_tables", &spectrum_tables, in, in, in, in, in, in, in, in, in, in, in, in, exactly, free_gil);
   m.def("cover", &cover, in, in, in, in, in, exactly, exactly, exactly, free_gil);
-  m.def("group", &group, in, in, in, in, in, exactly, exactly, free_gil);
+  m.def("group", &group, in, in, in, in, in, in, exactly, exactly, free_gil);
 }
 
 }  // namespace fouriershap

@@ -151,13 +151,15 @@ def group(
     kinds: NDArray[np.int32],
     n_players: int,
     most_tables: int,
+    reach: int,
     group_of_table: NDArray[np.int32],
     group_players: NDArray[np.int32],
 ) -> int:
     """Gather tables whose players fit together into 8 columns, greedily; returns the number of groups.
 
-    Each table joins the group of its kind that already holds most of its players (at least one), has room
-    for the others and fewer than ``most_tables`` tables; among equals the oldest. Else it founds one.
+    Each table looks at the groups of its kind that hold one of its players, for each player at the ``reach``
+    ones that took it in last. It joins the one that holds most of its players, has room for the others and
+    fewer than ``most_tables`` tables; among equals the oldest. Else it founds one.
 
     Parameters
     ----------
@@ -169,26 +171,28 @@ def group(
     group_players : (n_tables, 8) int32, written
         Line g: the players of group g in the order in which they came, -1 after the last.
     """
-    sets: list[set[int]] = []
+    held: list[list[int]] = []
     sizes: list[int] = []
+    holders: dict[int, list[int]] = {}
     group_players[:] = -1
-    first_of_kind = 0
     for t in range(len(kinds)):
         if t and kinds[t] != kinds[t - 1]:
-            first_of_kind = len(sets)
+            holders = {}
         mine = players[start[t] : start[t + 1]].tolist()
-        best, most = len(sets), 0
-        for g in range(first_of_kind, len(sets)):
-            shared = len(sets[g].intersection(mine))
-            if shared > most and sizes[g] < most_tables and len(sets[g]) + len(mine) - shared <= WIDTH:
+        best, most = len(held), 0
+        for g in sorted({g for player in mine for g in holders.get(player, [])[-reach:]}):
+            shared = len(set(held[g]).intersection(mine))
+            if shared > most and sizes[g] < most_tables and len(held[g]) + len(mine) - shared <= WIDTH:
                 best, most = g, shared
-        if best == len(sets):
-            sets.append(set())
+        if best == len(held):
+            held.append([])
             sizes.append(0)
         for player in mine:
-            if player not in sets[best]:
-                group_players[best, len(sets[best])] = player
-                sets[best].add(player)
+            if player not in held[best]:
+                held[best].append(player)
+                holders.setdefault(player, []).append(best)
         sizes[best] += 1
         group_of_table[t] = best
-    return len(sets)
+    for g, members in enumerate(held):
+        group_players[g, : len(members)] = members
+    return len(held)

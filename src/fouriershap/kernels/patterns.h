@@ -22,11 +22,27 @@ typedef uint8_t u8_full __attribute__((vector_size(FS_VECTOR_BYTES)));
 typedef int16_t s16_full __attribute__((vector_size(FS_VECTOR_BYTES)));
 typedef uint16_t u16_full __attribute__((vector_size(FS_VECTOR_BYTES)));
 
+// The masks of two comparisons of 16-bit lanes as one of 8-bit lanes. Putting the halves together through
+// memory would stall every time: a wide load cannot be served from two narrower stores.
+static inline u8_full narrow(s16_full low, s16_full high) {
+#if defined(__AVX2__)
+  typedef char c8 __attribute__((vector_size(32)));
+  typedef long long q4 __attribute__((vector_size(32)));
+  const c8 packed = __builtin_ia32_packsswb256((s16_full)low, (s16_full)high);
+  return (u8_full)__builtin_ia32_permdi256((q4)packed, 0xd8);
+#elif defined(__SSE2__)
+  return (u8_full)__builtin_ia32_packsswb128(low, high);
+#else
+  const s8_half a = __builtin_convertvector(low, s8_half), b = __builtin_convertvector(high, s8_half);
+  return (u8_full)__builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+#endif
+}
+
 // Rows are worked on kPatternRows at a time: codes and patterns are padded to a multiple of it.
 constexpr int kPatternRows = 64;
 
 // Patterns below 256: bytes, wrapping additions (the final sum is in range, whatever the signs of weights).
-static inline void make_patterns(const uint8_t* codes8, const uint16_t* codes16, int64_t stride,
+static void __attribute__((noinline)) make_patterns(const uint8_t* codes8, const uint16_t* codes16, int64_t stride,
                                  int64_t first_row, int64_t n_rows, const Cuts& cuts, uint8_t* out) {
   constexpr int L = FS_VECTOR_BYTES, N = kPatternRows / L;
   for (int64_t r = 0; r < n_rows; r += kPatternRows) {
@@ -44,11 +60,7 @@ static inline void make_patterns(const uint8_t* codes8, const uint16_t* codes16,
         for (int v = 0; v < N; ++v) {
           const s16_full low = load<u16_full>(line + v * L) >= at;
           const s16_full high = load<u16_full>(line + v * L + L / 2) >= at;
-          u8_full mask;
-          const s8_half parts[2] = {__builtin_convertvector(low, s8_half),
-                                    __builtin_convertvector(high, s8_half)};
-          std::memcpy(&mask, parts, sizeof mask);
-          sum[v] += mask & weight;
+          sum[v] += narrow(low, high) & weight;
         }
       }
     }
@@ -57,7 +69,7 @@ static inline void make_patterns(const uint8_t* codes8, const uint16_t* codes16,
 }
 
 // Patterns up to 65,535.
-static inline void make_patterns(const uint8_t* codes8, const uint16_t* codes16, int64_t stride,
+static void __attribute__((noinline)) make_patterns(const uint8_t* codes8, const uint16_t* codes16, int64_t stride,
                                  int64_t first_row, int64_t n_rows, const Cuts& cuts, uint16_t* out) {
   constexpr int L = FS_VECTOR_BYTES / 2, N = kPatternRows / L;
   for (int64_t r = 0; r < n_rows; r += kPatternRows) {

@@ -23,7 +23,7 @@ inline T* allocate(int64_t n) {
 
 // Sums the tables of a group for n_rows rows and adds them to the 8 columns of their players.
 template <class T, class P>
-void add_group(const T* const* tables, int64_t n_tables, const P* patterns, int64_t pattern_stride,
+__attribute__((noinline)) void add_group(const T* const* tables, int64_t n_tables, const P* patterns, int64_t pattern_stride,
                int64_t n_rows, T* const* columns) {
   typedef typename Vec<T>::type V;
   constexpr int L = Vec<T>::lanes, H = kWidth / L;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 
 namespace fouriershap {
 
@@ -30,7 +31,11 @@ struct Feature {
 struct Builder {
   const Trees& t;
   std::vector<int32_t> parent;
-  std::vector<Feature> features;
+  // The features of the block at hand, ascending. They live in a pool whose vectors keep their memory:
+  // thousands of blocks are described, and allocating would cost more than the work itself.
+  std::vector<Feature*> features;
+  std::vector<std::unique_ptr<Feature>> pool;
+  std::vector<int32_t> stack, seen;
 
   explicit Builder(const Trees& trees) : t(trees), parent(trees.n_nodes, -1) {
     for (int64_t v = 0; v < t.n_nodes; ++v)
@@ -45,18 +50,24 @@ struct Builder {
   }
 
   Feature& feature_of(int32_t node) {
-    for (Feature& f : features)
-      if (f.feature == t.feature[node]) return f;
-    features.emplace_back();
-    features.back().feature = t.feature[node];
-    return features.back();
+    size_t at = 0;
+    while (at < features.size() && features[at]->feature < t.feature[node]) ++at;
+    if (at < features.size() && features[at]->feature == t.feature[node]) return *features[at];
+    if (features.size() == pool.size()) pool.push_back(std::make_unique<Feature>());
+    // The unused members of the pool are those that `features` does not point to; they stand at its end.
+    Feature* f = pool[features.size()].get();
+    f->feature = t.feature[node];
+    f->path.clear();
+    f->inner.clear();
+    features.insert(features.begin() + at, f);
+    return *f;
   }
 
   void gather(int32_t block_root) {
     features.clear();
     for (int32_t v = block_root; parent[v] >= 0; v = parent[v])
       feature_of(parent[v]).path.push_back({parent[v], t.left[parent[v]] == v});
-    std::vector<int32_t> stack = {block_root};
+    stack.assign(1, block_root);
     while (!stack.empty()) {
       const int32_t v = stack.back();
       stack.pop_back();
@@ -65,8 +76,6 @@ struct Builder {
       stack.push_back(t.right[v]);
       stack.push_back(t.left[v]);
     }
-    std::sort(features.begin(), features.end(),
-              [](const Feature& a, const Feature& b) { return a.feature < b.feature; });
   }
 
   void find_cuts(Feature& f) {
@@ -105,7 +114,8 @@ struct Builder {
   int64_t describe(int32_t block_root, int64_t limit) {
     gather(block_root);
     int64_t n_patterns = 1;
-    for (Feature& f : features) {
+    for (Feature* item : features) {
+      Feature& f = *item;
       if (f.inner.size() > 64) return 0;
       find_cuts(f);
       f.meaning.clear();
@@ -119,22 +129,27 @@ struct Builder {
     return n_patterns;
   }
 
-  int64_t count_players() const {
-    std::vector<int32_t> seen;
-    for (const Feature& f : features) seen.push_back(t.player[f.feature]);
-    std::sort(seen.begin(), seen.end());
-    return std::unique(seen.begin(), seen.end()) - seen.begin();
+  int64_t count_players() {
+    find_players(seen);
+    return static_cast<int64_t>(seen.size());
+  }
+
+  void find_players(std::vector<int32_t>& out) const {
+    out.clear();
+    for (const Feature* f : features) out.push_back(t.player[f->feature]);
+    std::sort(out.begin(), out.end());
+    out.erase(std::unique(out.begin(), out.end()), out.end());
   }
 
   int64_t count_cuts() const {
     int64_t n = 0;
-    for (const Feature& f : features)
-      for (size_t i = 1; i < f.state.size(); ++i) n += f.state[i] != f.state[i - 1];
+    for (const Feature* f : features)
+      for (size_t i = 1; i < f->state.size(); ++i) n += f->state[i] != f->state[i - 1];
     return n;
   }
 
   // Nanoseconds per row of a block's tables: look-up, a share of the spreading, cuts, memory traffic.
-  double cost(int64_t n_patterns, const Limits& limits) const {
+  double cost(int64_t n_patterns, const Limits& limits) {
     const double tables = static_cast<double>((count_players() + 7) / 8);
     return tables * limits.cost_table + static_cast<double>(count_cuts()) * limits.cost_cut +
            tables * static_cast<double>(n_patterns) * limits.cost_pattern;
@@ -146,12 +161,11 @@ struct Builder {
 
 void Builder::emit(int32_t block_root, int32_t tree, int64_t n_patterns, BlockArrays& out) {
   std::vector<int32_t> players;
-  for (const Feature& f : features) players.push_back(t.player[f.feature]);
-  std::sort(players.begin(), players.end());
-  players.erase(std::unique(players.begin(), players.end()), players.end());
+  find_players(players);
   int64_t base = 0, stride = 1;
   std::vector<int32_t> missing_column, missing_weight;
-  for (const Feature& f : features) {
+  for (const Feature* item : features) {
+    const Feature& f = *item;
     base += stride * f.state[0];
     for (size_t i = 1; i < f.state.size(); ++i)
       if (f.state[i] != f.state[i - 1]) {
@@ -179,7 +193,7 @@ void Builder::emit(int32_t block_root, int32_t tree, int64_t n_patterns, BlockAr
   out.players.insert(out.players.end(), players.begin(), players.end());
   out.player_start.push_back(static_cast<int64_t>(out.players.size()));
   out.feature_start.push_back(static_cast<int64_t>(out.feature_states.size()));
-  std::vector<int32_t> stack = {block_root};
+  stack.assign(1, block_root);
   while (!stack.empty()) {
     const int32_t v = stack.back();
     stack.pop_back();
@@ -211,7 +225,8 @@ void Builder::emit_leaf(int32_t leaf, int32_t block_root, const std::vector<int3
     const size_t i = std::find(mine.begin(), mine.end(), player) - mine.begin();
     return i < mine.size() ? 1u << i : 0u;
   };
-  for (const Feature& f : features) {
+  for (const Feature* item : features) {
+    const Feature& f = *item;
     const uint32_t bit = bit_of(t.player[f.feature]);
     for (size_t s = 0; s < f.meaning.size(); ++s) {
       bool fails = f.fails[s];

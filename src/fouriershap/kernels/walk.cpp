@@ -23,9 +23,6 @@ T* allocate_filled(int64_t n, T value) {
   return array;
 }
 
-// The ensemble's outputs that one tree can add to.
-int64_t most_outputs(const WalkTrees& trees) { return trees.width; }
-
 // Cuts n rows into pieces of at most kMaxRows, as equal as possible: how many, and how large.
 struct Pieces {
   int64_t count, size;
@@ -68,13 +65,13 @@ struct Interventional {
     walk->capacity = 16 * blocks.size;
     walk->pool = allocate<Entry<NW>>(walk->capacity);
     walk->fails = allocate_filled<double>(64 * NW * padded, 0.0);
-    walk->sums = allocate_filled<double>(blocks.size * most_outputs(trees) * padded, 0.0);
+    walk->sums = allocate_filled<double>(blocks.size * trees.width * padded, 0.0);
     for (uint32_t& count : walk->n_fails) count = 0;
     bool ok = walk->slot_of && walk->frames && walk->pool && walk->fails && walk->sums;
     for (int64_t first = rows.first; ok && first < rows.last; first += blocks.size) {
       walk->n_rows = rows.last - first < blocks.size ? rows.last - first : blocks.size;
       walk->out = out + first * n_players * n_outputs;
-      row_index.build(rows, first, walk->n_rows, (walk->n_rows + 63) / 64);
+      row_index.build(rows, first, walk->n_rows, NW);
       for (int64_t t = 0; ok && t < trees.n_trees; ++t)
         if (joint_serves(t)) ok = walk->walk(t);
     }
@@ -89,7 +86,7 @@ struct Interventional {
 
   template <int NW>
   bool row_by_row(int64_t first_background, int64_t n_background, bool all_trees) {
-    const int64_t depth = most_of(trees.tree_depth, trees.n_trees) + 1, count = most_outputs(trees);
+    const int64_t depth = most_of(trees.tree_depth, trees.n_trees) + 1, count = trees.width;
     auto* walk = allocate<RowWalk<NW>>(1);
     if (!walk) return false;
     walk->trees = &trees;
@@ -140,9 +137,10 @@ struct Interventional {
   bool run(bool all_row_by_row) {
     const Pieces chunks(background.last - background.first);
     const Pieces blocks(all_row_by_row ? 1 : rows.last - rows.first);
-    const int64_t words = chunks.size <= 64 ? 1 : chunks.size <= 128 ? 2 : 4;
+    const int64_t larger = chunks.size > blocks.size ? chunks.size : blocks.size;
+    const int64_t words = larger <= 64 ? 1 : larger <= 128 ? 2 : 4;
     bool ok = background_index.allocate(trees, chunks.size, words) &&
-              row_index.allocate(trees, blocks.size, (blocks.size + 63) / 64) &&
+              row_index.allocate(trees, blocks.size, words) &&
               shapley.allocate(most_of(trees.tree_players, trees.n_trees));
     for (int64_t first = background.first; ok && first < background.last; first += chunks.size) {
       const int64_t n = background.last - first < chunks.size ? background.last - first : chunks.size;
@@ -183,7 +181,7 @@ bool path_dependent(const WalkTrees& trees, const double* ratio, const int32_t* 
   walk.trees = &trees;
   walk.ratio = ratio;
   walk.n_outputs = n_outputs;
-  walk.a = allocate_filled<uint32_t>(n_players, ~0u);
+  walk.a = allocate_filled<Flags>(n_players, Flags{} + 1);
   walk.b = allocate_filled<double>(n_players, 1.0);
   walk.inverse_of = allocate_filled<int64_t>(n_players, -1);
   walk.phi = allocate<double>(n_players * n_outputs * kPathRows);
@@ -253,57 +251,70 @@ bool predict(const WalkTrees& trees, const WalkRows& rows, int64_t n_outputs, do
   return true;
 }
 
-bool leaf_visits(const WalkTrees& trees, const WalkRows& rows, const WalkRows& background,
-                 int64_t n_players, double* out) {
+namespace {
+
+// Counts the leaves that the hybrids of one row and one background row reach.
+struct PairWalk {
   struct Fork {
     int32_t player, other;
     bool first;  // the row's side is being walked
   };
   enum : uint8_t { kOpen, kRow, kBackground };  // whom the hybrids follow at a player's nodes
-  const Node* nodes = nodes_of(trees);
-  const int64_t n = rows.last - rows.first;
-  Fork* forks = allocate<Fork>(most_of(trees.tree_depth, trees.n_trees) + 1);
-  uint8_t* follow = allocate_filled<uint8_t>(n_players, kOpen);
-  if (!forks || !follow) {
-    std::free(forks);
-    std::free(follow);
-    return false;
-  }
-  for (int64_t t = 0; t < trees.n_trees; ++t) {
-    int64_t visits = 0;
-    for (int64_t i = 0; i < n; ++i) {
-      const int32_t* row = rows.codes + rows.first + i;
-      const int32_t* other = background.codes + background.first + i;
-      int64_t depth = 0;
-      int32_t node = trees.roots[t];
-      while (true) {
-        while (!nodes[node].leaf()) {
-          const Node& here = nodes[node];
-          const int64_t column = trees.features[here.feature()];
-          const bool left = code_goes_left(trees, here, row[column * rows.stride]);
-          const bool other_left = code_goes_left(trees, here, other[column * background.stride]);
-          const int32_t player = trees.players[here.feature()];
-          const bool to_left = follow[player] == kBackground ? other_left : left;
-          if (left != other_left && follow[player] == kOpen) {
-            forks[depth++] = {player, left ? here.right : here.left, true};
-            follow[player] = kRow;
-          }
-          node = to_left ? here.left : here.right;
-        }
-        ++visits;
-        while (depth && !forks[depth - 1].first) follow[forks[--depth].player] = kOpen;
-        if (!depth) break;
-        Fork& fork = forks[depth - 1];
-        fork.first = false;
-        follow[fork.player] = kBackground;
-        node = fork.other;
+
+  const WalkTrees* trees;
+  Fork* forks;      // (depth,)
+  uint8_t* follow;  // (n_players,) kOpen between walks
+  int64_t depth;
+
+  // Down to a leaf; where the two rows part, along the row, with the other way kept for later.
+  void go_down(int32_t node, const int32_t* row, int64_t stride, const int32_t* other, int64_t other_stride) {
+    const Node* nodes = nodes_of(*trees);
+    while (!nodes[node].leaf()) {
+      const Node& here = nodes[node];
+      const int64_t column = trees->features[here.feature()];
+      const bool left = code_goes_left(*trees, here, row[column * stride]);
+      const bool other_left = code_goes_left(*trees, here, other[column * other_stride]);
+      const int32_t player = trees->players[here.feature()];
+      const bool to_left = follow[player] == kBackground ? other_left : left;
+      if (left != other_left && follow[player] == kOpen) {
+        forks[depth++] = {player, left ? here.right : here.left, true};
+        follow[player] = kRow;
       }
+      node = to_left ? here.left : here.right;
     }
+  }
+
+  // The next way that was kept for later, -1 when there is none.
+  int32_t go_up() {
+    while (depth && !forks[depth - 1].first) follow[forks[--depth].player] = kOpen;
+    if (!depth) return -1;
+    forks[depth - 1].first = false;
+    follow[forks[depth - 1].player] = kBackground;
+    return forks[depth - 1].other;
+  }
+};
+
+}  // namespace
+
+bool leaf_visits(const WalkTrees& trees, const WalkRows& rows, const WalkRows& background,
+                 int64_t n_players, double* out) {
+  const int64_t n = rows.last - rows.first;
+  PairWalk walk{&trees, allocate<PairWalk::Fork>(most_of(trees.tree_depth, trees.n_trees) + 1),
+                allocate_filled<uint8_t>(n_players, PairWalk::kOpen), 0};
+  const bool ok = walk.forks && walk.follow;
+  for (int64_t t = 0; ok && t < trees.n_trees; ++t) {
+    int64_t visits = 0;
+    for (int64_t i = 0; i < n; ++i)
+      for (int32_t node = trees.roots[t]; node >= 0; node = walk.go_up()) {
+        walk.go_down(node, rows.codes + rows.first + i, rows.stride,
+                     background.codes + background.first + i, background.stride);
+        ++visits;
+      }
     out[t] = n ? static_cast<double>(visits) / static_cast<double>(n) : 0.0;
   }
-  std::free(forks);
-  std::free(follow);
-  return true;
+  std::free(walk.forks);
+  std::free(walk.follow);
+  return ok;
 }
 
 bool path_shape(const WalkTrees& trees, int64_t n_players, int32_t* players, int32_t* depth) {

@@ -25,9 +25,6 @@ struct Node {
 
 inline const Node* nodes_of(const WalkTrees& trees) { return reinterpret_cast<const Node*>(trees.nodes); }
 
-inline int64_t tree_end(const WalkTrees& trees, int64_t tree, int64_t n_nodes) {
-  return tree + 1 < trees.n_trees ? trees.roots[tree + 1] : n_nodes;
-}
 
 inline bool code_goes_left(const WalkTrees& trees, const Node& node, int32_t code) {
   if (node.test < 0) {
@@ -46,7 +43,6 @@ struct Bits {
     for (int i = 0; i < NW; ++i) all |= word[i];
     return all != 0;
   }
-  bool has(int64_t row) const { return word[row >> 6] >> (row & 63) & 1; }
 };
 
 #define FS_BITWISE(op)                                              \
@@ -141,6 +137,12 @@ struct Index {
     n_words = words;
     for (int64_t f = 0; f < trees->n_features; ++f)
       build_feature(f, rows.codes + trees->features[f] * rows.stride + first, n_rows);
+  }
+
+  // The ranks of a deep forest are far larger than the nearest cache, and are read in no order.
+  void prefetch(const Node& node) const {
+    if (!node.leaf() && node.test >= 0)
+      __builtin_prefetch(rank + rank_start[node.feature()] + node.test);
   }
 
   template <int NW>

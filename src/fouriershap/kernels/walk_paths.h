@@ -13,10 +13,14 @@ namespace {
 
 constexpr int64_t kPathRows = 16;
 
+typedef int8_t Flags __attribute__((vector_size(kPathRows)));  // 0 or 1 per row
+
 struct PathFrame {
-  double b;           // of the player before the edge
-  int64_t inverse;    // where its 1 / (t + (1-t) b) is, -1 for ones
-  uint32_t a, a_here; // rows that satisfy its conditions before and after the edge
+  Flags left;      // rows that go left at the node
+  Flags a;         // rows that satisfy the player's conditions before the edge
+  Flags state;     // 0: failed them before the edge, 1: fails them here, 2: satisfies them
+  double b;        // of the player before the edge
+  int64_t inverse; // where its 1 / (t + (1-t) b) is, -1 for ones
   int32_t node, player;
   int8_t next_child;
 };
@@ -33,7 +37,7 @@ struct PathWalk {
   Outputs outputs;
 
   // Scratch. Between trees every player has a = all, b = 1, inverse = -1.
-  uint32_t* a;
+  Flags* a;
   double* b;
   int64_t* inverse_of;
   double* phi;        // (n_players, n_outputs, kPathRows)
@@ -54,26 +58,30 @@ struct PathWalk {
   double* coefficients(int64_t depth) const { return inverse(depth) + n_points; }
   double* factors(int64_t depth) const { return inverse(depth) + 4 * n_points; }
 
-  uint32_t rows_going_left(const Node& node) const {
+  Flags rows_going_left(const Node& node) const {
+    typedef int32_t Codes __attribute__((vector_size(4 * kPathRows)));
     const int32_t* mine = codes + node.feature() * kPathRows;
-    uint32_t left = 0;
+    Flags left = {};
     if (node.test >= 0) {
+      const Codes all = load<Codes>(mine);
       const int32_t missing = node.missing_left() ? trees->n_codes[node.feature()] - 1 : -1;
-      for (int64_t r = 0; r < kPathRows; ++r)
-        left |= static_cast<uint32_t>((mine[r] < node.test) | (mine[r] == missing)) << r;
-      return left;
+      return __builtin_convertvector((all < node.test) | (all == missing), Flags) & 1;
     }
-    for (int64_t r = 0; r < kPathRows; ++r)
-      left |= static_cast<uint32_t>(code_goes_left(*trees, node, mine[r])) << r;
+    for (int64_t r = 0; r < kPathRows; ++r) left[r] = code_goes_left(*trees, node, mine[r]);
     return left;
+  }
+
+  void open(PathFrame& frame, int32_t node) {
+    frame.node = node;
+    frame.next_child = 0;
+    frame.player = trees->players[nodes_of(*trees)[node].feature()];
+    frame.left = rows_going_left(nodes_of(*trees)[node]);
   }
 
   // The state of the edge's player, and what the edge does to products and sums: the same for all rows.
   template <int NK>
   void enter_edge(PathFrame& frame, int64_t depth, bool to_left, double r) {
-    const Node& node = nodes_of(*trees)[frame.node];
-    const int32_t player = frame.player = trees->players[node.feature()];
-    const uint32_t left = rows_going_left(node);
+    const int32_t player = frame.player;
     frame.a = a[player];
     frame.b = b[player];
     frame.inverse = inverse_of[player];
@@ -96,7 +104,8 @@ struct PathWalk {
       store(coefficient + n + k, load<f64x4>(failed_here + k) - old);
       store(coefficient + 2 * n + k, (1.0 - b_here) * inverse_now - old);
     }
-    a[player] = frame.a_here = frame.a & (to_left ? left : ~left);
+    a[player] = frame.a & (to_left ? frame.left : 1 - frame.left);
+    frame.state = frame.a + a[player];
     b[player] = b_here;
     inverse_of[player] = depth + 1;
   }
@@ -105,24 +114,6 @@ struct PathWalk {
     a[frame.player] = frame.a;
     b[frame.player] = frame.b;
     inverse_of[frame.player] = frame.inverse;
-  }
-
-  // Of each row: 0 if it failed the player before this edge, 1 if it fails it here, 2 if it satisfies it.
-  struct States {
-    uint8_t of[kPathRows];
-  };
-  static States states(const PathFrame& frame) {
-    States s;
-    for (int64_t half = 0; half < kPathRows; half += 8) {
-      const uint64_t sum = spread(frame.a >> half) + spread(frame.a_here >> half);
-      std::memcpy(s.of + half, &sum, 8);
-    }
-    return s;
-  }
-  // Bit i of a byte into byte i of a word.
-  static uint64_t spread(uint32_t bits) {
-    const uint64_t chosen = (bits & 255) * 0x0101010101010101ULL & 0x8040201008040201ULL;
-    return (chosen + 0x00406070787c7e7fULL) >> 7 & 0x0101010101010101ULL;
   }
 
   // Adds the four totals of four rows to phi.
@@ -136,37 +127,40 @@ struct PathWalk {
 
   // NK: vectors of four points, 0 where only known at run time.
   template <int NK>
-  void multiply(const States& state, int64_t depth) {
+  void multiply(const PathFrame& frame, int64_t depth) {
     const int64_t nk = NK ? NK : n_points / 4;
+    const Flags state = frame.state;
     const double* from = products(depth);
     const double* factors_here = factors(depth + 1);
     double* to = products(depth + 1);
     for (int64_t row = 0; row < kPathRows; ++row, from += 4 * nk, to += 4 * nk) {
-      const double* factor = factors_here + state.of[row] * 4 * nk;
+      const double* factor = factors_here + state[row] * 4 * nk;
       for (int64_t k = 0; k < nk; ++k)
         store(to + 4 * k, load<f64x4>(from + 4 * k) * load<f64x4>(factor + 4 * k));
     }
   }
 
   // The edge leads to a leaf: its products are not kept, they go into the sums at once.
-  template <int NK, bool FIRST>
+  template <int NK, bool FIRST, bool ONE>
   void add_leaf(const PathFrame& frame, int64_t depth, const double* values) {
-    const int64_t nk = NK ? NK : n_points / 4, count = outputs.count;
-    const States state = states(frame);
+    const int64_t nk = NK ? NK : n_points / 4, count = ONE ? 1 : outputs.count;
+    const double value = values[0];
+    const Flags state = frame.state;
     const double *from = products(depth), *factor = factors(depth + 1), *coefficient = coefficients(depth + 1);
     double* mine = phi + (frame.player * n_outputs + outputs.first) * kPathRows;
     double* sum = sums(depth);
     for (int64_t quad = 0; quad < kPathRows; quad += 4) {
       f64x4 totals[4];
       for (int64_t row = 0; row < 4; ++row, from += 4 * nk, sum += 4 * nk * count) {
-        const int64_t which = state.of[quad + row] * 4 * nk;
+        const int64_t which = state[quad + row] * 4 * nk;
         totals[row] = f64x4{};
         for (int64_t k = 0; k < nk; ++k) {
           const f64x4 p = load<f64x4>(from + 4 * k) * load<f64x4>(factor + which + 4 * k);
           totals[row] += p * load<f64x4>(coefficient + which + 4 * k);
           for (int64_t o = 0; o < count; ++o) {
             double* to = sum + (o * nk + k) * 4;
-            store(to, FIRST ? values[o] * p : load<f64x4>(to) + values[o] * p);
+            const f64x4 part = (ONE ? value : values[o]) * p;
+            store(to, FIRST ? part : load<f64x4>(to) + part);
           }
         }
       }
@@ -180,7 +174,7 @@ struct PathWalk {
   template <int NK, bool FIRST>
   void add_subtree(const PathFrame& frame, int64_t depth) {
     const int64_t nk = NK ? NK : n_points / 4, count = outputs.count;
-    const States state = states(frame);
+    const Flags state = frame.state;
     const double* coefficient = coefficients(depth + 1);
     double* mine = phi + (frame.player * n_outputs + outputs.first) * kPathRows;
     for (int64_t o = 0; o < count; ++o) {
@@ -189,7 +183,7 @@ struct PathWalk {
       for (int64_t quad = 0; quad < kPathRows; quad += 4) {
         f64x4 totals[4];
         for (int64_t row = 0; row < 4; ++row, from += 4 * nk * count, to += 4 * nk * count) {
-          const double* mine_here = coefficient + state.of[quad + row] * 4 * nk;
+          const double* mine_here = coefficient + state[quad + row] * 4 * nk;
           totals[row] = f64x4{};
           for (int64_t k = 0; k < nk; ++k) {
             const f64x4 p = load<f64x4>(from + 4 * k);
@@ -209,8 +203,7 @@ struct PathWalk {
     for (int64_t k = 0; k < n_points; ++k) failed[k] = -1.0 / (1.0 - t[k]);
     for (int64_t i = 0; i < kPathRows * n_points; ++i) products(0)[i] = weights[i % n_points];
     int64_t depth = 0;
-    frames[0].node = trees->roots[tree];
-    frames[0].next_child = 0;
+    open(frames[0], trees->roots[tree]);
     while (true) {
       PathFrame& frame = frames[depth];
       if (frame.next_child == 2) {
@@ -226,17 +219,18 @@ struct PathWalk {
       const int32_t child = to_left ? nodes[frame.node].left : nodes[frame.node].right;
       enter_edge<NK>(frame, depth, to_left, ratio[child]);
       if (nodes[child].leaf()) {
-        if (to_left)
-          add_leaf<NK, true>(frame, depth, outputs.of_leaf(child));
+        const double* values = outputs.of_leaf(child);
+        if (outputs.count > 1)
+          to_left ? add_leaf<NK, true, false>(frame, depth, values)
+                  : add_leaf<NK, false, false>(frame, depth, values);
         else
-          add_leaf<NK, false>(frame, depth, outputs.of_leaf(child));
+          to_left ? add_leaf<NK, true, true>(frame, depth, values)
+                  : add_leaf<NK, false, true>(frame, depth, values);
         leave_edge(frame);
         continue;
       }
-      multiply<NK>(states(frame), depth);
-      ++depth;
-      frames[depth].node = child;
-      frames[depth].next_child = 0;
+      multiply<NK>(frame, depth);
+      open(frames[++depth], child);
     }
   }
 

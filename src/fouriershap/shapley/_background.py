@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fouriershap._arrays import as_floats
 from fouriershap._errors import InputError
 
 
@@ -14,10 +15,7 @@ def check_weights(weights: ArrayLike | None, n_rows: int) -> NDArray[np.float64]
         raise InputError("background has no rows; SHAP values need at least one row to compare with.")
     if weights is None:
         return None
-    try:
-        array = np.asarray(weights, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"weights are not numbers: {error}.") from None
+    array = as_floats(weights, "weights")
     if array.shape != (n_rows,):
         raise InputError(f"weights has shape {array.shape}; give one weight per background row, ({n_rows},).")
     if not (np.isfinite(array).all() and (array >= 0).all() and array.sum() > 0):

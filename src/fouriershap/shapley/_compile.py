@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fouriershap import _io
-from fouriershap._bits import check_bits, pack, unpack
+from fouriershap._bits import check_bits, check_packed, pack, unpack
 from fouriershap._errors import CapacityError, InputError
 from fouriershap._memory import check_memory
 from fouriershap._parallel import for_each_block
@@ -21,6 +21,7 @@ from fouriershap.shapley._direct import add_direct
 from fouriershap.shapley._spectrum_tables import MOST_ATOMS, Cover, atom_codes, compile_terms
 from fouriershap.shapley._tables import TableSet, tables_from_arrays, tables_to_arrays
 from fouriershap.shapley._terms import Terms, make_terms
+from fouriershap.shapley._verify import verify_tables, verify_terms
 
 KIND = "tables"
 METHODS = ("auto", "tables", "direct")
@@ -119,25 +120,32 @@ class Tables:
             "n_players": self.n_players,
             "single": self._single,
         }
-        header |= {"n_background": len(self._background), "plan": asdict(self.plan)}
+        header["plan"] = asdict(self.plan)
         _io.write(path, KIND, arrays, header)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Tables:
         """Read a .fshap file that `save` wrote; the tables stay memory-mapped."""
-        return cls._from_contents(_io.read(path, KIND))
+        return _io.load(path, KIND, cls._from_contents)
 
     @classmethod
     def _from_contents(cls, contents: _io.Contents) -> Tables:
         arrays, header = contents.arrays, contents.header
         sizes = (header["n_bits"], header["n_players"])
+        check_packed(arrays["background"], header["n_bits"])
         terms = Terms(*sizes, *(arrays[f"terms.{name}"] for name in _TERM_ARRAYS))
         rest = Terms(*sizes, *(arrays[f"rest.{name}"] for name in _TERM_ARRAYS))
-        background = unpack(arrays["background"], header["n_bits"])[: header["n_background"]]
+        background = unpack(arrays["background"], header["n_bits"])
         tables = tables_from_arrays(arrays, terms.n_players, terms.n_outputs)
         plan = Plan(**header["plan"])
         weights = arrays.get("weights")
-        return cls(terms, tables, rest, background, weights, arrays["expected"], header["single"], plan)
+        for part in (terms, rest):
+            verify_terms(part)
+        verify_tables(tables, terms.n_atoms, 0)
+        if rest.n_terms:
+            check_weights(weights, len(background))
+        single = bool(header["single"]) and terms.n_outputs == 1
+        return cls(terms, tables, rest, background, weights, arrays["expected"], single, plan)
 
 
 _TERM_ARRAYS = ("atom_start", "atom_bits", "atom_player", "start", "atoms", "coefficients", "constant")
@@ -192,13 +200,15 @@ def compile_rows(
     terms = make_terms(spectrum, players)
     rows = check_bits(background, spectrum.n_bits, name="background")
     share = check_weights(weights, len(rows))
-    plan, in_tables = plan_terms(terms, n_rows, len(rows), share is not None, memory, method)
-    tables, in_tables = _tables_within(terms, in_tables, rows, share, memory)
-    left_over = terms.n_terms - int(in_tables.sum())
+    plan, wanted = plan_terms(terms, n_rows, len(rows), share is not None, memory, method)
+    tables, in_tables = _tables_within(terms, wanted, rows, share, memory)
+    plan = plan.after(int(in_tables.sum()), tables.nbytes, memory)
+    left_over = plan.n_direct_terms
     if method == "tables" and left_over:
         raise CapacityError(
-            f"{left_over} of {terms.n_terms} terms do not fit into tables (at most {MOST_ATOMS} players a term, "
-            f"and {memory:,} bytes). Raise `memory`, or use method='auto', which explains them by the closed form."
+            f"{left_over} of {terms.n_terms} terms do not fit into tables (at most {MOST_ATOMS} players a "
+            f"term, and {memory:,} bytes in all). Raise `memory`, or use method='auto', which explains them "
+            "by the closed form."
         )
     expected = np.average(spectrum(rows).reshape(len(rows), -1), axis=0, weights=share)
     rest = terms.select(~in_tables)
@@ -248,6 +258,12 @@ def plan(
     >>> fs.plan(h, n_rows=10, n_background=10).method, fs.plan(h, 10**6, 10**4).method
     ('direct', 'tables')
     """
+    for name, count, least in (
+        ("n_rows", 0 if n_rows is None else n_rows, 0),
+        ("n_background", n_background, 1),
+    ):
+        if not isinstance(count, int | np.integer) or count < least:
+            raise InputError(f"{name} is {count!r}; give a whole number >= {least}.")
     return plan_terms(make_terms(spectrum, players), n_rows, n_background, weighted, check_memory(memory))[0]
 
 

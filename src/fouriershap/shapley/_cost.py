@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,7 @@ class Plan:
         "tables", "direct", or "tables+direct" where some terms take each road.
     n_table_terms, n_direct_terms : int
     table_bytes : int
-        An upper bound of the memory of the tables.
+        Memory of the tables: estimated by `plan`, exact in `Tables.plan`.
     table_seconds, direct_seconds : float
         Estimates, on one core, of explaining *all* feasible terms by one method alone (tables with
         compiling included; infinite where no term can go into a table).
@@ -44,6 +44,20 @@ class Plan:
     table_seconds: float
     direct_seconds: float
     reason: str
+
+    def after(self, n_table_terms: int, table_bytes: int, memory: int) -> Plan:
+        """The plan as it was carried out: blocks may have come out larger than the budget."""
+        plan = replace(self, table_bytes=table_bytes)
+        if n_table_terms == self.n_table_terms:
+            return plan
+        n_direct = self.n_direct_terms + self.n_table_terms - n_table_terms
+        return replace(
+            plan,
+            method="tables+direct" if n_table_terms else "direct",
+            n_table_terms=n_table_terms,
+            n_direct_terms=n_direct,
+            reason=f"{n_direct} terms are too wide for a table, or do not fit into {memory:,} bytes",
+        )
 
 
 def direct_cost(terms: Terms, n_rows: int, n_background: int, weighted: bool) -> NDArray[np.float64]:

@@ -11,6 +11,7 @@ from fouriershap import kernels
 from fouriershap.shapley._tables import WIDTH
 
 _MOST_TABLES = 16  # per group: their patterns for one block of rows stay in the first-level cache
+_REACH = 128  # how many groups of each player a table looks at: more find little more
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +64,7 @@ def group_tables(
         np.ascontiguousarray(kinds[order]),
         n_players,
         _MOST_TABLES,
+        _REACH,
         of_sorted,
         layout,
     )

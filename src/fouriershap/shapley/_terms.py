@@ -66,7 +66,8 @@ class Terms:
         """Atoms (n_atoms, n_rows) of rows of bits (n_rows, n_bits), as 0 and 1."""
         columns = np.ascontiguousarray(bits.T)
         if len(self.atom_bits) == self.n_atoms:  # every atom is a single bit
-            return columns if self.n_atoms == self.n_bits else columns[self.atom_bits]
+            in_order = np.array_equal(self.atom_bits, np.arange(self.n_bits))
+            return columns if in_order else columns[self.atom_bits]
         out = np.empty((self.n_atoms, len(bits)), dtype=np.uint8)
         for a in range(self.n_atoms):
             mine = self.atom_bits[self.atom_start[a] : self.atom_start[a + 1]]

@@ -11,11 +11,14 @@ from fouriershap import kernels
 from fouriershap.trees._codes import CodedTrees
 
 # Nanoseconds on one core of a 2021 server processor. Only their ratios matter, and only roughly.
-_BUILD_LEAF = 6_000.0  # cutting a tree into blocks, per leaf
+_BUILD_LEAF = 2_500.0  # cutting a tree into blocks, per leaf
+_BUILD_CALL = 2_000_000.0  # laying out tables, whatever their number
 _BUILD_PATTERN = 25.0  # filling tables, per pattern of a leaf
 _HISTOGRAM = 0.25  # per leaf and background row (leaves share blocks)
 _LOOK_UP = 0.35  # per leaf and explained row
-_PAIR_VISIT = 12.0  # walking: per leaf visit of a (row, background row) pair
+# Walking: per leaf that a (row, background row) pair visits, times the square root of the tree's leaves. In
+# small trees many rows fail the same players and are walked as one; large ones outgrow the caches.
+_PAIR_VISIT = 0.28
 _PATH_LEAF = 12.0  # walking without a background: per leaf and row
 MOST_FEATURES = 16
 MOST_DEPTH = 512  # cutting into blocks costs up to the cube of the depth, and chains are quick to walk
@@ -88,11 +91,13 @@ def plan_trees(
 ) -> TreePlan:
     """Choose for ``n_rows`` rows (None: any number). ``visits`` is None where there is no background."""
     leaves, patterns = trees[feasible, 0], trees[feasible, 3]
-    build = (leaves * _BUILD_LEAF + patterns * _BUILD_PATTERN * width).sum()
+    build = _BUILD_CALL + (leaves * _BUILD_LEAF + patterns * _BUILD_PATTERN * width).sum()
     build += leaves.sum() * _HISTOGRAM * n_background
     row = leaves.sum() * _LOOK_UP * width
-    visited = leaves.sum() * _PATH_LEAF if visits is None else visits[feasible].sum() * _PAIR_VISIT
-    walk = visited * (1 if visits is None else n_background)
+    if visits is None:
+        walk = leaves.sum() * _PATH_LEAF
+    else:
+        walk = (visits[feasible] * np.sqrt(leaves)).sum() * (_PAIR_VISIT * n_background)
     n_feasible = int(feasible.sum())
     worth = n_rows is None or n_rows * walk > build + n_rows * row
     if not n_feasible:

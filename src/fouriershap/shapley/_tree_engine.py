@@ -26,6 +26,8 @@ from fouriershap.trees._ensemble import TreeEnsemble
 
 _TABLE_ROWS = 8192  # rows per job
 _WALK_ROWS = 256
+_TREE_PARTS = 8  # shares of the trees when there is but one block of rows
+_WORTH_THREADS = 1e-3  # seconds of work below which a pool of threads costs more than it brings
 
 # What does not depend on the background: the trees on codes, their profile, which go into tables, the blocks.
 _Shared = tuple[CodedTrees, NDArray[np.float64], NDArray[np.bool_], TreeBlocks | None]
@@ -228,13 +230,35 @@ class TreeEngine:
         codes = self.coded.book.encode(rows)
         background = None if self.background is None else self._background_codes()
 
-        def work(first: int, last: int) -> None:
+        def walk_part(part: walk.WalkTrees, which: slice, into: NDArray[np.float64]) -> None:
             if background is None:
-                walk.path_dependent(trees, codes, rows=slice(first, last), out=out)
+                walk.path_dependent(part, codes, rows=which, out=into)
             else:
-                walk.interventional(trees, codes, background, self.weights, rows=slice(first, last), out=out)
+                walk.interventional(part, codes, background, self.weights, rows=which, out=into)
 
-        for_each_block(work, len(rows), _WALK_ROWS, n_jobs)
+        if len(rows) > _WALK_ROWS or trees.n_trees < 2 or self._seconds(len(rows)) < _WORTH_THREADS:
+            for_each_block(
+                lambda first, last: walk_part(trees, slice(first, last), out), len(rows), _WALK_ROWS, n_jobs
+            )
+            return
+        # One block of rows: the trees are shared out instead, and the parts added in a fixed order.
+        bounds = np.linspace(0, trees.n_trees, min(_TREE_PARTS, trees.n_trees) + 1).astype(int)
+        sums = np.zeros((len(bounds) - 1, *out.shape))
+        for_each_block(
+            lambda k, _: walk_part(trees.part(bounds[k], bounds[k + 1]), slice(None), sums[k]),
+            len(sums),
+            1,
+            n_jobs,
+        )
+        for part in sums:
+            out += part
+
+    def _seconds(self, n_rows: int) -> float:
+        """Estimated time of walking all trees for so many rows, on one core."""
+        everything = np.ones(self.ensemble.n_trees, dtype=bool)
+        n_background = 0 if self.background is None else len(self.background)
+        plan = plan_trees(self._profile, everything, self._visits(), n_background, n_rows, 1)
+        return plan.walk_row_seconds * n_rows
 
     def predict(self, rows: NDArray[Any], n_jobs: int | None = None) -> NDArray[np.float64]:
         """Raw output (n_rows, n_outputs) of cleaned rows."""

@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 from fouriershap._io import Contents
 from fouriershap.shapley._tables import tables_from_arrays, tables_to_arrays
 from fouriershap.shapley._tree_engine import TreeEngine
+from fouriershap.shapley._tree_tables import code_columns
+from fouriershap.shapley._verify import verify_tables, verify_trees
+from fouriershap.trees._codes import NO_COLUMN
 from fouriershap.trees._ensemble import TreeEnsemble
 
 _PLAIN = ("n_features", "n_outputs", "kind", "numbers_are_labels", "hashed", "accepts_missing")
@@ -36,8 +39,8 @@ def engine_to_contents(engine: TreeEngine) -> tuple[dict[str, NDArray[Any]], dic
     header["interventional"] = engine.background is not None
     state = engine.compiled_state()
     if state is not None:
-        tables, column, expected = state
-        arrays |= tables_to_arrays(tables) | {"column": column, "table_expected": expected}
+        tables, _, expected = state
+        arrays |= tables_to_arrays(tables) | {"table_expected": expected}
     arrays["feasible"] = engine._feasible
     arrays["expected"] = engine.expected_value
     if engine.background is not None and not engine._feasible.all():
@@ -72,10 +75,14 @@ def engine_from_contents(contents: Contents) -> TreeEngine:
     # The tables are in the file: nothing is compiled here.
     method = "walk" if header["method"] == "walk" else "auto"
     settings = (header["memory"], np.dtype(header["precision"]), method)
+    verify_trees(ensemble, arrays["player"], arrays["feasible"])
     engine = TreeEngine(ensemble, arrays["player"], background, arrays.get("weights"), *settings)
     state = None
-    if "column" in arrays:
+    if "values" in arrays:
         tables = tables_from_arrays(arrays, engine.n_players, ensemble.n_outputs)
-        state = (tables, arrays["column"], arrays["table_expected"])
+        column = code_columns(engine.coded.select(arrays["feasible"]))
+        narrow, wide = (column >= 0) & (column != NO_COLUMN), column < 0
+        verify_tables(tables, int(narrow.sum()), int(wide.sum()))
+        state = (tables, column, arrays["table_expected"])
     engine.restore(state, arrays["feasible"], arrays["expected"])
     return engine

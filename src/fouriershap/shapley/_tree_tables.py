@@ -66,14 +66,19 @@ def coded_arrays(coded: CodedTrees, player: NDArray[np.int32]) -> tuple[Any, ...
     return *shape, coded.set_bits, coded.book.n_codes, player, e.cover
 
 
+def code_columns(coded: CodedTrees) -> NDArray[np.int32]:
+    """Where the codes of each feature that these trees test go (`Codebook.encode_columns`)."""
+    e = coded.ensemble
+    return coded.book.columns(np.bincount(e.feature[e.feature >= 0], minlength=e.n_features) > 0)
+
+
 def build_blocks(coded: CodedTrees, player: NDArray[np.int32], n_players: int) -> TreeBlocks:
     """Cut trees into blocks and lay out their tables. Every leaf must have at most 65,536 patterns."""
     e = coded.ensemble
     wanted = np.ones(e.n_trees, dtype=bool)
     args: tuple[Any, ...] = (*coded_arrays(coded, player), wanted, MAX_PATTERNS, WIDTH, *_COSTS)
     arrays = kernels.build.tree_blocks(*args)
-    used = np.bincount(e.feature[e.feature >= 0], minlength=e.n_features) > 0
-    column = coded.book.columns(used)
+    column = code_columns(coded)
     blocks = Blocks(
         arrays["cut_start"],
         arrays["cut_missing"],

@@ -7,7 +7,7 @@ range of rows and share nothing but read-only arrays, so that ranges can run on 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -47,6 +47,16 @@ class WalkTrees:
     def tree_players(self) -> NDArray[np.int32]:
         """(n_trees,) int32: most distinct players on a path."""
         return self.arrays[4]
+
+    @property
+    def n_trees(self) -> int:
+        return len(self.arrays[2])
+
+    def part(self, first: int, last: int) -> WalkTrees:
+        """Trees ``first ... last - 1`` alone; nodes are shared, so this costs nothing."""
+        trees = slice(first, last)
+        per_tree = tuple(np.ascontiguousarray(array[trees]) for array in self.arrays[2:6])
+        return replace(self, arrays=(*self.arrays[:2], *per_tree, *self.arrays[6:]))
 
     @property
     def tree_depth(self) -> NDArray[np.int32]:

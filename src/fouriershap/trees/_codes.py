@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -59,23 +60,23 @@ class Codebook:
         The tiers of a feature are its levels, every 16th of them, every 256th ..., each padded with NaN to a
         multiple of 16, until 16 are left: a value is found by 16 comparisons a tier.
         """
-        parts: list[NDArray[Any]] = []
-        lengths = [0]
-        for f in range(self.n_features):
-            tier = self.levels[self.start[f] : self.start[f + 1]]
-            total = 0
-            while True:
-                padded = np.full(max(1, -(-len(tier) // _FAN)) * _FAN, np.nan, dtype=self.dtype)
-                padded[: len(tier)] = tier
-                parts.append(padded)
-                total += len(padded)
-                if len(padded) == _FAN:
-                    break
-                tier = padded[::_FAN]
-            lengths.append(total)
-        start = np.cumsum(lengths[:-1], dtype=np.int64) if self.n_features else np.zeros(0, np.int64)
-        tiers = np.concatenate(parts) if parts else np.empty(0, self.dtype)
-        return tiers, start, np.diff(self.start), self.categorical
+        n_levels = np.diff(self.start)
+        padded = [np.maximum(-(-n_levels // _FAN), 1) * _FAN]  # per tier, per feature; 0: no such tier
+        while (padded[-1] > _FAN).any():
+            n_above = padded[-1] // _FAN
+            padded.append(np.where(padded[-1] > _FAN, -(-n_above // _FAN) * _FAN, 0))
+        total = np.sum(padded, axis=0)
+        first = np.cumsum(total) - total
+        tiers = np.full(int(total.sum()), np.nan, dtype=self.dtype)
+        tiers[np.arange(len(self.levels)) + np.repeat(first - self.start[:-1], n_levels)] = self.levels
+        below = first
+        for lower, upper in pairwise(padded):
+            above = below + lower
+            n_above = np.where(upper > 0, lower // _FAN, 0)
+            rank = np.arange(n_above.sum()) - np.repeat(np.cumsum(n_above) - n_above, n_above)
+            tiers[np.repeat(above, n_above) + rank] = tiers[np.repeat(below, n_above) + _FAN * rank]
+            below = above
+        return tiers, first.astype(np.int64), n_levels, self.categorical
 
     def encode(self, rows: NDArray[Any]) -> NDArray[np.int32]:
         """Codes (n_features, n_rows) int32 of cleaned rows (n_rows, n_features)."""
@@ -146,28 +147,25 @@ def code_trees(ensemble: TreeEnsemble) -> CodedTrees:
     """Collect the levels of every feature, and turn thresholds and category sets into codes."""
     e = ensemble
     categorical = e.is_categorical
-    levels: list[NDArray[Any]] = []
-    cut = np.zeros(e.n_nodes, dtype=np.int32)
-    order = np.argsort(e.feature, kind="stable")
-    bounds = np.searchsorted(e.feature[order], np.arange(e.n_features + 1))
     set_owner = np.full(len(e.set_start) - 1, -1, dtype=np.int64)
     set_owner[e.category_set[e.category_set >= 0]] = e.feature[e.category_set >= 0]
-    set_of_category = np.repeat(np.arange(len(set_owner)), np.diff(e.set_start))
-    for f in range(e.n_features):
-        nodes = order[bounds[f] : bounds[f + 1]]
-        if categorical[f]:
-            levels.append(np.unique(e.set_categories[set_owner[set_of_category] == f]).astype(e.dtype))
-            continue
-        thresholds = e.threshold[nodes].astype(e.dtype)
-        unique, inverse = np.unique(thresholds[~np.isnan(thresholds)], return_inverse=True)
-        # A code c is the number of thresholds <= x, so x >= unique[i] iff c > i.
-        node_cut = np.full(len(nodes), len(unique) + 1)
-        node_cut[~np.isnan(thresholds)] = inverse + 1
-        cut[nodes] = node_cut
-        levels.append(unique)
-    start = np.concatenate([[0], np.cumsum([len(level) for level in levels])]).astype(np.int64)
-    flat = np.concatenate(levels) if levels else np.empty(0)
-    book = Codebook(e.dtype, start, flat.astype(e.dtype), categorical)
+    # All (feature, level) pairs at once, thresholds of numerical and members of categorical nodes alike.
+    nodes = np.flatnonzero((e.feature >= 0) & (e.category_set < 0) & ~np.isnan(e.threshold))
+    members = np.repeat(set_owner, np.diff(e.set_start))
+    feature = np.concatenate([e.feature[nodes], members[members >= 0]])
+    level = np.concatenate([e.threshold[nodes], e.set_categories[members >= 0]]).astype(e.dtype)
+    order = np.lexsort((level, feature))
+    feature, level = feature[order], level[order]
+    new = np.ones(len(order), dtype=bool)
+    new[1:] = (feature[1:] != feature[:-1]) | (level[1:] != level[:-1])
+    n_levels = np.bincount(feature[new], minlength=e.n_features)
+    start = np.concatenate([[0], np.cumsum(n_levels)]).astype(np.int64)
+    book = Codebook(e.dtype, start, level[new], categorical)
+    # A code c is the number of thresholds <= x, so x >= level i iff c > i; a threshold of NaN is beyond all.
+    cut = np.where(e.feature >= 0, n_levels[e.feature] + 1, 0).astype(np.int32)
+    position = np.empty(len(order), dtype=np.int64)
+    position[order] = np.cumsum(new) - 1
+    cut[nodes] = position[: len(nodes)] - start[e.feature[nodes]] + 1
     return CodedTrees(e, book, cut, _set_bits(e, book, set_owner))
 
 

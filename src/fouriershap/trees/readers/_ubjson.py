@@ -8,72 +8,100 @@ from typing import Any
 import numpy as np
 
 _NUMBERS = {"i": ">i1", "U": ">u1", "I": ">i2", "l": ">i4", "L": ">i8", "d": ">f4", "D": ">f8"}
-_STRUCTS = {code: struct.Struct(f">{form}") for code, form in zip(_NUMBERS, "bBhiqfd", strict=True)}
+_DTYPES = {ord(code): np.dtype(dtype) for code, dtype in _NUMBERS.items()}
+_STRUCTS = {ord(code): struct.Struct(f">{form}") for code, form in zip(_NUMBERS, "bBhiqfd", strict=True)}
+_INT64, _LONG = _STRUCTS[ord("L")], ord("L")
+_CONSTANTS = {"Z": None, "T": True, "F": False}
+_TYPE, _COUNT, _END_ARRAY, _END_OBJECT = b"$#]}"
 
 
 def decode(data: bytes) -> Any:
     """Decode a document. Typed arrays become NumPy views of ``data`` (big-endian); ValueError if malformed."""
     try:
-        value, _ = _value(data, 0)
+        return _Decoder(data).value()
     except (IndexError, KeyError, struct.error, UnicodeDecodeError, RecursionError) as error:
         raise ValueError(
             f"not a UBJSON document, or a truncated one ({type(error).__name__}: {error})"
         ) from None
-    return value
 
 
-def _number(data: bytes, at: int, code: str) -> tuple[Any, int]:
-    form = _STRUCTS[code]
-    return form.unpack_from(data, at)[0], at + form.size
+class _Decoder:
+    """Reads from ``data`` at ``at``. A model has tens of thousands of small values, so every call counts."""
 
+    __slots__ = ("at", "data", "kinds")
 
-def _string(data: bytes, at: int) -> tuple[str, int]:
-    length, at = _number(data, at + 1, chr(data[at]))
-    if length < 0 or at + length > len(data):
-        raise IndexError("a string runs past the end")
-    return data[at : at + length].decode(), at + length
+    def __init__(self, data: bytes) -> None:
+        self.data, self.at = data, 0
+        self.kinds: dict[int, Any] = {ord("S"): self.string, ord("{"): self.object, ord("["): self.array}
+        self.kinds |= {ord(code): (lambda value=value: value) for code, value in _CONSTANTS.items()}
 
+    def value(self) -> Any:
+        code = self.data[self.at]
+        self.at += 1
+        form = _STRUCTS.get(code)
+        if form is None:
+            return self.kinds[code]()
+        (number,) = form.unpack_from(self.data, self.at)
+        self.at += form.size
+        return number
 
-def _value(data: bytes, at: int) -> tuple[Any, int]:
-    code = chr(data[at])
-    at += 1
-    if code in _STRUCTS:
-        return _number(data, at, code)
-    if code == "S":
-        return _string(data, at)
-    if code == "{":
-        return _object(data, at)
-    if code == "[":
-        return _array(data, at)
-    return {"Z": None, "T": True, "F": False}[code], at
+    def _length(self) -> int:
+        length = self.value()
+        if not isinstance(length, int) or length < 0 or self.at + length > len(self.data):
+            raise IndexError(f"a length of {length!r} at byte {self.at}")
+        return length
 
+    def string(self) -> str:
+        data, at = self.data, self.at
+        if data[at] == _LONG:
+            (length,) = _INT64.unpack_from(data, at + 1)
+            at += 9
+        else:
+            length, at = self.value(), self.at
+        end = at + length
+        if length < 0 or end > len(data):
+            raise IndexError(f"a string of {length} bytes at byte {at}")
+        self.at = end
+        return data[at:end].decode()
 
-def _object(data: bytes, at: int) -> tuple[dict[str, Any], int]:
-    found: dict[str, Any] = {}
-    while data[at] != ord("}"):
-        key, at = _string(data, at)
-        found[key], at = _value(data, at)
-    return found, at + 1
+    def object(self) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        data, value, string = self.data, self.value, self.string
+        while data[self.at] != _END_OBJECT:
+            key = string()
+            at = self.at
+            # Nearly all of a model is this: a typed array whose count is an int64. Worth a road of its own.
+            if data[at : at + 2] == b"[$" and data[at + 3 : at + 5] == b"#L":
+                dtype = _DTYPES[data[at + 2]]
+                (count,) = _INT64.unpack_from(data, at + 5)
+                at += 13
+                self.at = at + count * dtype.itemsize
+                if count < 0 or self.at > len(data):
+                    raise IndexError(f"an array of {count} items at byte {at}")
+                found[key] = np.frombuffer(data, dtype, count, at)
+            else:
+                found[key] = value()
+        self.at += 1
+        return found
 
-
-def _array(data: bytes, at: int) -> tuple[Any, int]:
-    kind = None
-    if data[at] == ord("$"):
-        kind, at = chr(data[at + 1]), at + 2
-    if data[at] == ord("#"):
-        count, at = _number(data, at + 2, chr(data[at + 1]))
-        if kind is not None:
-            dtype = np.dtype(_NUMBERS[kind])
-            if count < 0 or at + count * dtype.itemsize > len(data):
-                raise IndexError("an array runs past the end")
-            return np.frombuffer(data, dtype, count, at), at + count * dtype.itemsize
+    def array(self) -> Any:
+        data, value = self.data, self.value
+        dtype = None
+        if data[self.at] == _TYPE:
+            dtype = _DTYPES[data[self.at + 1]]
+            self.at += 2
+        if data[self.at] == _COUNT:
+            self.at += 1
+            count = self._length()
+            if dtype is None:
+                return [value() for _ in range(count)]
+            size = count * dtype.itemsize
+            if self.at + size > len(data):
+                raise IndexError(f"an array of {size} bytes at byte {self.at}")
+            self.at += size
+            return np.frombuffer(data, dtype, count, self.at - size)
         items = []
-        for _ in range(count):
-            item, at = _value(data, at)
-            items.append(item)
-        return items, at
-    items = []
-    while data[at] != ord("]"):
-        item, at = _value(data, at)
-        items.append(item)
-    return items, at + 1
+        while data[self.at] != _END_ARRAY:
+            items.append(value())
+        self.at += 1
+        return items

@@ -1,0 +1,151 @@
+"""Verifying what a file says: kernels check nothing, so no index read from outside may leave its array."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fouriershap._errors import FileFormatError
+from fouriershap.shapley._tables import WIDTH, Blocks, TableSet
+from fouriershap.shapley._terms import Terms
+from fouriershap.trees._ensemble import TreeEnsemble
+
+_MOST_PATTERNS = 1 << 16
+_NARROW_PATTERNS = 1 << 8
+
+
+def verify_tables(tables: TableSet, n_narrow: int, n_wide: int) -> None:
+    """Raise `FileFormatError` unless every row of ``n_narrow + n_wide`` codes stays inside the tables."""
+    _verify_blocks(tables.blocks, n_narrow, n_wide)
+    _within("table_block", tables.table_block, 0, len(tables.blocks))
+    n_groups = len(tables.group_output)
+    _starts("group_start", tables.group_start, n_groups, tables.n_tables)
+    _within("group sizes", np.diff(tables.group_start), 1, tables.n_tables + 1)
+    _require(tables.group_players.shape == (n_groups, WIDTH), "group_players has the wrong shape")
+    _within("group_players", tables.group_players, -1, tables.n_players)
+    _require(len(tables.group_width) == n_groups, "group_width has the wrong length")
+    _within("group_width", tables.group_width, 1, tables.n_outputs + 1)
+    _within("group_output", tables.group_output, 0, tables.n_outputs)
+    _within("group_output", tables.group_output + tables.group_width, 1, tables.n_outputs + 1)
+    group = np.repeat(np.arange(n_groups), np.diff(tables.group_start))
+    patterns = tables.blocks.n_patterns[tables.table_block].astype(np.int64)
+    narrow = patterns <= _NARROW_PATTERNS
+    _require((narrow == narrow[tables.group_start[:-1][group]]).all(), "a group mixes widths of patterns")
+    _require(len(tables.table_offset) == tables.n_tables, "table_offset has the wrong length")
+    _within("table_offset", tables.table_offset, 0, len(tables.values) + 1)
+    ends = tables.table_offset + patterns * WIDTH * tables.group_width[group]
+    _within("table_offset", ends, 0, len(tables.values) + 1)
+
+
+def _verify_blocks(blocks: Blocks, n_narrow: int, n_wide: int) -> None:
+    n_blocks, n_cuts = len(blocks), len(blocks.cut_column)
+    _starts("cut_start", blocks.cut_start, n_blocks, n_cuts)
+    _require(len(blocks.n_patterns) == n_blocks, "n_patterns has the wrong length")
+    _require(len(blocks.cut_at) == len(blocks.cut_weight) == n_cuts, "cuts have different lengths")
+    _within("cut_column", blocks.cut_column, -n_wide, n_narrow)
+    _within("n_patterns", blocks.n_patterns, 1, _MOST_PATTERNS + 1)
+    _require(len(blocks.cut_missing) == n_blocks, "cut_missing has the wrong length")
+    ordered = (blocks.cut_start[:-1] <= blocks.cut_missing) & (blocks.cut_missing <= blocks.cut_start[1:])
+    _require(ordered.all(), "cut_missing lies outside the cuts of its block")
+    # With the cuts that tell missing values apart, and without them.
+    for part in (blocks, _without_missing(blocks)):
+        lowest, highest = _pattern_range(part)
+        _within("patterns", lowest, 0, _MOST_PATTERNS)
+        _require((highest < blocks.n_patterns).all(), "patterns lie beyond their table")
+
+
+def _without_missing(blocks: Blocks) -> Blocks:
+    block = np.repeat(np.arange(len(blocks)), np.diff(blocks.cut_start))
+    kept = np.arange(len(block)) < blocks.cut_missing[block]
+    start = np.concatenate([[0], np.cumsum(blocks.cut_missing - blocks.cut_start[:-1])]).astype(np.int32)
+    cuts = {name: getattr(blocks, name)[kept] for name in ("cut_column", "cut_at", "cut_weight")}
+    return replace(blocks, cut_start=start, cut_missing=start[1:], **cuts)
+
+
+def _pattern_range(blocks: Blocks) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """(n_blocks,) the lowest and the highest pattern that any codes can make.
+
+    The cuts of one column add up to a step function of its code: their weights, in the order of their
+    thresholds, accumulated. Columns are independent, so their lowest and highest steps add up.
+    """
+    base = blocks.base.astype(np.int64)
+    if not len(blocks.cut_column):
+        return base, base
+    block = np.repeat(np.arange(len(blocks)), np.diff(blocks.cut_start))
+    order = np.lexsort((blocks.cut_at, blocks.cut_column, block))
+    block, column, at = block[order], blocks.cut_column[order], blocks.cut_at[order]
+    total = np.cumsum(blocks.cut_weight[order], dtype=np.int64)
+    begins = np.ones(len(order), dtype=bool)
+    begins[1:] = (block[1:] != block[:-1]) | (column[1:] != column[:-1])
+    firsts = np.flatnonzero(begins)
+    before = np.concatenate([[0], total])[firsts]
+    steps = total - np.repeat(before, np.diff(np.append(firsts, len(order))))
+    # Between equal thresholds no code can stop, so only the last of them is a step.
+    real = np.ones(len(order), dtype=bool)
+    real[:-1] = begins[1:] | (at[1:] != at[:-1])
+    lowest = np.minimum(np.minimum.reduceat(np.where(real, steps, 0), firsts), 0)
+    highest = np.maximum(np.maximum.reduceat(np.where(real, steps, 0), firsts), 0)
+    owner = block[firsts]
+    low = np.bincount(owner, lowest, minlength=len(blocks)).astype(np.int64)
+    high = np.bincount(owner, highest, minlength=len(blocks)).astype(np.int64)
+    return base + low, base + high
+
+
+def verify_terms(terms: Terms) -> None:
+    """Raise `FileFormatError` unless atoms, players and bits are all where they should be."""
+    _require(len(terms.constant) > 0, "there are no outputs")
+    _starts("atom_start", terms.atom_start, terms.n_atoms, len(terms.atom_bits))
+    _within("atom_bits", terms.atom_bits, 0, terms.n_bits)
+    _within("atom_player", terms.atom_player, 0, terms.n_players)
+    _starts("start", terms.start, terms.n_terms, len(terms.atoms))
+    _within("atoms", terms.atoms, 0, terms.n_atoms)
+    _require(
+        terms.coefficients.shape == (terms.n_terms, terms.n_outputs), "coefficients have the wrong shape"
+    )
+
+
+def verify_trees(trees: TreeEnsemble, player: NDArray[Any], feasible: NDArray[Any]) -> None:
+    """Raise `FileFormatError` unless every index of an ensemble is where it should be.
+
+    `TreeEnsemble` has checked shapes, and that children come after their parents; here, that the nodes of
+    each tree are a tree, and what only files could have wrong.
+    """
+    n_nodes, n_sets = trees.n_nodes, len(trees.set_start) - 1
+    for name in ("threshold", "left", "right", "missing_left", "category_set", "cover"):
+        _require(getattr(trees, name).shape == (n_nodes,), f"{name} has the wrong length")
+    _within("feature", trees.feature, -1, trees.n_features)
+    _within("category_set", trees.category_set, -1, max(n_sets, 0))
+    _starts("set_start", trees.set_start, n_sets, len(trees.set_categories))
+    inner = np.flatnonzero(trees.feature >= 0)
+    children = np.concatenate([trees.left[inner], trees.right[inner]])
+    parents = np.bincount(children, minlength=n_nodes)
+    parents[trees.roots] += 1
+    _require((parents == 1).all(), "a node has no parent, or several")
+    tree = trees.tree_of_node
+    _require((tree[children] == tree[np.tile(inner, 2)]).all(), "a child is in another tree")
+    _require(player.shape == (trees.n_features,), "player has the wrong length")
+    _within("player", player, 0, max(trees.n_features, 1))
+    _require(
+        feasible.shape == (trees.n_trees,) and feasible.dtype == np.bool_, "feasible has the wrong shape"
+    )
+
+
+def _require(condition: Any, what: str) -> None:
+    if not condition:
+        raise FileFormatError(f"the file is damaged: {what}.")
+
+
+def _within(name: str, values: NDArray[Any], first: int, last: int) -> None:
+    _require(values.dtype.kind in "iu", f"{name} are not integers")
+    if values.size:
+        _require(first <= values.min() and values.max() < last, f"{name} lie outside {first} ... {last - 1}")
+
+
+def _starts(name: str, starts: NDArray[Any], n_parts: int, n_items: int) -> None:
+    """``starts`` cut ``n_items`` items into ``n_parts`` parts."""
+    _within(name, starts, 0, n_items + 1)
+    _require(starts.shape == (n_parts + 1,), f"{name} has the wrong length")
+    _require(starts[0] == 0 and starts[-1] == n_items and (np.diff(starts) >= 0).all(), f"{name} do not rise")

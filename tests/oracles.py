@@ -1,0 +1,87 @@
+"""Brute force: what the fast code must agree with. Plain loops over the definitions, no cleverness."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import combinations
+from math import factorial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Function = Callable[[NDArray[Any]], NDArray[Any]]
+
+
+def characters(frequencies: NDArray[Any], X: NDArray[Any]) -> NDArray[np.float64]:
+    """(n_rows, n_terms) of (-1)^<f, x>."""
+    return 1.0 - 2.0 * ((np.asarray(X, dtype=np.int64) @ np.asarray(frequencies, dtype=np.int64).T) % 2)
+
+
+def evaluate(frequencies: NDArray[Any], coefficients: NDArray[Any], X: NDArray[Any]) -> NDArray[np.float64]:
+    return characters(frequencies, X) @ np.asarray(coefficients, dtype=np.float64)
+
+
+def all_rows(n_bits: int) -> NDArray[np.uint8]:
+    """(2^n, n) every row of bits; row p has bit i = p >> i & 1."""
+    return (np.arange(1 << n_bits)[:, None] >> np.arange(n_bits) & 1).astype(np.uint8)
+
+
+def coalition_values(
+    h: Function,
+    row: NDArray[Any],
+    background: NDArray[Any],
+    players: NDArray[Any],
+    weights: NDArray[Any] | None = None,
+) -> NDArray[np.float64]:
+    """v(S), (2^n_players, n_outputs): the mean of h over the background, with the players of S from the row.
+
+    Coalition S is a number whose bit j tells whether player j belongs to it.
+    """
+    n_players = int(players.max()) + 1
+    member = all_rows(n_players).astype(bool)  # (coalitions, players)
+    hybrids = np.where(member[:, None, players], row, background[None])  # (coalitions, background, bits)
+    values = np.asarray(h(hybrids.reshape(-1, len(row))), dtype=np.float64)
+    values = values.reshape(len(member), len(background), -1)
+    return np.asarray(np.average(values, axis=1, weights=weights))
+
+
+def shapley_values(v: NDArray[Any], n_players: int) -> NDArray[np.float64]:
+    """Eq. 1 of the paper, from the values of all 2^n coalitions: (n_players, n_outputs)."""
+    phi = np.zeros((n_players, v.shape[1]))
+    for i in range(n_players):
+        others = [j for j in range(n_players) if j != i]
+        for size in range(n_players):
+            weight = factorial(size) * factorial(n_players - size - 1) / factorial(n_players)
+            sets = np.array([sum(1 << j for j in S) for S in combinations(others, size)], dtype=np.int64)
+            phi[i] += weight * (v[sets | 1 << i] - v[sets]).sum(axis=0)
+    return phi
+
+
+def shap_values(
+    h: Function,
+    X: NDArray[Any],
+    background: NDArray[Any],
+    players: NDArray[Any] | None = None,
+    weights: NDArray[Any] | None = None,
+) -> NDArray[np.float64]:
+    """Interventional SHAP values by the exponential definition: (n_rows, n_players, n_outputs)."""
+    X, background = np.asarray(X), np.asarray(background)
+    owner = np.arange(X.shape[1]) if players is None else np.asarray(players)
+    n_players = int(owner.max()) + 1
+    return np.stack(
+        [shapley_values(coalition_values(h, row, background, owner, weights), n_players) for row in X]
+    )
+
+
+def lemma_one(frequency: NDArray[Any], row: NDArray[Any], background: NDArray[Any]) -> NDArray[np.float64]:
+    """The paper's Lemma 1 to the letter: SHAP values (n_bits,) of one character, one bit per player."""
+    phi = np.zeros(len(frequency))
+    for i in np.flatnonzero(frequency):
+        for x in background:
+            if x[i] == row[i]:
+                continue
+            others = sum(1 for j in np.flatnonzero(frequency) if j != i and x[j] != row[j])
+            sign = (-1) ** int((frequency * x).sum())
+            phi[i] += -2.0 / len(background) * sign * ((others + 1) % 2) / (others + 1)
+    return phi

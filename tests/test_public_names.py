@@ -1,0 +1,22 @@
+"""The public names, pinned: adding one is a decision, losing one breaks somebody."""
+
+import fouriershap
+
+NAMES = """
+    AdditivityError CapacityError FileFormatError FourierShapError FourierShapWarning InputError
+    MissingDependencyError SlowKernelWarning UnsupportedModelError
+    Plan Spectrum Tables compile load plan shap_values walsh_hadamard
+"""
+
+
+def test_the_public_names_are_these() -> None:
+    assert sorted(fouriershap.__all__) == sorted(NAMES.split())
+
+
+def test_every_public_name_exists_and_is_documented() -> None:
+    for name in fouriershap.__all__:
+        assert getattr(fouriershap, name).__doc__, name
+
+
+def test_the_list_is_sorted() -> None:
+    assert list(fouriershap.__all__) == sorted(fouriershap.__all__)
