@@ -5,7 +5,7 @@ import fouriershap
 NAMES = """
     AdditivityError CapacityError FileFormatError FourierShapError FourierShapWarning InputError
     MissingDependencyError SlowKernelWarning UnsupportedModelError
-    Plan Spectrum Tables compile load plan shap_values walsh_hadamard
+    Plan Spectrum Tables TreeExplainer compile load plan shap_values tree_spectrum walsh_hadamard
 """
 
 

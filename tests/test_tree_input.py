@@ -137,7 +137,7 @@ def test_backgrounds(tree):
         (np.zeros(300), "not all zero"),
         (np.full(300, -1.0), "weights must be finite"),
         (np.full(300, np.nan), "weights must be finite"),
-        (["a"] * 300, "not numbers"),
+        (["a"] * 300, "as numbers"),
     ],
 )
 def test_wrong_weights(tree, weights, message):
