@@ -260,6 +260,18 @@ def test_a_chain_of_depth_2000(by_path):
         assert_within(with_outputs(grouped.shap_values(rows[:10])), want, 1e-9)
 
 
+def test_a_deep_chain_on_few_features_is_walked():
+    rng = np.random.default_rng(1)
+    grown = RandomTrees(rng, 2, n_thresholds=3000)
+    grown.chain(2000, rng.integers(3000, size=2))
+    rows = rng.integers(3000, size=(30, 2)).astype(float)
+    ensemble = grown.coded().ensemble
+    explainer = fs.TreeExplainer(ensemble, rows[10:]).compile()
+    assert explainer.plan().method == "walk"
+    want, _ = brute_force(ensemble, rows[:10], rows[10:], output=lambda e, X: e.predict(X))
+    assert_within(with_outputs(explainer.shap_values(rows[:10])), want, 1e-9)
+
+
 @pytest.mark.parametrize("n_features", [3, 25])
 def test_100000_leaves(n_features):
     from sklearn.tree import DecisionTreeRegressor

@@ -210,7 +210,7 @@ def test_groups_by_name_and_position():
         ({"g": "a"}, "list of columns"),
         ({"g": [7]}, "positions from 0 to 3"),
         (["x", "y"], "2 entries"),
-        ("abcd", "one per column"),
+        ("abcd", "one group name per column"),
     ],
 )
 def test_wrong_groups(groups, message):

@@ -126,6 +126,45 @@ def test_tables_hold_the_shapley_values(model, by_path):
         np.testing.assert_allclose(expected, game(np.zeros(n_players, dtype=bool)), rtol=1e-9, atol=1e-10)
 
 
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n_features=st.integers(8, 16),
+    n_outputs=st.integers(1, 4),
+    vector=st.booleans(),
+    by_path=st.booleans(),
+    grouped=st.booleans(),
+)
+@settings(max_examples=25, deadline=None)
+def test_tables_of_long_paths_agree_with_the_walk(seed, n_features, n_outputs, vector, by_path, grouped):
+    """Up to 16 features on a path: blocks of two tables, and patterns of two bytes."""
+    rng = np.random.default_rng(seed)
+    grown = RandomTrees(rng, n_features, [1, 4], n_thresholds=int(rng.choice([3, 40, 400])))
+    follow = rng.integers(3, size=n_features)
+    grown.chain(int(rng.integers(10, 60)), follow)
+    grown.grow(6)
+    ensemble = grown.coded(n_outputs, vector).ensemble
+    rows = rng.integers(-1, 400, size=(2000, n_features)).astype(float)
+    rows = np.where(rng.random(rows.shape) < 0.8, follow, rows)
+    rows[rng.random(rows.shape) < 0.02] = np.nan
+    background = None if by_path else rows[:45]
+    weights = None if by_path else rng.uniform(size=45)
+    groups = rng.integers(5, size=n_features).astype(str).tolist() if grouped else None
+    options = {"weights": weights, "groups": groups, "memory": 1e9}
+    tables = fs.TreeExplainer(ensemble, background, **options, method="tables", precision="double")
+    walked = fs.TreeExplainer(ensemble, background, **options, method="walk")
+    got, want = tables.shap_values(rows), walked.shap_values(rows)
+    largest = np.abs(want).max()
+    np.testing.assert_allclose(got, want, rtol=0, atol=1e-9 * largest)
+    np.testing.assert_allclose(tables.expected_value, walked.expected_value, rtol=1e-9, atol=1e-9)
+    # A row's values do not depend on the rows beside it.
+    for first, last in ((0, 1), (1, 2), (7, 140), (1999, 2000)):
+        np.testing.assert_allclose(
+            tables.shap_values(rows[first:last]), got[first:last], rtol=0, atol=1e-12 * largest
+        )
+    single = fs.TreeExplainer(ensemble, background, **options, method="tables").shap_values(rows)
+    np.testing.assert_allclose(single, want, rtol=0, atol=1e-6 * largest)
+
+
 @pytest.mark.parametrize("method", ["tables", "walk"])
 @pytest.mark.parametrize("by_path", [False, True])
 def test_everything_runs_on_the_twins(method, by_path, monkeypatch):

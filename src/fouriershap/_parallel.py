@@ -8,6 +8,9 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 
 from fouriershap._errors import InputError
 
+# Seconds. polars and CatBoost have waits resumed after a signal: one without an end would outlast Ctrl-C.
+_PATIENCE = 0.05
+
 
 def count_jobs(n_jobs: int | None) -> int:
     """The number of threads: None is every core that the process may use, -1 too, -2 all but one."""
@@ -36,12 +39,11 @@ def for_each_block(
         return
     with ThreadPoolExecutor(min(jobs, len(blocks)), thread_name_prefix="fouriershap") as pool:
         try:
-            futures = [pool.submit(work, first, last) for first, last in blocks]
-            wait(futures, return_when=FIRST_EXCEPTION)
-            for future in futures:
-                if future.done():
+            pending = {pool.submit(work, first, last) for first, last in blocks}
+            while pending:
+                done, pending = wait(pending, timeout=_PATIENCE, return_when=FIRST_EXCEPTION)
+                for future in done:
                     future.result()
-            wait(futures)
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise

@@ -21,6 +21,7 @@ _LOOK_UP = 0.35  # per leaf and explained row
 _PAIR_VISIT = 0.28
 _PATH_LEAF = 12.0  # walking without a background: per leaf and row
 MOST_FEATURES = 16
+MOST_DEPTH = 512  # cutting into blocks costs up to the cube of the depth, and chains are quick to walk
 _BYTES_PER_PATTERN = 24.0  # of a leaf's own table, after leaves have been merged into blocks
 
 
@@ -69,7 +70,7 @@ def feasible_trees(
 ) -> NDArray[np.bool_]:
     """(n_trees,) bool: trees whose tables fit, the smallest first, into the memory budget."""
     e = coded.ensemble
-    fits = trees[:, 2] <= MOST_FEATURES
+    fits = (trees[:, 2] <= MOST_FEATURES) & (trees[:, 1] <= MOST_DEPTH)
     too_many_codes = coded.book.n_codes > 65_536
     if too_many_codes.any():
         fits[e.tree_of_node[(e.feature >= 0) & too_many_codes[e.feature]]] = False

@@ -12,7 +12,14 @@ from fouriershap._errors import CapacityError
 from fouriershap._parallel import for_each_block
 from fouriershap.shapley import walk
 from fouriershap.shapley._tables import TableSet
-from fouriershap.shapley._tree_cost import MOST_FEATURES, TreePlan, feasible_trees, plan_trees, profile
+from fouriershap.shapley._tree_cost import (
+    MOST_DEPTH,
+    MOST_FEATURES,
+    TreePlan,
+    feasible_trees,
+    plan_trees,
+    profile,
+)
 from fouriershap.shapley._tree_tables import TreeBlocks, build_blocks, fill_tables
 from fouriershap.trees._codes import CodedTrees, code_trees
 from fouriershap.trees._ensemble import TreeEnsemble
@@ -82,8 +89,8 @@ class TreeEngine:
         if self.method == "tables" and not self._feasible.all():
             raise CapacityError(
                 f"{int((~self._feasible).sum())} of {self.ensemble.n_trees} trees do not fit into tables (at most "
-                f"{MOST_FEATURES} features on a path, and {self.memory:,} bytes in all). Raise `memory`, or use "
-                "method='auto', which explains them by walking."
+                f"{MOST_FEATURES} features and {MOST_DEPTH} splits on a path, and {self.memory:,} bytes in all). Raise "
+                "`memory`, or use method='auto', which explains them by walking."
             )
 
     def __getstate__(self) -> dict[str, Any]:

@@ -145,7 +145,7 @@ def _tree(document: dict[str, Any], scale: float, width: int) -> Tree:
         left=left,
         right=right,
         missing_left=missing_left,
-        cover=np.array(document.get("sum_hessian", np.zeros(len(left)))),
+        cover=np.array(document.get("sum_hessian", np.zeros(len(left))), dtype=np.float32),
         # The product is rounded to float32, as XGBoost rounds it.
         values=(values * np.float32(scale)).astype(np.float32),
         categories=categories,

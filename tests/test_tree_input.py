@@ -1,0 +1,292 @@
+"""What `TreeExplainer` says to wrong input, and what it answers at the edges of right input."""
+
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import fouriershap as fs
+from models import CASES, classes, numbers, raw_output, target
+from shap_oracle import assert_within, brute_force, with_outputs
+
+
+@pytest.fixture(scope="module")
+def tree():
+    from sklearn.ensemble import RandomForestRegressor
+
+    X = numbers()
+    return RandomForestRegressor(4, max_depth=4, random_state=0).fit(X, target(X)), X
+
+
+def unfitted():
+    import catboost
+    import lightgbm
+    import xgboost
+    from sklearn import ensemble, tree
+
+    sklearn = [tree.DecisionTreeClassifier(), ensemble.RandomForestRegressor(), ensemble.IsolationForest()]
+    sklearn += [ensemble.GradientBoostingRegressor(), ensemble.HistGradientBoostingRegressor()]
+    return [*sklearn, xgboost.XGBRegressor(), lightgbm.LGBMClassifier(), catboost.CatBoostRegressor()]
+
+
+@pytest.mark.parametrize("model", unfitted(), ids=lambda model: type(model).__name__)
+def test_unfitted_models(model):
+    with pytest.raises(fs.InputError, match=rf"{type(model).__name__} that is not fitted.*fit"):
+        fs.TreeExplainer(model, np.zeros((2, 3)))
+
+
+def test_unsupported_models(tree):
+    import lightgbm
+    import xgboost
+    from sklearn.linear_model import LinearRegression
+
+    X = numbers()
+    for model in (LinearRegression().fit(X, target(X)), lambda rows: rows, None, 3, {"trees": []}):
+        with pytest.raises(fs.UnsupportedModelError, match="which is no tree model"):
+            fs.TreeExplainer(model, X)
+    linear = lightgbm.LGBMRegressor(n_estimators=2, linear_tree=True, verbose=-1).fit(X, target(X))
+    with pytest.raises(fs.UnsupportedModelError, match="linear"):
+        fs.TreeExplainer(linear, X)
+    with pytest.raises(fs.UnsupportedModelError, match="gblinear"):
+        fs.TreeExplainer(xgboost.XGBRegressor(booster="gblinear", n_estimators=2).fit(X, target(X)), X)
+    with pytest.raises(fs.InputError, match="no file"):
+        fs.TreeExplainer("missing.json", X)
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (np.zeros(4), r"shape \(4,\).*reshape\(1, -1\)"),
+        (np.zeros((2, 2, 4)), r"shape \(2, 2, 4\)"),
+        (np.zeros((2, 3)), "3 columns, but the model has 4 features"),
+        (np.zeros((2, 5)), "5 columns, but the model has 4 features"),
+        (None, r"shape \(\)"),
+        ([[1, 2, 3, 4], [1, 2]], "no matrix of rows"),
+        (np.array([["red", "1", "2", "3"]]), "column 0 holds what is not a number.*'red'"),
+        (np.array([["1", "1", "2", "3"]]), "column 0 holds what is not a number"),
+        (np.array([[1, 2, "x", 3]], dtype=object), "column 2 holds what is not a number.*'x'"),
+        (np.array([[1, 2, [], 3]], dtype=object), "column 2 holds what is not a number"),
+        ([[10**400, 0, 0, 0]], "column 0 holds what is not a number"),
+        (np.zeros((2, 4), dtype=complex), "dtype complex128; give numbers"),
+        (np.zeros((2, 4), dtype="datetime64[s]"), "dtype datetime64"),
+        (pd.DataFrame({"a": ["x"], "b": [1], "c": [1], "d": [1]}), "column 'a' of type String"),
+        (pd.DataFrame({c: pd.Series([1, 2], dtype=object) for c in "abcd"}), "column 'a' of type Object"),
+        (pd.DataFrame({c: pd.to_datetime(["2020-01-01"]) for c in "abcd"}), "column 'a' of type Datetime"),
+    ],
+)
+def test_rows_that_are_none(tree, rows, message):
+    model, X = tree
+    explainer = fs.TreeExplainer(model, X)
+    with pytest.raises(fs.InputError, match=message):
+        explainer.shap_values(rows)
+    with pytest.raises(fs.InputError, match=message):
+        explainer(rows)
+    if rows is not None:
+        with pytest.raises(fs.InputError, match=message):
+            fs.TreeExplainer(model, rows)
+    with pytest.raises(fs.InputError):
+        explainer.with_background(rows)
+
+
+def test_sparse_and_lazy_rows(tree):
+    import polars as pl
+    import scipy.sparse
+
+    model, X = tree
+    for rows in (scipy.sparse.csr_matrix(X), scipy.sparse.coo_array(X)):
+        with pytest.raises(fs.InputError, match=r"sparse matrix.*toarray\(\)"):
+            fs.TreeExplainer(model, X).shap_values(rows)
+        with pytest.raises(fs.InputError, match="background is a sparse matrix"):
+            fs.TreeExplainer(model, rows)
+    with pytest.raises(fs.InputError, match="collect"):
+        fs.TreeExplainer(model, X).shap_values(pl.DataFrame(X).lazy())
+
+
+@pytest.mark.parametrize("method", ["tables", "walk", "auto"])
+def test_no_rows_at_all(method):
+    for name, shape in (("RandomForestRegressor", (0, 4)), ("DecisionTreeClassifier", (0, 4, 3))):
+        model, X, _ = CASES["sklearn"][name]()
+        explainer = fs.TreeExplainer(model, X, method=method)
+        assert explainer.shap_values(X[:0], check_additivity=True).shape == shape
+        assert explainer(X[:0]).values.shape == shape
+        assert fs.TreeExplainer(model, method=method).shap_values(X[:0]).shape == shape
+
+
+def test_backgrounds(tree):
+    model, X = tree
+    with pytest.raises(fs.InputError, match="background has no rows"):
+        fs.TreeExplainer(model, X[:0])
+    with pytest.raises(fs.InputError, match=r"background has shape \(4,\)"):
+        fs.TreeExplainer(model, X[0])
+    explainer = fs.TreeExplainer(model, X[:1], precision="double")
+    want, _ = brute_force(model, X[:9], X[:1])
+    assert_within(with_outputs(explainer.shap_values(X[:9])), want, 1e-9)
+    assert not explainer.shap_values(X[:1]).any()
+    twice = fs.TreeExplainer(model, X[[0, 1, 1]], precision="double")
+    weighted = fs.TreeExplainer(model, X[:2], weights=[1, 2], precision="double")
+    assert_within(weighted.shap_values(X), twice.shap_values(X), 1e-9)
+    ignored = fs.TreeExplainer(model, X[:2], weights=[3, 0], precision="double")
+    assert_within(ignored.shap_values(X), explainer.shap_values(X), 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ([1, 2], r"shape \(2,\)"),
+        (np.zeros(300), "not all zero"),
+        (np.full(300, -1.0), "weights must be finite"),
+        (np.full(300, np.nan), "weights must be finite"),
+        (["a"] * 300, "as numbers"),
+    ],
+)
+def test_wrong_weights(tree, weights, message):
+    model, X = tree
+    with pytest.raises(fs.InputError, match=message):
+        fs.TreeExplainer(model, X, weights=weights)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"feature_perturbation": "observational"}, "feature_perturbation is 'observational'; choose"),
+        ({"output": "probability"}, "output is 'probability'"),
+        ({"precision": "half"}, "precision is 'half'"),
+        ({"method": "fast"}, "method is 'fast'"),
+        ({"memory": -1}, "memory is -1"),
+        ({"memory": "1 GB"}, "memory is '1 GB'"),
+        ({"n_jobs": 0}, "n_jobs is 0"),
+        ({"n_jobs": "two"}, "n_jobs is 'two'"),
+        ({"feature_names": ["a"]}, "1 names for 4 features"),
+        ({"groups": 5}, "groups is 5"),
+    ],
+)
+def test_wrong_options(tree, options, message):
+    model, X = tree
+    with pytest.raises(fs.InputError, match=message):
+        fs.TreeExplainer(model, X, **options)
+
+
+def test_options_that_need_a_background(tree):
+    model, X = tree
+    with pytest.raises(fs.InputError, match="needs a background"):
+        fs.TreeExplainer(model, feature_perturbation="interventional")
+    with pytest.raises(fs.InputError, match="no background whose rows"):
+        fs.TreeExplainer(model, weights=[1.0])
+    with pytest.raises(fs.InputError, match="background is None"):
+        fs.TreeExplainer(model).with_background(None)
+    by_path = fs.TreeExplainer(model, X, feature_perturbation="tree_path_dependent")
+    assert np.array_equal(by_path.shap_values(X), fs.TreeExplainer(model).shap_values(X))
+    assert_within(by_path.with_background(X).shap_values(X), fs.TreeExplainer(model, X).shap_values(X), 1e-6)
+
+
+@pytest.mark.parametrize("n_rows", [-1, 2.5, "many", True])
+def test_wrong_numbers_of_rows_to_plan(tree, n_rows):
+    model, X = tree
+    with pytest.raises(fs.InputError, match="n_rows is"):
+        fs.TreeExplainer(model, X).plan(n_rows)
+
+
+@pytest.mark.parametrize("tolerance", [-1.0, "small", None, np.nan])
+def test_wrong_tolerances(tree, tolerance):
+    model, X = tree
+    with pytest.raises(fs.InputError, match="tolerance is"):
+        fs.TreeExplainer(model, X).shap_values(X, check_additivity=True, tolerance=tolerance)
+
+
+def test_missing_values_where_the_library_takes_none():
+    from sklearn.ensemble import GradientBoostingRegressor, RandomForestRegressor
+
+    X = numbers()
+    rows = X[:9].copy()
+    rows[3, 1] = np.nan
+    model = GradientBoostingRegressor(n_estimators=3).fit(X, target(X))
+    with pytest.raises(fs.InputError, match=r"X has a missing value in row 3, column 1.*GradientBoosting"):
+        fs.TreeExplainer(model, X).shap_values(rows)
+    with pytest.raises(fs.InputError, match="background has a missing value"):
+        fs.TreeExplainer(model, rows)
+    # A forest that saw none in training sends them with the majority.
+    model = RandomForestRegressor(5, random_state=0).fit(X, target(X))
+    want, _ = brute_force(model, rows, rows)
+    explainer = fs.TreeExplainer(model, rows, precision="double")
+    assert_within(with_outputs(explainer.shap_values(rows)), want, 1e-9)
+
+
+@pytest.mark.parametrize("name", ["regressor", "categories", "zero_as_missing"])
+def test_infinite_and_huge_values(name):
+    """LightGBM takes them, and so do we: they are numbers beyond every threshold, and no category."""
+    model, X, _ = CASES["lightgbm"][name]()
+    rows = X[:12].copy()
+    rows[np.arange(12), np.arange(12) % 3] = np.tile([np.inf, -np.inf, 1e300], 4)
+    want, _ = brute_force(model, rows, X[20:40])
+    explainer = fs.TreeExplainer(model, X[20:40], precision="double")
+    assert_within(with_outputs(explainer.shap_values(rows, check_additivity=True)), want, 1e-9)
+
+
+def test_without_shap_the_error_gives_the_command(tree, monkeypatch):
+    model, X = tree
+    explainer = fs.TreeExplainer(model, X)
+    monkeypatch.setitem(sys.modules, "shap", None)
+    with pytest.raises(fs.MissingDependencyError, match=r"pip install 'fouriershap\[shap\]'"):
+        explainer(X[:3])
+    assert explainer.shap_values(X[:3]).shape == (3, 4)
+
+
+def test_explanations_for_plots(tree):
+    shap = pytest.importorskip("shap")
+    import matplotlib.pyplot as plt
+
+    model, X = tree
+    explanation = fs.TreeExplainer(model, X)(X[:20])
+    assert isinstance(explanation, shap.Explanation)
+    assert np.array_equal(explanation.data, X[:20]) and explanation.compute_time > 0
+    total = explanation.base_values + explanation.values.sum(axis=1)
+    assert_within(total, model.predict(X[:20]), 1e-6)
+    shap.plots.waterfall(explanation[0], show=False)
+    shap.plots.beeswarm(explanation, show=False)
+    plt.close("all")
+    several, data, _ = CASES["sklearn"]["DecisionTreeClassifier"]()
+    explanation = fs.TreeExplainer(several, data)(data[:5])
+    assert explanation.output_names == ["0", "1", "2"]
+    assert explanation.base_values.shape == (5, 3)
+    grouped = fs.TreeExplainer(model, X, groups={"g": [0, 1]})(X[:5])
+    assert grouped.feature_names == ["g", "Feature 2", "Feature 3"] and grouped.data is None
+
+
+def test_the_arrays_of_an_ensemble_must_fit_together():
+    ensemble = fs.TreeExplainer(CASES["sklearn"]["RandomForestRegressor"]()[0]).ensemble
+    vector = fs.TreeExplainer(CASES["sklearn"]["DecisionTreeClassifier"]()[0]).ensemble
+    for wrong in (
+        lambda: ensemble.replace(
+            tree_output=np.full(ensemble.n_trees, 1), n_outputs=2, base=np.zeros(2)
+        ).replace(tree_output=np.full(ensemble.n_trees, 2)),
+        lambda: ensemble.replace(n_outputs=2, base=np.zeros(2), tree_output=np.full(ensemble.n_trees, -1)),
+        lambda: vector.replace(tree_output=np.zeros(vector.n_trees)),
+        lambda: ensemble.replace(left=np.zeros(ensemble.n_nodes)),
+        lambda: ensemble.replace(base=np.zeros(3)),
+    ):
+        with pytest.raises(fs.InputError, match="do not fit together"):
+            wrong()
+    assert (ensemble.replace(tree_output=np.full(ensemble.n_trees, -1)).tree_output == 0).all()
+
+
+def test_model_files_and_boosters(tmp_path):
+    import lightgbm
+    import xgboost
+
+    X = numbers(missing=True)
+    xgb = xgboost.XGBClassifier(n_estimators=4, max_depth=3, n_jobs=1).fit(X, classes(X, 3))
+    lgb = lightgbm.LGBMRegressor(n_estimators=4, n_jobs=1, verbose=-1).fit(X, target(X))
+    xgb.save_model(tmp_path / "m.json")
+    xgb.save_model(tmp_path / "m.ubj")
+    lgb.booster_.save_model(tmp_path / "m.txt")
+    for model, same in (
+        (xgb, [tmp_path / "m.json", tmp_path / "m.ubj", xgb.get_booster()]),
+        (lgb, [tmp_path / "m.txt", str(tmp_path / "m.txt"), lgb.booster_]),
+    ):
+        want = fs.TreeExplainer(model, X[:50]).shap_values(X)
+        for other in same:
+            assert np.array_equal(fs.TreeExplainer(other, X[:50]).shap_values(X), want)
+        explainer = fs.TreeExplainer(model, X[:50])
+        total = want.sum(axis=1) + explainer.expected_value
+        np.testing.assert_allclose(total.reshape(len(X), -1), raw_output(model, X), rtol=1e-5, atol=1e-5)
