@@ -74,7 +74,7 @@ def fill(coded, players, background, weights, dtype):
     blocks = build_blocks(coded, players, int(players.max()) + 1)
     codes = None
     if background is not None:
-        codes = coded.book.encode_columns(background, blocks.column)
+        codes = coded.book.encode_columns(background, *blocks.columns)
     tables, expected = fill_tables(blocks, coded, codes, weights, np.dtype(dtype), 1)
     return blocks, tables, expected
 
@@ -99,7 +99,7 @@ def test_tree_tables_and_looking_them_up(model, by_path, weighted):
                 use_twins(patch)
             blocks, tables, expected = fill(coded, players, background, weights, np.float64)
             out = np.zeros((70, int(players.max()) + 1, coded.ensemble.n_outputs))
-            tables.add(coded.book.encode_columns(rows, blocks.column), out)
+            tables.add(coded.book.encode_columns(rows, *blocks.columns), out)
             results.append((tables.values, expected, out))
     for got, want in zip(*results, strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-12)
@@ -116,7 +116,7 @@ def test_tables_hold_the_shapley_values(model, by_path):
     blocks, tables, expected = fill(coded, players, background, weights, np.float64)
     n_players = int(players.max()) + 1
     out = np.zeros((3, n_players, e.n_outputs))
-    tables.add(coded.book.encode_columns(rows, blocks.column), out)
+    tables.add(coded.book.encode_columns(rows, *blocks.columns), out)
     for row, got in zip(coded.book.encode(rows).T, out, strict=True):
         if by_path:
             game = path_dependent_game(coded, row, players)

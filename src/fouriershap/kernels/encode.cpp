@@ -114,6 +114,16 @@ bool encode(const T* rows, int64_t n_rows, int64_t n_features, const T* tiers, c
   return any_missing;
 }
 
+void pages(const uint16_t* codes16, int64_t stride, int64_t n_rows, const int32_t* source,
+           const int64_t* offset, int64_t n_pages, const uint8_t* lut, int64_t first_line, uint8_t* codes8) {
+  for (int64_t p = 0; p < n_pages; ++p) {
+    const uint16_t* from = codes16 + source[p] * stride;
+    const uint8_t* table = lut + offset[p];
+    uint8_t* to = codes8 + (first_line + p) * stride;
+    for (int64_t r = 0; r < n_rows; ++r) to[r] = table[from[r]];
+  }
+}
+
 template bool encode<float>(const float*, int64_t, int64_t, const float*, const int64_t*, const int64_t*,
                             const bool*, const int32_t*, uint8_t*, uint16_t*, int32_t*, int64_t);
 template bool encode<double>(const double*, int64_t, int64_t, const double*, const int64_t*, const int64_t*,

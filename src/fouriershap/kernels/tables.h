@@ -20,6 +20,10 @@ void explain(const uint8_t* codes8, const uint16_t* codes16, int64_t stride, int
              int64_t n_groups, const T* values, int64_t rows_per_block, int64_t n_players,
              int64_t n_outputs, double* out);
 
+// codes8[first_line + p][r] = lut[offset[p] + codes16[source[p]][r]] for each page p.
+void pages(const uint16_t* codes16, int64_t stride, int64_t n_rows, const int32_t* source,
+           const int64_t* offset, int64_t n_pages, const uint8_t* lut, int64_t first_line, uint8_t* codes8);
+
 // T: float or double. Writes codes8 and codes16 by `column`, or codes32 (a line per feature) where it is given.
 template <class T>
 bool encode(const T* rows, int64_t n_rows, int64_t n_features, const T* tiers, const int64_t* tier_start,

@@ -51,6 +51,12 @@ static bool encode32(In<T, 2> rows, In<T, 1> tiers, In<int64_t, 1> tier_start, I
                             codes.shape(1));
 }
 
+static void pages(In<uint16_t, 2> codes16, int64_t n_rows, In<int32_t, 1> source, In<int64_t, 1> offset,
+                  In<uint8_t, 1> lut, int64_t first_line, Out<uint8_t, 2> codes8) {
+  FS_PICK(pages)(codes16.data(), codes16.shape(1), n_rows, source.data(), offset.data(), source.shape(0),
+                 lut.data(), first_line, codes8.data());
+}
+
 void bind_tables(nb::module_& parent) {
   nb::module_ m = parent.def_submodule("tables", "Patterns, histograms and look-ups.");
   const auto free_gil = nb::call_guard<nb::gil_scoped_release>();
@@ -65,6 +71,7 @@ void bind_tables(nb::module_& parent) {
   // The type of the rows is that of the levels.
   m.def("encode", &encode<float>, exactly, exactly, in, in, in, in, exactly, exactly, free_gil);
   m.def("encode", &encode<double>, exactly, exactly, in, in, in, in, exactly, exactly, free_gil);
+  m.def("pages", &pages, in, in, in, in, in, in, exactly, free_gil);
   m.def("encode32", &encode32<float>, exactly, exactly, in, in, in, exactly, free_gil);
   m.def("encode32", &encode32<double>, exactly, exactly, in, in, in, exactly, free_gil);
 }

@@ -192,3 +192,28 @@ def encode(
     for f in np.flatnonzero(used):
         (codes8[column[f]] if column[f] >= 0 else codes16[~column[f]])[:n_rows] = codes[f]
     return bool(np.isnan(rows[:, used]).any())
+
+
+def pages(
+    codes16: NDArray[np.uint16],
+    n_rows: int,
+    source: NDArray[np.int32],
+    offset: NDArray[np.int64],
+    lut: NDArray[np.uint8],
+    first_line: int,
+    codes8: NDArray[np.uint8],
+) -> None:
+    """Turn wide codes into bytes, page by page: each page knows only the cuts of some trees.
+
+    Parameters
+    ----------
+    codes16 : (n16, stride) uint16
+    source : (n_pages,) int32
+        The line of ``codes16`` that a page reads.
+    offset, lut : (n_pages,) int64, uint8
+        The byte of code c in page p is ``lut[offset[p] + c]``.
+    first_line : int
+        Page p writes line ``first_line + p`` of ``codes8``.
+    """
+    for p, line in enumerate(source):
+        codes8[first_line + p, :n_rows] = lut[offset[p] + codes16[line, :n_rows].astype(np.int64)]

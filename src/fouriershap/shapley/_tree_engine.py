@@ -21,10 +21,10 @@ from fouriershap.shapley._tree_cost import (
     profile,
 )
 from fouriershap.shapley._tree_tables import TreeBlocks, build_blocks, fill_tables
-from fouriershap.trees._codes import CodedTrees, code_trees
+from fouriershap.trees._codes import CodedTrees, Columns, code_trees
 from fouriershap.trees._ensemble import TreeEnsemble
 
-_TABLE_ROWS = 8192  # rows per job
+_PREDICT_ROWS = 8192  # rows per job
 _WALK_ROWS = 256
 _TREE_PARTS = 8  # shares of the trees when there is but one block of rows
 _WORTH_THREADS = 1e-3  # seconds of work below which a pool of threads costs more than it brings
@@ -77,7 +77,7 @@ class TreeEngine:
         self.coded, self._profile, self._feasible, self._blocks = _shared
         self._check_feasible()
         self._tables: TableSet | None = None
-        self._column = np.empty(0, dtype=np.int32)
+        self._columns = Columns(np.empty(0, dtype=np.int32), None)
         self._table_expected = np.zeros(ensemble.n_outputs)
         self._walked_rows = 0
         self._lock = threading.RLock()
@@ -158,9 +158,9 @@ class TreeEngine:
             coded = self.coded.select(self._feasible)
             codes = None
             if self.background is not None:
-                codes = self.coded.book.encode_columns(self.background, self._blocks.column)
+                codes = self.coded.book.encode_columns(self.background, *self._blocks.columns)
             filled = fill_tables(self._blocks, coded, codes, self.weights, self.dtype, n_jobs)
-            self._column, self._table_expected = self._blocks.column, filled[1]
+            self._columns, self._table_expected = self._blocks.columns, filled[1]
             self._tables = filled[0]  # last: other threads look for it without the lock
 
     def _build_blocks(self) -> TreeBlocks | None:
@@ -178,13 +178,13 @@ class TreeEngine:
             self._check_feasible()
         return None
 
-    def compiled_state(self) -> tuple[TableSet, NDArray[np.int32], NDArray[np.float64]] | None:
+    def compiled_state(self) -> tuple[TableSet, Columns, NDArray[np.float64]] | None:
         """What a file keeps of the tables: they, the columns of their codes, their expected output."""
-        return None if self._tables is None else (self._tables, self._column, self._table_expected)
+        return None if self._tables is None else (self._tables, self._columns, self._table_expected)
 
     def restore(
         self,
-        state: tuple[TableSet, NDArray[np.int32], NDArray[np.float64]] | None,
+        state: tuple[TableSet, Columns, NDArray[np.float64]] | None,
         feasible: NDArray[np.bool_],
         expected: NDArray[np.float64],
     ) -> None:
@@ -192,7 +192,7 @@ class TreeEngine:
         self._feasible = feasible
         self._cache["expected"] = expected
         if state is not None:
-            self._tables, self._column, self._table_expected = state
+            self._tables, self._columns, self._table_expected = state
 
     def _use_tables(self, n_rows: int, n_jobs: int | None) -> bool:
         if self._tables is not None:
@@ -214,12 +214,12 @@ class TreeEngine:
             return out
         use_tables = self._use_tables(len(rows), n_jobs)
         if use_tables and self._tables is not None:
-            tables, column = self._tables, self._column
+            tables, columns = self._tables, self._columns
 
             def look_up(first: int, last: int) -> None:
-                tables.add(self.coded.book.encode_columns(rows[first:last], column), out[first:last])
+                tables.add(self.coded.book.encode_columns(rows[first:last], *columns), out[first:last])
 
-            for_each_block(look_up, len(rows), _TABLE_ROWS, n_jobs)
+            for_each_block(look_up, len(rows), tables.rows_per_block, n_jobs)
         if not use_tables or not self._feasible.all():
             self._walk(self._walk_trees(not use_tables), rows, out, n_jobs)
         return out
@@ -268,7 +268,7 @@ class TreeEngine:
         def work(first: int, last: int) -> None:
             walk.predict(trees, self.coded.book.encode(rows[first:last]), out=out[first:last])
 
-        for_each_block(work, len(rows), _TABLE_ROWS, n_jobs)
+        for_each_block(work, len(rows), _PREDICT_ROWS, n_jobs)
         return out
 
     @property

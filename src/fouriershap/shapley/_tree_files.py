@@ -12,8 +12,8 @@ from fouriershap._io import Contents
 from fouriershap.shapley._tables import tables_from_arrays, tables_to_arrays
 from fouriershap.shapley._tree_engine import TreeEngine
 from fouriershap.shapley._tree_tables import code_columns
-from fouriershap.shapley._verify import verify_tables, verify_trees
-from fouriershap.trees._codes import NO_COLUMN
+from fouriershap.shapley._verify import verify_pages, verify_tables, verify_trees
+from fouriershap.trees._codes import Columns, Pages, count_lines
 from fouriershap.trees._ensemble import TreeEnsemble
 
 _PLAIN = ("n_features", "n_outputs", "kind", "numbers_are_labels", "hashed", "accepts_missing")
@@ -39,8 +39,10 @@ def engine_to_contents(engine: TreeEngine) -> tuple[dict[str, NDArray[Any]], dic
     header["interventional"] = engine.background is not None
     state = engine.compiled_state()
     if state is not None:
-        tables, _, expected = state
+        tables, columns, expected = state
         arrays |= tables_to_arrays(tables) | {"table_expected": expected}
+        if columns.pages is not None:
+            arrays |= {f"pages.{f.name}": getattr(columns.pages, f.name) for f in fields(Pages)}
     arrays["feasible"] = engine._feasible
     arrays["expected"] = engine.expected_value
     if engine.background is not None and not engine._feasible.all():
@@ -81,8 +83,12 @@ def engine_from_contents(contents: Contents) -> TreeEngine:
     if "values" in arrays:
         tables = tables_from_arrays(arrays, engine.n_players, ensemble.n_outputs)
         column = code_columns(engine.coded.select(arrays["feasible"]))
-        narrow, wide = (column >= 0) & (column != NO_COLUMN), column < 0
-        verify_tables(tables, int(narrow.sum()), int(wide.sum()))
-        state = (tables, column, arrays["table_expected"])
+        pages = None
+        if "pages.lut" in arrays:
+            pages = Pages(*(arrays[f"pages.{f.name}"] for f in fields(Pages)))
+            verify_pages(pages, column, engine.coded.book.n_codes)
+        narrow, wide = count_lines(column)
+        verify_tables(tables, narrow + (0 if pages is None else len(pages.source)), wide)
+        state = (tables, Columns(column, pages), arrays["table_expected"])
     engine.restore(state, arrays["feasible"], arrays["expected"])
     return engine

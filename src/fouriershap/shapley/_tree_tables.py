@@ -18,9 +18,12 @@ from fouriershap import kernels
 from fouriershap._parallel import for_each_block
 from fouriershap.shapley._groups import group_tables
 from fouriershap.shapley._tables import WIDTH, Blocks, Codes, TableSet, histograms
-from fouriershap.trees._codes import CodedTrees
+from fouriershap.trees._codes import CodedTrees, Columns, turn_pages
 
-MAX_PATTERNS = 256  # byte patterns, and a table of 8 KB that stays in the first-level cache
+# Patterns of a block: a byte each, and a table of 8 KB that stays in the first-level cache. Where there are so
+# many leaves that the tables come from memory anyway, fewer and larger ones are better.
+_BYTE_PATTERNS = 256
+_FEW_LEAVES, _MOST_PATTERNS = 10_000, 512
 # Nanoseconds per row on one core of a 2021 server processor: a table, a cut, a pattern (memory traffic).
 _COSTS = (0.7, 0.03, 1.0e-3)
 _BLOCKS_PER_JOB = 64
@@ -34,8 +37,8 @@ class TreeBlocks:
     ----------
     skeleton : TableSet
         Blocks, tables and groups; its values are empty.
-    column : (n_features,) int32
-        Where the codes of each feature go (`Codebook.encode_columns`).
+    columns : Columns
+        Where the codes of each feature go.
     arrays : dict
         What the kernel `tree_tables` needs of each leaf (see `kernels.build_numpy.tree_blocks`).
     slots : (n_tables, n) int32
@@ -46,7 +49,7 @@ class TreeBlocks:
     """
 
     skeleton: TableSet
-    column: NDArray[np.int32]
+    columns: Columns
     arrays: dict[str, NDArray[Any]]
     slots: NDArray[np.int32]
     n_values: int
@@ -76,14 +79,18 @@ def build_blocks(coded: CodedTrees, player: NDArray[np.int32], n_players: int) -
     """Cut trees into blocks and lay out their tables. Every leaf must have at most 65,536 patterns."""
     e = coded.ensemble
     wanted = np.ones(e.n_trees, dtype=bool)
-    args: tuple[Any, ...] = (*coded_arrays(coded, player), wanted, MAX_PATTERNS, WIDTH, *_COSTS)
+    limit = _BYTE_PATTERNS if e.n_leaves <= _FEW_LEAVES else _MOST_PATTERNS
+    args: tuple[Any, ...] = (*coded_arrays(coded, player), wanted, limit, WIDTH, *_COSTS)
     arrays = kernels.build.tree_blocks(*args)
     column = code_columns(coded)
+    cut_tree = np.repeat(arrays["tree"], np.diff(arrays["cut_start"]))
+    turned = turn_pages(arrays["cut_column"], arrays["cut_at"], cut_tree, column, coded.book.n_codes)
+    pages, cut_column, cut_at = turned or (None, column[arrays["cut_column"]], arrays["cut_at"])
     blocks = Blocks(
         arrays["cut_start"],
         arrays["cut_missing"],
-        column[arrays["cut_column"]],
-        arrays["cut_at"],
+        cut_column,
+        cut_at,
         arrays["cut_weight"],
         arrays["base"],
         arrays["n_patterns"],
@@ -105,7 +112,7 @@ def build_blocks(coded: CodedTrees, player: NDArray[np.int32], n_players: int) -
         n_players,
         e.n_outputs,
     )
-    return TreeBlocks(skeleton, column, arrays, slots, int(offset[-1]))
+    return TreeBlocks(skeleton, Columns(column, pages), arrays, slots, int(offset[-1]))
 
 
 def _lay_out(
@@ -119,7 +126,7 @@ def _lay_out(
     table_of = np.cumsum(begins) - 1
     block = owner[begins].astype(np.int32)
     table_start = np.append(np.flatnonzero(begins), len(players)).astype(np.int64)
-    kinds = (2 * output[block] + (blocks.n_patterns[block] > MAX_PATTERNS)).astype(np.int32)
+    kinds = (2 * output[block] + (blocks.n_patterns[block] > _BYTE_PATTERNS)).astype(np.int32)
     grouping = group_tables(table_start, players, kinds, n_players)
     position = np.empty(len(block), dtype=np.int64)
     position[grouping.order] = np.arange(len(block))

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from fouriershap._errors import FileFormatError
 from fouriershap.shapley._tables import WIDTH, Blocks, TableSet
 from fouriershap.shapley._terms import Terms
+from fouriershap.trees._codes import Pages
 from fouriershap.trees._ensemble import TreeEnsemble
 
 _MOST_PATTERNS = 1 << 16
@@ -131,6 +132,18 @@ def verify_trees(trees: TreeEnsemble, player: NDArray[Any], feasible: NDArray[An
     _require(
         feasible.shape == (trees.n_trees,) and feasible.dtype == np.bool_, "feasible has the wrong shape"
     )
+
+
+def verify_pages(pages: Pages, column: NDArray[np.int32], n_codes: NDArray[np.int32]) -> None:
+    """Raise `FileFormatError` unless every wide code finds its byte."""
+    wide = np.flatnonzero(column < 0)
+    size = np.zeros(len(wide), dtype=np.int64)
+    size[~column[wide]] = n_codes[wide]
+    _within("page sources", pages.source, 0, len(wide))
+    _require(pages.offset.shape == pages.source.shape, "page offsets have the wrong length")
+    _within("page offsets", pages.offset, 0, len(pages.lut) + 1)
+    _within("pages", pages.offset + size[pages.source], 0, len(pages.lut) + 1)
+    _require(pages.lut.dtype == np.uint8, "pages hold no bytes")
 
 
 def _require(condition: Any, what: str) -> None:

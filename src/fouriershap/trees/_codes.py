@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,17 +84,24 @@ class Codebook:
         kernels.tables.encode32(np.ascontiguousarray(rows), *self._search, codes)
         return codes
 
-    def encode_columns(self, rows: NDArray[Any], column: NDArray[np.int32]) -> Codes:
+    def encode_columns(
+        self, rows: NDArray[Any], column: NDArray[np.int32], pages: Pages | None = None
+    ) -> Codes:
         """Codes for tables.
 
         Feature f goes to line ``column[f]`` of the narrow codes, ``~column[f]`` of the wide ones where it is
-        negative, nowhere where it is `NO_COLUMN`.
+        negative, nowhere where it is `NO_COLUMN`. The pages follow as further narrow lines.
         """
-        used = column[column != NO_COLUMN]
-        codes = empty_codes(int((used >= 0).sum()), int((used < 0).sum()), len(rows))
+        n_narrow, n_wide = count_lines(column)
+        n_pages = 0 if pages is None else len(pages.source)
+        codes = empty_codes(n_narrow + n_pages, n_wide, len(rows))
         missing = kernels.tables.encode(
             np.ascontiguousarray(rows), *self._search, column, codes.narrow, codes.wide
         )
+        if pages is not None:
+            kernels.tables.pages(
+                codes.wide, codes.n_rows, pages.source, pages.offset, pages.lut, n_narrow, codes.narrow
+            )
         return replace(codes, any_missing=bool(missing))
 
     def columns(self, used: NDArray[np.bool_]) -> NDArray[np.int32]:
@@ -106,6 +113,89 @@ class Codebook:
         column[narrow] = np.arange(len(narrow))
         column[wide] = ~np.arange(len(wide))
         return column
+
+
+def count_lines(column: NDArray[np.int32]) -> tuple[int, int]:
+    """How many lines of narrow and of wide codes there are."""
+    return int(((column >= 0) & (column != NO_COLUMN)).sum()), int((column < 0).sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Pages:
+    """Wide codes as bytes. A page knows the cuts of some trees alone, and of these a byte can tell 255 apart.
+
+    Comparing bytes is twice as fast, and a forest of a hundred trees needs but a few pages.
+
+    Attributes
+    ----------
+    source : (n_pages,) int32
+        The line of the wide codes that the page reads.
+    offset, lut : (n_pages,) int64, uint8
+        Code c becomes ``lut[offset[p] + c]``, the number of the page's cuts that are <= c.
+    """
+
+    source: NDArray[np.int32]
+    offset: NDArray[np.int64]
+    lut: NDArray[np.uint8]
+
+
+class Columns(NamedTuple):
+    """Where the codes of each feature go: what `Codebook.encode_columns` takes beside the rows."""
+
+    column: NDArray[np.int32]
+    pages: Pages | None
+
+
+def turn_pages(
+    feature: NDArray[np.int32],
+    at: NDArray[np.uint16],
+    tree: NDArray[np.int32],
+    column: NDArray[np.int32],
+    n_codes: NDArray[np.int32],
+) -> tuple[Pages, NDArray[np.int32], NDArray[np.uint16]] | None:
+    """Put the cuts on wide codes onto pages of consecutive trees.
+
+    Parameters
+    ----------
+    feature, at, tree : (n_cuts,)
+        Feature, code and tree of each cut.
+    column, n_codes : (n_features,)
+
+    Returns
+    -------
+    The pages, and the column and the code of each cut anew; None where no feature is wide, or where some
+    tree alone has more cuts on one than a byte can tell apart.
+    """
+    wide = column[feature] < 0
+    if not wide.any():
+        return None
+    n_trees, n_pages = int(tree.max()) + 1, 1
+    while True:
+        page = tree[wide].astype(np.int64) * n_pages // n_trees
+        owner = feature[wide].astype(np.int64) * n_pages + page
+        keys, inverse = np.unique(owner * 65_536 + at[wide], return_inverse=True)
+        owners, first, counts = np.unique(keys // 65_536, return_index=True, return_counts=True)
+        if counts.max() <= 255:
+            break
+        if n_pages == n_trees:
+            return None
+        n_pages = min(n_trees, n_pages + max(1, n_pages // 2))
+    line = np.searchsorted(owners, owner)
+    new_column, new_at = column[feature], at.copy()
+    new_column[wide] = count_lines(column)[0] + line
+    new_at[wide] = inverse - first[line] + 1
+    page_feature = owners // n_pages
+    sizes = n_codes[page_feature].astype(np.int64)
+    tables = [
+        np.searchsorted(keys[begin : begin + count] % 65_536, np.arange(size), side="right")
+        for begin, count, size in zip(first, counts, sizes, strict=True)
+    ]
+    pages = Pages(
+        (~column[page_feature]).astype(np.int32),
+        np.cumsum(sizes) - sizes,
+        np.concatenate(tables).astype(np.uint8),
+    )
+    return pages, new_column, new_at
 
 
 @dataclass(frozen=True, eq=False)
