@@ -115,11 +115,10 @@ class TableSet:
     @property
     def rows_per_block(self) -> int:
         """Rows carried through all tables at a time: many where the tables outgrow the cache."""
-        rows = 1024 if self.nbytes <= _CACHE_BYTES else 8192
+        rows = 8192 if self.nbytes <= _CACHE_BYTES else 16384
         # The running sums of these rows should not outgrow the cache either.
-        while (
-            rows > 128 and rows * self.n_players * self.n_outputs * self.values.itemsize > _CACHE_BYTES // 8
-        ):
+        bytes_per_row = self.n_players * self.n_outputs * self.values.itemsize
+        while rows > 128 and rows * bytes_per_row > _CACHE_BYTES // 2:
             rows //= 2
         return rows
 
