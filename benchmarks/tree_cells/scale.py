@@ -1,0 +1,55 @@
+"""Rows x background rows from 100 x 100 to 100,000 x 100,000, construction included."""
+
+from __future__ import annotations
+
+from tree_cells import models, peers
+from tree_cells.race import OURS, Contender, Outcome, Target, race
+
+GROUP = "scale"
+SIZES = (100, 1_000, 10_000, 100_000)
+MOST_SECONDS = 30.0  # a peer that would take longer is extrapolated from fewer rows, or left out
+
+# (model, peer, size) -> at least so many times faster
+TARGETS = {
+    ("xgboost", "shap", 100): 15.0,
+    ("xgboost", "woodelf", 100_000): 25.0,
+    ("lightgbm", "woodelf", 100_000): 25.0,
+    ("forest", "woodelf", 100_000): 20.0,
+}
+
+
+def run(name: str, quick: bool) -> Outcome:
+    """Race the peers on one model, size after size."""
+    outcome = Outcome()
+    own_seconds = 0.0  # CatBoost's own at the size before
+    for size in SIZES[:2] if quick else SIZES:
+        contenders = _contenders(name, size, own_seconds, quick)
+        cell = race(
+            (GROUP, models.NAMES[name], f"{size:,} x {size:,}"), contenders, rounds=15 if size == 100 else 5
+        )
+        own_seconds = cell.wall.get("catboost's own", float("inf"))
+        outcome.cells.append(cell)
+        outcome.targets += [
+            Target(
+                f"{models.NAMES[name]}: {cell.cell}, times faster than {peer}", cell.times_faster(peer), limit
+            )
+            for (model, peer, at), limit in TARGETS.items()
+            if (model, at) == (name, size) and peer in cell.wall
+        ]
+    return outcome
+
+
+def _contenders(name: str, size: int, own_seconds: float, quick: bool) -> dict[str, Contender]:
+    model, X, background = models.model(name), models.rows(size), models.background(size)
+    contenders = {OURS: Contender(peers.ours(model, X, background, models.N_JOBS))}
+    if size == 100:
+        contenders["shap"] = Contender(peers.shap(model, X, background))
+    elif size == 1_000:
+        few = X[:20]
+        contenders["shap"] = Contender(peers.shap(model, few, background), share=len(few) / size)
+    if not (quick and name == "forest"):
+        contenders["woodelf"] = Contender(peers.woodelf(model, X, background))
+    # Its cost grows with rows + background at best: ten times the size before decides.
+    if name == "catboost" and own_seconds * 10 <= MOST_SECONDS:
+        contenders["catboost's own"] = Contender(peers.catboost_own(model, X, background, models.N_JOBS))
+    return contenders
