@@ -86,6 +86,8 @@ def main() -> None:
     warnings.filterwarnings("ignore", category=UserWarning, module="sklearn|lightgbm|xgboost")
     print_machine(PACKAGES)
     print("\n".join(METHOD) + "\n")
+    if arguments.quick:
+        print("Quick: cells smaller than those that the targets are about.\n")
     found, begin = {}, time.perf_counter()
     for name, run in chosen.items():
         print(f"--- {name} (at {time.perf_counter() - begin:.0f} s)\n")

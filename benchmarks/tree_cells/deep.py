@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tree_cells import models, peers
-from tree_cells.race import OURS, Contender, Outcome, Target, race
+from tree_cells.race import OURS, Cell, Contender, Outcome, race
 
 GROUP = "deep"
 SIZE, PATH_ROWS = 100, 20
@@ -49,19 +49,13 @@ def _against_shap(model: Any) -> Outcome:
     return Outcome(
         [pairs, paths, many],
         [
-            Target(
-                "forest of full depth: 100 x 100, times faster than shap", pairs.times_faster("shap"), 8.0
-            ),
-            Target(
-                "forest of full depth: path-dependent, times faster than shap",
-                paths.times_faster("shap"),
-                30.0,
-            ),
+            pairs.target("forest of full depth: 100 x 100, times faster than shap", "shap", 8.0),
+            paths.target("forest of full depth: path-dependent, times faster than shap", "shap", 30.0),
         ],
     )
 
 
-def _largest(model: Any) -> Any:
+def _largest(model: Any) -> Cell:
     """More nodes than shap can number: checked by additivity alone."""
     X, background = models.rows(SIZE), models.background(SIZE)
     mean = float(model.predict(background).mean())

@@ -34,8 +34,7 @@ def run(name: str, quick: bool) -> Outcome:
         outcome.cells.append(cell)
         if name in AT_MOST:
             what = f"{models.NAMES[name]}: explaining, {_threads(n_jobs)}, as a multiple of its own predict"
-            ratio = 1 / cell.times_faster(PREDICT)
-            outcome.targets.append(Target(what, ratio, AT_MOST[name], at_least=False))
+            outcome.targets.append(cell.target(what, PREDICT, AT_MOST[name], at_least=False))
     if name in ("xgboost", "lightgbm"):
         outcome.extend(_against_contributions(name, X, outcome.cells[-1]))
     return outcome
@@ -79,8 +78,9 @@ def _against_contributions(name: str, X: np.ndarray, two_threads: Cell) -> Outco
     outcome = Outcome([cell])
     if name == "xgboost":
         what = f"{models.NAMES[name]}: explaining, 2 threads, times faster than its own contributions"
-        ratio = cell.wall[CONTRIBUTIONS] / two_threads.wall[OURS]
-        outcome.targets.append(Target(what, ratio, 100.0))
+        wall = cell.wall[CONTRIBUTIONS] / two_threads.wall[OURS]
+        cpu = cell.cpu[CONTRIBUTIONS] / two_threads.cpu[OURS]
+        outcome.targets.append(Target(what, wall, 100.0, by_cpu=cpu))
     return outcome
 
 

@@ -9,7 +9,7 @@ import fouriershap as fs
 from _data import BinaryData, binary_data
 from fouriershap.trees import read_model
 from tree_cells import models, peers
-from tree_cells.race import OURS, Cell, Contender, Outcome, Target, race
+from tree_cells.race import OURS, Cell, Contender, Outcome, race
 
 GROUP = "grid"
 READ = f"{OURS}, model read before"
@@ -32,17 +32,9 @@ def run(n_bits: int, quick: bool) -> Outcome:
         quickest = min(others, key=cell.wall.__getitem__)
         where = f"{cell.model}, {cell.cell}"
         outcome.targets += [
-            Target(f"grid, {where}: times faster than shap", cell.times_faster("shap"), 5.0),
-            Target(
-                f"grid, {where}: times faster than shap, model read before",
-                cell.times_faster("shap", READ),
-                10.0,
-            ),
-            Target(
-                f"grid, {where}: times faster than the quickest peer ({quickest})",
-                cell.times_faster(quickest),
-                1.0,
-            ),
+            cell.target(f"grid, {where}: times faster than shap", "shap", 5.0),
+            cell.target(f"grid, {where}: times faster than shap, model read before", "shap", 10.0, ours=READ),
+            cell.target(f"grid, {where}: times faster than the quickest peer ({quickest})", quickest, 1.0),
         ]
     return outcome
 

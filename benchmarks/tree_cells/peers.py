@@ -52,11 +52,13 @@ def _framed(pandas: Any, data: np.ndarray) -> Any:
 
 
 def catboost_own(model: Any, X: np.ndarray, background: np.ndarray, n_jobs: int) -> Explain:
+    """Its reference data must come with labels, which raw values do not depend on."""
     from catboost import Pool
 
     def run() -> np.ndarray:
+        rows, reference = (Pool(data, label=np.zeros(len(data))) for data in (X, background))
         found = model.get_feature_importance(
-            Pool(X), type="ShapValues", reference_data=Pool(background), thread_count=n_jobs
+            rows, type="ShapValues", reference_data=reference, thread_count=n_jobs
         )
         return found[:, :-1]
 

@@ -50,8 +50,14 @@ class Cell:
     differences: dict[str, float] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
-    def times_faster(self, peer: str, ours: str = OURS) -> float:
-        return self.wall[peer] / self.wall[ours]
+    def target(
+        self, name: str, peer: str, limit: float, *, ours: str = OURS, at_least: bool = True
+    ) -> Target:
+        """How many times faster than the peer we are, or with at_least=False how many times its time we take."""
+        wall, cpu = (found[peer] / found[ours] for found in (self.wall, self.cpu))
+        if at_least:
+            return Target(name, wall, limit, by_cpu=cpu)
+        return Target(name, 1 / wall, limit, at_least=False, by_cpu=1 / cpu)
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -59,13 +65,17 @@ class Cell:
 
 @dataclass(frozen=True)
 class Target:
-    """A number that must hold: `value` at least, or at most, `limit`."""
+    """A number that must hold: `value` at least, or at most, `limit`.
+
+    `by_cpu` is the same ratio by the CPU time of all threads: what a busy machine disturbs less.
+    """
 
     name: str
     value: float
     limit: float
     at_least: bool = True
     unit: str = "times"
+    by_cpu: float | None = None
 
     @property
     def held(self) -> bool:

@@ -48,11 +48,12 @@ def target_lines(targets: list[dict[str, Any]]) -> list[tuple[str, ...]]:
         sense = ">=" if target["at_least"] else "<="
         unit = f" {target['unit']}"
         value, limit = f"{target['value']:,.2f}{unit}", f"{sense} {target['limit']:g}{unit}"
-        lines.append((target["name"], value, limit, "held" if target["held"] else "MISSED"))
+        cpu = "" if target["by_cpu"] is None else f"{target['by_cpu']:,.2f}"
+        lines.append((target["name"], value, cpu, limit, "held" if target["held"] else "MISSED"))
     return lines
 
 
-TARGET_HEADER = ("target", "found", "asked", "")
+TARGET_HEADER = ("target", "found", "by CPU time", "asked", "")
 
 
 def print_report(cells: list[dict[str, Any]], targets: list[dict[str, Any]]) -> None:

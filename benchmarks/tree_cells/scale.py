@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tree_cells import models, peers
-from tree_cells.race import OURS, Contender, Outcome, Target, race
+from tree_cells.race import OURS, Contender, Outcome, race
 
 GROUP = "scale"
 SIZES = (100, 1_000, 10_000, 100_000)
@@ -30,9 +30,7 @@ def run(name: str, quick: bool) -> Outcome:
         own_seconds = cell.wall.get("catboost's own", float("inf"))
         outcome.cells.append(cell)
         outcome.targets += [
-            Target(
-                f"{models.NAMES[name]}: {cell.cell}, times faster than {peer}", cell.times_faster(peer), limit
-            )
+            cell.target(f"{models.NAMES[name]}: {cell.cell}, times faster than {peer}", peer, limit)
             for (model, peer, at), limit in TARGETS.items()
             if (model, at) == (name, size) and peer in cell.wall
         ]
