@@ -18,12 +18,14 @@ REGRESSION = (
 AMINO_ACIDS = "ACDEFGHIKLMNPQRSTVWY"
 
 
-def regression(n_rows: int, random_state: int) -> tuple[np.ndarray, np.ndarray]:
-    """Rows (n_rows, 30) float32, targets (n_rows,): Friedman #1 (1991) three times over, on 15 features."""
+def regression(
+    n_rows: int, random_state: int, firsts: tuple[int, ...] = (0, 5, 10)
+) -> tuple[np.ndarray, np.ndarray]:
+    """Rows (n_rows, 30) float32, targets (n_rows,): Friedman #1 (1991) on five features from each of ``firsts``."""
     rng = np.random.default_rng(random_state)
     X = rng.random((n_rows, N_FEATURES)).astype(np.float32)
     y = rng.standard_normal(n_rows)
-    for first in (0, 5, 10):
+    for first in firsts:
         a, b, c, d, e = X[:, first : first + 5].T.astype(np.float64)
         y += 10 * np.sin(np.pi * a * b) + 20 * (c - 0.5) ** 2 + 10 * d + 5 * e
     return X, y

@@ -40,7 +40,8 @@ def members() -> dict[str, Callable[[bool], Outcome]]:
     """What can be run, by name."""
     found: dict[str, Callable[[bool], Outcome]] = {}
     for group in (scale, explain, latency, memory):
-        found |= {f"{group.GROUP}.{name}": partial(group.run, name) for name in models.NAMES}
+        names = explain.NAMES if group is explain else models.NAMES
+        found |= {f"{group.GROUP}.{name}": partial(group.run, name) for name in names}
     found |= {f"{grid.GROUP}.{n_bits}": partial(grid.run, n_bits) for n_bits in (13, 40, 80, 236)}
     return found | {deep.GROUP: deep.run, builds.GROUP: builds.run}
 

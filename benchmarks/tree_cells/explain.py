@@ -14,7 +14,8 @@ from tree_cells.race import OURS, Cell, Contender, Outcome, Target, race
 GROUP = "explain"
 N_ROWS, N_BACKGROUND, N_CONTRIBUTIONS = 100_000, 10_000, 1_000
 PREDICT, CONTRIBUTIONS = "own predict", "own contributions"
-AT_MOST = {"xgboost": 2.0, "lightgbm": 1.0, "forest": 2.0}  # times the time of predict
+NAMES = models.NAMES | models.FEW_FEATURES
+AT_MOST = {"xgboost": 2.0, "lightgbm": 1.0, "forest": 2.0, "forest-5": 2.0}  # times the time of predict
 
 
 def run(name: str, quick: bool) -> Outcome:
@@ -30,10 +31,10 @@ def run(name: str, quick: bool) -> Outcome:
             ),
             PREDICT: Contender(_predict(name, X, n_jobs)),
         }
-        cell = race((GROUP, models.NAMES[name], _threads(n_jobs)), contenders, rounds=20)
+        cell = race((GROUP, NAMES[name], _threads(n_jobs)), contenders, rounds=20)
         outcome.cells.append(cell)
         if name in AT_MOST:
-            what = f"{models.NAMES[name]}: explaining, {_threads(n_jobs)}, as a multiple of its own predict"
+            what = f"{NAMES[name]}: explaining, {_threads(n_jobs)}, as a multiple of its own predict"
             outcome.targets.append(cell.target(what, PREDICT, AT_MOST[name], at_least=False))
     if name in ("xgboost", "lightgbm"):
         outcome.extend(_against_contributions(name, X, outcome.cells[-1]))
@@ -70,14 +71,14 @@ def _against_contributions(name: str, X: np.ndarray, two_threads: Cell) -> Outco
         CONTRIBUTIONS: Contender(_contributions(name, few), lambda v: v[:, :-1], share=len(few) / len(X)),
     }
     cell = race(
-        (GROUP, models.NAMES[name], "2 threads, by path"),
+        (GROUP, NAMES[name], "2 threads, by path"),
         contenders,
         reference=f"{OURS}, path-dependent",
         rounds=3,
     )
     outcome = Outcome([cell])
     if name == "xgboost":
-        what = f"{models.NAMES[name]}: explaining, 2 threads, times faster than its own contributions"
+        what = f"{NAMES[name]}: explaining, 2 threads, times faster than its own contributions"
         wall = cell.wall[CONTRIBUTIONS] / two_threads.wall[OURS]
         cpu = cell.cpu[CONTRIBUTIONS] / two_threads.cpu[OURS]
         outcome.targets.append(Target(what, wall, 100.0, by_cpu=cpu))
