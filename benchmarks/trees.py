@@ -19,7 +19,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from _common import RESULTS, print_machine, write_results
+from _common import RESULTS, describe_machine, print_machine, write_results
 from _data import REGRESSION
 from tree_cells import builds, deep, explain, grid, latency, memory, models, report, scale
 from tree_cells.race import Outcome
@@ -59,10 +59,13 @@ def choose(only: list[str] | None) -> dict[str, Callable[[bool], Outcome]]:
 
 
 def merge(new: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """The new members in place of their last results; the others as they were."""
+    """The new members in place of their last results; the others stay if machine and versions are the same."""
     path = RESULTS / "trees.json"
-    old = json.loads(path.read_text())["results"]["members"] if path.exists() else {}
-    both = old | new
+    both = dict(new)
+    if path.exists():
+        last = json.loads(path.read_text())
+        if last["machine"] == describe_machine(PACKAGES):
+            both = last["results"]["members"] | new
     return {name: both[name] for name in members() if name in both}
 
 

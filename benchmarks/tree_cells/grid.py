@@ -50,12 +50,12 @@ def _race(n_bits: int, depth: int) -> Cell:
         "shap": Contender(peers.shap(model, X, background)),
         "woodelf": Contender(peers.woodelf(model, X, background)),
     }
-    found = peers.importable()
+    found, missing = peers.importable()
     contenders |= {name: Contender(peer(model, X, background)) for name, peer in found.items()}
     cell = race(
         (GROUP, f"n = {n_bits} ({data.label})", f"depth {depth}"), contenders, rounds=40, most_seconds=1.5
     )
-    cell.notes += [f"{name}: not installed" for name in peers.OPTIONAL if name not in found]
+    cell.notes += missing
     cell.notes.append(f"{OURS}: {fs.TreeExplainer(ensemble, background).plan(SIZE).method}")
     return cell
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 from collections.abc import Callable
-from importlib.util import find_spec
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -80,6 +80,13 @@ def fasttreeshap(model: Any, X: np.ndarray, background: np.ndarray) -> Explain:
 OPTIONAL = {"pltreeshap": pltreeshap, "fasttreeshap": fasttreeshap}
 
 
-def importable() -> dict[str, Callable[..., Explain]]:
-    """The optional peers that are installed."""
-    return {name: peer for name, peer in OPTIONAL.items() if find_spec(name) is not None}
+def importable() -> tuple[dict[str, Callable[..., Explain]], list[str]]:
+    """The optional peers that can be imported, and why the others cannot."""
+    found, missing = {}, []
+    for name, peer in OPTIONAL.items():
+        try:
+            import_module(name)
+            found[name] = peer
+        except (ImportError, AttributeError) as error:  # AttributeError: written for an older NumPy
+            missing.append(f"{name}: left out, cannot be imported ({error})")
+    return found, missing

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from _common import print_table, seconds
@@ -76,7 +76,7 @@ def markdown(document: dict[str, Any]) -> str:
     targets = [target for member in members for target in member["targets"]]
     parts = [
         "# Tree ensembles: fouriershap and its peers\n",
-        f"{document['date']}; {machine['cpu']}, {machine['cores']} cores, {machine['instruction_set']} kernels; "
+        f"{_when(members)}; {machine['cpu']}, {machine['cores']} cores, {machine['instruction_set']} kernels; "
         f"Python {machine['python']}, {versions}. Made by `benchmarks/trees.py` from `trees.json`.\n",
         *(f"{line}\n" for line in results["method"]),
     ]
@@ -89,6 +89,12 @@ def markdown(document: dict[str, Any]) -> str:
     parts.append("## Notes\n")
     parts.append("\n".join(f"- {note}" for note in _notes(cells)) + "\n")
     return "\n".join(parts)
+
+
+def _when(members: Iterable[dict[str, Any]]) -> str:
+    """The time of the run; from when to when where groups ran apart."""
+    dates = sorted(member["date"] for member in members)
+    return dates[0] if dates[0] == dates[-1] else f"{dates[0]} to {dates[-1]}"
 
 
 def _notes(cells: list[dict[str, Any]]) -> list[str]:
