@@ -28,7 +28,7 @@ def run(quick: bool) -> Outcome:
         for name in ("xgboost",) if quick else ("xgboost", "lightgbm", "forest"):
             n_rows = 10_000 if quick else 50_000
             hand_over(Path(folder), models.model(name), models.rows(n_rows), models.background(10_000))
-            found = _measure(Path(folder), builds, 1 if quick else 3)
+            found = _measure(Path(folder), builds, 1 if quick else 2)
             for what in ("explain", "compile"):
                 cell = Cell(GROUP, models.NAMES[name], f"{what}, {n_rows:,} rows, 1 thread")
                 cell.wall = {build: best[what] for build, best in found.items()}

@@ -31,7 +31,7 @@ def run(name: str, quick: bool) -> Outcome:
             ),
             PREDICT: Contender(_predict(name, X, n_jobs)),
         }
-        cell = race((GROUP, NAMES[name], _threads(n_jobs)), contenders, rounds=20)
+        cell = race((GROUP, NAMES[name], _threads(n_jobs)), contenders, rounds=20, most_seconds=4.0)
         outcome.cells.append(cell)
         if name in AT_MOST:
             what = f"{NAMES[name]}: explaining, {_threads(n_jobs)}, as a multiple of its own predict"
