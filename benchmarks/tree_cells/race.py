@@ -27,6 +27,8 @@ class Contender:
         Part of the rows that it explains; its time is divided by it, and marked as extrapolated.
     rows_off : float
         Share of rows that may differ, for a peer with a known fault; `why` says which.
+    referee : callable, optional
+        Takes the numbers of the rows that differ, and returns how far a third party is from us on them.
     """
 
     run: Callable[[], Any]
@@ -34,6 +36,7 @@ class Contender:
     share: float = 1.0
     rows_off: float = 0.0
     why: str = ""
+    referee: Callable[[np.ndarray], float] | None = None
 
 
 @dataclass
@@ -153,4 +156,14 @@ def _compare(cell: Cell, who: str, contender: Contender, found: np.ndarray, expe
             "largest value. Nothing was timed."
         )
     if off.any():
-        cell.notes.append(f"{who}: {int(off.sum())} of {len(off)} rows are wrong: {contender.why}")
+        note = f"{who}: wrong by up to {by_row.max():.1e} in {int(off.sum())} of {len(off)} rows: {contender.why}"
+        cell.notes.append(note + _ask_referee(contender, np.flatnonzero(off)))
+
+
+def _ask_referee(contender: Contender, rows: np.ndarray) -> str:
+    if contender.referee is None:
+        return ""
+    distance = contender.referee(rows)
+    if distance > TOLERANCE:
+        raise SystemExit(f"The referee is {distance:.1e} away from us in these rows. Nothing was timed.")
+    return f" (shap is {distance:.0e} from us on these rows)"

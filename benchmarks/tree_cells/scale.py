@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
 from tree_cells import models, peers
 from tree_cells.race import OURS, Contender, Outcome, race
 
@@ -46,8 +50,19 @@ def _contenders(name: str, size: int, own_seconds: float, quick: bool) -> dict[s
         few = X[:20]
         contenders["shap"] = Contender(peers.shap(model, few, background), share=len(few) / size)
     if not (quick and name == "forest"):
-        contenders["woodelf"] = Contender(peers.woodelf(model, X, background))
+        contenders["woodelf"] = Contender(
+            peers.woodelf(model, X, background),
+            rows_off=1e-3,
+            why="values within a rounding of a threshold",
+            referee=lambda which: _distance_to_shap(model, X[which], background[:100]),
+        )
     # Its cost grows with rows + background at best: ten times the size before decides.
     if name == "catboost" and own_seconds * 10 <= MOST_SECONDS:
         contenders["catboost's own"] = Contender(peers.catboost_own(model, X, background, models.N_JOBS))
     return contenders
+
+
+def _distance_to_shap(model: Any, X: np.ndarray, background: np.ndarray) -> float:
+    """Of the largest value, against few background rows: whether a row ties does not depend on them."""
+    ours, theirs = peers.ours(model, X, background)(), peers.shap(model, X, background)()
+    return float(np.abs(ours - theirs).max() / np.abs(ours).max())
