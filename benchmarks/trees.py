@@ -28,9 +28,10 @@ PACKAGES = ("shap", "woodelf-explainer", "xgboost", "lightgbm", "catboost", "sci
 METHOD = (
     f"Models are trained on {models.TRAINING_ROWS:,} rows of a synthetic regression: {REGRESSION}. Explained rows "
     "and background rows are fresh, and float32. The grid uses the data sets that it names.",
-    "Every contender's values are compared with ours before its time counts (1e-4 of the largest value). Times are "
-    "wall-clock minima of runs in turn; in brackets, multiples of our time. A peer that would take more than half "
-    "a minute is extrapolated from fewer rows (marked ~) or left out.",
+    "Every contender's values are compared with ours first (1e-4 of the largest value; a difference ends the run, "
+    "but for faults of a peer that a third party confirms, which are noted). Times are wall-clock minima of runs in "
+    "turn; in brackets, multiples of our time. shap and CatBoost's own, where they would take more than half a "
+    "minute, are extrapolated from fewer rows (marked ~) or left out.",
     f"{models.N_JOBS} threads for us and for peers that have threads; shap and woodelf run on one. Additivity is "
     "not checked, by anyone. shap gets the whole background (`maskers.Independent(B, max_samples=len(B))`).",
 )

@@ -70,7 +70,7 @@ def _measure(folder: Path, builds: dict[str, dict[str, Any]], n_rounds: int) -> 
             values = np.array(found.pop("values"))
             reference = best.setdefault(PORTABLE, found | {"values": values})["values"]
             if np.abs(values - reference).max() > TOLERANCE * np.abs(reference).max():
-                raise SystemExit(f"builds: {build} gives other values. Nothing was timed.")
+                raise SystemExit(f"builds: {build} gives other values. No time is reported.")
             known = best.setdefault(build, found)
             for what in ("compile", "explain"):
                 known[what] = min(known[what], found[what])

@@ -153,7 +153,7 @@ def _compare(cell: Cell, who: str, contender: Contender, found: np.ndarray, expe
         where = f"{cell.group}, {cell.model}, {cell.cell}"
         raise SystemExit(
             f"{where}: {who} differs in {int(off.sum())} of {len(off)} rows, by up to {by_row.max():.1e} of the "
-            "largest value. Nothing was timed."
+            "largest value. No time is reported."
         )
     if off.any():
         note = f"{who}: wrong by up to {by_row.max():.1e} in {int(off.sum())} of {len(off)} rows: {contender.why}"
@@ -165,5 +165,5 @@ def _ask_referee(contender: Contender, rows: np.ndarray) -> str:
         return ""
     distance = contender.referee(rows)
     if distance > TOLERANCE:
-        raise SystemExit(f"The referee is {distance:.1e} away from us in these rows. Nothing was timed.")
+        raise SystemExit(f"The referee is {distance:.1e} away from us in these rows. No time is reported.")
     return f" (shap is {distance:.0e} from us on these rows)"
