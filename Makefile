@@ -33,8 +33,10 @@ $(VENV)/.demo: $(SOURCES)
 	$(BIN)/python -m pip install --quiet --editable '.[demo]'
 	@touch $@
 
-$(VENV)/.bench: $(VENV)/.test
-	$(BIN)/python -m pip install --quiet '.[bench]' --no-deps && $(BIN)/python -m pip install --quiet --editable '.[bench]'
+$(VENV)/.bench: $(SOURCES)
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable '.[bench]'
 	@touch $@
 
 demo: $(VENV)/.demo
@@ -58,6 +60,7 @@ format: $(VENV)/.test
 
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/stage2.py
+	$(BIN)/python benchmarks/trees.py
 
 clean:
 	rm -rf .venv .venv-* build demo

@@ -1,0 +1,1 @@
+"""The cells of `trees.py`, one file per group."""

@@ -1,0 +1,68 @@
+"""Rows x background rows from 100 x 100 to 100,000 x 100,000, construction included."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tree_cells import models, peers
+from tree_cells.race import OURS, Contender, Outcome, race
+
+GROUP = "scale"
+SIZES = (100, 1_000, 10_000, 100_000)
+MOST_SECONDS = 30.0  # a peer that would take longer is extrapolated from fewer rows, or left out
+
+# (model, peer, size) -> at least so many times faster
+TARGETS = {
+    ("xgboost", "shap", 100): 15.0,
+    ("xgboost", "woodelf", 100_000): 25.0,
+    ("lightgbm", "woodelf", 100_000): 25.0,
+    ("forest", "woodelf", 100_000): 20.0,
+}
+
+
+def run(name: str, quick: bool) -> Outcome:
+    """Race the peers on one model, size after size."""
+    outcome = Outcome()
+    own_seconds = 0.0  # CatBoost's own at the size before
+    for size in SIZES[:2] if quick else SIZES:
+        contenders = _contenders(name, size, own_seconds, quick)
+        cell = race(
+            (GROUP, models.NAMES[name], f"{size:,} x {size:,}"), contenders, rounds=15 if size == 100 else 5
+        )
+        own_seconds = cell.wall.get("catboost's own", float("inf"))
+        outcome.cells.append(cell)
+        outcome.targets += [
+            cell.target(f"{models.NAMES[name]}: {cell.cell}, times faster than {peer}", peer, limit)
+            for (model, peer, at), limit in TARGETS.items()
+            if (model, at) == (name, size) and peer in cell.wall
+        ]
+    return outcome
+
+
+def _contenders(name: str, size: int, own_seconds: float, quick: bool) -> dict[str, Contender]:
+    model, X, background = models.model(name), models.rows(size), models.background(size)
+    contenders = {OURS: Contender(peers.ours(model, X, background, models.N_JOBS))}
+    if size == 100:
+        contenders["shap"] = Contender(peers.shap(model, X, background))
+    elif size == 1_000:
+        few = X[:20]
+        contenders["shap"] = Contender(peers.shap(model, few, background), share=len(few) / size)
+    if not (quick and name == "forest"):
+        contenders["woodelf"] = Contender(
+            peers.woodelf(model, X, background),
+            rows_off=1e-3,
+            why="values within a rounding of a threshold",
+            referee=lambda which: _distance_to_shap(model, X[which], background[:100]),
+        )
+    # Its cost grows with rows + background at best: ten times the size before decides.
+    if name == "catboost" and own_seconds * 10 <= MOST_SECONDS:
+        contenders["catboost's own"] = Contender(peers.catboost_own(model, X, background, models.N_JOBS))
+    return contenders
+
+
+def _distance_to_shap(model: Any, X: np.ndarray, background: np.ndarray) -> float:
+    """Of the largest value, against few background rows: whether a row ties does not depend on them."""
+    ours, theirs = peers.ours(model, X, background)(), peers.shap(model, X, background)()
+    return float(np.abs(ours - theirs).max() / np.abs(ours).max())
