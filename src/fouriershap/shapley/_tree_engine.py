@@ -27,6 +27,7 @@ from fouriershap.trees._ensemble import TreeEnsemble
 _PREDICT_ROWS = 8192  # rows per job
 _WALK_ROWS = 256
 _TREE_PARTS = 8  # shares of the trees when there is but one block of rows
+_LARGE_FOREST = 20_000  # leaves beyond which even the estimate would cost something
 _WORTH_THREADS = 1e-3  # seconds of work below which a pool of threads costs more than it brings
 
 # What does not depend on the background: the trees on codes, their profile, which go into tables, the blocks.
@@ -254,7 +255,9 @@ class TreeEngine:
             out += part
 
     def _seconds(self, n_rows: int) -> float:
-        """Estimated time of walking all trees for so many rows, on one core."""
+        """Estimated time of walking all trees for so many rows, on one core; infinite for large forests."""
+        if self.ensemble.n_leaves > _LARGE_FOREST:
+            return float("inf")
         everything = np.ones(self.ensemble.n_trees, dtype=bool)
         n_background = 0 if self.background is None else len(self.background)
         plan = plan_trees(self._profile, everything, self._visits(), n_background, n_rows, 1)

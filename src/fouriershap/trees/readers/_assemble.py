@@ -84,7 +84,8 @@ def _in_order(left: NDArray[np.int64], right: NDArray[np.int64], n_trees: int) -
     inner = np.flatnonzero(left >= 0)
     children = np.concatenate([left[inner], right[inner]])
     after = (left[inner] > inner).all() and (right[inner] > inner).all()
-    return bool(after) and len(children) + n_trees == len(left) and len(np.unique(children)) == len(children)
+    once = np.bincount(children, minlength=1).max() <= 1
+    return bool(after and once) and len(children) + n_trees == len(left)
 
 
 def _renumber(arrays: dict[str, NDArray[Any]], tree: NDArray[np.int64]) -> dict[str, NDArray[Any]]:

@@ -89,8 +89,7 @@ def _read_averaged(model: Any, estimators: list[Any]) -> TreeEnsemble:
 def _from_sklearn(tree: Any, scale: float, width: int = 1) -> Tree:
     return Tree(
         feature=tree.feature,
-        # Rows are cast to float32 and compared with thresholds in float64.
-        threshold=right_above(tree.threshold, np.float32),
+        threshold=tree.threshold,
         left=tree.children_left,
         right=tree.children_right,
         missing_left=tree.missing_go_to_left,
@@ -109,6 +108,9 @@ def _ensemble(
     **more: Any,
 ) -> TreeEnsemble:
     names = getattr(model, "feature_names_in_", None)
+    arrays = join(trees, width)
+    # Rows are cast to `dtype` and go left where they are <= a threshold in float64. For all trees at once.
+    arrays["threshold"] = np.where(arrays["feature"] < 0, 0.0, right_above(arrays["threshold"], dtype))
     return TreeEnsemble(
         n_features=model.n_features_in_,
         n_outputs=len(base),
@@ -120,7 +122,7 @@ def _ensemble(
         feature_names=None if names is None else tuple(str(name) for name in names),
         output_names=class_names(model, len(base)),
         kind=f"scikit-learn {type(model).__name__}",
-        **join(trees, width),
+        **arrays,
         **more,
     )
 
@@ -206,7 +208,7 @@ def _from_predictor(predictor: Any, columns: NDArray[np.intp], known: dict[int, 
         categories[int(node)] = listed
     return Tree(
         feature=feature,
-        threshold=right_above(nodes["num_threshold"], np.float64),
+        threshold=nodes["num_threshold"],
         left=left,
         right=right,
         missing_left=missing_left,
