@@ -14,6 +14,7 @@ from fouriershap.shapley import walk
 from fouriershap.shapley._tables import TableSet
 from fouriershap.shapley._tree_cost import TreePlan, feasible_trees, plan_trees, profile
 from fouriershap.shapley._tree_tables import TreeBlocks, build_blocks, fill_tables
+from fouriershap.shapley.jax import need_jax, put_tables
 from fouriershap.trees._codes import CodedTrees, code_trees
 from fouriershap.trees._ensemble import TreeEnsemble
 
@@ -78,6 +79,7 @@ class TreeEngine:
         self._walked_rows = 0
         self._lock = threading.RLock()
         self._cache: dict[str, Any] = {}
+        self.device = "cpu"
         if method == "tables":
             self.compile()
 
@@ -145,6 +147,19 @@ class TreeEngine:
             self._column, self._table_expected = self._blocks.column, filled[1]
             self._tables = filled[0]  # last: other threads look for it without the lock
 
+    def move(self, device: str) -> None:
+        """Explain with the native kernels ("cpu") or under XLA ("jax"), which walks no tree that has a table."""
+        if device == "jax":
+            need_jax("device='jax'")
+        self.device = device
+
+    def _on_device(self, tables: TableSet) -> Any:
+        """What adds up the table entries. Totals are at least as precise as the tables."""
+        if self.device == "cpu":
+            return tables
+        precision = "double" if self.dtype.itemsize == 8 else None
+        return self._cached("jax", lambda: put_tables(tables, precision))
+
     def compiled_state(self) -> tuple[TableSet, NDArray[np.int32], NDArray[np.float64]] | None:
         """What a file keeps of the tables: they, the columns of their codes, their expected output."""
         return None if self._tables is None else (self._tables, self._column, self._table_expected)
@@ -164,6 +179,9 @@ class TreeEngine:
     def _use_tables(self, n_rows: int, n_jobs: int | None) -> bool:
         if self._tables is not None:
             return True
+        if self.device == "jax":
+            self.compile(n_jobs)
+            return self._tables is not None
         with self._lock:
             # Rent until renting has cost the price: never more than twice the best in hindsight.
             self._walked_rows += n_rows
@@ -181,12 +199,15 @@ class TreeEngine:
             return out
         use_tables = self._use_tables(len(rows), n_jobs)
         if use_tables and self._tables is not None:
-            tables, column = self._tables, self._column
+            tables, column = self._on_device(self._tables), self._column
 
             def look_up(first: int, last: int) -> None:
                 tables.add(self.coded.book.encode_columns(rows[first:last], column), out[first:last])
 
-            for_each_block(look_up, len(rows), _TABLE_ROWS, n_jobs)
+            if self.device == "cpu":
+                for_each_block(look_up, len(rows), _TABLE_ROWS, n_jobs)
+            else:
+                look_up(0, len(rows))  # XLA has threads of its own
         if not use_tables or not self._feasible.all():
             self._walk(self._walk_trees(not use_tables), rows, out, n_jobs)
         return out
@@ -258,7 +279,9 @@ class TreeEngine:
         """The same trees against another background; only what it touches is built again."""
         shared = (self.coded, self._profile, self._blocks)
         settings = (self.memory, self.dtype, self.method)
-        return TreeEngine(self.ensemble, self.player, background, weights, *settings, _shared=shared)
+        other = TreeEngine(self.ensemble, self.player, background, weights, *settings, _shared=shared)
+        other.device = self.device
+        return other
 
 
 def _path_expected(e: TreeEnsemble) -> NDArray[np.float64]:
