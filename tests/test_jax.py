@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -47,6 +48,8 @@ def make_problem(
 
 
 def explain(problem: Problem, **settings: Any) -> NDArray[np.float64]:
+    """Double unless told otherwise: the default of an accelerator is single."""
+    settings = {"precision": "double"} | settings
     return fs.shap_values(problem.spectrum, problem.X, problem.background, **problem.stage_two, **settings)
 
 
@@ -82,14 +85,14 @@ def test_degrees_beyond_a_word(method: str) -> None:
 @pytest.mark.parametrize("method", versions.VERSIONS)
 def test_chunks_of_terms_background_and_rows(method: str) -> None:
     """A budget that is too small for everything at once changes chunks, not values."""
-    problem = make_problem(np.random.default_rng(5), n_rows=150)
+    problem = make_problem(np.random.default_rng(5), n_rows=90)
     expected = explain(problem, method="direct")
     prepared = versions.prepare(
-        problem.spectrum, problem.background, method=method, memory=300_000, **problem.stage_two
+        problem.spectrum, problem.background, method=method, memory=300_000, precision="double"
     )
     n_units = prepared._layout.n_units
     assert prepared.chunk[0] < n_units or prepared.chunk[1] < 33
-    assert prepared._rows_per_chunk(150) < 150
+    assert prepared._rows_per_chunk(90) < 90
     assert_close(prepared.shap_values(problem.X), expected)
     assert_close(prepared.shap_values(problem.X[:1]), expected[:1])
 
@@ -97,7 +100,7 @@ def test_chunks_of_terms_background_and_rows(method: str) -> None:
 @pytest.mark.parametrize("method", versions.VERSIONS)
 def test_a_budget_for_not_even_one_chunk(method: str) -> None:
     problem = make_problem(np.random.default_rng(5))
-    with pytest.raises(fs.CapacityError, match=r"needs about [\d,]+ bytes .* memory is 500"):
+    with pytest.raises(fs.CapacityError, match=r"needs about [\d,]+ bytes .* memory is 1,000"):
         explain(problem, method=method, memory=1000)
 
 
@@ -112,6 +115,27 @@ def test_a_new_batch_size_does_not_recompile(method: str) -> None:
     assert prepared._version.explain._cache_size() == compiled
     prepared.shap_values(problem.X[:20])  # the count does see a new shape
     assert prepared._version.explain._cache_size() == compiled + 1
+
+
+@pytest.fixture
+def as_on_an_accelerator(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Take the branches that only other devices than a CPU take."""
+    monkeypatch.setattr(jax.lax, "platform_dependent", lambda *arrays, cpu, default: default(*arrays))
+    jax.clear_caches()
+    yield
+    jax.clear_caches()
+
+
+@pytest.mark.usefixtures("as_on_an_accelerator")
+def test_what_an_accelerator_runs() -> None:
+    problem = make_problem(np.random.default_rng(12), n_outputs=2, weighted=True)
+    expected = explain(problem, method="direct")
+    for method in versions.VERSIONS:
+        assert_close(explain(problem, method=method), expected)
+    tables = fs.compile(
+        problem.spectrum, problem.background, device="jax", precision="double", **problem.stage_two
+    )
+    assert_close(tables.shap_values(problem.X), expected)
 
 
 def test_nothing_to_explain() -> None:
@@ -149,17 +173,17 @@ def test_tables_of_spectra(precision: str) -> None:
 
 def test_tables_with_terms_too_wide_for_them() -> None:
     problem = make_problem(np.random.default_rng(9), n_players=30, degree=20)
-    tables = fs.compile(problem.spectrum, problem.background, device="jax")
+    tables = fs.compile(problem.spectrum, problem.background, device="jax", precision="double")
     assert tables.plan.method == "tables+direct"
     assert_close(tables.shap_values(problem.X), explain(problem, method="direct"))
 
 
 def test_tables_from_a_file_and_from_a_pickle(tmp_path: Path) -> None:
     problem = make_problem(np.random.default_rng(10))
-    tables = fs.compile(problem.spectrum, problem.background, device="jax")
+    tables = fs.compile(problem.spectrum, problem.background, device="jax", precision="double")
     expected = tables.shap_values(problem.X)
     tables.save(tmp_path / "tables.fshap")
-    loaded = fs.load(tmp_path / "tables.fshap").to("jax")
+    loaded = fs.load(tmp_path / "tables.fshap").to("jax", precision="double")
     for other in (loaded, pickle.loads(pickle.dumps(tables)), tables.to("cpu")):
         assert_close(other.shap_values(problem.X), expected)
 
@@ -167,7 +191,7 @@ def test_tables_from_a_file_and_from_a_pickle(tmp_path: Path) -> None:
 def test_tables_in_chunks_of_rows_and_beyond_the_budget() -> None:
     problem = make_problem(np.random.default_rng(11), n_rows=500)
     native = fs.compile(problem.spectrum, problem.background)
-    tables = native.to("jax", memory=native.nbytes + 400_000)
+    tables = native.to("jax", precision="double", memory=native.nbytes + 400_000)
     assert_close(tables.shap_values(problem.X), native.shap_values(problem.X))
     with pytest.raises(fs.CapacityError, match="needs about"):
         native.to("jax", memory=native.nbytes // 2).shap_values(problem.X)

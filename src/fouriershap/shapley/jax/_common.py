@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import jax
@@ -119,9 +120,10 @@ def pad(array: NDArray[Any], size: int, axis: int = 0) -> NDArray[Any]:
 
 
 def chunks(total: int, size: int) -> Iterator[tuple[int, int]]:
-    """First and last of consecutive chunks."""
-    for first in range(0, total, size):
-        yield first, min(first + size, total)
+    """First and last of consecutive chunks, about equally long: padded, they share one compiled shape."""
+    n_chunks = -(-total // size)
+    bounds = [total * k // n_chunks for k in range(n_chunks + 1)] if n_chunks else []
+    yield from pairwise(bounds)
 
 
 def fit(
@@ -143,7 +145,7 @@ def fit(
     if nbytes(*sizes) > memory:
         raise CapacityError(
             f"{what} needs about {nbytes(*sizes):,} bytes for its smallest chunk, and memory is {memory:,}. "
-            "Raise `memory`, or use method='auto'."
+            "Raise `memory`, or take the native road (method='auto', device='cpu')."
         )
     return tuple(sizes)
 

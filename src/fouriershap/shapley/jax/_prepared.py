@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax.numpy as jnp
@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from fouriershap._bits import check_bits
 from fouriershap.shapley._terms import Terms
 from fouriershap.shapley.jax._common import (
+    CHUNK_BYTES,
     Sizes,
     Version,
     budget,
@@ -58,8 +59,7 @@ class Prepared:
         degree = int(terms.degrees.max(initial=1))
         self._sizes = Sizes(terms.n_atoms + 1, terms.n_players, terms.n_outputs, degree, self.dtype.itemsize)
         units, rows = (self._layout.n_units, len(background))
-        # Half of the budget is for what may be kept.
-        *chunk, _ = fit((units, rows, _FEW_ROWS), self._chunk_bytes, self._memory // 2, "this method")
+        chunk = self._fit((units, rows, _FEW_ROWS), self._chunk_bytes)
         self.chunk = (chunk[0], chunk[1])
         n_chunks = -(-units // chunk[0]) * -(-rows // chunk[1])
         everything = n_chunks * version.nbytes(chunk[0], chunk[1], 0, self._sizes)[0]
@@ -103,11 +103,13 @@ class Prepared:
 
     def _rows_per_chunk(self, n_rows: int) -> int:
         """Units and background rows are settled; the rows take what the budget leaves."""
+        return self._fit((n_rows,), lambda rows: self._chunk_bytes(*self.chunk, rows))[0]
 
-        def nbytes(rows: int) -> int:
-            return self._chunk_bytes(*self.chunk, rows)
-
-        return fit((n_rows,), nbytes, self._memory // 2, "this method")[0]
+    def _fit(self, wanted: tuple[int, ...], nbytes: Callable[..., int]) -> tuple[int, ...]:
+        """Sizes whose chunk takes half of the budget; the other half is for what may be kept."""
+        return fit(
+            wanted, lambda *sizes: 2 * nbytes(*sizes), self._memory, "this method", chunk=2 * CHUNK_BYTES
+        )
 
 
 def _atoms(terms: Terms, bits: NDArray[np.uint8]) -> NDArray[np.uint8]:
