@@ -19,7 +19,7 @@ from fouriershap.shapley._terms import Terms
 
 # Larger temporaries gain nothing: a chunk of this size keeps any device busy for milliseconds.
 CHUNK_BYTES = 256 << 20
-_LEAST = 8  # rows, terms: smaller shapes are all padded to this one
+LEAST = 8  # fewer rows are padded to so many
 
 Arrays = tuple[NDArray[Any], ...]
 
@@ -104,10 +104,11 @@ def budget(memory: int | float | None) -> int:
     return check_memory(memory)
 
 
-def padded_size(n: int) -> int:
-    """The next size of the form (4 ... 7) * 2^k, at least 8: few shapes to compile, at most a fourth wasted."""
-    step = 1 << max(0, (max(n, _LEAST) - 1).bit_length() - 3)
-    return -(-max(n, _LEAST) // step) * step
+def padded_size(n: int, least: int = LEAST) -> int:
+    """The next size of the form (4 ... 7) * 2^k: few shapes to compile, at most a fourth wasted."""
+    n = max(n, least)
+    step = 1 << max(0, (n - 1).bit_length() - 3)
+    return -(-n // step) * step
 
 
 def pad(array: NDArray[Any], size: int, axis: int = 0) -> NDArray[Any]:
@@ -138,8 +139,8 @@ def fit(
     """
     sizes = [padded_size(n) for n in wanted]
     while nbytes(*sizes) > min(memory, chunk):
-        largest = 0 if sizes[0] > _LEAST else int(np.argmax(sizes))
-        if sizes[largest] <= _LEAST:
+        largest = 0 if sizes[0] > LEAST else int(np.argmax(sizes))
+        if sizes[largest] <= LEAST:
             break
         sizes[largest] = padded_size(sizes[largest] // 2)
     if nbytes(*sizes) > memory:

@@ -76,7 +76,7 @@ class Prepared:
         with x64(self.dtype.itemsize == 8):
             shared = tuple(jnp.asarray(array) for array in self._layout.shared)
         for first, last in chunks(self._layout.n_units, units):
-            size = padded_size(last - first)
+            size = padded_size(last - first, least=1)
             part = tuple(pad(_cast(array, self.dtype), size) for array in self._layout.part(first, last))
             for begin, end in chunks(len(self._weights), rows):
                 size = padded_size(end - begin)
