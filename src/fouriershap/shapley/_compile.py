@@ -202,8 +202,8 @@ def compile(  # noqa: A001 - what it does; used as `fs.compile`
         Budget of the tables in bytes; None for a quarter of the machine's memory. Terms beyond it, and
         terms of more than 16 players, are explained by the closed form instead.
     device, precision
-        Where rows are explained, and how precisely; see `Tables.to`. The tables are built by the native
-        kernels in any case.
+        Where rows are explained, and how precisely; see `Tables.to`, which also takes a budget of the
+        device. The tables are built by the native kernels in any case.
 
     Examples
     --------
@@ -217,7 +217,7 @@ def compile(  # noqa: A001 - what it does; used as `fs.compile`
     """
     check_device(device, precision)
     tables = compile_rows(spectrum, background, players, weights, check_memory(memory), None)
-    return tables if device == "cpu" else tables.to(device, precision=precision, memory=memory)
+    return tables if device == "cpu" else tables.to(device, precision=precision)
 
 
 def check_device(device: str, precision: str | None = None) -> None:
