@@ -61,6 +61,7 @@ format: $(VENV)/.test
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/stage2.py
 	$(BIN)/python benchmarks/trees.py
+	$(BIN)/python benchmarks/jax_versions.py
 
 clean:
 	rm -rf .venv .venv-* build demo

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from fouriershap._groups import check_groups
 from fouriershap._memory import check_memory
 from fouriershap._parallel import count_jobs
 from fouriershap.shapley._background import check_weights
+from fouriershap.shapley._compile import check_device
 from fouriershap.shapley._tree_cost import TreePlan
 from fouriershap.shapley._tree_engine import TreeEngine
 from fouriershap.shapley._tree_files import engine_from_contents, engine_to_contents
@@ -58,6 +60,9 @@ class TreeExplainer:
         Budget of the tables in bytes; None for a quarter of the machine's memory.
     n_jobs : int, optional
         Threads; None for every core.
+    device : {"cpu", "jax"}
+        Where rows are explained: by the native kernels, or under XLA on whatever device JAX has (the tables
+        are then built at the first call). Files do not remember it; see `to`.
 
     Examples
     --------
@@ -87,7 +92,9 @@ class TreeExplainer:
         method: str = "auto",
         memory: int | float | None = None,
         n_jobs: int | None = None,
+        device: str = "cpu",
     ) -> None:
+        check_device(device)
         _check_choice("feature_perturbation", feature_perturbation, _PERTURBATIONS)
         _check_choice("output", output, ("raw",))
         _check_choice("precision", precision, tuple(_PRECISIONS))
@@ -105,6 +112,20 @@ class TreeExplainer:
         dtype = np.dtype(_PRECISIONS[precision])
         engine = TreeEngine(ensemble, player, rows, share, check_memory(memory), dtype, method)
         self._set(engine, names, player_names, n_jobs)
+        self._move(device)
+
+    def to(self, device: str) -> TreeExplainer:
+        """The same explainer, explaining by the native kernels ("cpu") or under XLA ("jax")."""
+        check_device(device)
+        other = copy(self)
+        other._engine = copy(self._engine)
+        other._move(device)
+        return other
+
+    def _move(self, device: str) -> None:
+        if device == "jax" and self._engine.method == "walk":
+            raise InputError("device='jax' reads tables, and method='walk' has none; use method='auto'.")
+        self._engine.move(device)
 
     def _set(
         self, engine: TreeEngine, names: tuple[str, ...], player_names: tuple[str, ...], n_jobs: int | None

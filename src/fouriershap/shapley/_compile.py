@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from copy import copy
 from dataclasses import asdict
 from typing import Any
 
@@ -22,9 +23,12 @@ from fouriershap.shapley._spectrum_tables import MOST_ATOMS, Cover, atom_codes, 
 from fouriershap.shapley._tables import TableSet, tables_from_arrays, tables_to_arrays
 from fouriershap.shapley._terms import Terms, make_terms
 from fouriershap.shapley._verify import verify_tables, verify_terms
+from fouriershap.shapley.jax import VERSIONS, put_tables
+from fouriershap.shapley.jax import shap_values as shap_values_jax
 
 KIND = "tables"
-METHODS = ("auto", "tables", "direct")
+METHODS = ("auto", "tables", "direct", *VERSIONS)
+DEVICES = ("cpu", "jax")
 _ROWS_PER_BLOCK = 4096
 
 
@@ -58,6 +62,7 @@ class Tables:
         self._background, self._weights = background, weights
         self._expected, self._single = expected, single
         self.plan = plan
+        self._on_device: Any = None  # the tables once more, where `to` put them
 
     @property
     def expected_value(self) -> float | NDArray[np.float64]:
@@ -82,6 +87,24 @@ class Tables:
         rest = f" + {self._rest.n_terms} terms by the closed form" if self._rest.n_terms else ""
         return f"Tables({self.n_tables} tables, {self.nbytes / 1e6:.1f} MB{rest}, {self.n_players} players)"
 
+    def to(self, device: str, *, precision: str | None = None, memory: int | float | None = None) -> Tables:
+        """The same tables, read elsewhere.
+
+        Parameters
+        ----------
+        device : {"cpu", "jax"}
+            "cpu" for the native kernels; "jax" for XLA, on whatever device JAX has. Terms without a table
+            are explained by the native closed form either way. Files do not remember the device.
+        precision : {None, "single", "double"}
+            Of tables and totals on the device; None for double on a CPU, single on an accelerator.
+        memory : float, optional
+            Budget on the device in bytes; None for a quarter of the device's memory.
+        """
+        check_device(device, precision)
+        other = copy(self)
+        other._on_device = put_tables(self._tables, precision, memory) if device == "jax" else None
+        return other
+
     def shap_values(self, X: ArrayLike, *, n_jobs: int | None = None) -> NDArray[np.float64]:
         """Explain rows of bits.
 
@@ -90,7 +113,7 @@ class Tables:
         X : array_like, shape (n_rows, n_bits)
             Only 0 and 1.
         n_jobs : int, optional
-            Threads; None for every core. The result is the same for any number.
+            Threads; None for every core. The result is the same for any number. XLA has threads of its own.
 
         Returns
         -------
@@ -102,7 +125,10 @@ class Tables:
         def work(first: int, last: int) -> None:
             self._tables.add(atom_codes(self._terms, bits[first:last]), out[first:last])
 
-        for_each_block(work, len(bits), _ROWS_PER_BLOCK, n_jobs)
+        if self._on_device is None:
+            for_each_block(work, len(bits), _ROWS_PER_BLOCK, n_jobs)
+        else:
+            self._on_device.add(atom_codes(self._terms, bits), out)
         add_direct(self._rest, bits, self._background, self._weights, out, n_jobs)
         return out[:, :, 0] if self._single else out
 
@@ -158,6 +184,8 @@ def compile(  # noqa: A001 - what it does; used as `fs.compile`
     players: ArrayLike | None = None,
     weights: ArrayLike | None = None,
     memory: int | float | None = None,
+    device: str = "cpu",
+    precision: str | None = None,
 ) -> Tables:
     """Compile a spectrum with a background into look-up tables, once; then explain any number of rows.
 
@@ -173,6 +201,9 @@ def compile(  # noqa: A001 - what it does; used as `fs.compile`
     memory : float, optional
         Budget of the tables in bytes; None for a quarter of the machine's memory. Terms beyond it, and
         terms of more than 16 players, are explained by the closed form instead.
+    device, precision
+        Where rows are explained, and how precisely; see `Tables.to`, which also takes a budget of the
+        device. The tables are built by the native kernels in any case.
 
     Examples
     --------
@@ -184,7 +215,19 @@ def compile(  # noqa: A001 - what it does; used as `fs.compile`
     >>> tables.expected_value
     1.5
     """
-    return compile_rows(spectrum, background, players, weights, check_memory(memory), None)
+    check_device(device, precision)
+    tables = compile_rows(spectrum, background, players, weights, check_memory(memory), None)
+    return tables if device == "cpu" else tables.to(device, precision=precision)
+
+
+def check_device(device: str, precision: str | None = None) -> None:
+    """Raise `InputError` for a device that does not exist, or a precision that the native kernels lack."""
+    if device not in DEVICES:
+        raise InputError(f"device is {device!r}; choose one of {', '.join(map(repr, DEVICES))}.")
+    if device == "cpu" and precision not in (None, "double"):
+        raise InputError(
+            f"precision is {precision!r}, but only JAX takes one; the native kernels compute in double precision."
+        )
 
 
 def compile_rows(
@@ -276,6 +319,7 @@ def shap_values(
     weights: ArrayLike | None = None,
     method: str = "auto",
     memory: int | float | None = None,
+    precision: str | None = None,
     n_jobs: int | None = None,
 ) -> NDArray[np.float64]:
     """Exact interventional SHAP values of a spectrum, in one call.
@@ -288,11 +332,14 @@ def shap_values(
     background : array_like, shape (n_background, n_bits)
     players, weights, memory
         As in `compile`.
-    method : {"auto", "tables", "direct"}
+    method : {"auto", "tables", "direct", "base", "precompute", "sparse", "positional"}
         "tables" builds look-up tables and reads them, "direct" evaluates the closed form for every row
-        and background row, "auto" chooses per term by cost (see `plan`). All are exact.
+        and background row, "auto" chooses one of these per term by cost (see `plan`). The others are the
+        closed form as the paper's four JAX versions compute it, on whatever device JAX has. All are exact.
+    precision : {None, "single", "double"}
+        Of the JAX versions; None for double on a CPU, single on an accelerator.
     n_jobs : int, optional
-        Threads; None for every core.
+        Threads; None for every core. XLA has threads of its own.
 
     Returns
     -------
@@ -308,6 +355,10 @@ def shap_values(
     if method not in METHODS:
         raise InputError(f"method is {method!r}; choose one of {', '.join(map(repr, METHODS))}.")
     bits = check_bits(X, spectrum.n_bits)
+    if method in VERSIONS:
+        given = {"players": players, "weights": weights, "memory": memory, "precision": precision}
+        return shap_values_jax(spectrum, bits, background, method=method, **given)
+    check_device("cpu", precision)
     budget = check_memory(memory)
     compiled = compile_rows(spectrum, background, players, weights, budget, len(bits), method)
     return compiled.shap_values(bits, n_jobs=n_jobs)

@@ -21,6 +21,7 @@ from fouriershap.shapley._tree_cost import (
     profile,
 )
 from fouriershap.shapley._tree_tables import TreeBlocks, build_blocks, fill_tables
+from fouriershap.shapley.jax import need_jax, put_tables
 from fouriershap.trees._codes import CodedTrees, Columns, code_trees
 from fouriershap.trees._ensemble import TreeEnsemble
 
@@ -83,6 +84,7 @@ class TreeEngine:
         self._walked_rows = 0
         self._lock = threading.RLock()
         self._cache: dict[str, Any] = {}
+        self.device = "cpu"
         if method == "tables":
             self.compile()
 
@@ -179,6 +181,19 @@ class TreeEngine:
             self._check_feasible()
         return None
 
+    def move(self, device: str) -> None:
+        """Explain with the native kernels ("cpu") or under XLA ("jax"), which walks no tree that has a table."""
+        if device == "jax":
+            need_jax("device='jax'")
+        self.device = device
+
+    def _on_device(self, tables: TableSet) -> Any:
+        """What adds up the table entries. Totals are at least as precise as the tables."""
+        if self.device == "cpu":
+            return tables
+        precision = "double" if self.dtype.itemsize == 8 else None
+        return self._cached("jax", lambda: put_tables(tables, precision))
+
     def compiled_state(self) -> tuple[TableSet, Columns, NDArray[np.float64]] | None:
         """What a file keeps of the tables: they, the columns of their codes, their expected output."""
         return None if self._tables is None else (self._tables, self._columns, self._table_expected)
@@ -198,6 +213,9 @@ class TreeEngine:
     def _use_tables(self, n_rows: int, n_jobs: int | None) -> bool:
         if self._tables is not None:
             return True
+        if self.device == "jax":
+            self.compile(n_jobs)
+            return self._tables is not None
         with self._lock:
             # Rent until renting has cost the price: never more than twice the best in hindsight.
             self._walked_rows += n_rows
@@ -215,12 +233,15 @@ class TreeEngine:
             return out
         use_tables = self._use_tables(len(rows), n_jobs)
         if use_tables and self._tables is not None:
-            tables, columns = self._tables, self._columns
+            tables, columns = self._on_device(self._tables), self._columns
 
             def look_up(first: int, last: int) -> None:
                 tables.add(self.coded.book.encode_columns(rows[first:last], *columns), out[first:last])
 
-            for_each_block(look_up, len(rows), tables.rows_per_block, n_jobs)
+            if self.device == "cpu":
+                for_each_block(look_up, len(rows), self._tables.rows_per_block, n_jobs)
+            else:
+                look_up(0, len(rows))  # XLA has threads of its own
         if not use_tables or not self._feasible.all():
             self._walk(self._walk_trees(not use_tables), rows, out, n_jobs)
         return out
@@ -295,7 +316,9 @@ class TreeEngine:
         with self._lock:
             shared = (self.coded, self._profile, self._feasible, self._blocks)
         settings = (self.memory, self.dtype, self.method)
-        return TreeEngine(self.ensemble, self.player, background, weights, *settings, _shared=shared)
+        other = TreeEngine(self.ensemble, self.player, background, weights, *settings, _shared=shared)
+        other.device = self.device
+        return other
 
 
 def _path_expected(e: TreeEnsemble, ratio: NDArray[np.float64]) -> NDArray[np.float64]:
