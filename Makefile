@@ -52,7 +52,7 @@ types: $(VENV)/.test
 	$(BIN)/mypy
 
 unit: $(VENV)/.test
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto
 
 format: $(VENV)/.test
 	$(BIN)/ruff format .

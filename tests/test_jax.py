@@ -257,7 +257,7 @@ def test_trees_too_deep_for_tables() -> None:
 def test_more_than_256_thresholds_are_wide_codes() -> None:
     model, X, _ = tree_models()["many thresholds"]
     explainer = fs.TreeExplainer(model, X[:100], method="tables")
-    assert (explainer._engine._column < 0).any()
+    assert (explainer._engine._columns.column < 0).any()
 
 
 # Errors
