@@ -1,13 +1,17 @@
 """Exact SHAP values, fast at any scale: represent a model once, compile the background, explain."""
 
+from fouriershap._blackbox_explainer import BlackBoxExplainer
 from fouriershap._errors import (
     AdditivityError,
     CapacityError,
+    FidelityWarning,
     FileFormatError,
     FourierShapError,
     FourierShapWarning,
     InputError,
     MissingDependencyError,
+    NoiseWarning,
+    QueryError,
     SlowKernelWarning,
     UnsupportedModelError,
 )
@@ -21,13 +25,17 @@ __version__ = "0.1.0"
 
 __all__ = [
     "AdditivityError",
+    "BlackBoxExplainer",
     "CapacityError",
+    "FidelityWarning",
     "FileFormatError",
     "FourierShapError",
     "FourierShapWarning",
     "InputError",
     "MissingDependencyError",
+    "NoiseWarning",
     "Plan",
+    "QueryError",
     "SlowKernelWarning",
     "Spectrum",
     "Tables",

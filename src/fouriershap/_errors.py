@@ -4,6 +4,7 @@
 
     FourierShapError
     ├── InputError (ValueError)            an argument is wrong: which, what came, what to do
+    │   └── QueryError                     the function that is asked failed: in which batch, answers so far
     ├── UnsupportedModelError (TypeError)  the model cannot be represented: why, and the way out
     ├── CapacityError (MemoryError)        the result would not fit: how large, and the way out
     ├── FileFormatError (ValueError)       a .fshap file is truncated, changed, foreign or too new
@@ -11,8 +12,16 @@
     └── MissingDependencyError (ImportError)  an extra is not installed: the pip command
 
     FourierShapWarning (UserWarning)
+    ├── FidelityWarning                    a representation misses too much of the model
+    ├── NoiseWarning                       a model answers the same row differently
     └── SlowKernelWarning                  the native kernels are missing: NumPy does the work
 """
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy.typing import NDArray
 
 
 class FourierShapError(Exception):
@@ -21,6 +30,26 @@ class FourierShapError(Exception):
 
 class InputError(FourierShapError, ValueError):
     """An argument is wrong. The message names it, shows what came and says what to do."""
+
+
+class QueryError(InputError):
+    """The function that was asked raised, or returned what cannot be used.
+
+    Attributes
+    ----------
+    batch : int
+        Number of the batch that failed, from 0.
+    rows : ndarray, or list of what the function was given
+        The rows answered before it; where they are the caller's own, a part per batch.
+    answers : ndarray
+        Their answers.
+    """
+
+    def __init__(self, message: str, *, batch: int, rows: Any, answers: NDArray[Any]) -> None:
+        super().__init__(message)
+        self.batch = batch
+        self.rows = rows
+        self.answers = answers
 
 
 class UnsupportedModelError(FourierShapError, TypeError):
@@ -45,6 +74,14 @@ class MissingDependencyError(FourierShapError, ImportError):
 
 class FourierShapWarning(UserWarning):
     """Base of every warning that fouriershap emits."""
+
+
+class FidelityWarning(FourierShapWarning):
+    """A representation explains too little of the model. The message says how much, and the ways out."""
+
+
+class NoiseWarning(FourierShapWarning):
+    """A model gave different answers to the same row. The message says by how much, and the ways out."""
 
 
 class SlowKernelWarning(FourierShapWarning):
