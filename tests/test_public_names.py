@@ -3,9 +3,9 @@
 import fouriershap
 
 NAMES = """
-    AdditivityError CapacityError FileFormatError FourierShapError FourierShapWarning InputError
-    MissingDependencyError SlowKernelWarning UnsupportedModelError
-    Plan Spectrum Tables compile load plan shap_values walsh_hadamard
+    AdditivityError CapacityError FidelityWarning FileFormatError FourierShapError FourierShapWarning InputError
+    MissingDependencyError NoiseWarning QueryError SlowKernelWarning UnsupportedModelError
+    BlackBoxExplainer TreeExplainer Plan Spectrum Tables compile load plan shap_values walsh_hadamard
 """
 
 

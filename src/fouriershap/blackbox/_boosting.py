@@ -14,38 +14,30 @@ from fouriershap.blackbox._surrogates import Floats, TreeSurrogate
 from fouriershap.blackbox._task import N_FOLDS, Fit, Task, r_squared
 from fouriershap.trees import TreeEnsemble, read_model
 
-FIRST, LONGEST = 200, 1600
-# (learning rate, leaves): small trees add up, larger ones find interactions. The better by fold is kept.
-SHAPES = ((0.1, 8), (0.1, 31))
+FIRST = 100  # trees
+LONGEST = (200, 1600)  # trees: at least, at most; between them one per eight answers
+SHAPE = (0.1, 16)  # learning rate, leaves
 _MOST_DEPTH = 12  # at most 16 features on a path fit into tables
 
 
 def fit_trees(task: Task) -> Fit:
     """Boosted trees, one model per output."""
     begin = time.perf_counter()
-    found = [_best_shape(task, output) for output in range(task.n_outputs)]
-    held_out = np.column_stack([predictions for _, _, predictions in found])
+    found = [
+        _cross_validate(task.codes, y, task.fold, SHAPE, task.seed)
+        for y in np.ascontiguousarray(task.answers.T)
+    ]
+    held_out = np.column_stack([predictions for _, predictions in found])
 
     def make() -> TreeSurrogate:
         models = [
-            boost(task.codes, task.answers[:, output], shape, length, task.seed)
-            for output, (shape, length, _) in enumerate(found)
+            boost(task.codes, task.answers[:, output], SHAPE, length, task.seed)
+            for output, (length, _) in enumerate(found)
         ]
         return TreeSurrogate(stack_outputs([read_model(model) for model in models]), task.encoding.player)
 
-    note = "; ".join(f"{length} trees of {shape[1]} leaves" for shape, length, _ in found[:3])
+    note = f"{', '.join(str(length) for length, _ in found[:5])} trees of {SHAPE[1]} leaves"
     return Fit("trees", r_squared(task.answers, held_out), make, time.perf_counter() - begin, note)
-
-
-def _best_shape(task: Task, output: int) -> tuple[tuple[float, int], int, Floats]:
-    """Shape, number of trees, and held-out predictions (n,) of the best over the folds."""
-    y = task.answers[:, output]
-    results = []
-    for shape in SHAPES:
-        length, predictions = _cross_validate(task.codes, y, task.fold, shape, task.seed)
-        results.append((float(((y - predictions) ** 2).sum()), shape, length, predictions))
-    _, shape, length, predictions = min(results, key=lambda result: result[0])
-    return shape, length, predictions
 
 
 def _cross_validate(
@@ -56,20 +48,21 @@ def _cross_validate(
     One validation split stops far too early on heavy tails; the sum over folds does not.
     """
     models: list[Any] = [None] * N_FOLDS
-    length = FIRST
+    length, longest = FIRST, int(np.clip(len(y) // 8, *LONGEST))
     while True:
         stages = [np.empty((length, int((fold == k).sum()))) for k in range(N_FOLDS)]
         for k in range(N_FOLDS):
             inside = fold != k
             models[k] = boost(codes[inside], y[inside], shape, length, seed, models[k])
-            for stage, predictions in enumerate(models[k].staged_predict(codes[~inside])):
-                stages[k][stage] = predictions
+            with one_thread():
+                for stage, predictions in enumerate(models[k].staged_predict(codes[~inside])):
+                    stages[k][stage] = predictions
         loss = sum(((stages[k] - y[fold == k]) ** 2).sum(axis=1) for k in range(N_FOLDS))
         best = int(np.argmin(loss))
-        # Twice as long while the end is where it is best, and still gets better by a hundredth.
-        if length >= LONGEST or best < 0.9 * length or loss[length // 2] < 1.01 * loss[best]:
+        # Twice as long while the end is where it is best, and still gets better by a twentieth.
+        if length >= longest or best < 0.9 * length or loss[length // 2 - 1] < 1.05 * loss[best]:
             break
-        length *= 2
+        length = min(2 * length, longest)
     held_out = np.empty(len(y))
     for k in range(N_FOLDS):
         held_out[fold == k] = stages[k][best]
@@ -93,7 +86,18 @@ def boost(
             random_state=seed,
         )
     model.set_params(max_iter=length)
-    return model.fit(codes, y)
+    with one_thread():
+        return model.fit(codes, y)
+
+
+def one_thread() -> Any:
+    """Keep scikit-learn to one thread: its work comes in crumbs, and on a busy machine threads that wait for
+    each other after every crumb take many times as long.
+    """
+    _regressor()
+    from threadpoolctl import threadpool_limits  # scikit-learn brings it along
+
+    return threadpool_limits(1)
 
 
 def _regressor() -> Any:
@@ -113,7 +117,10 @@ def stack_outputs(ensembles: Sequence[TreeEnsemble]) -> TreeEnsemble:
     first = ensembles[0]
 
     def shifted(name: str) -> NDArray[Any]:
-        parts = [np.where(getattr(e, name) < 0, -1, getattr(e, name) + s) for e, s in zip(ensembles, start)]
+        parts = [
+            np.where(getattr(e, name) < 0, -1, getattr(e, name) + s)
+            for e, s in zip(ensembles, start, strict=True)
+        ]
         return np.concatenate(parts)
 
     def joined(name: str) -> NDArray[Any]:

@@ -20,11 +20,11 @@ from fouriershap.trees import read_model
 
 N_THETA = 800  # points for the likelihood: its cost grows with their cube
 MOST_POINTS = 8_000  # points of the ridge, likewise
-N_LABELLED = 80_000
+N_LABELLED = (16, 80_000)  # hybrids per answer, and at most
 N_CHECK = 4_000
-STUDENT = (0.1, 31)
-STUDENT_TREES = (200, 400, 800, 1600)
-GOOD_ENOUGH = 5e-4  # share of the variance that the trees may miss of the kernel
+STUDENT = (0.2, 31)  # labels without noise bear long steps
+STUDENT_TREES = (100, 200, 400, 800)
+GOOD_ENOUGH = 0.2  # what the trees may miss of the kernel, as a share of what the kernel misses of the model
 
 
 def fit_kernel(task: Task) -> Fit:
@@ -44,12 +44,14 @@ def fit_kernel(task: Task) -> Fit:
     mean = answers.mean(axis=0)
     full = KernelRidge(one_hot, points, ridge.theta, ridge.alpha * scale, ridge.mean * scale + mean)
     note = f"{len(chosen)} points, noise {noise:.1e}"
-    return Fit("kernel", r2, lambda: distil(full, task), time.perf_counter() - begin, note)
+    return Fit(
+        "kernel", r2, lambda: distil(full, task, GOOD_ENOUGH * (1 - r2)), time.perf_counter() - begin, note
+    )
 
 
-def distil(teacher: KernelRidge, task: Task) -> TreeSurrogate:
+def distil(teacher: KernelRidge, task: Task, tolerance: float) -> TreeSurrogate:
     """Trees that repeat what the kernel says on hybrids: its answers cost no query."""
-    codes = np.concatenate([task.codes, task.draw(N_LABELLED)])
+    codes = np.concatenate([task.codes, task.draw(min(N_LABELLED[0] * len(task.codes), N_LABELLED[1]))])
     labels = teacher.predict(codes)
     check = task.draw(N_CHECK)
     truth = teacher.predict(check)
@@ -58,7 +60,7 @@ def distil(teacher: KernelRidge, task: Task) -> TreeSurrogate:
         model = None
         for length in STUDENT_TREES:
             model = boost(codes, labels[:, output], STUDENT, length, task.seed, model)
-            if missed_share(truth[:, output], model.predict(check)) < GOOD_ENOUGH:
+            if missed_share(truth[:, output], model.predict(check)) < tolerance:
                 break
         students.append(read_model(model))
     return TreeSurrogate(stack_outputs(students), task.encoding.player)

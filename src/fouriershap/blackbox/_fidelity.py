@@ -13,7 +13,7 @@ from fouriershap._errors import FidelityWarning, NoiseWarning
 from fouriershap.blackbox._task import r_squared
 
 Floats = NDArray[np.float64]
-N_RESAMPLES = 2000
+N_RESAMPLES = 1000
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,11 @@ def measure(answers: Floats, predictions: Floats, rng: np.random.Generator) -> t
 
 
 def bootstrap_interval(
-    answers: Floats, predictions: Floats, rng: np.random.Generator, level: float = 0.95
+    answers: Floats,
+    predictions: Floats,
+    rng: np.random.Generator,
+    level: float = 0.95,
+    n_resamples: int = N_RESAMPLES,
 ) -> tuple[float, float]:
     """A bootstrap-t interval of R^2, on the scale of log(1 - R^2), where its law is least skewed.
 
@@ -75,7 +79,7 @@ def bootstrap_interval(
         r2 = r_squared(answers, predictions)
         return r2, r2
     center, scale = _log_ratio(np.ones((1, n)), error, centred)
-    counts = rng.multinomial(n, np.full(n, 1 / n), size=N_RESAMPLES).astype(np.float64)
+    counts = rng.multinomial(n, np.full(n, 1 / n), size=n_resamples).astype(np.float64)
     resampled, scales = _log_ratio(counts, error, centred)
     usable = np.isfinite(resampled) & (scales > 0)
     t = (resampled[usable] - center) / scales[usable]

@@ -14,7 +14,13 @@ from fouriershap.blackbox._fidelity import Fidelity
 from fouriershap.blackbox._fit import Fitted
 from fouriershap.blackbox._levels import Encoding, Feature
 from fouriershap.blackbox._select import Candidate
-from fouriershap.blackbox._surrogates import Compiled, CompiledSpectrum, CompiledTrees, Surrogate, TreeSurrogate
+from fouriershap.blackbox._surrogates import (
+    Compiled,
+    CompiledSpectrum,
+    CompiledTrees,
+    Surrogate,
+    TreeSurrogate,
+)
 
 KIND = "black box explainer"
 

@@ -35,7 +35,9 @@ class Pool:
         if self._frame is None:
             array = np.asarray(X.to_numpy() if hasattr(X, "to_numpy") else X)
             if array.ndim != 2:
-                raise InputError(f"{name} has shape {array.shape}; give a matrix of rows (n_rows, n_columns).")
+                raise InputError(
+                    f"{name} has shape {array.shape}; give a matrix of rows (n_rows, n_columns)."
+                )
             self.native = array
             self.n_rows, n_columns = array.shape
             self.names: tuple[str, ...] = tuple(f"Feature {i}" for i in range(n_columns))
@@ -45,7 +47,9 @@ class Pool:
             if len(set(self.names)) < len(self.names):
                 raise InputError(f"{name} has two columns of one name; every column needs its own.")
         if not self.n_rows or not self.names:
-            raise InputError(f"{name} has {self.n_rows} rows and {len(self.names)} columns; there must be some.")
+            raise InputError(
+                f"{name} has {self.n_rows} rows and {len(self.names)} columns; there must be some."
+            )
 
     @property
     def is_frame(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -90,10 +91,8 @@ class Oracle:
             what = f"predict returned shape {raw.shape} for {n} rows; return one number, or one row, for each"
             raise self._error(what, n)
         if raw.dtype.kind == "O":
-            try:
+            with contextlib.suppress(TypeError, ValueError):
                 raw = raw.astype(np.float64)
-            except (TypeError, ValueError):
-                pass
         if raw.dtype.kind not in "biuf":
             raise self._error(f"predict returned dtype {raw.dtype}; return numbers", n)
         wrong = np.flatnonzero(~np.isfinite(raw).reshape(n, -1).all(axis=1))

@@ -91,9 +91,7 @@ def _path_hybrids(path: NDArray[np.int64], n_background: int) -> NDArray[np.int3
     return np.where(inside[:, None, :], np.int32(0), rows[None, :, None]).reshape(-1, n_players)
 
 
-def _marginals(
-    answers: Floats, path: NDArray[np.int64], n_background: int, weights: Floats | None
-) -> Floats:
+def _marginals(answers: Floats, path: NDArray[np.int64], n_background: int, weights: Floats | None) -> Floats:
     """What each player adds when it joins, (n_players, n_outputs)."""
     steps = np.average(answers.reshape(len(path) + 1, n_background, -1), axis=1, weights=weights)
     out = np.empty((len(path), answers.shape[1]))
