@@ -228,7 +228,7 @@ class BlackBoxExplainer:
     ) -> NDArray[np.float64]:
         oracle, background = self._model("gap")
         outputs, expected = true_outputs(oracle, self._fitted.encoding, pool, codes, background)
-        return outputs - expected - values.sum(axis=1)
+        return np.asarray(outputs - expected - values.sum(axis=1))
 
     def refine_cost(self, n_rows: int, pairs: int) -> int:
         """Most queries that ``shap_values(X, refine=pairs)`` asks for ``n_rows`` rows."""

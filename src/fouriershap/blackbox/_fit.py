@@ -95,6 +95,7 @@ class Fitter:
         encoding, changes = self.encoding.reordered(codes[train], answers[train][:, output])
         self.encoding, codes = encoding, recode(codes, changes)
         self.pool_codes = recode(self.pool_codes, changes)
+        self.oracle.recode(lambda known: recode(known, changes))
         task = Task(
             encoding,
             self.pool_codes,

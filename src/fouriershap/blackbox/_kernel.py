@@ -62,8 +62,9 @@ def make_one_hot(pool_codes: Floats, most_levels: int = 64, n_cuts: int = 16) ->
 
 def gram(a: NDArray[np.float32], b: NDArray[np.float32], theta: Floats) -> NDArray[np.float32]:
     """Kernel matrix (n_a, n_b) of one-hot rows; theta (n_columns,) is that of each column's feature."""
-    shared = (a * theta.astype(np.float32)) @ b.T
-    return np.exp(shared - np.float32(_total(a, theta)), out=shared)
+    shared: NDArray[np.float32] = (a * theta.astype(np.float32)) @ b.T
+    shared -= np.float32(_total(a, theta))
+    return np.exp(shared, out=shared)
 
 
 def _total(a: NDArray[np.float32], theta: Floats) -> float:

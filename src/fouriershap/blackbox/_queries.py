@@ -73,6 +73,11 @@ class Oracle:
         """Which rows have been answered."""
         return np.array([key in self._position for key in row_keys(codes)], dtype=bool)
 
+    def recode(self, change: Callable[[NDArray[np.float64]], NDArray[np.float64]]) -> None:
+        """Follow a change of the codes, by which answers are known."""
+        codes = np.array([np.frombuffer(key) for key in self._position])
+        self._position = dict(zip(row_keys(change(codes)), self._position.values(), strict=True))
+
     def _ask_batch(self, pool: Pool, index: NDArray[np.int32]) -> NDArray[np.float64]:
         rows = pool.take(index[:, self._column_player])
         try:

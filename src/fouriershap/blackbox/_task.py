@@ -50,7 +50,7 @@ class Task:
 
     @property
     def n_outputs(self) -> int:
-        return self.answers.shape[1]
+        return int(self.answers.shape[1])
 
 
 @dataclass(frozen=True, eq=False)
