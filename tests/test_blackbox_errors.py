@@ -59,17 +59,19 @@ def test_a_bad_batch_is_named_and_answers_are_kept(wrong, message):
 def test_noise_is_found_and_reported():
     rng = np.random.default_rng(0)
     bits = rng.integers(0, 2, size=(60, 4))
-    with pytest.warns(fs.NoiseWarning, match="answers the same row differently"):
+    with pytest.warns(fs.NoiseWarning, match="answers the same row differently") as caught:
         explainer = fs.BlackBoxExplainer(lambda x: x.sum(axis=1) + rng.normal(size=len(x)), bits)
+    assert caught[0].filename == __file__
     assert 0.2 < explainer.fidelity.noise < 2
 
 
 def test_low_fidelity_warns_with_the_ways_out():
     rng = np.random.default_rng(0)
-    with pytest.warns(fs.FidelityWarning, match="Ways out: a larger budget="), np.errstate(all="ignore"):
+    with pytest.warns(fs.FidelityWarning, match="Ways out: a larger budget=") as caught:
         fs.BlackBoxExplainer(
             lambda x: np.sin(1e6 * x).sum(axis=1), rng.normal(size=(100, 3)), method="trees", budget=300
         )
+    assert caught[0].filename == __file__
 
 
 @pytest.mark.parametrize(

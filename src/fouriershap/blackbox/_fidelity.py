@@ -119,7 +119,7 @@ def warn_if_low(fidelity: Fidelity, minimum: float, method: str) -> None:
         "rows in data=, one-hot columns declared by groups=, labels declared by categorical=, or "
         "shap_values(X, refine=...) for the rows that matter.",
         FidelityWarning,
-        stacklevel=4,
+        stacklevel=3,
     )
 
 
@@ -136,6 +136,6 @@ def check_noise(answers: Floats, again: Floats, spread: float) -> float:
         "all answers. The values explain its mean answer; fidelity cannot rise above the noise. Fix the "
         "model's random state (dropout off, evaluation mode) if it should not be random.",
         NoiseWarning,
-        stacklevel=5,
+        stacklevel=6,
     )
     return noise

@@ -89,7 +89,8 @@ class Fitter:
         repeated = min(_REPEATED, self.budget // 50)
         index, codes, answers = self._collect(self.budget - repeated)
         noise = self._noise(index, answers)
-        n_held_out = min(max(len(codes) // 10, 50), _MOST_HELD_OUT)
+        # A tenth; more of few answers, for a certificate that says something.
+        n_held_out = min(max(len(codes) // 10, min(50, len(codes) // 5)), _MOST_HELD_OUT)
         train, held_out = np.arange(len(codes))[n_held_out:], np.arange(len(codes))[:n_held_out]
         output = int(np.argmax(answers.var(axis=0)))
         encoding, changes = self.encoding.reordered(codes[train], answers[train][:, output])
