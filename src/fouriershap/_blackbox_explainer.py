@@ -100,8 +100,6 @@ class BlackBoxExplainer:
         categorical: Any = None,
         groups: Any = None,
         weights: ArrayLike | None = None,
-        n_terms: int | None = None,
-        max_degree: int | None = None,
         min_fidelity: float = 0.95,
         random_state: int | None = None,
         n_jobs: int | None = None,
@@ -127,8 +125,6 @@ class BlackBoxExplainer:
             encoding=encoding,
             budget=budget,
             seed=seed,
-            n_jobs=n_jobs,
-            options={"n_terms": n_terms, "max_degree": max_degree},
         )
         fitted = fitter.fit(method)
         share = check_weights(weights, rows.n_rows)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,8 +55,6 @@ class Fitter:
     encoding: Encoding
     budget: int
     seed: int
-    n_jobs: int | None
-    options: dict[str, Any]
 
     def __post_init__(self) -> None:
         self.rng = np.random.default_rng(self.seed)
@@ -104,10 +101,7 @@ class Fitter:
             answers[train],
             make_folds(len(train), self.rng),
             lambda n: self._codes(self._draw(n)),
-            lambda index: self.oracle.ask(self.pool, index, self._codes(index)),
             self.seed,
-            self.n_jobs,
-            self.options,
         )
         name, surrogate, candidates = choose(task, method)
         predictions = surrogate.predict(codes[held_out])

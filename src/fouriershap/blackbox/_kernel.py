@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._errors import MissingDependencyError
+from fouriershap.blackbox._boosting import one_thread
 
 Floats = NDArray[np.float64]
 _BOUNDS = (-12.0, 3.0)  # of log theta: from "does not matter" to "nothing in common"
@@ -88,7 +89,8 @@ def learn_theta(x: NDArray[np.float32], feature: NDArray[np.int64], y: Floats) -
         theta, noise = np.exp(log[:-1]), np.exp(log[-1])
         k = np.exp((x64 * theta[feature]) @ x64.T - theta.sum())
         factor = scipy_linalg.cho_factor(k + noise * np.eye(n), lower=True)
-        inverse = scipy_linalg.cho_solve(factor, np.eye(n))
+        lower, _ = scipy_linalg.lapack.dpotri(factor[0], lower=1)
+        inverse = np.tril(lower) + np.tril(lower, -1).T
         alpha = inverse @ y
         scale = (y * alpha).sum(axis=0) / n  # the best variance, per output, in closed form
         value = 0.5 * n * np.log(scale).sum() + y.shape[1] * np.log(np.diag(factor[0])).sum()
@@ -101,8 +103,9 @@ def learn_theta(x: NDArray[np.float32], feature: NDArray[np.int64], y: Floats) -
 
     start = np.append(np.full(n_features, np.log(1.0 / n_features)), np.log(1e-3))
     bounds = [_BOUNDS] * n_features + [_NOISE_BOUNDS]
-    options = {"maxiter": 60}
-    best = minimize(loss, start, jac=True, bounds=bounds, method="L-BFGS-B", options=options).x
+    options = {"maxiter": 40}
+    with one_thread():
+        best = minimize(loss, start, jac=True, bounds=bounds, method="L-BFGS-B", options=options).x
     return np.exp(best[:-1]), float(np.exp(best[-1]))
 
 

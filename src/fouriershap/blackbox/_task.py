@@ -29,12 +29,7 @@ class Task:
         Fold of each row, 0 to N_FOLDS - 1.
     draw : callable
         ``draw(n)`` gives the codes (n, n_features) of new hybrids, without answers.
-    ask : callable
-        ``ask(index)`` asks the model about hybrids (n, n_players).
     seed : int
-    n_jobs : int or None
-    options : dict
-        What the user asked of single candidates: n_terms, max_degree, and the budget.
     """
 
     encoding: Encoding
@@ -43,10 +38,7 @@ class Task:
     answers: NDArray[np.float64]
     fold: NDArray[np.int64]
     draw: Callable[[int], NDArray[np.float64]]
-    ask: Callable[[NDArray[np.int32]], NDArray[np.float64]]
     seed: int
-    n_jobs: int | None
-    options: dict[str, Any]
 
     @property
     def n_outputs(self) -> int:
