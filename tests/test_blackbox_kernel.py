@@ -46,3 +46,16 @@ def test_the_likelihood_finds_what_matters():
     theta, noise = _kernel.learn_theta(one_hot(codes), one_hot.feature, y)
     assert theta[:2].min() > 20 * theta[2:].max()
     assert noise < 0.1
+
+
+def test_a_function_without_noise_is_no_trouble():
+    """Answers that the kernel fits exactly leave a matrix that is almost singular."""
+    rng = np.random.default_rng(1)
+    codes = (rng.random((600, 30)) < 0.1).astype(float)
+    y = codes[:, :1] - 2 * codes[:, 1:2] * codes[:, 2:3]
+    y = (y - y.mean()) / y.std()
+    one_hot = _kernel.make_one_hot(codes)
+    points = one_hot(codes)
+    theta, noise = _kernel.learn_theta(points[:200], one_hot.feature, y[:200])
+    ridge, _ = _kernel.fit_ridge(one_hot, points[:400], y[:400], theta, noise)
+    assert ((ridge.predict(codes[400:]) - y[400:]) ** 2).mean() < 0.01

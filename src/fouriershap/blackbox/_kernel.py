@@ -13,7 +13,7 @@ from fouriershap.blackbox._boosting import one_thread
 
 Floats = NDArray[np.float64]
 _BOUNDS = (-12.0, 3.0)  # of log theta: from "does not matter" to "nothing in common"
-_NOISE_BOUNDS = (-18.0, 1.0)
+_NOISE_BOUNDS = (-16.0, 1.0)
 _BLOCK = 4096
 
 
@@ -61,16 +61,19 @@ def make_one_hot(pool_codes: Floats, most_levels: int = 64, n_cuts: int = 16) ->
     return OneHot(tuple(levels), tuple(is_cut), np.array(feature))
 
 
-def gram(a: NDArray[np.float32], b: NDArray[np.float32], theta: Floats) -> NDArray[np.float32]:
-    """Kernel matrix (n_a, n_b) of one-hot rows; theta (n_columns,) is that of each column's feature."""
-    shared: NDArray[np.float32] = (a * theta.astype(np.float32)) @ b.T
-    shared -= np.float32(_total(a, theta))
+def gram(a: NDArray[np.float32], b: NDArray[np.float32], theta: Floats) -> Floats:
+    """Kernel matrix (n_a, n_b) of one-hot rows; theta (n_columns,) is that of each column's feature.
+
+    In double precision: without noise the matrix is so close to singular that single is not enough.
+    """
+    shared: Floats = (a * theta) @ b.T.astype(np.float64)
+    shared -= _total(a, theta)
     return np.exp(shared, out=shared)
 
 
 def _total(a: NDArray[np.float32], theta: Floats) -> float:
     """Sum of theta over features: what a row shares with itself."""
-    return float((a[:1] @ theta.astype(np.float64))[0]) if len(a) else 0.0
+    return float((a[:1] @ theta)[0]) if len(a) else 0.0
 
 
 def learn_theta(x: NDArray[np.float32], feature: NDArray[np.int64], y: Floats) -> tuple[Floats, float]:
@@ -122,10 +125,9 @@ class KernelRidge:
     def predict(self, codes: Floats) -> Floats:
         """Outputs (n_rows, n_outputs)."""
         out = np.empty((len(codes), self.alpha.shape[1]))
-        alpha = self.alpha.astype(np.float32)
         for first in range(0, len(codes), _BLOCK):
             rows = self.one_hot(codes[first : first + _BLOCK])
-            out[first : first + _BLOCK] = gram(rows, self.points, self.theta) @ alpha
+            out[first : first + _BLOCK] = gram(rows, self.points, self.theta) @ self.alpha
         return out + self.mean
 
 
@@ -135,7 +137,7 @@ def fit_ridge(
     """The regression and the Cholesky factor of its kernel matrix."""
     scipy_linalg, _ = _scipy()
     weights = theta[one_hot.feature]
-    k = gram(points, points, weights).astype(np.float64)
+    k = gram(points, points, weights)
     k[np.diag_indices(len(k))] += noise
     factor = scipy_linalg.cho_factor(k, lower=True, overwrite_a=True)
     mean = y.mean(axis=0)
