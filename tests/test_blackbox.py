@@ -245,3 +245,15 @@ def test_the_same_seed_gives_the_same_values():
             explainer = fs.BlackBoxExplainer(additive, X, method="trees", budget=300, random_state=7)
         runs.append(explainer.shap_values(X[:3]))
     np.testing.assert_array_equal(*runs)
+
+
+def test_exact_stays_within_a_budget_that_just_fits():
+    X = oracles.all_rows(5)
+    asked = []
+
+    def predict(x):
+        asked.append(len(x))
+        return x[:, 0] * x[:, 1]
+
+    fs.BlackBoxExplainer(predict, X, budget=32, random_state=0)
+    assert sum(asked) == 32

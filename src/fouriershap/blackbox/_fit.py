@@ -139,7 +139,9 @@ class Fitter:
         return index, codes, self.oracle.ask(self.pool, index, codes)
 
     def _noise(self, index: NDArray[np.int32], answers: Floats) -> float:
-        n = min(_REPEATED, len(index), max(self.budget // 50, 1))
+        n = min(_REPEATED, len(index), max(self.budget // 50, 1), self.budget - self.oracle.count)
+        if n < 1:
+            return 0.0  # no query is left to look for noise
         again = self.oracle.ask_again(self.pool, index[:n])
         return check_noise(answers[:n], again, float(np.sqrt(answers.var(axis=0).mean())))
 
