@@ -166,4 +166,4 @@ def _ask_referee(contender: Contender, rows: np.ndarray) -> str:
     distance = contender.referee(rows)
     if distance > TOLERANCE:
         raise SystemExit(f"The referee is {distance:.1e} away from us in these rows. No time is reported.")
-    return f" (shap is {distance:.0e} from us on these rows)"
+    return f" (the model's own answers to hybrids of these rows are {distance:.0e} from ours)"
