@@ -119,9 +119,9 @@ def warn_if_low(fidelity: Fidelity, minimum: float, method: str) -> None:
     warnings.warn(
         f"the representation (method {method!r}) explains {fidelity.r2:.3f} of the model's variance on "
         f"{fidelity.n_points} held-out hybrids (95 % interval {fidelity.low:.3f} to {fidelity.high:.3f}), and "
-        f"{fidelity.k_fold:.3f} by K folds, less than min_fidelity = {minimum}. Ways out: a larger budget= (now {fidelity.n_queries:,} queries), more "
-        "rows in data=, one-hot columns declared by groups=, labels declared by categorical=, or "
-        "shap_values(X, refine=...) for the rows that matter.",
+        f"{fidelity.k_fold:.3f} by K folds, less than min_fidelity = {minimum}. Ways out: a larger budget= "
+        f"(now {fidelity.n_queries:,} queries), more rows in data=, one-hot columns declared by "
+        "groups=, labels declared by categorical=, or shap_values(X, refine=...) for the rows that matter.",
         FidelityWarning,
         stacklevel=3,
     )
