@@ -14,13 +14,14 @@ from fouriershap import _io
 from fouriershap._errors import InputError
 from fouriershap._explanation import make_explanation
 from fouriershap._groups import check_groups
+from fouriershap._progress import Progress
 from fouriershap._spectrum import Spectrum
 from fouriershap.blackbox._fidelity import Fidelity, warn_if_low
 from fouriershap.blackbox._files import KIND, state_from_contents, state_to_contents
 from fouriershap.blackbox._fit import Fitted, Fitter
 from fouriershap.blackbox._levels import make_encoding
 from fouriershap.blackbox._pool import Pool
-from fouriershap.blackbox._queries import Oracle, Progress
+from fouriershap.blackbox._queries import Oracle
 from fouriershap.blackbox._refine import refine_cost, refined_values, true_outputs
 from fouriershap.blackbox._select import Candidate
 from fouriershap.blackbox._surrogates import Compiled

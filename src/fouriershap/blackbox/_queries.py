@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._errors import InputError, MissingDependencyError, QueryError
+from fouriershap._errors import InputError, QueryError
+from fouriershap._progress import Progress, Report
 from fouriershap.blackbox._pool import Pool
-
-Progress = bool | Callable[[int, int], Any] | None
 
 
 class Oracle:
@@ -46,7 +45,7 @@ class Oracle:
         self._answers: list[NDArray[np.float64]] = []
         self._position: dict[bytes, int] = {}
         self._asked: list[tuple[Pool, NDArray[np.int32]]] = []
-        self._report = make_report(progress, budget)
+        self._report = Report(progress, budget)
 
     def ask(self, pool: Pool, index: NDArray[np.int32], codes: NDArray[np.float64]) -> NDArray[np.float64]:
         """Answers (n, n_outputs) for hybrids ``index`` (n, n_players) with ``codes``; known ones are free."""
@@ -128,21 +127,3 @@ def row_keys(codes: NDArray[np.float64]) -> list[bytes]:
     """Rows as bytes: equal for equal rows."""
     rows = np.ascontiguousarray(np.where(np.isnan(codes), np.nan, codes))
     return [row.tobytes() for row in rows]
-
-
-def make_report(progress: Progress, total: int) -> Callable[[int], Any]:
-    """A function of the queries done so far, from what the user asked for."""
-    if progress is None or progress is False:
-        return lambda done: None
-    if callable(progress):
-        return lambda done: progress(done, total)
-    if progress is not True:
-        raise InputError(f"progress is {progress!r}; give None, True or a function of (done, total).")
-    try:
-        from tqdm.auto import tqdm  # type: ignore[import-untyped, unused-ignore]
-    except ImportError as error:
-        raise MissingDependencyError(
-            "progress=True needs tqdm: `pip install tqdm`, or give a function of (done, total)."
-        ) from error
-    bar = tqdm(total=total, unit="query")
-    return lambda done: bar.update(done - bar.n)
