@@ -4,9 +4,9 @@ import fouriershap
 
 NAMES = """
     AdditivityError CapacityError FidelityWarning FileFormatError FourierShapError FourierShapWarning InputError
-    MissingDependencyError QueryError SlowKernelWarning UnsupportedModelError
-    Plan Spectrum Tables TreeExplainer compile load plan shap_values sparse_walsh_hadamard tree_spectrum
-    walsh_hadamard
+    MissingDependencyError NoiseWarning QueryError SlowKernelWarning UnsupportedModelError
+    BlackBoxExplainer Plan Spectrum Tables TreeExplainer compile load plan shap_values sparse_walsh_hadamard
+    tree_spectrum walsh_hadamard
 """
 
 

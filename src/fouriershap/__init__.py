@@ -1,5 +1,6 @@
 """Exact SHAP values, fast at any scale: represent a model once, compile the background, explain."""
 
+from fouriershap._blackbox_explainer import BlackBoxExplainer
 from fouriershap._errors import (
     AdditivityError,
     CapacityError,
@@ -9,6 +10,7 @@ from fouriershap._errors import (
     FourierShapWarning,
     InputError,
     MissingDependencyError,
+    NoiseWarning,
     QueryError,
     SlowKernelWarning,
     UnsupportedModelError,
@@ -24,6 +26,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "AdditivityError",
+    "BlackBoxExplainer",
     "CapacityError",
     "FidelityWarning",
     "FileFormatError",
@@ -31,6 +34,7 @@ __all__ = [
     "FourierShapWarning",
     "InputError",
     "MissingDependencyError",
+    "NoiseWarning",
     "Plan",
     "QueryError",
     "SlowKernelWarning",

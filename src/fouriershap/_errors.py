@@ -13,6 +13,7 @@
 
     FourierShapWarning (UserWarning)
     ├── FidelityWarning                    a representation misses too much of the model
+    ├── NoiseWarning                       a model answers the same row differently
     └── SlowKernelWarning                  the native kernels are missing: NumPy does the work
 """
 
@@ -38,13 +39,13 @@ class QueryError(InputError):
     ----------
     batch : int
         Number of the batch that failed, from 0.
-    rows : ndarray
-        The rows answered before it.
+    rows : ndarray, or list of what the function was given
+        The rows answered before it; where they are the caller's own, a part per batch.
     answers : ndarray
         Their answers.
     """
 
-    def __init__(self, message: str, *, batch: int, rows: NDArray[Any], answers: NDArray[Any]) -> None:
+    def __init__(self, message: str, *, batch: int, rows: Any, answers: NDArray[Any]) -> None:
         super().__init__(message)
         self.batch = batch
         self.rows = rows
@@ -77,6 +78,10 @@ class FourierShapWarning(UserWarning):
 
 class FidelityWarning(FourierShapWarning):
     """A representation explains too little of the model. The message says how much, and the ways out."""
+
+
+class NoiseWarning(FourierShapWarning):
+    """A model gave different answers to the same row. The message says by how much, and the ways out."""
 
 
 class SlowKernelWarning(FourierShapWarning):

@@ -6,20 +6,23 @@ import os
 from collections.abc import Callable
 
 from fouriershap import _io
+from fouriershap._blackbox_explainer import BlackBoxExplainer
 from fouriershap._errors import FileFormatError
 from fouriershap._explainer import TreeExplainer
 from fouriershap._spectrum import Spectrum
 from fouriershap.shapley import Tables
 
-_READERS: dict[str, Callable[[_io.Contents], Spectrum | Tables | TreeExplainer]] = {
+Loaded = Spectrum | Tables | TreeExplainer | BlackBoxExplainer
+_READERS: dict[str, Callable[[_io.Contents], Loaded]] = {
     "spectrum": Spectrum._from_contents,
     "tables": Tables._from_contents,
     "tree explainer": TreeExplainer._from_contents,
+    "black box explainer": BlackBoxExplainer._from_contents,
 }
 
 
-def load(path: str | os.PathLike[str]) -> Spectrum | Tables | TreeExplainer:
-    """Open a .fshap file: a `Spectrum`, `Tables` or `TreeExplainer`, whatever was saved there.
+def load(path: str | os.PathLike[str]) -> Loaded:
+    """Open a .fshap file: a `Spectrum`, `Tables`, `TreeExplainer` or `BlackBoxExplainer`, whatever was saved there.
 
     The file is verified against its checksum and memory-mapped, so that processes on one machine share it.
 
@@ -37,7 +40,7 @@ def load(path: str | os.PathLike[str]) -> Spectrum | Tables | TreeExplainer:
     Spectrum(1 terms, 2 bits, degree 1)
     """
 
-    def build(contents: _io.Contents) -> Spectrum | Tables | TreeExplainer:
+    def build(contents: _io.Contents) -> Loaded:
         reader = _READERS.get(contents.kind)
         if reader is None:
             raise FileFormatError(f"{path} holds a {contents.kind!r}, which this fouriershap does not know.")

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fouriershap._bits import pack, unpack
-from fouriershap._errors import InputError, MissingDependencyError, QueryError
+from fouriershap._errors import QueryError
+from fouriershap._progress import Progress, Report
 from fouriershap.fourier._gf2 import Bits, Words
 
-Progress = bool | Callable[[int, int], Any] | None
 BATCH_SIZE = 1 << 14
 
 
@@ -48,8 +48,7 @@ class Queries:
         self.magnitude = 0.0
         self._asked: list[tuple[Words, NDArray[np.float64]]] = []
         self._cube = np.full(1 << n_bits, np.nan) if n_bits <= 30 and 1 << n_bits <= budget else None
-        self._bar: Any = None
-        self._report = self._make_report(progress)
+        self._report = Report(progress, budget)
 
     @property
     def covers_cube(self) -> bool:
@@ -74,8 +73,7 @@ class Queries:
 
     def close(self) -> None:
         """End the progress bar, if there is one."""
-        if self._bar is not None:
-            self._bar.close()
+        self._report.close()
 
     def _look_up(self, rows: Bits) -> NDArray[np.float64]:
         assert self._cube is not None
@@ -98,7 +96,7 @@ class Queries:
         self.magnitude = max(self.magnitude, float(np.abs(answers).max(initial=0.0)))
         if raw.dtype.kind == "f":
             self.precision = max(self.precision, float(np.finfo(raw.dtype).eps))
-        self._report(self.count, self.budget)
+        self._report(self.count)
         return answers
 
     def _check(self, raw: NDArray[Any], n_rows: int) -> NDArray[np.float64]:
@@ -128,23 +126,3 @@ class Queries:
 
     def _rows(self, words: Words) -> Bits:
         return unpack(words, self.n_bits)
-
-    def _make_report(self, progress: Progress) -> Callable[[int, int], Any]:
-        if progress is None or progress is False:
-            return lambda done, total: None
-        if callable(progress):
-            return progress
-        if progress is not True:
-            raise InputError(f"progress is {progress!r}; give None, True or a function of (done, total).")
-        try:
-            from tqdm.auto import tqdm  # type: ignore[import-untyped, unused-ignore]
-        except ImportError as error:
-            raise MissingDependencyError(
-                "progress=True needs tqdm: `pip install tqdm`, or give a function of (done, total)."
-            ) from error
-        bar = self._bar = tqdm(total=self.budget, unit="query")
-
-        def report(done: int, total: int) -> None:
-            bar.update(done - bar.n)
-
-        return report

@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fouriershap._errors import FidelityWarning, InputError
+from fouriershap._progress import Progress
 from fouriershap._spectrum import Spectrum
 from fouriershap.fourier import _coded, _robust
 from fouriershap.fourier._bch import Code, UnitCode, make_code
 from fouriershap.fourier._exact import walsh_hadamard
 from fouriershap.fourier._gf2 import Bits
 from fouriershap.fourier._outcome import finish, to_spectrum
-from fouriershap.fourier._queries import BATCH_SIZE, Progress, Queries
+from fouriershap.fourier._queries import BATCH_SIZE, Queries
 
 N_CERTIFICATE = 200
 DEFAULT_BUDGET = 50_000

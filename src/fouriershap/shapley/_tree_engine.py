@@ -29,7 +29,7 @@ _PREDICT_ROWS = 8192  # rows per job
 _WALK_ROWS = 256
 _TREE_PARTS = 8  # shares of the trees when there is but one block of rows
 _LARGE_FOREST = 20_000  # leaves beyond which even the estimate would cost something
-_WORTH_THREADS = 1e-3  # seconds of work below which a pool of threads costs more than it brings
+_WORTH_THREADS = 3e-3  # seconds of work below which a pool of threads costs more than it brings
 
 # What does not depend on the background: the trees on codes, their profile, which go into tables, the blocks.
 _Shared = tuple[CodedTrees, NDArray[np.float64], NDArray[np.bool_], TreeBlocks | None]

@@ -1,0 +1,314 @@
+"""`BlackBoxExplainer`: the front door for models that can only be asked."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fouriershap import _io
+from fouriershap._errors import InputError
+from fouriershap._explanation import make_explanation
+from fouriershap._groups import check_groups
+from fouriershap._progress import Progress
+from fouriershap._spectrum import Spectrum
+from fouriershap.blackbox._fidelity import Fidelity, warn_if_low
+from fouriershap.blackbox._files import KIND, state_from_contents, state_to_contents
+from fouriershap.blackbox._fit import Fitted, Fitter
+from fouriershap.blackbox._levels import make_encoding
+from fouriershap.blackbox._pool import Pool
+from fouriershap.blackbox._queries import Oracle
+from fouriershap.blackbox._refine import refine_cost, refined_values, true_outputs
+from fouriershap.blackbox._select import Candidate
+from fouriershap.blackbox._surrogates import Compiled
+from fouriershap.shapley._background import check_weights
+from fouriershap.trees import TreeEnsemble
+
+METHODS = ("auto", "exact", "trees", "kernel")
+
+
+class BlackBoxExplainer:
+    """SHAP values of any model that can be called, from a fixed number of calls.
+
+    The model is asked ``budget`` times, about rows put together from data rows; a representation is fitted to
+    the answers and certified on answers that it has not seen. Then any number of rows is explained exactly
+    with respect to the representation, without asking the model again.
+
+    Parameters
+    ----------
+    predict : callable
+        Takes rows of the type of ``background``, returns (n_rows,) or (n_rows, n_outputs) numbers.
+    background : array or data frame
+        Rows that stand for "feature unknown"; all of them are used.
+    data : array or data frame, optional
+        Rows from which queries are put together; by default the background. Give training rows where the
+        background is small: the representation is faithful where the data are.
+    method : {"auto", "exact", "trees", "kernel"}
+        "exact" asks every combination of levels; "trees" boosts trees on level codes; "kernel" fits a product
+        kernel and distils it into trees. "auto" is exact where the budget allows, else the best by
+        K-fold R^2.
+    budget : int
+        Most rows that the model is asked.
+    categorical : sequence of names or positions, optional
+        Columns of labels, beside those whose type says so.
+    groups : mapping or sequence, optional
+        Columns that act as one player: ``{"name": [columns]}`` or one group name per column.
+    weights : array_like, optional
+        A weight per background row.
+    min_fidelity : float
+        R^2 below which a `FidelityWarning` is given.
+    random_state : int, optional
+        The same number asks the same rows and gives the same values.
+    n_jobs : int, optional
+        Threads for explaining; None for every core.
+    batch_size : int
+        Most rows per call of ``predict``.
+    progress : bool or callable, optional
+        True for a tqdm bar, or a function of (queries done, budget).
+
+    Attributes
+    ----------
+    method : str
+        The method that was used.
+    fidelity : Fidelity
+        R^2 on held-out hybrids with its interval; queries used; noise.
+    candidates : tuple of Candidate
+        The comparison: K-fold R^2 and time of each candidate.
+
+    Examples
+    --------
+    >>> import numpy as np, fouriershap as fs
+    >>> X = np.random.default_rng(0).integers(0, 2, size=(100, 6))
+    >>> explainer = fs.BlackBoxExplainer(lambda x: x[:, 0] * (1 + x[:, 1]), X)
+    >>> explainer.method, explainer.fidelity.r2
+    ('exact', 1.0)
+    >>> explainer.shap_values(X[:2]).shape
+    (2, 6)
+    """
+
+    def __init__(
+        self,
+        predict: Callable[[Any], Any],
+        background: Any,
+        *,
+        data: Any = None,
+        method: str = "auto",
+        budget: int = 20_000,
+        categorical: Any = None,
+        groups: Any = None,
+        weights: ArrayLike | None = None,
+        min_fidelity: float = 0.95,
+        random_state: int | None = None,
+        n_jobs: int | None = None,
+        batch_size: int = 8192,
+        progress: Progress = None,
+    ) -> None:
+        if method not in METHODS:
+            raise InputError(f"method is {method!r}; choose one of {', '.join(map(repr, METHODS))}.")
+        budget = _whole("budget", budget)
+        rows = Pool(background, "background")
+        pool, first = _join(rows, data)
+        column_player, names = check_groups(groups, rows.names)
+        encoding = make_encoding(pool, column_player, names, categorical)
+        seed = int(np.random.default_rng(random_state).integers(2**31))
+        self._oracle: Oracle | None = Oracle(
+            predict, column_player, _whole("batch_size", batch_size), budget, progress
+        )
+        fitter = Fitter(
+            oracle=self._oracle,
+            pool=pool,
+            first_rows=first,
+            second_rows=np.arange(pool.n_rows),
+            encoding=encoding,
+            budget=budget,
+            seed=seed,
+        )
+        fitted = fitter.fit(method)
+        share = check_weights(weights, rows.n_rows)
+        codes = fitted.encoding.encode(rows, "background")
+        compiled = fitted.surrogate.compile(codes, share, n_jobs)
+        self._set(fitted, compiled, rows.names, n_jobs)
+        self._background: tuple[Pool, NDArray[np.float64] | None] | None = (rows, share)
+        self._seed = seed
+        warn_if_low(self.fidelity, min_fidelity, self.method)
+
+    def _set(self, fitted: Fitted, compiled: Compiled, names: tuple[str, ...], n_jobs: int | None) -> None:
+        self._fitted, self._compiled = fitted, compiled
+        self.feature_names, self.n_jobs = names, n_jobs
+
+    def __repr__(self) -> str:
+        f = self.fidelity
+        return (
+            f"BlackBoxExplainer(method={self.method!r}, R^2 {f.r2:.4f} [{f.low:.4f}, {f.high:.4f}], "
+            f"{f.n_queries:,} queries, {len(self.player_names)} players)"
+        )
+
+    @property
+    def method(self) -> str:
+        return self._fitted.method
+
+    @property
+    def fidelity(self) -> Fidelity:
+        return self._fitted.fidelity
+
+    @property
+    def candidates(self) -> tuple[Candidate, ...]:
+        return self._fitted.candidates
+
+    @property
+    def player_names(self) -> tuple[str, ...]:
+        return self._fitted.encoding.player_names
+
+    @property
+    def representation(self) -> TreeEnsemble | Spectrum:
+        """What stands for the model: trees on codes, or a spectrum on bits."""
+        return self._fitted.surrogate.representation
+
+    @property
+    def expected_value(self) -> float | NDArray[np.float64]:
+        """Mean output of the representation over the background."""
+        expected = self._compiled.expected
+        return float(expected[0]) if len(expected) == 1 else expected.copy()
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """What the representation says of rows: (n_rows,) or (n_rows, n_outputs)."""
+        return _squeeze(self._fitted.surrogate.predict(self._encode(X)[1]))
+
+    def shap_values(
+        self, X: Any, *, refine: int | None = None, spread_gap: bool = False, n_jobs: int | None = None
+    ) -> NDArray[np.float64]:
+        """Explain rows.
+
+        Parameters
+        ----------
+        X : array or data frame, shape (n_rows, n_columns)
+        refine : int, optional
+            Pairs of permutations for which the model itself is asked, per row: accuracy does not end at the
+            representation, and is exact where players interact in pairs only. Costs `refine_cost` queries.
+        spread_gap : bool
+            Share the `gap` of each row among its players, in proportion to the size of their values. Costs a
+            query per row and, once, per background row.
+        n_jobs : int, optional
+            Threads; by default those of the explainer.
+
+        Returns
+        -------
+        ndarray, shape (n_rows, n_players) or (n_rows, n_players, n_outputs)
+        """
+        pool, codes = self._encode(X)
+        values = self._compiled.shap_values(codes, self.n_jobs if n_jobs is None else n_jobs)
+        if refine is not None:
+            oracle, background = self._model("refine")
+            pairs = _whole("refine", refine)
+            rng = np.random.default_rng(self._seed)
+            values = refined_values(oracle, self._fitted, pool, codes, background, values, pairs, rng)
+        elif spread_gap:
+            gap = self._gap(pool, codes, values)
+            size = np.abs(values) + 1e-300
+            values = values + gap[:, None] * size / size.sum(axis=1, keepdims=True)
+        return values[:, :, 0] if values.shape[2] == 1 else values
+
+    def gap(self, X: Any) -> NDArray[np.float64]:
+        """Per row, the model's f(x) - mean f(background) less the sum of the values.
+
+        Asks the model once per row and, the first time, once per background row.
+        """
+        pool, codes = self._encode(X)
+        return _squeeze(self._gap(pool, codes, self._compiled.shap_values(codes, self.n_jobs)))
+
+    def _gap(
+        self, pool: Pool, codes: NDArray[np.float64], values: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        oracle, background = self._model("gap")
+        outputs, expected = true_outputs(oracle, self._fitted.encoding, pool, codes, background)
+        return np.asarray(outputs - expected - values.sum(axis=1))
+
+    def refine_cost(self, n_rows: int, pairs: int) -> int:
+        """Most queries that ``shap_values(X, refine=pairs)`` asks for ``n_rows`` rows."""
+        _, (background, _) = self._model("refine_cost")
+        return refine_cost(n_rows, pairs, len(self.player_names), background.n_rows)
+
+    def __call__(self, X: Any) -> Any:
+        """Explain rows as a ``shap.Explanation``, for every plot of shap."""
+        begin = time.perf_counter()
+        _, codes = self._encode(X)
+        values = self._compiled.shap_values(codes, self.n_jobs)
+        seconds = time.perf_counter() - begin
+        owner, names = self._fitted.encoding.column_player, self.player_names
+        return make_explanation(values, self._compiled.expected, X, owner, names, None, seconds)
+
+    def with_background(self, background: Any, *, weights: ArrayLike | None = None) -> BlackBoxExplainer:
+        """The same representation against another background; the model is not asked."""
+        rows, codes = self._encode(background, "background")
+        share = check_weights(weights, rows.n_rows)
+        other = BlackBoxExplainer.__new__(BlackBoxExplainer)
+        compiled = self._fitted.surrogate.compile(codes, share, self.n_jobs)
+        other._set(self._fitted, compiled, self.feature_names, self.n_jobs)
+        other._oracle, other._background, other._seed = self._oracle, (rows, share), self._seed
+        return other
+
+    def _encode(self, X: Any, name: str = "X") -> tuple[Pool, NDArray[np.float64]]:
+        pool = Pool(X, name)
+        if len(pool.names) != len(self.feature_names):
+            raise InputError(
+                f"{name} has {len(pool.names)} columns; the background has {len(self.feature_names)}."
+            )
+        if pool.is_frame and pool.names != self.feature_names and not _unnamed(self.feature_names):
+            wrong = next((a, b) for a, b in zip(self.feature_names, pool.names, strict=True) if a != b)
+            raise InputError(f"{name} has a column {wrong[1]!r} where the background has {wrong[0]!r}.")
+        return pool, self._fitted.encoding.encode(pool, name)
+
+    def _model(self, what: str) -> tuple[Oracle, tuple[Pool, NDArray[np.float64] | None]]:
+        if self._oracle is None or self._background is None:
+            raise InputError(f"{what} asks the model, which a loaded explainer does not have.")
+        return self._oracle, self._background
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything that explaining needs to a .fshap file; the model is not part of it."""
+        arrays, header = state_to_contents(self._fitted, self._compiled, self.feature_names)
+        _io.write(path, KIND, arrays, header)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> BlackBoxExplainer:
+        """Read a .fshap file that `save` wrote."""
+        return _io.load(path, KIND, cls._from_contents)
+
+    @classmethod
+    def _from_contents(cls, contents: _io.Contents) -> BlackBoxExplainer:
+        explainer = cls.__new__(cls)
+        fitted, compiled, names = state_from_contents(contents)
+        explainer._set(fitted, compiled, names, None)
+        explainer._oracle, explainer._background, explainer._seed = None, None, 0
+        return explainer
+
+
+def _join(background: Pool, data: Any) -> tuple[Pool, NDArray[np.int64]]:
+    """Background and data rows in one pool, and the rows that stand for what will be explained."""
+    if data is None:
+        if background.n_rows < 2:
+            raise InputError(
+                "background has one row, and there is nothing to mix it with: give data= with the rows that "
+                "are to be explained, or training rows."
+            )
+        return background, np.arange(background.n_rows)
+    rows = Pool(data, "data")
+    background.check_like(rows, "data")
+    return background.joined(rows), np.arange(background.n_rows, background.n_rows + rows.n_rows)
+
+
+def _whole(name: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise InputError(f"{name} is {value!r}; give a whole number >= 1.")
+    return int(value)
+
+
+def _unnamed(names: tuple[str, ...]) -> bool:
+    return all(name == f"Feature {i}" for i, name in enumerate(names))
+
+
+def _squeeze(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    return values[:, 0] if values.shape[1] == 1 else values

@@ -1,0 +1,70 @@
+"""Candidate "kernel": the kernel regression, distilled into trees on hybrids that it labels itself."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from fouriershap.blackbox._boosting import boost, stack_outputs
+from fouriershap.blackbox._kernel import (
+    KernelRidge,
+    fit_ridge,
+    held_out_residuals,
+    learn_theta,
+    make_one_hot,
+)
+from fouriershap.blackbox._surrogates import Floats, TreeSurrogate
+from fouriershap.blackbox._task import Fit, Task, r_squared
+from fouriershap.trees import read_model
+
+N_THETA = 800  # points for the likelihood: its cost grows with their cube
+MOST_POINTS = 8_000  # points of the ridge, likewise
+N_LABELLED = (16, 80_000)  # hybrids per answer, and at most
+N_CHECK = 4_000
+STUDENT = (0.2, 31)  # labels without noise bear long steps
+STUDENT_TREES = (100, 200, 400, 800)
+GOOD_ENOUGH = 0.2  # what the trees may miss of the kernel, as a share of what the kernel misses of the model
+
+
+def fit_kernel(task: Task) -> Fit:
+    """Kernel ridge regression; `Fit.make` distils it."""
+    begin = time.perf_counter()
+    rng = np.random.default_rng(task.seed)
+    one_hot = make_one_hot(task.pool_codes)
+    chosen = rng.permutation(len(task.codes))[:MOST_POINTS]
+    points, answers = one_hot(task.codes[chosen]), task.answers[chosen]
+    scale = answers.std(axis=0)
+    scale[scale == 0] = 1.0
+    y = (answers - answers.mean(axis=0)) / scale
+    theta, noise = learn_theta(points[:N_THETA], one_hot.feature, y[:N_THETA])
+    ridge, factor = fit_ridge(one_hot, points, y, theta, noise)
+    missed = held_out_residuals(factor, ridge.alpha, task.fold[chosen])
+    r2 = r_squared(answers, answers - missed * scale)
+    mean = answers.mean(axis=0)
+    full = KernelRidge(one_hot, points, ridge.theta, ridge.alpha * scale, ridge.mean * scale + mean)
+    note = f"{len(chosen)} points, noise {noise:.1e}"
+    return Fit(
+        "kernel", r2, lambda: distil(full, task, GOOD_ENOUGH * (1 - r2)), time.perf_counter() - begin, note
+    )
+
+
+def distil(teacher: KernelRidge, task: Task, tolerance: float) -> TreeSurrogate:
+    """Trees that repeat what the kernel says on hybrids: its answers cost no query."""
+    codes = np.concatenate([task.codes, task.draw(min(N_LABELLED[0] * len(task.codes), N_LABELLED[1]))])
+    labels = teacher.predict(codes)
+    check = task.draw(N_CHECK)
+    truth = teacher.predict(check)
+    students = []
+    for output in range(labels.shape[1]):
+        model = None
+        for length in STUDENT_TREES:
+            model = boost(codes, labels[:, output], STUDENT, length, task.seed, model)
+            if missed_share(truth[:, output], model.predict(check)) < tolerance:
+                break
+        students.append(read_model(model))
+    return TreeSurrogate(stack_outputs(students), task.encoding.player)
+
+
+def missed_share(truth: Floats, predictions: Floats) -> float:
+    return 1.0 - r_squared(truth[:, None], predictions[:, None])

@@ -1,0 +1,80 @@
+"""A fitted black box as named arrays, and back: what its .fshap file holds. The model is no part of it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fouriershap._errors import FileFormatError, InputError
+from fouriershap._io import Contents
+from fouriershap.blackbox._fidelity import Fidelity
+from fouriershap.blackbox._fit import Fitted
+from fouriershap.blackbox._levels import Encoding, Feature
+from fouriershap.blackbox._select import Candidate
+from fouriershap.blackbox._surrogates import (
+    Compiled,
+    CompiledSpectrum,
+    CompiledTrees,
+    Surrogate,
+    TreeSurrogate,
+)
+
+KIND = "black box explainer"
+
+
+def state_to_contents(
+    fitted: Fitted, compiled: Compiled, names: tuple[str, ...]
+) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    """Arrays and header."""
+    arrays, inner = compiled.to_contents()
+    encoding = fitted.encoding
+    header = {
+        "method": fitted.method,
+        "representation": "trees" if isinstance(fitted.surrogate, TreeSurrogate) else "spectrum",
+        "surrogate": inner,
+        "feature_names": names,
+        "player_names": encoding.player_names,
+        "features": [_feature_header(feature) for feature in encoding.features],
+        "fidelity": fitted.fidelity.to_header(),
+        "candidates": [asdict(line) for line in fitted.candidates],
+    }
+    stored = {f"surrogate.{name}": array for name, array in arrays.items()}
+    return stored | {"column_player": encoding.column_player}, header
+
+
+def state_from_contents(contents: Contents) -> tuple[Fitted, Compiled, tuple[str, ...]]:
+    """The inverse of `state_to_contents`."""
+    header = contents.header
+    features = tuple(_feature(entry) for entry in header["features"])
+    column_player = np.asarray(contents.arrays["column_player"], dtype=np.int32)
+    encoding = Encoding(features, column_player, tuple(header["player_names"]))
+    parts = {name[10:]: array for name, array in contents.arrays.items() if name.startswith("surrogate.")}
+    inner = Contents(KIND, parts, header["surrogate"])
+    surrogate: Surrogate
+    if header["representation"] == "trees":
+        surrogate, compiled = CompiledTrees.from_contents(inner, encoding.player)
+    elif header["representation"] == "spectrum":
+        surrogate, compiled = CompiledSpectrum.from_contents(inner)
+    else:
+        raise FileFormatError(f"the file holds a representation of kind {header['representation']!r}.")
+    fidelity = Fidelity(**header["fidelity"])
+    candidates = tuple(Candidate(**line) for line in header["candidates"])
+    fitted = Fitted(header["method"], surrogate, encoding, fidelity, candidates)
+    return fitted, compiled, tuple(header["feature_names"])
+
+
+def _feature_header(feature: Feature) -> dict[str, Any]:
+    for level in feature.levels:
+        if not isinstance(level, str | int | float | bool):
+            raise InputError(
+                f"the level {level!r} of {feature.name!r} is a {type(level).__name__}, which a file cannot "
+                "hold. Use text or numbers as labels."
+            )
+    return asdict(feature)
+
+
+def _feature(entry: dict[str, Any]) -> Feature:
+    return Feature(**(entry | {"columns": tuple(entry["columns"]), "levels": tuple(entry["levels"])}))

@@ -1,0 +1,153 @@
+"""From a model and data to a representation with its certificate: the road through the candidates."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fouriershap._errors import InputError
+from fouriershap.blackbox import _exact
+from fouriershap.blackbox._bits import BitCode, exact_code, looks_discrete
+from fouriershap.blackbox._fidelity import Fidelity, check_noise, measure
+from fouriershap.blackbox._hybrids import draw_hybrids, hybrid_codes
+from fouriershap.blackbox._levels import Encoding, recode
+from fouriershap.blackbox._pool import Pool
+from fouriershap.blackbox._queries import Oracle
+from fouriershap.blackbox._select import Candidate, choose
+from fouriershap.blackbox._surrogates import Floats, Surrogate
+from fouriershap.blackbox._task import Task, make_folds
+
+_ROUNDS = 4  # of drawing hybrids, while those drawn are known already
+_REPEATED = 20  # rows that are asked twice
+_MOST_HELD_OUT = 2000
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """Everything that fitting finds."""
+
+    method: str
+    surrogate: Surrogate
+    encoding: Encoding
+    fidelity: Fidelity
+    candidates: tuple[Candidate, ...]
+
+
+@dataclass(eq=False)
+class Fitter:
+    """What fitting works on.
+
+    Attributes
+    ----------
+    pool : Pool
+        Background rows first, then the data rows.
+    first_rows, second_rows : int arrays
+        Rows of the pool from which the two rows of a hybrid are drawn.
+    """
+
+    oracle: Oracle
+    pool: Pool
+    first_rows: NDArray[np.int64]
+    second_rows: NDArray[np.int64]
+    encoding: Encoding
+    budget: int
+    seed: int
+
+    def __post_init__(self) -> None:
+        self.rng = np.random.default_rng(self.seed)
+        self.pool_codes = self.encoding.encode(self.pool, "data")
+
+    def fit(self, method: str) -> Fitted:
+        if method == "exact":
+            return self._fit_exact(_exact.check_fits(self.encoding, self.pool_codes, self.budget))
+        if method == "auto" and looks_discrete(self.encoding, self.pool_codes):
+            code = exact_code(self.encoding, self.pool_codes)
+            if _exact.fits(code, self.budget):
+                return self._fit_exact(code)
+        return self._fit_hybrids(method)
+
+    def _fit_exact(self, code: BitCode) -> Fitted:
+        begin = time.perf_counter()
+        index = code.index(_exact.all_rows(code))
+        codes = self._codes(index)
+        answers = self.oracle.ask(self.pool, index, codes)
+        noise = self._noise(index, answers)
+        surrogate = _exact.exact_surrogate(code, answers)
+        fidelity = Fidelity(1.0, 1.0, 1.0, 0, self.oracle.count, exact=True, noise=noise)
+        note = f"all {_exact.n_combinations(code):,} combinations of levels"
+        line = Candidate("exact", 1.0, time.perf_counter() - begin, True, note)
+        return Fitted("exact", surrogate, self.encoding, fidelity, (line,))
+
+    def _fit_hybrids(self, method: str) -> Fitted:
+        self._check_budget()
+        repeated = min(_REPEATED, self.budget // 50)
+        index, codes, answers = self._collect(self.budget - repeated)
+        noise = self._noise(index, answers)
+        # A tenth; more of few answers, for a certificate that says something.
+        n_held_out = min(max(len(codes) // 10, min(50, len(codes) // 5)), _MOST_HELD_OUT)
+        train, held_out = np.arange(len(codes))[n_held_out:], np.arange(len(codes))[:n_held_out]
+        output = int(np.argmax(answers.var(axis=0)))
+        encoding, changes = self.encoding.reordered(codes[train], answers[train][:, output])
+        self.encoding, codes = encoding, recode(codes, changes)
+        self.pool_codes = recode(self.pool_codes, changes)
+        self.oracle.recode(lambda known: recode(known, changes))
+        task = Task(
+            encoding,
+            self.pool_codes,
+            codes[train],
+            answers[train],
+            make_folds(len(train), self.rng),
+            lambda n: self._codes(self._draw(n)),
+            self.seed,
+        )
+        name, surrogate, candidates = choose(task, method)
+        predictions = surrogate.predict(codes[held_out])
+        r2, low, high = measure(answers[held_out], predictions, self.rng)
+        k_fold = max(line.r2 for line in candidates)
+        fidelity = Fidelity(r2, low, high, n_held_out, self.oracle.count, noise=noise, k_fold=k_fold)
+        return Fitted(name, surrogate, encoding, fidelity, candidates)
+
+    def _check_budget(self) -> None:
+        least = max(200, 4 * self.encoding.n_players)
+        if self.budget < least:
+            raise InputError(
+                f"budget is {self.budget} queries, too few to say anything about {self.encoding.n_players} "
+                f"players; at least {least} would do, some thousands are usual."
+            )
+
+    def _collect(self, n: int) -> tuple[NDArray[np.int32], Floats, Floats]:
+        """Distinct hybrids in random order, with their codes and answers."""
+        kept: list[NDArray[np.int32]] = []
+        for _ in range(_ROUNDS):
+            index = self._draw(n - self.oracle.count)
+            codes = self._codes(index)
+            fresh = np.sort(np.unique(codes, axis=0, return_index=True)[1])
+            fresh = fresh[~self.oracle.is_known(codes[fresh])]
+            self.oracle.ask(self.pool, index[fresh], codes[fresh])
+            kept.append(index[fresh])
+            if self.oracle.count >= n:
+                break
+        index = self.rng.permutation(np.concatenate(kept), axis=0)
+        codes = self._codes(index)
+        if len(index) < 100:
+            raise InputError(
+                f"the data give only {len(index)} different hybrids, too few to fit a representation. Give data= "
+                "with more rows, or method='exact', which asks every combination of levels."
+            )
+        return index, codes, self.oracle.ask(self.pool, index, codes)
+
+    def _noise(self, index: NDArray[np.int32], answers: Floats) -> float:
+        n = min(_REPEATED, len(index), max(self.budget // 50, 1), self.budget - self.oracle.count)
+        if n < 1:
+            return 0.0  # no query is left to look for noise
+        again = self.oracle.ask_again(self.pool, index[:n])
+        return check_noise(answers[:n], again, float(np.sqrt(answers.var(axis=0).mean())))
+
+    def _draw(self, n: int) -> NDArray[np.int32]:
+        return draw_hybrids(n, self.encoding.n_players, self.first_rows, self.second_rows, self.rng)
+
+    def _codes(self, index: NDArray[np.int32]) -> Floats:
+        return hybrid_codes(self.pool_codes, self.encoding.player, index)

@@ -1,0 +1,47 @@
+"""Hybrids: rows that take some players from one data row and the rest from another.
+
+SHAP values only ever see a model on such rows (DESIGN 2.7), so this is where it is asked.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+PURE_SHARE = 0.05
+
+
+def draw_hybrids(
+    n: int,
+    n_players: int,
+    rows: NDArray[np.int64],
+    others: NDArray[np.int64],
+    rng: np.random.Generator,
+) -> NDArray[np.int32]:
+    """Random hybrids as the data row of each player, (n, n_players) int32.
+
+    The number of players taken from the first row follows the Shapley kernel, 1 / (s (n_players - s)); a share
+    of the rows is pure.
+
+    Parameters
+    ----------
+    rows, others : int arrays
+        Row numbers from which the first and the second row of a pair are drawn.
+    """
+    first = rng.choice(rows, n).astype(np.int32)
+    second = rng.choice(others, n).astype(np.int32)
+    size = np.full(n, n_players)
+    if n_players > 1:
+        s = np.arange(1, n_players)
+        kernel = 1.0 / (s * (n_players - s))
+        size = rng.choice(s, n, p=kernel / kernel.sum())
+        size[rng.random(n) < PURE_SHARE] = n_players
+    rank = rng.random((n, n_players)).argsort(axis=1).argsort(axis=1)
+    return np.where(rank < size[:, None], first[:, None], second[:, None])
+
+
+def hybrid_codes(
+    pool_codes: NDArray[np.float64], player: NDArray[np.int32], index: NDArray[np.int32]
+) -> NDArray[np.float64]:
+    """Codes (n, n_features) of hybrids ``index`` (n, n_players)."""
+    return pool_codes[index[:, player], np.arange(len(player))]

@@ -1,0 +1,162 @@
+"""Surrogates: fitted representations on codes, and their exact SHAP values against a background."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fouriershap._explainer import TreeExplainer
+from fouriershap._io import Contents
+from fouriershap._spectrum import Spectrum
+from fouriershap.blackbox._bits import BitCode
+from fouriershap.shapley import Tables, compile  # noqa: A004
+from fouriershap.shapley._tree_files import engine_to_contents
+from fouriershap.trees import TreeEnsemble
+
+Floats = NDArray[np.float64]
+
+
+class Compiled(Protocol):
+    """A surrogate against one background."""
+
+    def shap_values(self, codes: Floats, n_jobs: int | None) -> Floats:
+        """Values (n_rows, n_players, n_outputs)."""
+
+    @property
+    def expected(self) -> Floats:
+        """Mean output (n_outputs,) over the background."""
+
+    def to_contents(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        """Arrays and header for a file."""
+
+
+class Surrogate(Protocol):
+    """A representation of the model on codes."""
+
+    @property
+    def representation(self) -> TreeEnsemble | Spectrum: ...
+
+    def predict(self, codes: Floats) -> Floats:
+        """Outputs (n_rows, n_outputs)."""
+
+    def compile(self, background: Floats, weights: Floats | None, n_jobs: int | None) -> Compiled: ...
+
+
+@dataclass(frozen=True, eq=False)
+class TreeSurrogate:
+    """Trees on codes; ``player`` (n_features,) owns them."""
+
+    ensemble: TreeEnsemble
+    player: NDArray[np.int32]
+
+    @property
+    def representation(self) -> TreeEnsemble:
+        return self.ensemble
+
+    def predict(self, codes: Floats) -> Floats:
+        return self.ensemble.predict(codes)
+
+    def compile(self, background: Floats, weights: Floats | None, n_jobs: int | None) -> CompiledTrees:
+        groups = [str(player) for player in self.player]
+        return CompiledTrees(
+            TreeExplainer(
+                self.ensemble, background, groups=groups, weights=weights, precision="double", n_jobs=n_jobs
+            )
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class CompiledTrees:
+    """Trees against one background."""
+
+    explainer: TreeExplainer
+
+    def shap_values(self, codes: Floats, n_jobs: int | None) -> Floats:
+        values = self.explainer.shap_values(codes, n_jobs=n_jobs)
+        return values[:, :, None] if values.ndim == 2 else values
+
+    @property
+    def expected(self) -> Floats:
+        return np.atleast_1d(np.asarray(self.explainer.expected_value, dtype=np.float64))
+
+    def to_contents(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        self.explainer.compile()
+        arrays, header = engine_to_contents(self.explainer._engine)
+        names = {"feature_names": self.explainer.feature_names, "player_names": self.explainer.player_names}
+        return arrays, header | names
+
+    @classmethod
+    def from_contents(cls, contents: Contents, player: NDArray[np.int32]) -> tuple[TreeSurrogate, Compiled]:
+        """The inverse of `to_contents`."""
+        explainer = TreeExplainer._from_contents(contents)
+        return TreeSurrogate(explainer.ensemble, player), cls(explainer)
+
+
+@dataclass(frozen=True, eq=False)
+class SpectrumSurrogate:
+    """A spectrum on the bits into which ``code`` turns the levels of players."""
+
+    spectrum: Spectrum
+    code: BitCode
+
+    @property
+    def representation(self) -> Spectrum:
+        return self.spectrum
+
+    def predict(self, codes: Floats) -> Floats:
+        return self.spectrum(self.code.bits(codes)).reshape(len(codes), -1)
+
+    def compile(self, background: Floats, weights: Floats | None, n_jobs: int | None) -> CompiledSpectrum:
+        bits = self.code.bits(background, "background")
+        return CompiledSpectrum(self, bits, weights, self._tables(bits, weights))
+
+    def _tables(self, bits: NDArray[np.uint8], weights: Floats | None) -> Tables | None:
+        players = self.code.compact_players
+        return compile(self.spectrum, bits, players=players, weights=weights) if bits.shape[1] else None
+
+
+@dataclass(frozen=True, eq=False)
+class CompiledSpectrum:
+    """A spectrum against one background; no tables where no player varies."""
+
+    surrogate: SpectrumSurrogate
+    background: NDArray[np.uint8]
+    weights: Floats | None
+    tables: Tables | None
+
+    def shap_values(self, codes: Floats, n_jobs: int | None) -> Floats:
+        code = self.surrogate.code
+        out = np.zeros((len(codes), code.n_players, max(self.surrogate.spectrum.n_outputs, 1)))
+        bits = code.bits(codes)
+        if self.tables is not None:
+            values = self.tables.shap_values(bits, n_jobs=n_jobs)
+            out[:, code.varying] = values.reshape(len(codes), len(code.varying), -1)
+        return out
+
+    @property
+    def expected(self) -> Floats:
+        if self.tables is None:
+            return np.atleast_1d(self.surrogate.spectrum(self.background[:1])[0])
+        return np.atleast_1d(np.asarray(self.tables.expected_value, dtype=np.float64))
+
+    def to_contents(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        spectrum, header = self.surrogate.spectrum._to_contents()
+        code, code_header = self.surrogate.code.to_contents()
+        arrays = {f"spectrum.{name}": array for name, array in spectrum.items()} | code
+        arrays["background"] = self.background
+        if self.weights is not None:
+            arrays["weights"] = self.weights
+        return arrays, {"spectrum": header, "code": code_header}
+
+    @classmethod
+    def from_contents(cls, contents: Contents) -> tuple[SpectrumSurrogate, Compiled]:
+        """The inverse of `to_contents`."""
+        arrays, header = contents.arrays, contents.header
+        parts = {name[9:]: array for name, array in arrays.items() if name.startswith("spectrum.")}
+        spectrum = Spectrum._from_contents(Contents("spectrum", parts, header["spectrum"]))
+        surrogate = SpectrumSurrogate(spectrum, BitCode.from_contents(arrays, header["code"]))
+        background, weights = arrays["background"], arrays.get("weights")
+        return surrogate, cls(surrogate, background, weights, surrogate._tables(background, weights))

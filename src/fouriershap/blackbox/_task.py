@@ -1,0 +1,81 @@
+"""What every candidate is given: the same answers, the same folds, and hybrids without answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fouriershap.blackbox._levels import Encoding
+
+N_FOLDS = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """Answers to fit.
+
+    Attributes
+    ----------
+    encoding : Encoding
+    pool_codes : (n_pool, n_features) float64
+        The data rows from which hybrids are made.
+    codes : (n, n_features) float64
+    answers : (n, n_outputs) float64
+    fold : (n,) int64
+        Fold of each row, 0 to N_FOLDS - 1.
+    draw : callable
+        ``draw(n)`` gives the codes (n, n_features) of new hybrids, without answers.
+    seed : int
+    """
+
+    encoding: Encoding
+    pool_codes: NDArray[np.float64]
+    codes: NDArray[np.float64]
+    answers: NDArray[np.float64]
+    fold: NDArray[np.int64]
+    draw: Callable[[int], NDArray[np.float64]]
+    seed: int
+
+    @property
+    def n_outputs(self) -> int:
+        return int(self.answers.shape[1])
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """What a candidate found.
+
+    Attributes
+    ----------
+    name : str
+    r2 : float
+        R^2 of the answers by models that were fitted without their fold.
+    make : callable
+        Builds the surrogate from all answers; only the winner's is called.
+    seconds : float
+    note : str
+    """
+
+    name: str
+    r2: float
+    make: Callable[[], Any]
+    seconds: float
+    note: str
+
+
+def make_folds(n: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """A random fold of each of n rows, all of one size but for rounding."""
+    return rng.permutation(np.arange(n) % N_FOLDS)
+
+
+def r_squared(answers: NDArray[np.float64], predictions: NDArray[np.float64]) -> float:
+    """R^2 (n, n_outputs) pooled over outputs; 1 where there is nothing to explain and nothing is missed."""
+    error = float(((answers - predictions) ** 2).sum())
+    spread = float(((answers - answers.mean(axis=0)) ** 2).sum())
+    if spread <= 1e-24 * float((answers**2).sum()):  # a constant, up to rounding
+        return 1.0 if error <= 1e-20 * float((answers**2).sum()) else 0.0
+    return 1.0 - error / spread

@@ -1,0 +1,132 @@
+"""Black boxes that misbehave, and data that say too little."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import fouriershap as fs
+from fouriershap.blackbox._fidelity import bootstrap_interval
+
+X = np.random.default_rng(0).normal(size=(50, 3))
+
+
+def answer_in_batch(number, wrong):
+    """A model whose ``number``-th batch comes back as ``wrong`` makes of the right one."""
+    calls = []
+
+    def predict(x):
+        calls.append(len(x))
+        right = x.sum(axis=1)
+        return wrong(right) if len(calls) == number + 1 else right
+
+    return predict
+
+
+def shorten(y):
+    return y[:-1]
+
+
+def poison(y):
+    return np.where(np.arange(len(y)) == 3, np.nan, y)
+
+
+def fail(y):
+    raise RuntimeError("the server is gone")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (shorten, r"shape \(99,\) for 100 rows"),
+        (poison, "not finite, the first at row 3"),
+        (lambda y: y.astype(str), "return numbers"),
+        (fail, "RuntimeError: the server is gone"),
+        (lambda y: np.stack([y, y], axis=1), "2 numbers a row, but 1 before"),
+    ],
+)
+def test_a_bad_batch_is_named_and_answers_are_kept(wrong, message):
+    with pytest.raises(fs.QueryError, match=message) as caught:
+        fs.BlackBoxExplainer(
+            answer_in_batch(2, wrong), X, method="trees", budget=500, batch_size=100, random_state=0
+        )
+    error = caught.value
+    assert error.batch == 2 and "batch 2" in str(error)
+    assert len(error.answers) == 200
+    np.testing.assert_allclose(np.concatenate(error.rows).sum(axis=1), error.answers[:, 0])
+
+
+def test_noise_is_found_and_reported():
+    rng = np.random.default_rng(0)
+    bits = rng.integers(0, 2, size=(60, 4))
+    with pytest.warns(fs.NoiseWarning, match="answers the same row differently") as caught:
+        explainer = fs.BlackBoxExplainer(lambda x: x.sum(axis=1) + rng.normal(size=len(x)), bits)
+    assert caught[0].filename == __file__
+    assert 0.2 < explainer.fidelity.noise < 2
+
+
+def test_low_fidelity_warns_with_the_ways_out():
+    rng = np.random.default_rng(0)
+    with pytest.warns(fs.FidelityWarning, match="Ways out: a larger budget=") as caught:
+        fs.BlackBoxExplainer(
+            lambda x: np.sin(1e6 * x).sum(axis=1), rng.normal(size=(100, 3)), method="trees", budget=300
+        )
+    assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"background": X[:1]}, "background has one row"),
+        ({"budget": 20}, "at least 200 would do"),
+        ({"budget": 0}, "budget is 0"),
+        ({"method": "magic"}, "method is 'magic'"),
+        ({"method": "exact"}, "Raise the budget"),
+        ({"predict": 3}, "predict is a int"),
+        ({"categorical": ["nope"]}, "'nope', which does not exist"),
+        ({"categorical": "abc"}, "give a list of column names"),
+        ({"data": X[:, :2]}, "data has 2 columns"),
+        ({"background": X[0]}, "background has shape"),
+        ({"progress": 3}, "progress is 3"),
+        ({"background": X[:0]}, "0 rows"),
+    ],
+)
+def test_bad_arguments(arguments, message):
+    arguments = {"predict": lambda x: x.sum(axis=1), "background": X, **arguments}
+    with pytest.raises(fs.InputError, match=message):
+        fs.BlackBoxExplainer(**arguments)
+
+
+def test_a_constant_column_gets_nothing():
+    data = np.column_stack([X[:, 0] > 0, np.ones(50), X[:, 1] > 0]).astype(float)
+    explainer = fs.BlackBoxExplainer(lambda x: x[:, 0] * x[:, 1], data)
+    assert not explainer.shap_values(data)[:, 1].any()
+    constant = fs.BlackBoxExplainer(lambda x: np.full(len(x), 3.0), np.ones((5, 2)))
+    assert constant.expected_value == 3 and not constant.shap_values(np.ones((2, 2))).any()
+
+
+def test_a_thousand_columns():
+    wide = np.random.default_rng(0).integers(0, 2, size=(40, 1000)).astype(float)
+    with pytest.raises(fs.InputError, match="at least 4000 would do"):
+        fs.BlackBoxExplainer(lambda x: x[:, 0], wide, budget=1000)
+
+
+def test_progress_is_reported():
+    seen = []
+    bits = np.random.default_rng(0).integers(0, 2, size=(60, 4))
+    fs.BlackBoxExplainer(
+        lambda x: x.sum(axis=1), bits, progress=lambda done, total: seen.append((done, total))
+    )
+    assert seen and seen[-1][1] == 20_000
+
+
+def test_the_interval_covers_the_truth():
+    """Heavy-tailed errors, a fifth of the variance unexplained: at least 90 of 100 intervals must cover."""
+    rng = np.random.default_rng(0)
+    covered = 0
+    for _ in range(100):
+        signal = rng.normal(size=(200, 1))
+        y = signal + 0.5 * rng.standard_t(5, size=(200, 1)) / np.sqrt(5 / 3)
+        low, high = bootstrap_interval(y, signal, rng, n_resamples=300)
+        covered += low <= 1 - 0.25 / 1.25 <= high
+    assert covered >= 90

@@ -1,0 +1,61 @@
+"""The kernel regression against its definition and against refits."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fouriershap.blackbox import _kernel
+
+
+def data(n=40):
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 3, size=(n, 4)).astype(float)
+    codes[rng.random((n, 4)) < 0.1] = np.nan
+    y = np.nan_to_num(codes)[:, :1] * (codes[:, 1:2] == 1) + 0.01 * rng.normal(size=(n, 1))
+    return codes, (y - y.mean()) / y.std()
+
+
+def test_the_kernel_counts_differences():
+    codes, _ = data()
+    one_hot = _kernel.make_one_hot(codes)
+    theta = np.array([0.1, 0.5, 1.0, 2.0])
+    points = one_hot(codes)
+    filled = np.where(np.isnan(codes), -1.0, codes)  # missing is a level of its own
+    different = filled[:, None, :] != filled[None]
+    truth = np.exp(-(different * theta).sum(axis=2))
+    np.testing.assert_allclose(_kernel.gram(points, points, theta[one_hot.feature]), truth, atol=1e-6)
+
+
+def test_held_out_residuals_are_those_of_refits():
+    codes, y = data()
+    one_hot = _kernel.make_one_hot(codes)
+    points, theta = one_hot(codes), np.full(4, 0.4)
+    fold = np.arange(40) % 5
+    k = _kernel.gram(points, points, theta[one_hot.feature]).astype(np.float64) + 0.1 * np.eye(40)
+    ridge, factor = _kernel.fit_ridge(one_hot, points, y, theta, 0.1)
+    missed = _kernel.held_out_residuals(factor, ridge.alpha, fold)
+    for part in range(5):
+        inside, outside = fold == part, fold != part
+        prediction = k[np.ix_(inside, outside)] @ np.linalg.solve(k[np.ix_(outside, outside)], y[outside])
+        np.testing.assert_allclose(y[inside] - prediction, missed[inside], atol=1e-6)
+
+
+def test_the_likelihood_finds_what_matters():
+    codes, y = data(300)
+    one_hot = _kernel.make_one_hot(codes)
+    theta, noise = _kernel.learn_theta(one_hot(codes), one_hot.feature, y)
+    assert theta[:2].min() > 20 * theta[2:].max()
+    assert noise < 0.1
+
+
+def test_a_function_without_noise_is_no_trouble():
+    """Answers that the kernel fits exactly leave a matrix that is almost singular."""
+    rng = np.random.default_rng(1)
+    codes = (rng.random((600, 30)) < 0.1).astype(float)
+    y = codes[:, :1] - 2 * codes[:, 1:2] * codes[:, 2:3]
+    y = (y - y.mean()) / y.std()
+    one_hot = _kernel.make_one_hot(codes)
+    points = one_hot(codes)
+    theta, noise = _kernel.learn_theta(points[:200], one_hot.feature, y[:200])
+    ridge, _ = _kernel.fit_ridge(one_hot, points[:400], y[:400], theta, noise)
+    assert ((ridge.predict(codes[400:]) - y[400:]) ** 2).mean() < 0.01
