@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from fouriershap import kernels
 from fouriershap.shapley._tables import WIDTH
 
-_MOST_TABLES = 16  # per group: their patterns for one block of rows stay in the first-level cache
+# Tables per group: those of a group are read in turn, row after row, so they should share the first-level cache.
+_MOST_TABLES, _MOST_LARGE_TABLES, _LARGE_TABLE = 4, 3, 8192
 _REACH = 128  # how many groups of each player a table looks at: more find little more
 
 
@@ -37,7 +38,11 @@ class Grouping:
 
 
 def group_tables(
-    start: NDArray[np.int64], players: NDArray[np.int32], kinds: NDArray[np.int32], n_players: int
+    start: NDArray[np.int64],
+    players: NDArray[np.int32],
+    kinds: NDArray[np.int32],
+    n_players: int,
+    table_bytes: float,
 ) -> Grouping:
     """Gather tables whose players fit together into 8 columns; only tables of one kind may meet.
 
@@ -46,6 +51,8 @@ def group_tables(
     start, players : (n_tables + 1,) int64, int32
         The players of each table: sorted, at most 8.
     kinds : (n_tables,) int32
+    table_bytes : float
+        Mean size of a table.
     """
     n_tables = len(kinds)
     sizes = np.diff(start)
@@ -63,7 +70,7 @@ def group_tables(
         sorted_padded[sorted_padded >= 0],
         np.ascontiguousarray(kinds[order]),
         n_players,
-        _MOST_TABLES,
+        _MOST_TABLES if table_bytes <= _LARGE_TABLE else _MOST_LARGE_TABLES,
         _REACH,
         of_sorted,
         layout,

@@ -160,7 +160,9 @@ def _lay_out(terms: Terms, cover: Cover) -> tuple[NDArray[np.int32], NDArray[np.
     start = np.append(np.flatnonzero(begins), len(pairs)).astype(np.int64)
     # Tables of more than 256 patterns have wider pattern numbers, so they keep to themselves.
     kinds = (sizes[block] > BLOCK_ATOMS).astype(np.int32)
-    grouping = group_tables(start, pair_player.astype(np.int32), kinds, terms.n_players)
+    grouping = group_tables(
+        start, pair_player.astype(np.int32), kinds, terms.n_players, 8.0 * WIDTH * 2**BLOCK_ATOMS
+    )
     position = np.empty(len(block), dtype=np.int64)
     position[grouping.order] = np.arange(len(block))
     table = table_of_pair[pair_of_atom]

@@ -127,7 +127,8 @@ def _lay_out(
     block = owner[begins].astype(np.int32)
     table_start = np.append(np.flatnonzero(begins), len(players)).astype(np.int64)
     kinds = (2 * output[block] + (blocks.n_patterns[block] > _BYTE_PATTERNS)).astype(np.int32)
-    grouping = group_tables(table_start, players, kinds, n_players)
+    table_bytes = 4.0 * WIDTH * float(blocks.n_patterns[block].mean()) if len(block) else 0.0
+    grouping = group_tables(table_start, players, kinds, n_players, table_bytes)
     position = np.empty(len(block), dtype=np.int64)
     position[grouping.order] = np.arange(len(block))
     slots = np.full((len(block), int(np.diff(start).max(initial=1))), -1, dtype=np.int32)
