@@ -219,10 +219,21 @@ class TreeEngine:
         with self._lock:
             # Rent until renting has cost the price: never more than twice the best in hindsight.
             self._walked_rows += n_rows
-            if not self._feasible.any() or self.plan(self._walked_rows).method == "walk":
+            if not self._feasible.any() or self._surely_walk(self._walked_rows):
+                return False
+            if self.plan(self._walked_rows).method == "walk":
                 return False
         self.compile(n_jobs)
         return True
+
+    def _surely_walk(self, n_rows: int) -> bool:
+        """Whether walking would pay even if every pair of rows visited every leaf: no need to look closer."""
+        if self.background is None:
+            return False
+        most = self._profile[:, 0]
+        width = self.ensemble.values.shape[1]
+        n_background = len(self.background)
+        return plan_trees(self._profile, self._feasible, most, n_background, n_rows, width).method == "walk"
 
     # What it is for
 
@@ -281,6 +292,10 @@ class TreeEngine:
             return float("inf")
         everything = np.ones(self.ensemble.n_trees, dtype=bool)
         n_background = 0 if self.background is None else len(self.background)
+        if self.background is not None:  # at most, were every leaf visited
+            most = plan_trees(self._profile, everything, self._profile[:, 0], n_background, n_rows, 1)
+            if most.walk_row_seconds * n_rows < _WORTH_THREADS:
+                return 0.0
         plan = plan_trees(self._profile, everything, self._visits(), n_background, n_rows, 1)
         return plan.walk_row_seconds * n_rows
 
