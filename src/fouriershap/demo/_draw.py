@@ -34,7 +34,9 @@ def title(axis: Any, text: str, subtitle: str) -> None:
     axis.text(0, 1.025, subtitle, transform=axis.transAxes, fontsize=9.5, color="#616e7c")
 
 
-def waterfall(axis: Any, names: Sequence[str], phi: NDArray[np.float64], expected: float, most: int = 10) -> None:
+def waterfall(
+    axis: Any, names: Sequence[str], phi: NDArray[np.float64], expected: float, most: int = 10
+) -> None:
     """From the expected value to the output, the largest contributions on top, the rest as one bar below."""
     order = np.argsort(np.abs(phi))
     small, large = order[: max(0, len(phi) - most)], order[max(0, len(phi) - most) :]

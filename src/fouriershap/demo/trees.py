@@ -39,12 +39,16 @@ def run(folder: Path) -> Path:
     import shap
 
     model, X, names = train()
-    print(f"XGBoost, 100 trees: {len(X)} tumours, {X.shape[1]} measurements, all {len(X)} rows as background\n")
+    print(
+        f"XGBoost, 100 trees: {len(X)} tumours, {X.shape[1]} measurements, all {len(X)} rows as background\n"
+    )
     explainer, building = timed(lambda: fs.TreeExplainer(model, X).compile())
     phi, ours = timed(lambda: explainer.shap_values(X))
     # shap would cut a background given as an array to 100 rows, so it gets a masker.
     masker = shap.maskers.Independent(X, max_samples=len(X))
-    theirs, shap_seconds = timed(lambda: shap.TreeExplainer(model, masker).shap_values(X, check_additivity=False))
+    theirs, shap_seconds = timed(
+        lambda: shap.TreeExplainer(model, masker).shap_values(X, check_additivity=False)
+    )
     many = X[np.random.default_rng(0).integers(0, len(X), size=_MANY)]
     _, many_seconds = timed(lambda: explainer.shap_values(many))
     gap = np.abs(phi - theirs).max() / np.abs(theirs).max()
