@@ -1,6 +1,8 @@
 """Exact SHAP values, fast at any scale: represent a model once, compile the background, explain."""
 
-from fouriershap._blackbox_explainer import BlackBoxExplainer
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from fouriershap._errors import (
     AdditivityError,
     CapacityError,
@@ -15,12 +17,31 @@ from fouriershap._errors import (
     SlowKernelWarning,
     UnsupportedModelError,
 )
-from fouriershap._explainer import TreeExplainer
-from fouriershap._load import load
-from fouriershap._spectrum import Spectrum
-from fouriershap.fourier import sparse_walsh_hadamard, walsh_hadamard
-from fouriershap.shapley import Plan, Tables, compile, plan, shap_values  # noqa: A004
-from fouriershap.trees._spectrum import tree_spectrum
+
+if TYPE_CHECKING:
+    from fouriershap._blackbox_explainer import BlackBoxExplainer
+    from fouriershap._explainer import TreeExplainer
+    from fouriershap._load import load
+    from fouriershap._spectrum import Spectrum
+    from fouriershap.fourier import sparse_walsh_hadamard, walsh_hadamard
+    from fouriershap.shapley import Plan, Tables, compile, plan, shap_values  # noqa: A004
+    from fouriershap.trees._spectrum import tree_spectrum
+
+# What is imported when it is first asked for, so that `import fouriershap` costs little more than NumPy.
+_HOMES = {
+    "BlackBoxExplainer": "_blackbox_explainer",
+    "Plan": "shapley",
+    "Spectrum": "_spectrum",
+    "Tables": "shapley",
+    "TreeExplainer": "_explainer",
+    "compile": "shapley",
+    "load": "_load",
+    "plan": "shapley",
+    "shap_values": "shapley",
+    "sparse_walsh_hadamard": "fourier",
+    "tree_spectrum": "trees._spectrum",
+    "walsh_hadamard": "fourier",
+}
 
 __version__ = "0.1.0"
 
@@ -50,3 +71,14 @@ __all__ = [
     "tree_spectrum",
     "walsh_hadamard",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
