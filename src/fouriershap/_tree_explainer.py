@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from copy import copy
 from typing import Any
 
@@ -20,6 +21,8 @@ from fouriershap._memory import check_memory
 from fouriershap._parallel import count_jobs
 from fouriershap.shapley._background import check_weights
 from fouriershap.shapley._compile import check_device
+from fouriershap.shapley._indices import check_index
+from fouriershap.shapley._pairs import PairEngine
 from fouriershap.shapley._tree_cost import TreePlan
 from fouriershap.shapley._tree_engine import TreeEngine
 from fouriershap.shapley._tree_files import engine_from_contents, engine_to_contents
@@ -52,6 +55,9 @@ class TreeExplainer(Explainer):
         Columns that act as one player: ``{"name": [columns]}`` or one group name per column.
     weights : array_like, optional
         A weight per background row.
+    index : {"shapley", "banzhaf"}
+        Which average over coalitions: of every size alike (Shapley, the default), or of every coalition alike
+        (Banzhaf, whose values do not add up to the prediction).
     precision : {"single", "double"}
         Of the tables: float32 with float64 totals (errors about 1e-7 of the largest value), or float64.
     method : {"auto", "tables", "walk"}
@@ -89,6 +95,7 @@ class TreeExplainer(Explainer):
         feature_names: ArrayLike | None = None,
         groups: Any = None,
         weights: ArrayLike | None = None,
+        index: str = "shapley",
         precision: str = "single",
         method: str = "auto",
         memory: int | float | None = None,
@@ -111,7 +118,9 @@ class TreeExplainer(Explainer):
         player, player_names = check_groups(groups, names)
         rows, share = _background_rows(background, weights, ensemble)
         dtype = np.dtype(_PRECISIONS[precision])
-        engine = TreeEngine(ensemble, player, rows, share, check_memory(memory), dtype, method)
+        engine = TreeEngine(
+            ensemble, player, rows, share, check_memory(memory), dtype, method, check_index(index)
+        )
         self._set(engine, names, player_names, n_jobs)
         self._move(device)
 
@@ -227,9 +236,12 @@ class TreeExplainer(Explainer):
             raise InputError(f"tolerance is {tolerance!r}; give a number >= 0.")
         rows = to_rows(X, self.ensemble)
         values = self._engine.shap_values(rows, n_jobs)
-        if additivity:
+        if additivity and self._engine.index == "shapley":  # the others do not add up
             check_additivity(values, self._expected, self._engine.predict(rows, n_jobs), tolerance)
         return values
+
+    def _pairs(self, X: Any) -> tuple[Callable[[NDArray[np.int64] | None], PairEngine], NDArray[Any]]:
+        return self._engine.interactions, to_rows(X, self.ensemble)
 
     def with_background(self, background: Any, *, weights: ArrayLike | None = None) -> TreeExplainer:
         """The same model against another background; only what the background touches is compiled again."""
