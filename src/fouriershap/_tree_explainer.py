@@ -169,6 +169,10 @@ class TreeExplainer(Explainer):
     def _column_player(self) -> NDArray[np.int32]:
         return self._engine.player
 
+    @property
+    def _frame_names(self) -> tuple[str, ...] | None:
+        return self.ensemble.feature_names or super()._frame_names
+
     def plan(self, n_rows: int | None = None) -> TreePlan:
         """How ``n_rows`` rows would be explained, and why; None for "any number"."""
         if n_rows is not None and (
@@ -253,10 +257,17 @@ class TreeExplainer(Explainer):
         other._set(engine, self.feature_names, self.player_names, self.n_jobs)
         return other
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Compile, and write everything that explaining needs to a .fshap file; the model is not needed."""
+    def save(self, path: str | os.PathLike[str], *, interactions: bool = False) -> None:
+        """Compile, and write everything that explaining needs to a .fshap file; the model is not needed.
+
+        Parameters
+        ----------
+        interactions : bool
+            Whether interaction tables go into the file too. Without them, a loaded explainer has interactions
+            only where they need no background (tree_path_dependent).
+        """
         self.compile()
-        arrays, header = engine_to_contents(self._engine)
+        arrays, header = engine_to_contents(self._engine, interactions)
         header |= {"feature_names": self.feature_names, "player_names": self.player_names}
         _io.write(path, KIND, arrays, header)
 

@@ -323,6 +323,10 @@ class TreeEngine:
             self._cache["pairs"] = (wanted, made)
             return made
 
+    def restore_pairs(self, pairs: TreePairs) -> None:
+        """Take the interactions of all pairs from a file."""
+        self._cache["pairs"] = (None, pairs)
+
     @property
     def pair_trees(self) -> PairTrees:
         parts = (self.coded, self.player, self.background, self.weights)

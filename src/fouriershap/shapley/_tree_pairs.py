@@ -54,6 +54,7 @@ class TreePairs:
     pairs: NDArray[np.int32]
     tables: TableSet | None
     columns: Columns
+    in_tables: NDArray[np.bool_]  # (n_trees,)
     deep: walk.WalkTrees | None  # trees without tables
     background: NDArray[np.int32] | None  # codes, for them
 
@@ -115,11 +116,23 @@ def make_pairs(
         some = coded.select(feasible)
         filled = fill_tables(laid_out, some, codes, trees.weights, trees.dtype, n_jobs, trees.index)
         tables, columns = filled[0], laid_out.columns
-    rest, background = None, None
-    if laid_out is None or not feasible.all():
-        rest = walk.prepare(coded if laid_out is None else coded.select(~feasible), trees.player, n)
+    in_tables = np.zeros_like(feasible) if laid_out is None else feasible
+    return restore_pairs(trees, key_pairs(keys, n), tables, columns, in_tables)
+
+
+def restore_pairs(
+    trees: PairTrees,
+    pairs: NDArray[np.int32],
+    tables: TableSet | None,
+    columns: Columns,
+    in_tables: NDArray[np.bool_],
+) -> TreePairs:
+    """Tables, however they were come by, and the other trees prepared to be walked."""
+    coded, rest, background = trees.coded, None, None
+    if not in_tables.all():
+        rest = walk.prepare(coded.select(~in_tables), trees.player, trees.n_players)
         background = None if trees.background is None else coded.book.encode(trees.background)
-    return TreePairs(trees, key_pairs(keys, n), tables, columns, rest, background)
+    return TreePairs(trees, pairs, tables, columns, in_tables, rest, background)
 
 
 def _fitting(blocks: TreeBlocks, feasible: NDArray[np.bool_], most_values: int) -> NDArray[np.bool_]:
