@@ -27,6 +27,8 @@ from fouriershap.blackbox._refine import refine_cost, refined_values, true_outpu
 from fouriershap.blackbox._select import Candidate
 from fouriershap.blackbox._surrogates import Compiled
 from fouriershap.shapley._background import check_weights
+from fouriershap.shapley._indices import check_index
+from fouriershap.shapley._pairs import PairEngine
 from fouriershap.trees import TreeEnsemble
 
 METHODS = ("auto", "exact", "trees", "kernel")
@@ -61,6 +63,8 @@ class BlackBoxExplainer(Explainer):
         Columns that act as one player: ``{"name": [columns]}`` or one group name per column.
     weights : array_like, optional
         A weight per background row.
+    index : {"shapley", "banzhaf"}
+        Which average over coalitions: see `TreeExplainer`.
     min_fidelity : float
         R^2 below which a `FidelityWarning` is given.
     random_state : int, optional
@@ -103,6 +107,7 @@ class BlackBoxExplainer(Explainer):
         categorical: Any = None,
         groups: Any = None,
         weights: ArrayLike | None = None,
+        index: str = "shapley",
         min_fidelity: float = 0.95,
         random_state: int | None = None,
         n_jobs: int | None = None,
@@ -111,6 +116,7 @@ class BlackBoxExplainer(Explainer):
     ) -> None:
         if method not in METHODS:
             raise InputError(f"method is {method!r}; choose one of {', '.join(map(repr, METHODS))}.")
+        self._index = check_index(index)
         budget = _whole("budget", budget)
         function, output_names = as_function(predict)
         function, background = asked_in(function, background), densified(unmask(background))
@@ -134,7 +140,7 @@ class BlackBoxExplainer(Explainer):
         fitted = fitter.fit(method)
         share = check_weights(weights, rows.n_rows)
         codes = fitted.encoding.encode(rows, "background")
-        compiled = fitted.surrogate.compile(codes, share, n_jobs)
+        compiled = fitted.surrogate.compile(codes, share, n_jobs, index)
         self._set(fitted, compiled, rows.names, n_jobs, output_names)
         self._background: tuple[Pool, NDArray[np.float64] | None] | None = (rows, share)
         self._seed = seed
@@ -192,6 +198,9 @@ class BlackBoxExplainer(Explainer):
     def _explain(self, X: Any, n_jobs: int | None) -> NDArray[np.float64]:
         return self._compiled.shap_values(self._encode(X)[1], n_jobs)
 
+    def _pairs(self, X: Any) -> tuple[Callable[[NDArray[np.int64] | None], PairEngine], NDArray[Any]]:
+        return self._compiled.pairs, self._compiled.pair_rows(self._encode(X)[1])
+
     def predict(self, X: Any) -> NDArray[np.float64]:
         """What the representation says of rows: (n_rows,) or (n_rows, n_outputs)."""
         return without_single_output(self._fitted.surrogate.predict(self._encode(X)[1]))
@@ -217,6 +226,10 @@ class BlackBoxExplainer(Explainer):
         -------
         ndarray, shape (n_rows, n_players) or (n_rows, n_players, n_outputs)
         """
+        if self._index != "shapley" and (refine is not None or spread_gap):
+            raise InputError(
+                f"refine and spread_gap are for Shapley values; this explainer has {self._index!r}."
+            )
         pool, codes = self._encode(X)
         values = self._compiled.shap_values(codes, self.n_jobs if n_jobs is None else n_jobs)
         if refine is not None:
@@ -233,7 +246,7 @@ class BlackBoxExplainer(Explainer):
     def gap(self, X: Any) -> NDArray[np.float64]:
         """Per row, the model's f(x) - mean f(background) less the sum of the values.
 
-        Asks the model once per row and, the first time, once per background row.
+        Only Shapley values add up to the model. Asks it once per row and, the first time, once per background row.
         """
         pool, codes = self._encode(X)
         return without_single_output(self._gap(pool, codes, self._compiled.shap_values(codes, self.n_jobs)))
@@ -241,6 +254,8 @@ class BlackBoxExplainer(Explainer):
     def _gap(
         self, pool: Pool, codes: NDArray[np.float64], values: NDArray[np.float64]
     ) -> NDArray[np.float64]:
+        if self._index != "shapley":
+            raise InputError(f"only Shapley values add up; this explainer has index={self._index!r}.")
         oracle, background = self._model("gap")
         outputs, expected = true_outputs(oracle, self._fitted.encoding, pool, codes, background)
         return np.asarray(outputs - expected - values.sum(axis=1))
@@ -255,7 +270,8 @@ class BlackBoxExplainer(Explainer):
         rows, codes = self._encode(unmask(background), "background")
         share = check_weights(weights, rows.n_rows)
         other = BlackBoxExplainer.__new__(BlackBoxExplainer)
-        compiled = self._fitted.surrogate.compile(codes, share, self.n_jobs)
+        compiled = self._fitted.surrogate.compile(codes, share, self.n_jobs, self._index)
+        other._index = self._index
         other._set(self._fitted, compiled, self.feature_names, self.n_jobs, self._output_names)
         other._oracle, other._background, other._seed = self._oracle, (rows, share), self._seed
         return other
@@ -276,9 +292,16 @@ class BlackBoxExplainer(Explainer):
             raise InputError(f"{what} asks the model, which a loaded explainer does not have.")
         return self._oracle, self._background
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything that explaining needs to a .fshap file; the model is not part of it."""
-        arrays, header = state_to_contents(self._fitted, self._compiled, self.feature_names)
+    def save(self, path: str | os.PathLike[str], *, interactions: bool = False) -> None:
+        """Write everything that explaining needs to a .fshap file; the model is not part of it.
+
+        Parameters
+        ----------
+        interactions : bool
+            Whether interaction tables go into the file too.
+        """
+        arrays, header = state_to_contents(self._fitted, self._compiled, self.feature_names, interactions)
+        header["index"] = self._index
         header["output_names"] = self._output_names
         _io.write(path, KIND, arrays, header)
 
@@ -294,6 +317,7 @@ class BlackBoxExplainer(Explainer):
         outputs = contents.header["output_names"]
         explainer._set(fitted, compiled, names, None, None if outputs is None else tuple(outputs))
         explainer._oracle, explainer._background, explainer._seed = None, None, 0
+        explainer._index = check_index(contents.header.get("index", "shapley"))
         return explainer
 
 

@@ -26,10 +26,10 @@ KIND = "black box explainer"
 
 
 def state_to_contents(
-    fitted: Fitted, compiled: Compiled, names: tuple[str, ...]
+    fitted: Fitted, compiled: Compiled, names: tuple[str, ...], interactions: bool
 ) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     """Arrays and header."""
-    arrays, inner = compiled.to_contents()
+    arrays, inner = compiled.to_contents(interactions)
     encoding = fitted.encoding
     header = {
         "method": fitted.method,
