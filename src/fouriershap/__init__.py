@@ -20,9 +20,10 @@ from fouriershap._errors import (
 
 if TYPE_CHECKING:
     from fouriershap._blackbox_explainer import BlackBoxExplainer
-    from fouriershap._explainer import TreeExplainer
+    from fouriershap._explainer import Explainer
     from fouriershap._load import load
     from fouriershap._spectrum import Spectrum
+    from fouriershap._tree_explainer import TreeExplainer
     from fouriershap.fourier import sparse_walsh_hadamard, walsh_hadamard
     from fouriershap.shapley import Plan, Tables, compile, plan, shap_values  # noqa: A004
     from fouriershap.trees._spectrum import tree_spectrum
@@ -30,10 +31,11 @@ if TYPE_CHECKING:
 # What is imported when it is first asked for, so that `import fouriershap` costs little more than NumPy.
 _HOMES = {
     "BlackBoxExplainer": "_blackbox_explainer",
+    "Explainer": "_explainer",
     "Plan": "shapley",
     "Spectrum": "_spectrum",
     "Tables": "shapley",
-    "TreeExplainer": "_explainer",
+    "TreeExplainer": "_tree_explainer",
     "compile": "shapley",
     "load": "_load",
     "plan": "shapley",
@@ -49,6 +51,7 @@ __all__ = [
     "AdditivityError",
     "BlackBoxExplainer",
     "CapacityError",
+    "Explainer",
     "FidelityWarning",
     "FileFormatError",
     "FourierShapError",

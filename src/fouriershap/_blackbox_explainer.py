@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fouriershap import _io
 from fouriershap._errors import InputError
-from fouriershap._explanation import make_explanation
+from fouriershap._explainer import Explainer, without_single_output
 from fouriershap._groups import check_groups
 from fouriershap._progress import Progress
 from fouriershap._spectrum import Spectrum
@@ -31,7 +30,7 @@ from fouriershap.trees import TreeEnsemble
 METHODS = ("auto", "exact", "trees", "kernel")
 
 
-class BlackBoxExplainer:
+class BlackBoxExplainer(Explainer):
     """SHAP values of any model that can be called, from a fixed number of calls.
 
     The model is asked ``budget`` times, about rows put together from data rows; a representation is fitted to
@@ -138,6 +137,7 @@ class BlackBoxExplainer:
 
     def _set(self, fitted: Fitted, compiled: Compiled, names: tuple[str, ...], n_jobs: int | None) -> None:
         self._fitted, self._compiled = fitted, compiled
+        self.player_names = fitted.encoding.player_names
         self.feature_names, self.n_jobs = names, n_jobs
 
     def __repr__(self) -> str:
@@ -160,23 +160,24 @@ class BlackBoxExplainer:
         return self._fitted.candidates
 
     @property
-    def player_names(self) -> tuple[str, ...]:
-        return self._fitted.encoding.player_names
-
-    @property
     def representation(self) -> TreeEnsemble | Spectrum:
         """What stands for the model: trees on codes, or a spectrum on bits."""
         return self._fitted.surrogate.representation
 
     @property
-    def expected_value(self) -> float | NDArray[np.float64]:
-        """Mean output of the representation over the background."""
-        expected = self._compiled.expected
-        return float(expected[0]) if len(expected) == 1 else expected.copy()
+    def _expected(self) -> NDArray[np.float64]:
+        return self._compiled.expected
+
+    @property
+    def _column_player(self) -> NDArray[np.int32]:
+        return self._fitted.encoding.column_player
+
+    def _explain(self, X: Any, n_jobs: int | None) -> NDArray[np.float64]:
+        return self._compiled.shap_values(self._encode(X)[1], n_jobs)
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """What the representation says of rows: (n_rows,) or (n_rows, n_outputs)."""
-        return _squeeze(self._fitted.surrogate.predict(self._encode(X)[1]))
+        return without_single_output(self._fitted.surrogate.predict(self._encode(X)[1]))
 
     def shap_values(
         self, X: Any, *, refine: int | None = None, spread_gap: bool = False, n_jobs: int | None = None
@@ -210,7 +211,7 @@ class BlackBoxExplainer:
             gap = self._gap(pool, codes, values)
             size = np.abs(values) + 1e-300
             values = values + gap[:, None] * size / size.sum(axis=1, keepdims=True)
-        return values[:, :, 0] if values.shape[2] == 1 else values
+        return without_single_output(values)
 
     def gap(self, X: Any) -> NDArray[np.float64]:
         """Per row, the model's f(x) - mean f(background) less the sum of the values.
@@ -218,7 +219,7 @@ class BlackBoxExplainer:
         Asks the model once per row and, the first time, once per background row.
         """
         pool, codes = self._encode(X)
-        return _squeeze(self._gap(pool, codes, self._compiled.shap_values(codes, self.n_jobs)))
+        return without_single_output(self._gap(pool, codes, self._compiled.shap_values(codes, self.n_jobs)))
 
     def _gap(
         self, pool: Pool, codes: NDArray[np.float64], values: NDArray[np.float64]
@@ -231,15 +232,6 @@ class BlackBoxExplainer:
         """Most queries that ``shap_values(X, refine=pairs)`` asks for ``n_rows`` rows."""
         _, (background, _) = self._model("refine_cost")
         return refine_cost(n_rows, pairs, len(self.player_names), background.n_rows)
-
-    def __call__(self, X: Any) -> Any:
-        """Explain rows as a ``shap.Explanation``, for every plot of shap."""
-        begin = time.perf_counter()
-        _, codes = self._encode(X)
-        values = self._compiled.shap_values(codes, self.n_jobs)
-        seconds = time.perf_counter() - begin
-        owner, names = self._fitted.encoding.column_player, self.player_names
-        return make_explanation(values, self._compiled.expected, X, owner, names, None, seconds)
 
     def with_background(self, background: Any, *, weights: ArrayLike | None = None) -> BlackBoxExplainer:
         """The same representation against another background; the model is not asked."""
@@ -308,7 +300,3 @@ def _whole(name: str, value: Any) -> int:
 
 def _unnamed(names: tuple[str, ...]) -> bool:
     return all(name == f"Feature {i}" for i, name in enumerate(names))
-
-
-def _squeeze(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    return values[:, 0] if values.shape[1] == 1 else values

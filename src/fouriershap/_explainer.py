@@ -1,187 +1,70 @@
-"""The front doors: explainers that take a model and data as users have them."""
+"""`Explainer`: what every explainer can do."""
 
 from __future__ import annotations
 
 import os
 import time
-from copy import copy
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from fouriershap import _io
-from fouriershap._errors import InputError
-from fouriershap._explanation import check_additivity, make_explanation
-from fouriershap._frames import column_names, to_rows
-from fouriershap._groups import check_groups
-from fouriershap._memory import check_memory
-from fouriershap._parallel import count_jobs
-from fouriershap.shapley._background import check_weights
-from fouriershap.shapley._compile import check_device
-from fouriershap.shapley._tree_cost import TreePlan
-from fouriershap.shapley._tree_engine import TreeEngine
-from fouriershap.shapley._tree_files import engine_from_contents, engine_to_contents
-from fouriershap.trees import TreeEnsemble, read_model
-
-KIND = "tree explainer"
-_PERTURBATIONS = ("auto", "interventional", "tree_path_dependent")
-_PRECISIONS = {"single": np.float32, "double": np.float64}
-_METHODS = ("auto", "tables", "walk")
+from fouriershap._explanation import make_explanation
 
 
-class TreeExplainer:
-    """Exact SHAP values of tree ensembles; a drop-in for ``shap.TreeExplainer``.
+class Explainer(ABC):
+    """A model and a background, ready to explain rows.
 
-    Parameters
+    Attributes
     ----------
-    model : estimator, booster, or path
-        A tree model of scikit-learn, XGBoost, LightGBM or CatBoost, or the path of a saved one.
-    background : array or data frame, optional
-        Rows that stand for "feature unknown"; any number, all of them are used. After the first calls the
-        number of background rows costs nothing per explained row.
-    feature_perturbation : {"auto", "interventional", "tree_path_dependent"}
-        "auto" is interventional where a background is given, else tree_path_dependent. The latter takes the
-        shares of the training rows in the trees for a background, and uses none that is given.
-    output : {"raw"}
-        What is explained: the model's raw output (margins; class probabilities for scikit-learn's forests).
-    feature_names : sequence of str, optional
-        By default those of the model, else of the background, else "Feature 0", ...
-    groups : mapping or sequence, optional
-        Columns that act as one player: ``{"name": [columns]}`` or one group name per column.
-    weights : array_like, optional
-        A weight per background row.
-    precision : {"single", "double"}
-        Of the tables: float32 with float64 totals (errors about 1e-7 of the largest value), or float64.
-    method : {"auto", "tables", "walk"}
-        "tables" compiles look-up tables at once, "walk" never does, "auto" builds them when the rows to
-        explain are worth it, and walks the trees until then, and those trees that are too deep for tables.
-    memory : float, optional
-        Budget of the tables in bytes; None for a quarter of the machine's memory.
+    feature_names : tuple of str
+        The columns of the rows.
+    player_names : tuple of str
+        What gets a value: columns, or groups of them.
     n_jobs : int, optional
         Threads; None for every core.
-    device : {"cpu", "jax"}
-        Where rows are explained: by the native kernels, or under XLA on whatever device JAX has (the tables
-        are then built at the first call). Files do not remember it; see `to`.
-
-    Examples
-    --------
-    >>> import numpy as np, fouriershap as fs
-    >>> from sklearn.ensemble import RandomForestRegressor
-    >>> X = np.random.default_rng(0).normal(size=(200, 4))
-    >>> model = RandomForestRegressor(10, max_depth=4, random_state=0).fit(X, X[:, 0] * X[:, 1])
-    >>> explainer = fs.TreeExplainer(model, X)
-    >>> values = explainer.shap_values(X[:5])
-    >>> values.shape
-    (5, 4)
-    >>> np.allclose(values.sum(axis=1) + explainer.expected_value, model.predict(X[:5]))
-    True
     """
 
-    def __init__(
-        self,
-        model: Any,
-        background: Any = None,
-        *,
-        feature_perturbation: str = "auto",
-        output: str = "raw",
-        feature_names: ArrayLike | None = None,
-        groups: Any = None,
-        weights: ArrayLike | None = None,
-        precision: str = "single",
-        method: str = "auto",
-        memory: int | float | None = None,
-        n_jobs: int | None = None,
-        device: str = "cpu",
-    ) -> None:
-        check_device(device)
-        _check_choice("feature_perturbation", feature_perturbation, _PERTURBATIONS)
-        _check_choice("output", output, ("raw",))
-        _check_choice("precision", precision, tuple(_PRECISIONS))
-        _check_choice("method", method, _METHODS)
-        count_jobs(n_jobs)
-        ensemble = read_model(model)
-        background = _unmask(background)
-        if feature_perturbation == "interventional" and background is None:
-            raise InputError("feature_perturbation='interventional' needs a background; give one.")
-        if feature_perturbation == "tree_path_dependent":
-            background = None
-        names = _feature_names(feature_names, ensemble, background)
-        player, player_names = check_groups(groups, names)
-        rows, share = _background_rows(background, weights, ensemble)
-        dtype = np.dtype(_PRECISIONS[precision])
-        engine = TreeEngine(ensemble, player, rows, share, check_memory(memory), dtype, method)
-        self._set(engine, names, player_names, n_jobs)
-        self._move(device)
+    feature_names: tuple[str, ...]
+    player_names: tuple[str, ...]
+    n_jobs: int | None
 
-    def to(self, device: str) -> TreeExplainer:
-        """The same explainer, explaining by the native kernels ("cpu") or under XLA ("jax")."""
-        check_device(device)
-        other = copy(self)
-        other._engine = copy(self._engine)
-        other._move(device)
-        return other
-
-    def _move(self, device: str) -> None:
-        if device == "jax" and self._engine.method == "walk":
-            raise InputError("device='jax' reads tables, and method='walk' has none; use method='auto'.")
-        self._engine.move(device)
-
-    def _set(
-        self, engine: TreeEngine, names: tuple[str, ...], player_names: tuple[str, ...], n_jobs: int | None
-    ) -> None:
-        self._engine = engine
-        self.feature_names, self.player_names, self.n_jobs = names, player_names, n_jobs
-
-    def __repr__(self) -> str:
-        mode = "tree_path_dependent" if self._engine.background is None else "interventional"
-        tables = self._engine.tables
-        state = (
-            "not compiled" if tables is None else f"{tables.n_tables} tables, {tables.nbytes / 1e6:.1f} MB"
-        )
-        return f"TreeExplainer({self._engine.ensemble!r}, {mode}, {state})"
+    @abstractmethod
+    def _explain(self, X: Any, n_jobs: int | None) -> NDArray[np.float64]:
+        """SHAP values (n_rows, n_players, n_outputs)."""
 
     @property
-    def ensemble(self) -> TreeEnsemble:
-        """The model as plain arrays."""
-        return self._engine.ensemble
+    @abstractmethod
+    def _expected(self) -> NDArray[np.float64]:
+        """Mean output over the background, (n_outputs,)."""
+
+    @property
+    @abstractmethod
+    def _column_player(self) -> NDArray[np.int32]:
+        """Player of each column, (n_columns,)."""
+
+    @property
+    def output_names(self) -> tuple[str, ...] | None:
+        """Names of the outputs, where the model has some."""
+        return None
+
+    @abstractmethod
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything that explaining needs to a .fshap file; the model is not needed."""
 
     @property
     def expected_value(self) -> float | NDArray[np.float64]:
-        """Mean raw output over the background; an array where the model has several outputs."""
-        expected = self._engine.expected_value
-        return float(expected[0]) if self.ensemble.n_outputs == 1 else expected.copy()
+        """Mean output over the background; an array where there are several outputs."""
+        expected = self._expected
+        return float(expected[0]) if len(expected) == 1 else expected.copy()
 
-    def plan(self, n_rows: int | None = None) -> TreePlan:
-        """How ``n_rows`` rows would be explained, and why; None for "any number"."""
-        if n_rows is not None and (
-            isinstance(n_rows, bool) or not hasattr(n_rows, "__index__") or n_rows < 0
-        ):
-            raise InputError(f"n_rows is {n_rows!r}; give a number of rows, or None for any number.")
-        return self._engine.plan(n_rows)
-
-    def compile(self) -> TreeExplainer:
-        """Build the tables now, whatever the number of rows to come."""
-        self._engine.compile(self.n_jobs)
-        return self
-
-    def shap_values(
-        self,
-        X: Any,
-        *,
-        check_additivity: bool = False,
-        tolerance: float = 1e-4,
-        n_jobs: int | None = None,
-    ) -> NDArray[np.float64]:
+    def shap_values(self, X: Any, *, n_jobs: int | None = None) -> NDArray[np.float64]:
         """Explain rows.
 
         Parameters
         ----------
-        X : array or data frame, shape (n_rows, n_features)
-        check_additivity : bool
-            Compare the sums with the model's own prediction (see `__call__`).
-        tolerance : float
-            Largest difference, as a share of the scale of the outputs.
+        X : array or data frame, shape (n_rows, n_columns)
         n_jobs : int, optional
             Threads; by default those of the explainer.
 
@@ -189,101 +72,20 @@ class TreeExplainer:
         -------
         ndarray, shape (n_rows, n_players) or (n_rows, n_players, n_outputs)
         """
-        rows = to_rows(X, self.ensemble)
-        values = self._engine.shap_values(rows, self.n_jobs if n_jobs is None else n_jobs)
-        if check_additivity:
-            self._check_additivity(rows, values, tolerance)
-        return values[:, :, 0] if self.ensemble.n_outputs == 1 else values
+        return without_single_output(self._explain(X, self.n_jobs if n_jobs is None else n_jobs))
 
-    def __call__(self, X: Any, *, check_additivity: bool = True, tolerance: float = 1e-4) -> Any:
-        """Explain rows as a ``shap.Explanation``, for every plot of shap.
-
-        Parameters
-        ----------
-        X : array or data frame, shape (n_rows, n_features)
-        check_additivity : bool
-            Check that values and expected value add up to the model's own prediction.
-        tolerance : float
-            Largest difference, as a share of the scale of the outputs.
-
-        Raises
-        ------
-        AdditivityError
-            With the row, the difference, and the likely causes.
-        """
+    def __call__(self, X: Any) -> Any:
+        """Explain rows as a ``shap.Explanation``, for every plot of shap."""
         begin = time.perf_counter()
-        rows = to_rows(X, self.ensemble)
-        values = self._engine.shap_values(rows, self.n_jobs)
-        if check_additivity:
-            self._check_additivity(rows, values, tolerance)
-        seconds = time.perf_counter() - begin
-        outputs = self.ensemble.output_names
-        expected = self._engine.expected_value
-        return make_explanation(values, expected, X, self._engine.player, self.player_names, outputs, seconds)
+        values = self._explain(X, self.n_jobs)
+        return self._explanation(X, values, time.perf_counter() - begin)
 
-    def _check_additivity(self, rows: NDArray[Any], values: NDArray[np.float64], tolerance: float) -> None:
-        if not isinstance(tolerance, int | float | np.number) or not tolerance >= 0:
-            raise InputError(f"tolerance is {tolerance!r}; give a number >= 0.")
-        prediction = self._engine.predict(rows, self.n_jobs)
-        check_additivity(values, self._engine.expected_value, prediction, tolerance)
-
-    def with_background(self, background: Any, *, weights: ArrayLike | None = None) -> TreeExplainer:
-        """The same model against another background; only what the background touches is compiled again."""
-        if background is None:
-            raise InputError("background is None; give rows, as to the constructor.")
-        rows, share = _background_rows(_unmask(background), weights, self.ensemble)
-        other = TreeExplainer.__new__(TreeExplainer)
-        engine = self._engine.with_background(rows, share)
-        other._set(engine, self.feature_names, self.player_names, self.n_jobs)
-        return other
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Compile, and write everything that explaining needs to a .fshap file; the model is not needed."""
-        self.compile()
-        arrays, header = engine_to_contents(self._engine)
-        header |= {"feature_names": self.feature_names, "player_names": self.player_names}
-        _io.write(path, KIND, arrays, header)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> TreeExplainer:
-        """Read a .fshap file that `save` wrote; the tables stay memory-mapped."""
-        return _io.load(path, KIND, cls._from_contents)
-
-    @classmethod
-    def _from_contents(cls, contents: _io.Contents) -> TreeExplainer:
-        explainer = cls.__new__(cls)
-        names, players = contents.header["feature_names"], contents.header["player_names"]
-        explainer._set(engine_from_contents(contents), tuple(names), tuple(players), None)
-        return explainer
+    def _explanation(self, X: Any, values: NDArray[np.float64], seconds: float) -> Any:
+        return make_explanation(
+            values, self._expected, X, self._column_player, self.player_names, self.output_names, seconds
+        )
 
 
-def _check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise InputError(f"{name} is {value!r}; choose one of {', '.join(map(repr, choices))}.")
-
-
-def _unmask(background: Any) -> Any:
-    """The data of a ``shap.maskers.Independent``, anything else as it is."""
-    masker = type(background).__name__ in ("Independent", "Partition") and hasattr(background, "data")
-    return background.data if masker else background
-
-
-def _background_rows(
-    background: Any, weights: ArrayLike | None, ensemble: TreeEnsemble
-) -> tuple[NDArray[Any] | None, NDArray[np.float64] | None]:
-    if background is None:
-        if weights is not None:
-            raise InputError("weights were given, but no background whose rows they could weigh.")
-        return None, None
-    rows = to_rows(background, ensemble, name="background")
-    return rows, check_weights(weights, len(rows))
-
-
-def _feature_names(given: ArrayLike | None, ensemble: TreeEnsemble, background: Any) -> tuple[str, ...]:
-    if given is not None:
-        names = tuple(str(name) for name in np.asarray(given).reshape(-1).tolist())
-        if len(names) != ensemble.n_features:
-            raise InputError(f"feature_names has {len(names)} names for {ensemble.n_features} features.")
-        return names
-    found = ensemble.feature_names or (column_names(background) if background is not None else None)
-    return found or tuple(f"Feature {i}" for i in range(ensemble.n_features))
+def without_single_output(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Values (..., n_outputs) as users expect them: no last axis where there is one output."""
+    return values[..., 0] if values.shape[-1] == 1 else values

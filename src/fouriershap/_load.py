@@ -8,8 +8,8 @@ from collections.abc import Callable
 from fouriershap import _io
 from fouriershap._blackbox_explainer import BlackBoxExplainer
 from fouriershap._errors import FileFormatError
-from fouriershap._explainer import TreeExplainer
 from fouriershap._spectrum import Spectrum
+from fouriershap._tree_explainer import TreeExplainer
 from fouriershap.shapley import Tables
 
 Loaded = Spectrum | Tables | TreeExplainer | BlackBoxExplainer

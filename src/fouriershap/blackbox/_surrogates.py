@@ -8,9 +8,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._explainer import TreeExplainer
 from fouriershap._io import Contents
 from fouriershap._spectrum import Spectrum
+from fouriershap._tree_explainer import TreeExplainer
 from fouriershap.blackbox._bits import BitCode
 from fouriershap.shapley import Tables, compile  # noqa: A004
 from fouriershap.shapley._tree_files import engine_to_contents
