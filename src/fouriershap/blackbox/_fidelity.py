@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,14 @@ from fouriershap.blackbox._task import r_squared
 
 Floats = NDArray[np.float64]
 N_RESAMPLES = 1000
+
+
+class Interval(NamedTuple):
+    """An R^2 with the ends of its 95 % interval."""
+
+    r2: float
+    low: float
+    high: float
 
 
 @dataclass(frozen=True)
@@ -38,6 +46,9 @@ class Fidelity:
     k_fold : float
         R^2 of the chosen candidate by K folds of the answers that it was fitted to. More points than were held
         out: where answers have a heavy tail, it may see what the held-out ones missed.
+    cube : Interval, optional
+        The same on uniform points of the cube, each level of each player as likely as the next: methods "exact"
+        and "swht". It says nothing about SHAP values; it is what the literature on spectra reports.
     """
 
     r2: float
@@ -48,6 +59,7 @@ class Fidelity:
     exact: bool = False
     noise: float = 0.0
     k_fold: float = 1.0
+    cube: Interval | None = None
 
     def __float__(self) -> float:
         return self.r2
@@ -55,6 +67,12 @@ class Fidelity:
     def to_header(self) -> dict[str, Any]:
         """For a file."""
         return asdict(self)
+
+    @classmethod
+    def from_header(cls, header: dict[str, Any]) -> Fidelity:
+        """The inverse of `to_header`."""
+        cube = header.get("cube")
+        return cls(**(header | {"cube": None if cube is None else Interval(*cube)}))
 
 
 def measure(answers: Floats, predictions: Floats, rng: np.random.Generator) -> tuple[float, float, float]:

@@ -214,7 +214,13 @@ def make_search_code(search: Search) -> Code:
     return make_code(n_bits, search.max_degree or DEFAULT_DEGREE)
 
 
-def least_queries(code: Code, algorithm: str) -> int:
+def first_queries(search: Search) -> int:
+    """Queries of a coded search that ends with its first three hashes."""
+    code = make_search_code(search)
+    return N_CERTIFICATE + _first_hashes(code, search.n_terms)
+
+
+def least_queries(code: Code, algorithm: str = "coded") -> int:
     """The smallest budget, certificate included."""
     least = (_coded if algorithm == "coded" else _robust).least_budget(code)
     return next(q for q in range(least, 2 * least + N_CERTIFICATE) if q - certificate_size(q) >= least)
@@ -253,6 +259,10 @@ def certificate_size(budget: int) -> int:
     return min(N_CERTIFICATE, budget // 10)
 
 
+def _first_hashes(code: Code, n_terms: int | None) -> int:
+    return _coded.N_HASHES * _coded.hash_cost(code, _coded.first_size(code, n_terms))
+
+
 def _most_queries(search: Search, code: Code) -> int:
     """The budget, or what the plan may cost, but no more than the cube has points."""
     if search.budget is not None:
@@ -262,8 +272,7 @@ def _most_queries(search: Search, code: Code) -> int:
     elif search.algorithm == "robust":
         most = N_CERTIFICATE + max(9 * N_CERTIFICATE, _robust.plan_cost(code, search.n_terms))
     else:
-        plan = _coded.N_HASHES * _coded.hash_cost(code, _coded.first_size(code, search.n_terms))
-        most = N_CERTIFICATE + max(9 * N_CERTIFICATE, 2 * plan)
+        most = N_CERTIFICATE + max(9 * N_CERTIFICATE, 2 * _first_hashes(code, search.n_terms))
     return min(most, 1 << search.n_bits) if search.n_bits < 60 else most
 
 
