@@ -52,7 +52,7 @@ class BlackBoxExplainer(Explainer):
         kernel and distils it into trees; "swht" finds the terms of the model's spectrum by a sparse
         Walsh-Hadamard transform, with three quarters of the budget, and fits their coefficients to hybrids.
         "auto" is exact where the budget allows, else the best by K-fold R^2; it tries "swht" where levels are
-        few and a tenth of the budget shows that the model is sparse.
+        few and an eighth of the budget shows that the model is sparse.
     budget : int
         Most rows that the model is asked.
     categorical : sequence of names or positions, optional

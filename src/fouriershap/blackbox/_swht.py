@@ -33,7 +33,10 @@ Bits = NDArray[np.uint8]
 Ask = Callable[[Bits], Floats]  # bits (n, n_bits) -> answers (n, n_outputs)
 
 SHARE = 0.75  # of the budget, where the method is asked for by name
-PROBE_SHARE, AUTO_SHARE = 0.1, 0.4  # of the budget in "auto": to see whether it is worth it, and then at most
+PROBE_SHARE, AUTO_SHARE = (
+    0.125,
+    0.4,
+)  # of the budget in "auto": to see whether it is worth it, and then at most
 PROMISING = 0.9  # R^2 of the probe on the cube
 AUTO_MOST_LEVELS = 8
 EXACT = 1 - 1e-9
@@ -102,7 +105,7 @@ def transform(ask: Ask, code: BitCode, budget: int, limits: Limits, seed: int) -
 
 
 def probe(ask: Ask, code: BitCode, budget: int, limits: Limits, seed: int) -> Transform | None:
-    """The transform if a first look, at a tenth of the budget, says that the model is sparse; else None.
+    """The transform if a first look, at an eighth of the budget, says that the model is sparse; else None.
 
     The same seed asks the same rows first, and known answers are free: going on costs only what is new.
     """
