@@ -111,7 +111,7 @@ class Fitter:
         index, codes, answers = self._collect(most)
         noise = self._noise(index, answers)
         # A tenth; more of few answers, for a certificate that says something.
-        n_held_out = min(max(len(codes) // 10, min(50, len(codes) // 5)), _MOST_HELD_OUT)
+        n_held_out = min(max(len(codes) // 10, min(100, len(codes) // 5)), _MOST_HELD_OUT)
         train, held_out = np.arange(len(codes))[n_held_out:], np.arange(len(codes))[:n_held_out]
         output = int(np.argmax(answers.var(axis=0)))
         encoding, changes = self.encoding.reordered(codes[train], answers[train][:, output])
