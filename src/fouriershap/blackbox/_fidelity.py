@@ -89,9 +89,11 @@ def bootstrap_interval(
     level: float = 0.95,
     n_resamples: int = N_RESAMPLES,
 ) -> tuple[float, float]:
-    """A bootstrap-t interval of R^2, on the scale of log(1 - R^2), where its law is least skewed.
+    """The wider, end by end, of a bootstrap-t and a percentile interval of R^2.
 
-    Errors of surrogates have heavy tails; plain percentiles of resampled R^2 are then too narrow.
+    Both on the scale of log(1 - R^2), where its law is least skewed. Errors of surrogates have heavy tails:
+    either interval alone is at times too narrow. Where the errors have no fourth moment (Student's t with 3
+    degrees of freedom), about 88 of 100 intervals cover, not 95.
     """
     n = len(answers)
     error = ((answers - predictions) ** 2).sum(axis=1)
@@ -108,8 +110,12 @@ def bootstrap_interval(
     if not len(t):
         r2 = r_squared(answers, predictions)
         return r2, r2
-    below, above = np.quantile(t, [(1 - level) / 2, (1 + level) / 2])
-    return 1 - float(np.exp(center - below * scale)[0]), 1 - float(np.exp(center - above * scale)[0])
+    tails = [(1 - level) / 2, (1 + level) / 2]
+    below, above = np.quantile(t, tails)
+    least, most = np.quantile(resampled[usable], tails)
+    worst = max(float((center - below * scale)[0]), float(most))
+    best = min(float((center - above * scale)[0]), float(least))
+    return 1 - float(np.exp(worst)), 1 - float(np.exp(best))
 
 
 def _log_ratio(counts: Floats, error: Floats, centred: Floats) -> tuple[Floats, Floats]:
