@@ -153,8 +153,9 @@ class BlackBoxExplainer(Explainer):
 
     def __repr__(self) -> str:
         f = self.fidelity
+        cube = "" if f.cube is None else f"{f.cube.r2:.4f} on the cube, "
         return (
-            f"BlackBoxExplainer(method={self.method!r}, R^2 {f.r2:.4f} [{f.low:.4f}, {f.high:.4f}], "
+            f"BlackBoxExplainer(method={self.method!r}, R^2 {f.r2:.4f} [{f.low:.4f}, {f.high:.4f}], {cube}"
             f"{f.n_queries:,} queries, {len(self.player_names)} players)"
         )
 
