@@ -26,12 +26,13 @@ from fouriershap.blackbox._queries import Oracle
 from fouriershap.blackbox._refine import refine_cost, refined_values, true_outputs
 from fouriershap.blackbox._select import Candidate
 from fouriershap.blackbox._surrogates import Compiled
+from fouriershap.blackbox._swht import Limits
 from fouriershap.shapley._background import check_weights
 from fouriershap.shapley._indices import check_index
 from fouriershap.shapley._pairs import PairEngine
 from fouriershap.trees import TreeEnsemble
 
-METHODS = ("auto", "exact", "trees", "kernel")
+METHODS = ("auto", "exact", "trees", "kernel", "swht")
 
 
 class BlackBoxExplainer(Explainer):
@@ -51,16 +52,22 @@ class BlackBoxExplainer(Explainer):
     data : array or data frame, optional
         Rows from which queries are put together; by default the background. Give training rows where the
         background is small: the representation is faithful where the data are.
-    method : {"auto", "exact", "trees", "kernel"}
+    method : {"auto", "exact", "trees", "kernel", "swht"}
         "exact" asks every combination of levels; "trees" boosts trees on level codes; "kernel" fits a product
-        kernel and distils it into trees. "auto" is exact where the budget allows, else the best by
-        K-fold R^2.
+        kernel and distils it into trees; "swht" finds the terms of the model's spectrum by a sparse
+        Walsh-Hadamard transform, with three quarters of the budget, and fits their coefficients to hybrids.
+        "auto" is exact where the budget allows, else the best by K-fold R^2; it tries "swht" where levels are
+        few and an eighth of the budget shows that the model is sparse.
     budget : int
         Most rows that the model is asked.
     categorical : sequence of names or positions, optional
         Columns of labels, beside those whose type says so.
     groups : mapping or sequence, optional
         Columns that act as one player: ``{"name": [columns]}`` or one group name per column.
+    n_terms : int, optional
+        "swht": most terms of the spectrum, the constant not counted; by default as many as there is evidence for.
+    max_degree : int, optional
+        "swht": most bits that a term depends on; 5 by default.
     weights : array_like, optional
         A weight per background row.
     index : {"shapley", "banzhaf"}
@@ -106,6 +113,8 @@ class BlackBoxExplainer(Explainer):
         budget: int = 20_000,
         categorical: Any = None,
         groups: Any = None,
+        n_terms: int | None = None,
+        max_degree: int | None = None,
         weights: ArrayLike | None = None,
         index: str = "shapley",
         min_fidelity: float = 0.95,
@@ -117,6 +126,7 @@ class BlackBoxExplainer(Explainer):
         if method not in METHODS:
             raise InputError(f"method is {method!r}; choose one of {', '.join(map(repr, METHODS))}.")
         self._index = check_index(index)
+        limits = _check_limits(n_terms, max_degree, method)
         budget = _whole("budget", budget)
         function, output_names = as_function(predict)
         function, background = asked_in(function, background), densified(unmask(background))
@@ -136,6 +146,7 @@ class BlackBoxExplainer(Explainer):
             encoding=encoding,
             budget=budget,
             seed=seed,
+            limits=limits,
         )
         fitted = fitter.fit(method)
         share = check_weights(weights, rows.n_rows)
@@ -160,8 +171,9 @@ class BlackBoxExplainer(Explainer):
 
     def __repr__(self) -> str:
         f = self.fidelity
+        cube = "" if f.cube is None else f"{f.cube.r2:.4f} on the cube, "
         return (
-            f"BlackBoxExplainer(method={self.method!r}, R^2 {f.r2:.4f} [{f.low:.4f}, {f.high:.4f}], "
+            f"BlackBoxExplainer(method={self.method!r}, R^2 {f.r2:.4f} [{f.low:.4f}, {f.high:.4f}], {cube}"
             f"{f.n_queries:,} queries, {len(self.player_names)} players)"
         )
 
@@ -333,6 +345,14 @@ def _join(background: Pool, data: Any) -> tuple[Pool, NDArray[np.int64]]:
     rows = Pool(data, "data")
     background.check_like(rows, "data")
     return background.joined(rows), np.arange(background.n_rows, background.n_rows + rows.n_rows)
+
+
+def _check_limits(n_terms: Any, max_degree: Any, method: str) -> Limits:
+    given = {"n_terms": n_terms, "max_degree": max_degree}
+    for name, value in given.items():
+        if value is not None and method not in ("auto", "swht"):
+            raise InputError(f"{name} is {value!r}, but method={method!r} has no use for it; leave it out.")
+    return Limits(**{name: _whole(name, value) for name, value in given.items() if value is not None})
 
 
 def _whole(name: str, value: Any) -> int:

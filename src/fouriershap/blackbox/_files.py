@@ -60,7 +60,7 @@ def state_from_contents(contents: Contents) -> tuple[Fitted, Compiled, tuple[str
         surrogate, compiled = CompiledSpectrum.from_contents(inner)
     else:
         raise FileFormatError(f"the file holds a representation of kind {header['representation']!r}.")
-    fidelity = Fidelity(**header["fidelity"])
+    fidelity = Fidelity.from_header(header["fidelity"])
     candidates = tuple(Candidate(**line) for line in header["candidates"])
     fitted = Fitted(header["method"], surrogate, encoding, fidelity, candidates)
     return fitted, compiled, tuple(header["feature_names"])
