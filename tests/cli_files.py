@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,9 @@ def save_model(model: Any, path: Path) -> None:
         import skops.io
 
         skops.io.dump(model, path)
-    elif path.suffix in (".joblib", ".pkl"):
+    elif path.suffix == ".pkl":
+        path.write_bytes(pickle.dumps(model))
+    elif path.suffix == ".joblib":
         import joblib
 
         joblib.dump(model, path)

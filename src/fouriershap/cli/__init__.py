@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 _NEEDED = {"typer", "rich", "pyarrow"}
@@ -18,4 +19,13 @@ def main() -> None:
             f"fouriershap: error: the command line needs {error.name}, which is not installed: "
             "pip install 'fouriershap[cli]'"
         )
-    app()
+    try:
+        app()
+    except SystemExit as end:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        if (
+            end.code
+        ):  # a thread of pyarrow may still wait for standard input, which an orderly end would not survive
+            os._exit(end.code if isinstance(end.code, int) else 1)
+        raise
