@@ -29,7 +29,7 @@ def _pools(name, ensemble):
         if f in ensemble.vocabularies:  # XGBoost refuses labels that it does not know
             pools.append([*ensemble.vocabularies[f], None])
         elif ensemble.is_categorical[f]:
-            pools.append([*map(float, range(13)), -1.0, -3.0, 40.0, 1e6, 3e7, 2.5, np.nan])
+            pools.append([*map(float, range(13)), -0.0, -0.5, -1.0, -3.0, 40.0, 1e6, 3e7, 2.5, np.nan])
         else:
             pools.append([*values_beside_thresholds(ensemble, f), np.nan])
     return pools

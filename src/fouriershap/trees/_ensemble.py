@@ -72,6 +72,8 @@ class TreeEnsemble:
     numbers_are_labels : bool
         Whether numbers in a column with a vocabulary are labels too (scikit-learn, CatBoost); otherwise they
         are codes already (XGBoost, LightGBM).
+    negative_is_unknown : bool
+        Whether a number between -1 and 0 is no category (XGBoost), rather than category 0 (LightGBM).
     hashed : bool
         Whether the vocabularies hold CatBoost's 32-bit hashes of the labels: it keeps no labels.
     kind : str
@@ -104,6 +106,7 @@ class TreeEnsemble:
     output_names: tuple[str, ...] | None = None
     vocabularies: dict[int, tuple[Any, ...]] = field(default_factory=dict)
     numbers_are_labels: bool = False
+    negative_is_unknown: bool = False
     hashed: bool = False
     kind: str = "trees"
     computes_in: np.dtype[Any] = field(default_factory=lambda: np.dtype(np.float64))
@@ -213,6 +216,8 @@ class TreeEnsemble:
             rows = np.where(rows == self.dtype.type(self.missing_value), self.dtype.type("nan"), rows)
         if self.zero_as_missing.any():
             rows = np.where(self.zero_as_missing & (np.abs(rows) <= ZERO_BAND), self.dtype.type("nan"), rows)
+        if self.negative_is_unknown and self.is_categorical.any():
+            rows = np.where(self.is_categorical & (rows < 0), np.floor(rows), rows)
         return rows
 
     def predict(self, X: NDArray[Any]) -> NDArray[np.float64]:

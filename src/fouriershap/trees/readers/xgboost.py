@@ -70,6 +70,7 @@ def read_document(document: dict[str, Any], n_iterations: int | None = None) -> 
         tree_output=np.array(outputs or [0], dtype=np.int32),
         base=_base(parameters["base_score"], learner["objective"]["name"], n_outputs),
         zero_as_missing=np.zeros(n_features, dtype=bool),
+        negative_is_unknown=True,
         feature_names=tuple(learner.get("feature_names") or ()) or None,
         vocabularies=_vocabularies(inner.get("cats", {}).get("enc", [])),
         kind=f"xgboost {name}",
