@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Self, cast
 
@@ -19,7 +18,7 @@ from fouriershap._frames import densified
 from fouriershap._reasons import make_frame
 
 
-class Explainer(ABC):
+class Explainer:
     """A model and a background, ready to explain rows.
 
     ``Explainer(model, background, **options)`` makes the explainer that fits the model, as its own class
@@ -54,6 +53,8 @@ class Explainer(ABC):
         Threads; None for every core.
     """
 
+    # What a subclass must have raises NotImplementedError here. Abstract methods would say the same, but type
+    # checkers would then refuse Explainer(model, background).
     feature_names: tuple[str, ...]
     player_names: tuple[str, ...]
     n_jobs: int | None
@@ -63,19 +64,19 @@ class Explainer(ABC):
         chosen = explainer_class(*args, **options) if cls is Explainer else cls
         return object.__new__(cast("type[Self]", chosen))
 
-    @abstractmethod
     def _explain(self, X: Any, n_jobs: int | None) -> NDArray[np.float64]:
         """SHAP values (n_rows, n_players, n_outputs)."""
+        raise NotImplementedError
 
     @property
-    @abstractmethod
     def _expected(self) -> NDArray[np.float64]:
         """Mean output over the background, (n_outputs,)."""
+        raise NotImplementedError
 
     @property
-    @abstractmethod
     def _column_player(self) -> NDArray[np.int32]:
         """Player of each column, (n_columns,)."""
+        raise NotImplementedError
 
     @property
     def output_names(self) -> tuple[str, ...] | None:
@@ -93,9 +94,9 @@ class Explainer(ABC):
         """Whether rows are transformed first, so that their columns are not those of `feature_names`."""
         return False
 
-    @abstractmethod
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything that explaining needs to a .fshap file; the model is not needed."""
+        raise NotImplementedError
 
     @property
     def expected_value(self) -> float | NDArray[np.float64]:
