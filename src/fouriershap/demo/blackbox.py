@@ -51,10 +51,10 @@ def run(folder: Path) -> Section:
     table = [
         ("", "questions", "fitting", f"{_CHECKED} rows", f"{len(X)} rows"),
         ("fouriershap", f"{fidelity.n_queries:,}", in_seconds(fitting), "", in_seconds(ours)),
-        ("shap, every coalition", f"up to {asked}", "", in_seconds(shap_seconds), ""),
+        ("shap, every coalition (first call)", f"up to {asked}", "", in_seconds(shap_seconds), ""),
     ]
     text = (
-        f"A network of two layers: {len(X)} patients, {X.shape[1]} measurements, {_BACKGROUND} of them as background. "
+        f"A network of two layers: {len(X)} patients, {X.shape[1]} measurements, {_BACKGROUND} patients as background. "
         f"The representation ({explainer.method}) has R² {fidelity.r2:.3f} [{fidelity.low:.3f}, {fidelity.high:.3f}] "
         f"on answers that it has not seen; its SHAP values agree with the enumeration to R² {agreement:.3f}."
     )
