@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fouriershap._batches import explain_batches
 from fouriershap._explanation import make_explanation
 
 
@@ -50,6 +52,12 @@ class Explainer(ABC):
         """Names of the outputs, where the model has some."""
         return None
 
+    @property
+    def _frame_names(self) -> tuple[str, ...] | None:
+        """Names by which the columns of a frame are found; None where columns have positions only."""
+        unnamed = all(name == f"Feature {i}" for i, name in enumerate(self.feature_names))
+        return None if unnamed else self.feature_names
+
     @abstractmethod
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything that explaining needs to a .fshap file; the model is not needed."""
@@ -74,6 +82,70 @@ class Explainer(ABC):
         ndarray, shape (n_rows, n_players) or (n_rows, n_players, n_outputs)
         """
         return without_single_output(self._explain(X, self.n_jobs if n_jobs is None else n_jobs))
+
+    def explain_batches(
+        self,
+        batches: Iterable[Any],
+        *,
+        ids: Sequence[str] | None = None,
+        out: str = "columns",
+        top_k: int = 3,
+        n_jobs: int | None = None,
+    ) -> Iterator[Any]:
+        """Explain a stream of batches, one at a time.
+
+        Memory does not grow with their number. Columns of frames are found by name, in any order.
+
+        Parameters
+        ----------
+        batches : iterable of data frames, ``pyarrow.RecordBatch`` or arrays
+            Rows to explain; a batch may be empty.
+        ids : sequence of str, optional
+            Columns that are carried into the answer and not shown to the model. Any other column must be a
+            feature. Frames only.
+        out : {"columns", "array", "top_k"}
+            What follows the ids in the answer:
+
+            - "columns": a number per player, named after it;
+            - "array": ``shap_values``, a fixed-size list of numbers in the order of `player_names`;
+            - "top_k": ``feature_1``, ``value_1`` (as text), ``contribution_1``, ``feature_2``, ...: the players
+              with the largest contributions, in size.
+
+            Then ``base_value``, so that a row adds up to the model's output. Where there are several outputs,
+            each of these columns comes once per output and ends in ``__`` and the output's name (or number).
+        top_k : int
+            Reasons per row for "top_k"; at most the number of players.
+        n_jobs : int, optional
+            Threads; by default those of the explainer.
+
+        Yields
+        ------
+        The same kind of frame, a row per row; pandas frames keep their index. For arrays "columns" is a matrix
+        of numbers (the last column is the base value), "array" what `shap_values` returns.
+
+        Raises
+        ------
+        InputError
+            A column is missing, is not known to the model, or holds what the model cannot read. The message
+            names the batch.
+
+        Examples
+        --------
+        >>> import fouriershap as fs, numpy as np, pandas as pd
+        >>> from sklearn.tree import DecisionTreeRegressor
+        >>> X = pd.DataFrame({"age": [20, 40, 60, 80], "height": [1.5, 1.9, 1.6, 1.8]})
+        >>> model = DecisionTreeRegressor(random_state=0).fit(X, [1.0, 2.0, 3.0, 5.0])
+        >>> explainer = fs.TreeExplainer(model, X)
+        >>> batches = [X.assign(name=["Ann", "Bob", "Eve", "Kim"])]
+        >>> for frame in explainer.explain_batches(batches, ids=["name"], out="top_k", top_k=1):
+        ...     print(frame)
+          name feature_1 value_1  contribution_1  base_value
+        0  Ann       age      20           -1.75        2.75
+        1  Bob       age      40           -0.75        2.75
+        2  Eve       age      60            0.25        2.75
+        3  Kim       age      80            2.25        2.75
+        """
+        return explain_batches(self, batches, ids, out, top_k, n_jobs)
 
     def __call__(self, X: Any) -> Any:
         """Explain rows as a ``shap.Explanation``, for every plot of shap."""

@@ -160,6 +160,10 @@ class TreeExplainer(Explainer):
     def _column_player(self) -> NDArray[np.int32]:
         return self._engine.player
 
+    @property
+    def _frame_names(self) -> tuple[str, ...] | None:
+        return self.ensemble.feature_names or super()._frame_names
+
     def plan(self, n_rows: int | None = None) -> TreePlan:
         """How ``n_rows`` rows would be explained, and why; None for "any number"."""
         if n_rows is not None and (

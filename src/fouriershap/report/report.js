@@ -130,6 +130,16 @@ function signed(number) {
   return (number >= 0 ? "+" : "") + format(number);
 }
 
+/** Numbers that stand below each other: as many decimals as three digits of their range need. */
+function decimals(span) {
+  return span > 0 ? Math.min(Math.max(2 - Math.floor(Math.log10(span)), 0), 9) : 2;
+}
+
+function fixed(number, digits, sign = false) {
+  const text = Math.abs(number) < 1e7 ? number.toFixed(digits) : number.toExponential(2);
+  return (sign && number >= 0 ? "+" : "") + text.replace("-", "−");
+}
+
 function shorten(text, length) {
   const characters = Array.from(text.slice(0, 4 * length));
   return characters.length > length ? characters.slice(0, length - 1).join("") + "…" : characters.join("");
@@ -280,6 +290,7 @@ class Waterfall {
   draw(title, steps, [low, high]) {
     this.heading.textContent = title;
     const place = (x) => (100 * (x - low)) / (high - low || 1);
+    const digits = decimals(high - low);
     steps.forEach((step, index) => {
       const { item, name, label, value, bar, number } = this.#item(index);
       item.className = step.kind;
@@ -289,7 +300,7 @@ class Waterfall {
       bar.style.left = `${place(Math.min(step.from, step.to))}%`;
       bar.style.width = step.kind === "total" ? "" : `${place(Math.max(step.from, step.to)) - place(Math.min(step.from, step.to))}%`;
       number.value = String(step.number);
-      number.textContent = step.kind === "total" ? format(step.number) : signed(step.number);
+      number.textContent = fixed(step.number, digits, step.kind !== "total");
       if (step.player === undefined) item.removeAttribute("data-player");
       else item.dataset.player = step.player;
     });
@@ -444,7 +455,7 @@ function drawBeeswarm(report) {
   const shape = layout({ height: chartHeight(players.length), xaxis, yaxis: playerAxis(report, players), hovermode: "closest" });
   Plotly.react("beeswarm", [trace], shape, CONFIG);
   const few = rows.length < report.nRows ? ` Drawn: ${rows.length} rows, evenly spread.` : "";
-  byId("beeswarm-text").textContent = `A dot per row: blue for low values of the feature, red for high ones.${few}`;
+  byId("beeswarm-text").textContent = `A dot per row: blue for low values of the feature (labels: early in their list), red for high ones.${few}`;
 }
 
 function colourAt(share) {
