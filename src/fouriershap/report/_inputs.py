@@ -63,6 +63,8 @@ def tree_inputs(
 ) -> list[Input]:
     """Columns of a tree model. ``rows`` are those of X as the trees compare them (`_frames.to_rows`)."""
     pool = Pool(X, "X")
+    if pool.is_frame:
+        names = pool.names  # the user's own: LightGBM keeps underscores for spaces
     is_choice = ensemble.is_categorical
     is_choice[list(ensemble.vocabularies)] = True
     inputs = []
@@ -123,6 +125,13 @@ def level_inputs(encoding: Encoding, names: tuple[str, ...], code: BitCode, code
         values = player.find(codes, "X").astype(np.float64)
         inputs.append(Input(player.name, p, values, False, labels, numbers))
     return inputs
+
+
+def bit_inputs(X: Any, names: tuple[str, ...], player: NDArray[np.int32]) -> list[Input]:
+    """Bits of a spectrum: each is a choice between 0 and 1."""
+    bits = np.asarray(X, dtype=np.float64)
+    choices = (("0", "1"), (0.0, 1.0))
+    return [Input(name, int(player[j]), bits[:, j], False, *choices) for j, name in enumerate(names)]
 
 
 def _combination(features: list[Feature], level: Floats, names: tuple[str, ...]) -> str:

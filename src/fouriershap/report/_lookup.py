@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from fouriershap.blackbox._bits import BitCode
 from fouriershap.shapley import Tables
 from fouriershap.shapley._tables import Blocks, TableSet
-from fouriershap.shapley._terms import Terms
 from fouriershap.shapley._tree_engine import TreeEngine
 from fouriershap.trees._codes import Codebook, Pages, count_lines
 from fouriershap.trees._ensemble import ZERO_BAND
@@ -32,6 +31,8 @@ class Lookup:
         Where the code of each input goes (`Codebook.encode_columns`).
     pages : Pages or None
         Narrow codes that are read off wide ones.
+    page_line : (n_pages,) int32
+        The narrow line of each page; where several pages share one, it holds their parity.
     tables : TableSet
     missing_value : float
         A number that counts as missing, NaN for none.
@@ -41,6 +42,7 @@ class Lookup:
     book: Codebook
     column: NDArray[np.int32]
     pages: Pages | None
+    page_line: NDArray[np.int32]
     tables: TableSet
     missing_value: float
     zero_as_missing: NDArray[np.bool_]
@@ -48,6 +50,7 @@ class Lookup:
     def header(self) -> dict[str, Any]:
         """Single numbers."""
         narrow, wide = count_lines(self.column)
+        narrow = max(narrow, int(self.page_line.max(initial=-1)) + 1)
         missing = None if np.isnan(self.missing_value) else float(self.missing_value)
         return {
             "n_narrow": narrow,
@@ -69,6 +72,7 @@ class Lookup:
         named["column"] = self.column
         if self.pages is not None:
             named |= {f"page_{f.name}": getattr(self.pages, f.name) for f in fields(Pages)}
+            named["page_line"] = self.page_line
         named["values"] = tables.values.astype(np.float32)
         return named
 
@@ -78,42 +82,57 @@ def tree_lookup(engine: TreeEngine) -> Lookup | None:
     state = engine.compiled_state()
     if state is None or not engine._feasible.all():
         return None
-    e, (tables, columns, _) = engine.ensemble, state
-    return Lookup(
-        engine.coded.book, columns.column, columns.pages, tables, e.missing_value, e.zero_as_missing
-    )
+    e, (tables, (column, pages), _) = engine.ensemble, state
+    n_pages = 0 if pages is None else len(pages.source)
+    lines = count_lines(column)[0] + np.arange(n_pages, dtype=np.int32)
+    return Lookup(engine.coded.book, column, pages, lines, tables, e.missing_value, e.zero_as_missing)
 
 
-def spectrum_lookup(tables: Tables, code: BitCode) -> Lookup | None:
+def level_lookup(tables: Tables, code: BitCode) -> Lookup | None:
     """The tables of a spectrum on the levels of players; None where some term has none.
 
-    A level is a wide code, and each atom (a parity of a player's bits) a page that reads it.
+    Each atom (a parity of a player's bits) is a page that reads the level of its player.
     """
-    if tables._rest.n_terms:
-        return None
+    terms = tables._terms
+    widths = [player.n_bits for player in code.players]
+    first_bit = np.cumsum(widths) - widths
+    source = code.varying[terms.atom_player].astype(np.int32)
     n_levels = np.array([player.n_levels for player in code.players])
-    start = np.concatenate([[0], np.cumsum(n_levels)]).astype(np.int64)
-    levels = np.concatenate([np.arange(n) for n in n_levels]).astype(np.float64)
-    every = np.ones(len(n_levels), dtype=bool)
-    book = Codebook(np.dtype(np.float64), start, levels, every)
+    luts = []
+    for a, player in enumerate(source):
+        bits = terms.atom_bits[terms.atom_start[a] : terms.atom_start[a + 1]] - first_bit[player]
+        # Two codes more than levels: the book's "any other" and "missing", which no level is.
+        luts.append(np.bitwise_xor.reduce(np.arange(n_levels[player] + 2)[:, None] >> bits & 1, axis=1))
+    sizes = n_levels[source] + 2
+    pages = Pages(source, np.cumsum(sizes) - sizes, np.concatenate([*luts, np.empty(0)]).astype(np.uint8))
     players = np.append(code.varying, -1).astype(np.int32)  # -1 stays -1
     spread = replace(
         tables._tables, group_players=players[tables._tables.group_players], n_players=code.n_players
     )
-    column = ~np.arange(code.n_players, dtype=np.int32)
-    return Lookup(book, column, _atom_pages(tables._terms, code, book), spread, float("nan"), ~every)
+    return _atom_lookup(tables, n_levels, pages, np.arange(len(source), dtype=np.int32), spread)
 
 
-def _atom_pages(terms: Terms, code: BitCode, book: Codebook) -> Pages:
-    """Value of each atom at each level of its player."""
-    widths = [player.n_bits for player in code.players]
-    first_bit = np.cumsum(widths) - widths
-    source = code.varying[terms.atom_player].astype(np.int32)
-    sizes = book.n_codes[source].astype(np.int64)
-    tables = []
-    for a, player in enumerate(source):
-        bits = terms.atom_bits[terms.atom_start[a] : terms.atom_start[a + 1]] - first_bit[player]
-        levels = np.arange(sizes[a])
-        tables.append(np.bitwise_xor.reduce(levels[:, None] >> bits & 1, axis=1))
-    lut = np.concatenate([*tables, np.empty(0)]).astype(np.uint8)
-    return Pages(source, np.cumsum(sizes) - sizes, lut)
+def bit_lookup(tables: Tables) -> Lookup | None:
+    """The tables of a spectrum on its bits; None where some term has none.
+
+    Each bit of an atom is a page that reads this bit; their parity is the atom.
+    """
+    terms = tables._terms
+    line = np.repeat(np.arange(terms.n_atoms, dtype=np.int32), np.diff(terms.atom_start))
+    offset = np.zeros(len(line), dtype=np.int64)
+    pages = Pages(terms.atom_bits, offset, np.array([0, 1, 0, 0], dtype=np.uint8))
+    return _atom_lookup(tables, np.full(terms.n_bits, 2), pages, line, tables._tables)
+
+
+def _atom_lookup(
+    tables: Tables, n_levels: NDArray[np.int64], pages: Pages, line: NDArray[np.int32], spread: TableSet
+) -> Lookup | None:
+    """Inputs whose values are the numbers of levels, as wide codes from which pages read atoms."""
+    if tables._rest.n_terms:
+        return None
+    start = np.concatenate([[0], np.cumsum(n_levels)]).astype(np.int64)
+    levels = np.concatenate([np.arange(n) for n in n_levels]).astype(np.float64)
+    every = np.ones(len(n_levels), dtype=bool)
+    book = Codebook(np.dtype(np.float64), start, levels, every)
+    column = ~np.arange(len(n_levels), dtype=np.int32)
+    return Lookup(book, column, pages, line, spread, float("nan"), ~every)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any
 
@@ -10,16 +10,19 @@ import numpy as np
 
 from fouriershap._blackbox_explainer import BlackBoxExplainer
 from fouriershap._explainer import Explainer
-from fouriershap._frames import to_rows
+from fouriershap._frames import densified
 from fouriershap._spectrum import Spectrum
+from fouriershap._spectrum_explainer import SpectrumExplainer
 from fouriershap._tree_explainer import TreeExplainer
 from fouriershap.blackbox._fidelity import Fidelity
 from fouriershap.blackbox._surrogates import CompiledSpectrum, CompiledTrees
-from fouriershap.report._inputs import Input, encoding_inputs, level_inputs, tree_inputs
-from fouriershap.report._lookup import Lookup, spectrum_lookup, tree_lookup
+from fouriershap.report._inputs import Input, bit_inputs, encoding_inputs, level_inputs, tree_inputs
+from fouriershap.report._lookup import Lookup, bit_lookup, level_lookup, tree_lookup
+from fouriershap.shapley._terms import Terms
 from fouriershap.shapley._tree_engine import TreeEngine
 
 _ESTIMATE_SLACK = 8  # tables estimated larger than this many budgets are not built only to be left out
+_NO_TABLE = "some terms of the spectrum have no table."
 _MARGINS = ("xgboost", "lightgbm gbdt", "catboost", "scikit-learn GradientB", "scikit-learn HistG")
 
 
@@ -38,8 +41,8 @@ class Subject:
     lookup : Lookup or None
     without : str
         Why there is no look-up.
-    spectrum : Spectrum or None
-        For the profile of degrees.
+    terms : Terms or None
+        Those of a spectrum, for the profile of its degrees.
     link : {None, "softmax"}
         What turns the outputs into probabilities.
     """
@@ -50,9 +53,8 @@ class Subject:
     inputs: list[Input]
     lookup: Lookup | None = None
     without: str = ""
-    spectrum: Spectrum | None = None
+    terms: Terms | None = None
     link: str | None = None
-    outputs: tuple[str, ...] = field(default=())
 
 
 @singledispatch
@@ -65,8 +67,8 @@ def describe(explainer: Explainer, X: Any, budget: int) -> Subject:
 def _(explainer: TreeExplainer, X: Any, budget: int) -> Subject:
     engine = explainer._engine
     e = engine.ensemble
-    rows = to_rows(X, e)
-    inputs = tree_inputs(X, rows, e, explainer.feature_names, engine.player)
+    shown = densified(explainer._prepared(X, "X"), e.absent_is_missing)
+    inputs = tree_inputs(shown, explainer._rows(X), e, explainer.feature_names, engine.player)
     lookup, without = _tree_tables(engine, budget)
     facts = [
         ("Model", e.kind),
@@ -93,15 +95,15 @@ def _(explainer: BlackBoxExplainer, X: Any, budget: int) -> Subject:
     encoding, names = fitted.encoding, explainer.feature_names
     codes = explainer._encode(X)[1]
     representation = explainer.representation
-    spectrum = representation if isinstance(representation, Spectrum) else None
-    lookup, without = None, ""
+    lookup, without, terms = None, "", None
     if isinstance(compiled, CompiledTrees):
         inputs = encoding_inputs(encoding, names, codes)
         lookup, without = _tree_tables(compiled.explainer._engine, budget)
     elif isinstance(compiled, CompiledSpectrum):
         inputs = level_inputs(encoding, names, compiled.surrogate.code, codes)
-        lookup = spectrum_lookup(compiled.tables, compiled.surrogate.code) if compiled.tables else None
-        without = "some terms of the spectrum have no table."
+        lookup = level_lookup(compiled.tables, compiled.surrogate.code) if compiled.tables else None
+        without = _NO_TABLE
+        terms = compiled.tables._terms if compiled.tables else None
     else:
         raise TypeError(f"there is no report of a {type(compiled).__name__}.")
     facts = [
@@ -119,7 +121,25 @@ def _(explainer: BlackBoxExplainer, X: Any, budget: int) -> Subject:
         _fidelity_meaning(fitted.fidelity),
         "The prediction is that of the representation: the expected value plus the SHAP values.",
     ]
-    return Subject("black box", facts, meaning, inputs, lookup, without, spectrum)
+    return Subject("black box", facts, meaning, inputs, lookup, without, terms)
+
+
+@describe.register
+def _(explainer: SpectrumExplainer, X: Any, budget: int) -> Subject:
+    tables = explainer.tables
+    inputs = bit_inputs(densified(X), explainer.feature_names, explainer._column_player)
+    lookup = bit_lookup(tables)
+    facts = [
+        ("Model", "a spectrum"),
+        ("Terms", f"{tables._terms.n_terms:,} that are not constant"),
+        ("Features", _players_text(len(inputs), tables.n_players)),
+        ("Tables", _tables_text(lookup)),
+    ]
+    meaning = [
+        "These SHAP values are exact: every term of the spectrum and every background row counts.",
+        "The prediction is the spectrum's value: the expected value plus the SHAP values.",
+    ]
+    return Subject("spectrum", facts, meaning, inputs, lookup, _NO_TABLE, tables._terms)
 
 
 def _tree_tables(engine: TreeEngine, budget: int) -> tuple[Lookup | None, str]:

@@ -16,6 +16,7 @@ from fouriershap.report._inputs import Input
 from fouriershap.report._pack import packed_all, script_json
 from fouriershap.report._page import Page
 from fouriershap.report._subject import Subject, describe
+from fouriershap.shapley._terms import Terms
 
 _MOST_ROWS = 10_000  # more make searching in the page slow
 _FEW_ROWS = 200  # with fewer, the what-if part goes first
@@ -91,25 +92,44 @@ def _content(explainer: Explainer, subject: Subject, values: NDArray[np.float64]
     n_outputs = values.shape[2]
     names = explainer.output_names or tuple(f"output {k}" for k in range(n_outputs))
     arrays: dict[str, NDArray[Any]] = {"importance": np.abs(values).mean(axis=0)}
-    if subject.spectrum is not None:
-        curve = subject.spectrum.energy_curve()
-        at = np.unique(np.linspace(1, len(curve), min(len(curve), _MOST_CURVE)).astype(int))
-        arrays["degree_terms"] = np.bincount(subject.spectrum.degrees).astype(np.int32)
-        arrays["degree_energy"] = subject.spectrum.degree_profile()
-        arrays["curve_terms"], arrays["curve_share"] = at.astype(np.int32), curve[at - 1]
+    if subject.terms is not None:
+        arrays |= _profile(subject.terms)
     heat = _interactions(explainer, X, values)
     if heat is not None:
         arrays["interactions"] = heat
     return {
         "facts": subject.facts,
         "meaning": subject.meaning,
-        "players": explainer.player_names,
+        "players": _player_names(explainer, subject.inputs),
         "outputs": names,
         "expected": explainer._expected.tolist(),
         "link": subject.link,
         "inputs": [entry.describe() for entry in subject.inputs],
         "n_rows": len(values),
         "arrays": packed_all(arrays),
+    }
+
+
+def _player_names(explainer: Explainer, inputs: list[Input]) -> list[str]:
+    """Names of the players; of one that owns a single input, the input's, as the rows call it."""
+    owned: dict[int, list[str]] = {}
+    for entry in inputs:
+        owned.setdefault(entry.player, []).append(entry.name)
+    names = enumerate(explainer.player_names)
+    return [owned[p][0] if len(owned.get(p, ())) == 1 else name for p, name in names]
+
+
+def _profile(terms: Terms) -> dict[str, NDArray[Any]]:
+    """Number and energy of the terms by degree, and the share of the variance in the largest ones."""
+    energies = (terms.coefficients**2).sum(axis=1)
+    total = max(float(energies.sum()), 1e-300)
+    curve = np.cumsum(np.sort(energies)[::-1]) / total
+    at = np.unique(np.linspace(1, len(curve), min(len(curve), _MOST_CURVE)).astype(np.int32))
+    return {
+        "degree_terms": np.bincount(terms.degrees, minlength=1).astype(np.int32),
+        "degree_share": np.bincount(terms.degrees, energies, minlength=1) / total,
+        "curve_terms": at,
+        "curve_share": curve[at - 1],
     }
 
 

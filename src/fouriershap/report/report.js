@@ -41,8 +41,7 @@ export class Tables {
   constructor(header, arrays) {
     Object.assign(this, arrays);
     this.header = header;
-    const nPages = arrays.page_source ? arrays.page_source.length : 0;
-    this.codes8 = new Uint8Array(header.n_narrow + nPages);
+    this.codes8 = new Uint8Array(header.n_narrow);
     this.codes16 = new Uint16Array(header.n_wide);
     this.patternOf = new Int32Array(arrays.base.length);
   }
@@ -75,8 +74,14 @@ export class Tables {
       if (column >= 0) this.codes8[column] = this.code(row[i], i);
       else this.codes16[~column] = this.code(row[i], i);
     }
-    for (let p = 0; this.page_source && p < this.page_source.length; p++) {
-      this.codes8[this.header.n_narrow + p] = this.page_lut[this.page_offset[p] + this.codes16[this.page_source[p]]];
+    if (this.page_line) this.pages();
+  }
+
+  /** Narrow codes that are read off wide ones; a line of several pages is their parity. */
+  pages() {
+    for (const line of this.page_line) this.codes8[line] = 0;
+    for (let p = 0; p < this.page_line.length; p++) {
+      this.codes8[this.page_line[p]] ^= this.page_lut[this.page_offset[p] + this.codes16[this.page_source[p]]];
     }
   }
 
@@ -546,15 +551,14 @@ function drawInteractions(report) {
 function drawSpectrum({ arrays }) {
   if (!arrays.degree_terms) return;
   byId("spectrum-figure").hidden = false;
-  const { degree_terms: terms, degree_energy: energy, curve_terms: count, curve_share: share } = arrays;
+  const { degree_terms: terms, degree_share: energyShare, curve_terms: count, curve_share: share } = arrays;
   const degrees = Array.from(terms, (_, d) => d).slice(1);
-  const total = energy.slice(1).reduce((a, b) => a + b, 0) || 1;
   const bars = (values, axis) => ({ type: "bar", x: degrees, y: values, yaxis: axis, hoverinfo: "x+y" });
   const xaxis = { title: { text: "degree" }, dtick: 1, fixedrange: true };
   const yaxis = { title: { text: "terms" }, domain: [0.56, 1], fixedrange: true };
   const yaxis2 = { title: { text: "share of variance" }, domain: [0, 0.44], fixedrange: true, tickformat: ".0%" };
   const margin = { l: 65, r: 20, t: 10, b: 45 };
-  const parts = [bars(Array.from(terms).slice(1), "y"), bars(degrees.map((d) => energy[d] / total), "y2")];
+  const parts = [bars(Array.from(terms).slice(1), "y"), bars(degrees.map((d) => energyShare[d]), "y2")];
   Plotly.react("degrees", parts, layout({ height: 340, margin, xaxis: { ...xaxis, anchor: "y2" }, yaxis, yaxis2 }), CONFIG);
   const line = { type: "scatter", mode: "lines", x: Array.from(count), y: Array.from(share), hoverinfo: "x+y" };
   const curveAxes = { xaxis: { title: { text: "largest terms" }, fixedrange: true }, yaxis: { tickformat: ".0%", range: [0, 1.03], fixedrange: true } };
