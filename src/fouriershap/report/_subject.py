@@ -86,6 +86,8 @@ def _(explainer: TreeExplainer, X: Any, budget: int) -> Subject:
         "The prediction is the model's raw output: the expected value plus the SHAP values.",
     ]
     margins = e.kind.startswith(_MARGINS) and e.n_outputs > 1 and e.output_names is not None
+    if margins:
+        meaning.append("The column “softmax” turns the outputs into shares of 1: the classes' probabilities.")
     return Subject(e.kind, facts, meaning, inputs, lookup, without, link="softmax" if margins else None)
 
 

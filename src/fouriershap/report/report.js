@@ -350,7 +350,7 @@ const SCALE = [[0, "#3a86d8"], [0.5, "#9d86c4"], [1, "#e5487f"]]; // readable on
 const GROUPS = ["#3a86d8", "#e58a1f", "#2a9d74", "#e5487f", "#9d6fd0", "#8d9a2b", "#c0694e", "#808b9c"];
 const GREY = "#808b9c";
 const MOST_SHOWN = 15; // players in a chart
-const MOST_DOTS = 6000; // SVG elements that browsers draw without effort
+const MOST_DOTS = 3000; // SVG elements that browsers draw without effort
 
 function layout(changes) {
   return {
@@ -803,7 +803,7 @@ class WhatIf {
     const shares = report.probabilities(shap);
     const table = element("table");
     const head = table.createTHead().insertRow();
-    for (const text of ["output", "prediction", "as it is", ...(shares ? ["probability by softmax"] : [])]) head.append(element("th", text, { scope: "col" }));
+    for (const text of ["output", "prediction", "as it is", ...(shares ? ["softmax"] : [])]) head.append(element("th", text, { scope: "col" }));
     const body = table.createTBody();
     report.data.outputs.forEach((name, k) => {
       const line = body.insertRow();
