@@ -136,7 +136,7 @@ def _matched(columns: dict[str, Any], known: tuple[str, ...]) -> list[Any]:
     extra = [name for name in columns if name not in wanted]
     if extra:
         raise InputError(
-            f"the batch has {_list(extra)}, which the model does not know: drop them, or carry them along as ids."
+            f"the batch has {_list(extra)}, which the model does not know: drop what is no feature, or carry it along as an id."
         )
     return [columns[name] for name in known]
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fouriershap._errors import InputError
 from fouriershap.blackbox._bits import BitCode
 from fouriershap.blackbox._levels import LABEL, NUMBER, Encoding, Feature
 from fouriershap.blackbox._pool import Pool
@@ -129,9 +130,13 @@ def level_inputs(encoding: Encoding, names: tuple[str, ...], code: BitCode, code
 
 def bit_inputs(X: Any, names: tuple[str, ...], player: NDArray[np.int32]) -> list[Input]:
     """Bits of a spectrum: each is a choice between 0 and 1."""
-    bits = np.asarray(X, dtype=np.float64)
-    choices = (("0", "1"), (0.0, 1.0))
-    return [Input(name, int(player[j]), bits[:, j], False, *choices) for j, name in enumerate(names)]
+    pool, inputs = Pool(X, "X"), []
+    for j, name in enumerate(names):
+        bits = pool.numbers(j)
+        if bits is None:
+            raise InputError(f"X has labels in the column {name!r}; the spectrum takes 0 and 1.")
+        inputs.append(Input(name, int(player[j]), bits, False, ("0", "1"), (0.0, 1.0)))
+    return inputs
 
 
 def _combination(features: list[Feature], level: Floats, names: tuple[str, ...]) -> str:
