@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import re
 import sys
 import zlib
 from dataclasses import replace
@@ -226,7 +225,8 @@ def test_title_and_template_do_not_mix(tmp_path: Path) -> None:
     path = explainer.report(X, tmp_path / "r.html", title="{{data}} </title> \ud800")
     text = path.read_text(encoding="utf-8")
     assert "<title>{{data}} &lt;/title&gt; ?</title>" in text
-    assert not re.search(r"\{\{(?!data\}\} &lt;)\w+\}\}", text.split("<script>")[0])
+    assert Parts(path).data["title"] == "{{data}} </title> \ud800"
+    assert text.count('"title":') == 1
 
 
 def test_arrays_survive_packing() -> None:
@@ -243,7 +243,7 @@ def test_bad_arguments_are_named(tmp_path: Path) -> None:
     for options in ({"rows": 0}, {"rows": True}, {"max_bytes": "big"}):
         with pytest.raises(fs.InputError, match=next(iter(options))):
             explainer.report(X, tmp_path / "r.html", **options)
-    with pytest.raises(fs.InputError, match="no rows"):
+    with pytest.raises(fs.InputError, match="0 rows"):
         explainer.report(X[:0], tmp_path / "r.html")
 
 

@@ -63,8 +63,6 @@ def write_report(
     _check("max_bytes", max_bytes)
     subject = describe(explainer, X, max_bytes)
     values = explainer._explain(X, explainer.n_jobs)
-    if not len(values):
-        raise InputError("X has no rows; a report needs some to show.")
     page = Page(title or f"{subject.kind}, explained")
     held = _Rows(subject.inputs, values, _row_names(X))
     content = _content(explainer, subject, values, X) | {"title": title or f"{subject.kind}, explained"}
