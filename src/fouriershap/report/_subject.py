@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from fouriershap._blackbox_explainer import BlackBoxExplainer
+from fouriershap._errors import InputError
 from fouriershap._explainer import Explainer
 from fouriershap._frames import densified
 from fouriershap._spectrum import Spectrum
@@ -66,6 +67,7 @@ def describe(explainer: Explainer, X: Any, budget: int) -> Subject:
 @describe.register
 def _(explainer: TreeExplainer, X: Any, budget: int) -> Subject:
     engine = explainer._engine
+    _check_additive(engine.index)
     e = engine.ensemble
     shown = densified(explainer._prepared(X, "X"), e.absent_is_missing)
     inputs = tree_inputs(shown, explainer._rows(X), e, explainer.feature_names, engine.player)
@@ -93,6 +95,7 @@ def _(explainer: TreeExplainer, X: Any, budget: int) -> Subject:
 
 @describe.register
 def _(explainer: BlackBoxExplainer, X: Any, budget: int) -> Subject:
+    _check_additive(explainer._index)
     fitted, compiled = explainer._fitted, explainer._compiled
     encoding, names = fitted.encoding, explainer.feature_names
     codes = explainer._encode(X)[1]
@@ -129,6 +132,7 @@ def _(explainer: BlackBoxExplainer, X: Any, budget: int) -> Subject:
 @describe.register
 def _(explainer: SpectrumExplainer, X: Any, budget: int) -> Subject:
     tables = explainer.tables
+    _check_additive(tables.index)
     inputs = bit_inputs(densified(X), explainer.feature_names, explainer._column_player)
     lookup = bit_lookup(tables)
     facts = [
@@ -162,10 +166,18 @@ def _players_text(n_columns: int, n_players: int) -> str:
     return f"{n_columns:,}{grouped}"
 
 
+def _check_additive(index: str) -> None:
+    if index != "shapley":
+        raise InputError(
+            f"this explainer has index={index!r}, whose values do not add up to a prediction, as those of a report "
+            "must. Use index='shapley'."
+        )
+
+
 def _background_text(engine: TreeEngine) -> str:
     if engine.background is None:
         return "none: values by path"
-    return f"{len(engine.background):,} rows" if len(engine.background) else "compiled into the tables"
+    return "compiled into the tables" if engine.n_background is None else f"{engine.n_background:,} rows"
 
 
 def _tables_text(lookup: Lookup | None) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._errors import InputError
+from fouriershap._errors import CapacityError, InputError
 from fouriershap._explainer import Explainer
 from fouriershap.report._inputs import Input
 from fouriershap.report._pack import packed_all, script_json
@@ -132,11 +132,13 @@ def _profile(terms: Terms) -> dict[str, NDArray[Any]]:
 
 
 def _interactions(explainer: Explainer, X: Any, values: NDArray[np.float64]) -> NDArray[np.float64] | None:
-    """Mean size of the pair interactions (n_outputs, n_players, n_players), where they are to be had."""
-    compute = getattr(explainer, "shap_interaction_values", None)
-    if compute is None or values.shape[1] > _MOST_HEAT:
+    """Mean size of the pair interactions (n_outputs, n_players, n_players) of the first rows; None if too many."""
+    if values.shape[1] > _MOST_HEAT:
         return None
-    pairs = np.asarray(compute(X[:_HEAT_ROWS]))
+    try:
+        pairs = np.asarray(explainer.shap_interaction_values(X[:_HEAT_ROWS]))
+    except (CapacityError, InputError):  # tables of pairs that no memory holds; explainers that have none
+        return None
     pairs = pairs.reshape(*pairs.shape[:3], -1)
     return np.ascontiguousarray(np.moveaxis(np.abs(pairs).mean(axis=0), -1, 0))
 
