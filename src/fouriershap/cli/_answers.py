@@ -13,6 +13,7 @@ import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.parquet
 
+from fouriershap._batches import BASE
 from fouriershap._errors import InputError
 from fouriershap._io import atomic_file
 from fouriershap.cli._rows import PIPE
@@ -32,7 +33,7 @@ class Writer:
         """Append a table; the first one decides the columns."""
         if self._writer is None:
             make = {
-                "parquet": pa.parquet.ParquetWriter,
+                "parquet": _parquet_writer,
                 "csv": pa.csv.CSVWriter,
                 "arrow": pa.ipc.new_file,
                 "stream": pa.ipc.new_stream,
@@ -44,6 +45,12 @@ class Writer:
         """End the file."""
         if self._writer is not None:
             self._writer.close()
+
+
+def _parquet_writer(target: Any, schema: Any) -> Any:
+    """SHAP values rarely repeat: looking for repetitions would take longer than explaining."""
+    repeating = [f.name for f in schema if f.type != pa.float64() or f.name.startswith(BASE)]
+    return pa.parquet.ParquetWriter(target, schema, use_dictionary=repeating)
 
 
 def answer_format(path: Path, form: str | None) -> str:

@@ -31,6 +31,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
+_MANY_ROWS = 100_000
 _MODEL = "XGBoost .json .ubj, LightGBM .txt, CatBoost .cbm .json, .skops; .pkl .pickle .joblib if trusted."
 _ROWS = "Parquet, CSV, Arrow or feather, by suffix; - for standard input (Arrow stream or CSV)."
 File = Annotated[Path, typer.Argument(metavar="FILE.fshap", help="A file that `fit` wrote.")]
@@ -126,9 +127,9 @@ def explain(
         features = open_batch(kept[0], carried, explainer._frame_names).features
         draw_plots(explainer, features.to_pandas(), plots)
     if not quiet and output != PIPE:
-        typer.echo(
-            f"{output}: {n_rows:,} rows in {seconds:.1f} s, {n_rows / seconds:,.0f} a second", err=True
-        )
+        # The speed of a few rows would be that of starting up.
+        speed = f", {n_rows / seconds:,.0f} a second" if n_rows >= _MANY_ROWS else ""
+        typer.echo(f"{output}: {n_rows:,} rows in {seconds:.1f} s{speed}", err=True)
 
 
 @app.command()
