@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, Self, cast
 
 import numpy as np
@@ -234,6 +235,40 @@ class Explainer:
         begin = time.perf_counter()
         values = self._explain(X, self.n_jobs)
         return self._explanation(X, values, time.perf_counter() - begin)
+
+    def report(
+        self,
+        X: Any,
+        path: str | os.PathLike[str],
+        *,
+        rows: int | None = None,
+        title: str | None = None,
+        max_bytes: int = 15_000_000,
+    ) -> Path:
+        """Write a page that shows the SHAP values of rows, and computes new ones when its reader changes a row.
+
+        One HTML file that opens from disk and fetches nothing. Needs ``pip install 'fouriershap[report]'``.
+
+        Parameters
+        ----------
+        X : array or data frame, shape (n_rows, n_columns)
+            Rows to explain; importance is over all of them.
+        path : path of the file
+        rows : int, optional
+            Most rows that the page holds, a random sample of X; by default 10,000.
+        title : str, optional
+        max_bytes : int
+            Most bytes of the file. Where they are too few, the page holds fewer rows and, last, no what-if part,
+            and says so.
+
+        Returns
+        -------
+        pathlib.Path
+            The file that was written.
+        """
+        from fouriershap.report import write_report
+
+        return write_report(self, X, path, rows=rows, title=title, max_bytes=max_bytes)
 
     def _explanation(self, X: Any, values: NDArray[np.float64], seconds: float) -> Any:
         data, labels = displayed(*self._shown(X), len(self.player_names))

@@ -134,6 +134,31 @@ def explain(
 
 @app.command()
 @reported
+def report(
+    file: File,
+    rows: RowsFile,
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="PAGE.html", help="What is written.")],
+    title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
+    most: Annotated[int | None, typer.Option("--rows", min=1, help="Most rows that the page holds.")] = None,
+    drop: Drop = None,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """Write a page that explains rows, and answers "what if" in the browser."""
+    if output.suffix.lower() not in (".html", ".htm"):
+        raise InputError(f"{output}: give the output the suffix .html.")
+    check_folder(output)
+    explainer = open_explainer(file)
+    stream = open_rows(rows, csv_kinds(explainer, ()), tuple(drop or ()))
+    with _named(stream.name):
+        features = open_batch(read_all(stream), (), explainer._frame_names).features
+        page = explainer.report(features, output, rows=most, title=title)
+    if not quiet:
+        typer.echo(f"{page}: {features.num_rows:,} rows, {page.stat().st_size / 1e6:.1f} MB", err=True)
+
+
+@app.command()
+@reported
 def info(file: File, debug: Debug = False) -> None:
     """Tell what a .fshap file holds."""
     lines = describe(file)
