@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from fouriershap._errors import InputError
 from fouriershap.blackbox._boosting import fit_trees
-from fouriershap.blackbox._distil import fit_kernel
+from fouriershap.blackbox._distil import MOST_POINTS, fit_kernel
 from fouriershap.blackbox._surrogates import Surrogate
 from fouriershap.blackbox._task import Fit, Task
 
@@ -38,7 +38,9 @@ class Candidate:
 
 def choose(task: Task, method: str) -> tuple[str, Surrogate, tuple[Candidate, ...]]:
     """The candidate asked for, or the best by K-fold R^2, built from all answers."""
-    names = tuple(CANDIDATES) if method == "auto" else (method,)
+    names = [method]
+    if method == "auto":  # a kernel that sees a part of the answers only has never been the best
+        names = [name for name in CANDIDATES if name != "kernel" or len(task.codes) <= MOST_POINTS]
     if method != "auto" and method not in CANDIDATES:
         raise InputError(f"method is {method!r}; choose 'auto' or one of {', '.join(CANDIDATES)}.")
     fits = [CANDIDATES[name](task) for name in names]
