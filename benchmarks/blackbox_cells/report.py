@@ -17,7 +17,9 @@ TARGETS = {
     ("gb1", 20000): 0.995,
     ("avgfp", 5000): 0.995,
 }
-_HEAD = "| way | budget | SHAP R^2, median | range | seeds | chosen | fidelity | fit | model queries | target |"
+_HEAD = (
+    "| way | budget | SHAP R^2, median | range | seeds | chosen | fidelity | fit | model queries | target |"
+)
 
 
 def markdown(document: dict[str, Any]) -> str:
