@@ -64,13 +64,11 @@ def make_task(codes, y):
 def test_what_is_rare_is_learnt():
     """Four rows of 1,000 hold the bit that matters most: a leaf must be allowed to hold them alone."""
     rng = np.random.default_rng(0)
-    codes = rng.integers(0, 2, size=(1500, 4)).astype(float)
-    codes[:, 3] = np.arange(1500) % 250 == 0
+    codes = rng.integers(0, 2, size=(1000, 4)).astype(float)
+    codes[:, 3] = np.arange(1000) % 250 == 0
     y = codes[:, 0] - codes[:, 1] * codes[:, 2] + 10 * codes[:, 3]
-    fit = _boosting.fit_trees(make_task(codes[:1000], y[:1000]))
-    predictions = fit.make().predict(codes[1000:])[:, 0]
-    assert fit.r2 > 0.98
-    assert ((predictions - y[1000:]) ** 2).mean() < 0.01 * y.var()
+    surrogate = _boosting.fit_trees(make_task(codes, y)).make()
+    np.testing.assert_allclose(surrogate.predict(codes)[:, 0], y, atol=0.1)
 
 
 def test_noise_is_not_learnt():
