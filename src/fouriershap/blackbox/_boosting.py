@@ -17,7 +17,7 @@ from fouriershap.blackbox._task import N_FOLDS, Fit, Task, r_squared
 from fouriershap.trees import TreeEnsemble, read_model
 
 FIRST = 100  # trees
-LONGEST = (200, 1000)  # trees: at least, at most; between them one per eight answers
+LONGEST = (200, 1000)  # trees: at least, at most; between them one per four answers
 SHAPES = ((0.1, 8), (0.2, 31))  # learning rate, leaves
 TRIED_ON = (0, 1)  # folds that choose the shape
 _MOST_DEPTH = 12  # at most 16 features on a path fit into tables
@@ -78,7 +78,7 @@ def _cross_validate(task: Task, y: Floats, shape: tuple[float, int], folds: Sequ
     One validation split stops far too early on heavy tails; the sum over folds does not.
     """
     models: dict[int, Any] = dict.fromkeys(folds)
-    length, longest = FIRST, int(np.clip(len(y) // 8, *LONGEST))
+    length, longest = FIRST, int(np.clip(len(y) // 4, *LONGEST))
     while True:
         for k in folds:
             inside = task.fold != k
