@@ -39,7 +39,7 @@ class Candidate:
 def choose(task: Task, method: str) -> tuple[str, Surrogate, tuple[Candidate, ...]]:
     """The candidate asked for, or the best by K-fold R^2, built from all answers."""
     names = [method]
-    if method == "auto":  # a kernel that sees a part of the answers only has never been the best
+    if method == "auto":  # beyond its most points the kernel is slow and sees a part of the answers only
         names = [name for name in CANDIDATES if name != "kernel" or len(task.codes) <= MOST_POINTS]
     if method != "auto" and method not in CANDIDATES:
         raise InputError(f"method is {method!r}; choose 'auto' or one of {', '.join(CANDIDATES)}.")
