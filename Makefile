@@ -72,6 +72,7 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/stage2.py
 	$(BIN)/python benchmarks/trees.py
 	$(BIN)/python benchmarks/jax_versions.py
+	$(BIN)/python benchmarks/blackbox.py
 
 clean:
 	rm -rf .venv .venv-* build demo
