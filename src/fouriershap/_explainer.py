@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self, cast
@@ -22,7 +21,7 @@ from fouriershap.shapley._interactions import TopInteractions, interaction_value
 from fouriershap.shapley._pairs import PairEngine
 
 
-class Explainer(ABC):
+class Explainer:
     """A model and a background, ready to explain rows.
 
     ``Explainer(model, background, **options)`` makes the explainer that fits the model, as its own class
@@ -57,6 +56,8 @@ class Explainer(ABC):
         Threads; None for every core.
     """
 
+    # What a subclass must have raises NotImplementedError here. Abstract methods would say the same, but type
+    # checkers would then refuse Explainer(model, background).
     feature_names: tuple[str, ...]
     player_names: tuple[str, ...]
     n_jobs: int | None
@@ -66,23 +67,23 @@ class Explainer(ABC):
         chosen = explainer_class(*args, **options) if cls is Explainer else cls
         return object.__new__(cast("type[Self]", chosen))
 
-    @abstractmethod
     def _explain(self, X: Any, n_jobs: int | None) -> NDArray[np.float64]:
         """SHAP values (n_rows, n_players, n_outputs)."""
+        raise NotImplementedError
 
-    @abstractmethod
     def _pairs(self, X: Any) -> tuple[Callable[[NDArray[np.int64] | None], PairEngine], NDArray[Any]]:
         """What makes the engine of pairs with some keys (None: all), and the rows as this engine takes them."""
+        raise NotImplementedError
 
     @property
-    @abstractmethod
     def _expected(self) -> NDArray[np.float64]:
         """Mean output over the background, (n_outputs,)."""
+        raise NotImplementedError
 
     @property
-    @abstractmethod
     def _column_player(self) -> NDArray[np.int32]:
         """Player of each column, (n_columns,)."""
+        raise NotImplementedError
 
     @property
     def output_names(self) -> tuple[str, ...] | None:
@@ -95,7 +96,11 @@ class Explainer(ABC):
         unnamed = all(name == f"Feature {i}" for i, name in enumerate(self.feature_names))
         return None if unnamed else self.feature_names
 
-    @abstractmethod
+    @property
+    def _transforms(self) -> bool:
+        """Whether rows are transformed first, so that their columns are not those of `feature_names`."""
+        return False
+
     def save(self, path: str | os.PathLike[str], *, interactions: bool = False) -> None:
         """Write everything that explaining needs to a .fshap file; the model is not needed.
 
@@ -104,6 +109,7 @@ class Explainer(ABC):
         interactions : bool
             Whether interaction tables go into the file too.
         """
+        raise NotImplementedError
 
     @property
     def expected_value(self) -> float | NDArray[np.float64]:
