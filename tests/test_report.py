@@ -242,6 +242,9 @@ def test_bad_arguments_are_named(tmp_path: Path) -> None:
     for options in ({"rows": 0}, {"rows": True}, {"max_bytes": "big"}):
         with pytest.raises(fs.InputError, match=next(iter(options))):
             explainer.report(X, tmp_path / "r.html", **options)
+    banzhaf = fs.TreeExplainer(explainer.ensemble, X[:50], index="banzhaf")
+    with pytest.raises(fs.InputError, match="banzhaf"):
+        banzhaf.report(X, tmp_path / "r.html")
     with pytest.raises(fs.InputError, match="0 rows"):
         explainer.report(X[:0], tmp_path / "r.html")
 
