@@ -7,6 +7,7 @@ from fouriershap import kernels
 from fouriershap._errors import InputError
 from fouriershap.kernels import walk_numpy
 from fouriershap.shapley import walk
+from fouriershap.shapley._pairs import key_pairs
 from fouriershap.trees._codes import code_trees
 from fouriershap.trees._ensemble import TreeEnsemble
 from tree_oracles import (
@@ -115,7 +116,15 @@ def test_other_kernels_match_their_twins(model):
     n_points = np.full(n_trees, 16, dtype=np.int32)
     points, weights = np.polynomial.legendre.leggauss(16)
     quadrature = (n_points, np.zeros(n_trees, dtype=np.int64), (points + 1) / 2, weights / 2)
+    moments = trees.moments("shapley")
+    columns = walk.pair_columns(
+        key_pairs(np.arange(trees.n_players**2)[::3], trees.n_players), trees.n_players
+    )
+    by_pair = (70, int(columns.max(initial=-1)) + 1, trees.n_outputs)
+    share = np.full(70, 1 / 70)
     for name, arguments, shape in (
+        ("interventional_pairs", (codes, 3, 30, background, share, moments, columns), by_pair),
+        ("path_dependent_pairs", (trees.ratio, *quadrature, codes, 3, 30, columns), by_pair),
         ("path_dependent", (trees.ratio, *quadrature, codes, 3, 60), (70, trees.n_players, trees.n_outputs)),
         ("predict", (codes, 3, 60), (70, trees.n_outputs)),
         ("leaf_visits", (codes, background, trees.n_players), (n_trees,)),

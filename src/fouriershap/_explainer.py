@@ -198,9 +198,16 @@ class Explainer(ABC):
         values = self._explain(X, self.n_jobs)
         return self._explanation(X, values, time.perf_counter() - begin)
 
-    def _explanation(self, X: Any, values: NDArray[np.float64], seconds: float) -> Any:
+    def _explanation(
+        self,
+        X: Any,
+        values: NDArray[np.float64],
+        seconds: float,
+        expected: NDArray[np.float64] | None = None,
+    ) -> Any:
+        expected = self._expected if expected is None else expected
         return make_explanation(
-            values, self._expected, X, self._column_player, self.player_names, self.output_names, seconds
+            values, expected, X, self._column_player, self.player_names, self.output_names, seconds
         )
 
 

@@ -117,7 +117,8 @@ def interventional_joint(*arguments: Any) -> None:
 
 def _alive(row_fails: NDArray[np.bool_], other_fails: NDArray[np.bool_]) -> Floats:
     """1 where some hybrid of a row and a background row reaches the leaf: no player fails in both."""
-    return (row_fails.astype(float) @ other_fails.T.astype(float) == 0).astype(float)
+    both = row_fails.astype(float) @ other_fails.T.astype(float)
+    return np.asarray(both == 0, dtype=np.float64)
 
 
 def _moment(moments: Floats, p: NDArray[Any], q: NDArray[Any]) -> Floats:
