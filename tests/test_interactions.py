@@ -236,7 +236,7 @@ def test_files_of_spectra(tmp_path: Path) -> None:
 @pytest.mark.parametrize("index", INDICES)
 def test_black_boxes(tmp_path: Path, method: str, index: str) -> None:
     rng = np.random.default_rng(0)
-    X = rng.integers(0, 3, size=(60, 5)).astype(float)
+    X = rng.integers(0, 4, size=(60, 5)).astype(float)
     X[:, 3] = 1.0  # never varies
 
     def model(x: np.ndarray) -> np.ndarray:

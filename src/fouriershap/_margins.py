@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 OUTPUTS = ("raw", "probability", "log_loss")
+_BUDGET = 20_000  # queries of the probability, which the trees answer quickly
 _ROWS = 64  # rows per job
 _MOST_HYBRIDS = 1 << 18  # of one row: coalitions times background rows
 _SAME = 1e-12  # margins closer than this, relative, count as equal
@@ -180,6 +181,7 @@ class Exact:
         return BlackBoxExplainer(
             self.probability,
             self._background,
+            budget=_BUDGET,
             categorical=np.flatnonzero(e.ensemble.is_categorical).tolist(),
             groups=labels,
             weights=e.weights,
