@@ -43,7 +43,7 @@ def test_the_network_has_an_edge_per_pair() -> None:
 
 
 def test_wrong_arguments() -> None:
-    values, top = example()
+    values, _ = example()
     with pytest.raises(fs.InputError, match="2 names for 6"):
         interaction_heatmap(values, ["a", "b"])
     with pytest.raises(fs.InputError, match="shape"):
