@@ -164,10 +164,10 @@ def main() -> None:
     write_results("interactions", results, PACKAGES)
     machine = describe_machine(PACKAGES)
     versions = ", ".join(f"{name} {found}" for name, found in machine["versions"].items())
+    what = f"XGBoost, {N_TREES} trees, depth {DEPTH}, {N_FEATURES} features"
     title = (
-        f"# Interactions\n\nXGBoost, {N_TREES} trees, depth {DEPTH}, {N_FEATURES} features; {N_ROWS:,} rows, background "
-        f"{N_BACKGROUND:,}.\n{machine['cpu']}, {machine['cores']} cores; {versions}. `x`: CPU time over ours; `first`"
-        " includes building.\n"
+        f"# Interactions\n\n{what}; {N_ROWS:,} rows, background {N_BACKGROUND:,}.\n{machine['cpu']}, "
+        f"{machine['cores']} cores; {versions}. `x`: CPU time over ours; `first` includes building.\n"
     )
     (RESULTS / "interactions.md").write_text(f"{title}\n{markdown_table(header, lines(results))}\n")
 

@@ -139,6 +139,7 @@ def test_exact_probabilities_match_brute_force(n_classes: int, index: str) -> No
     assert explainer.fidelity is None
 
 
+@pytest.mark.filterwarnings("ignore::fouriershap.FidelityWarning")
 def test_exact_probabilities_of_many_players_have_a_fidelity(monkeypatch: pytest.MonkeyPatch) -> None:
     import xgboost
 

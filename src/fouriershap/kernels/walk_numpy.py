@@ -123,7 +123,7 @@ def _alive(row_fails: NDArray[np.bool_], other_fails: NDArray[np.bool_]) -> Floa
 
 def _moment(moments: Floats, p: NDArray[Any], q: NDArray[Any]) -> Floats:
     """The moments at (p, q), 0 where one of the two is negative."""
-    return np.where((p >= 0) & (q >= 0), moments[p, q], 0.0)
+    return np.where((p >= 0) & (q >= 0), moments[np.maximum(p, 0), np.maximum(q, 0)], 0.0)
 
 
 def interventional_rows(*arguments: Any) -> None:
