@@ -270,10 +270,17 @@ class Explainer:
 
         return write_report(self, X, path, rows=rows, title=title, max_bytes=max_bytes)
 
-    def _explanation(self, X: Any, values: NDArray[np.float64], seconds: float) -> Any:
+    def _explanation(
+        self,
+        X: Any,
+        values: NDArray[np.float64],
+        seconds: float,
+        expected: NDArray[np.float64] | None = None,
+    ) -> Any:
+        expected = self._expected if expected is None else expected
         data, labels = displayed(*self._shown(X), len(self.player_names))
         names = (self.player_names, self.output_names)
-        return make_explanation(values, self._expected, data, labels, *names, seconds)
+        return make_explanation(values, expected, data, labels, *names, seconds)
 
     def _shown(self, X: Any) -> tuple[Any, NDArray[np.int32], tuple[str, ...]]:
         """What people see of rows: columns, the player of each (-1 for none), and their names."""
