@@ -1,22 +1,50 @@
-"""`Explainer`: what every explainer can do."""
+"""`Explainer`: the front door, and what every explainer can do."""
 
 from __future__ import annotations
 
 import os
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._batches import explain_batches
+from fouriershap._dispatch import explainer_class
+from fouriershap._display import displayed
 from fouriershap._explanation import make_explanation
+from fouriershap._frames import densified
+from fouriershap._reasons import make_frame
+from fouriershap.shapley._interactions import TopInteractions, interaction_values
+from fouriershap.shapley._pairs import PairEngine
 
 
 class Explainer(ABC):
     """A model and a background, ready to explain rows.
+
+    ``Explainer(model, background, **options)`` makes the explainer that fits the model, as its own class
+    would: a `TreeExplainer` for tree models and Pipelines that end in one, a `BlackBoxExplainer` for
+    functions and anything else that predicts, a `SpectrumExplainer` for a `Spectrum`.
+
+    Parameters
+    ----------
+    model : object
+        What is explained.
+    background : array or data frame
+        Rows that stand for "feature unknown"; all of them are used.
+    **options
+        Those of the class that is made.
+
+    Examples
+    --------
+    >>> import numpy as np, fouriershap as fs
+    >>> from sklearn.tree import DecisionTreeRegressor
+    >>> X = np.random.default_rng(0).normal(size=(100, 3))
+    >>> model = DecisionTreeRegressor(max_depth=3).fit(X, X[:, 0])
+    >>> type(fs.Explainer(model, X)).__name__, type(fs.Explainer(lambda rows: rows[:, 0], X)).__name__
+    ('TreeExplainer', 'BlackBoxExplainer')
 
     Attributes
     ----------
@@ -32,9 +60,18 @@ class Explainer(ABC):
     player_names: tuple[str, ...]
     n_jobs: int | None
 
+    def __new__(cls, *args: Any, **options: Any) -> Self:
+        # As pathlib.Path does: the base makes an object of a subclass, whose __init__ Python then runs.
+        chosen = explainer_class(*args, **options) if cls is Explainer else cls
+        return object.__new__(cast("type[Self]", chosen))
+
     @abstractmethod
     def _explain(self, X: Any, n_jobs: int | None) -> NDArray[np.float64]:
         """SHAP values (n_rows, n_players, n_outputs)."""
+
+    @abstractmethod
+    def _pairs(self, X: Any) -> tuple[Callable[[NDArray[np.int64] | None], PairEngine], NDArray[Any]]:
+        """What makes the engine of pairs with some keys (None: all), and the rows as this engine takes them."""
 
     @property
     @abstractmethod
@@ -58,8 +95,14 @@ class Explainer(ABC):
         return None if unnamed else self.feature_names
 
     @abstractmethod
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything that explaining needs to a .fshap file; the model is not needed."""
+    def save(self, path: str | os.PathLike[str], *, interactions: bool = False) -> None:
+        """Write everything that explaining needs to a .fshap file; the model is not needed.
+
+        Parameters
+        ----------
+        interactions : bool
+            Whether interaction tables go into the file too.
+        """
 
     @property
     def expected_value(self) -> float | NDArray[np.float64]:
@@ -81,6 +124,40 @@ class Explainer(ABC):
         ndarray, shape (n_rows, n_players) or (n_rows, n_players, n_outputs)
         """
         return without_single_output(self._explain(X, self.n_jobs if n_jobs is None else n_jobs))
+
+    def shap_interaction_values(
+        self, X: Any, *, pairs: Any = None, top: int | None = None, n_jobs: int | None = None
+    ) -> NDArray[np.float64] | TopInteractions:
+        """Interactions of pairs of players: the exact Shapley interaction index, in shap's convention.
+
+        The entry [i, j] of a row's matrix, i != j, is half of the interaction of players i and j, so that [i, j]
+        and [j, i] together are the whole; the diagonal holds the main effects, what a player's value has beyond
+        its halves. A line of the matrix sums to the player's SHAP value.
+
+        Parameters
+        ----------
+        X : array or data frame, shape (n_rows, n_columns)
+        pairs : sequence of pairs, optional
+            Players by name or position: only these are computed.
+        top : int, optional
+            Only the strongest pairs, by mean absolute value over the rows. Rows are taken in blocks: no more than
+            a block has its matrices in memory at a time.
+        n_jobs : int, optional
+            Threads; by default those of the explainer.
+
+        Returns
+        -------
+        ndarray, shape (n_rows, n_players, n_players) or (n_rows, n_players, n_players, n_outputs)
+            With ``pairs``: (n_rows, n_pairs) or (n_rows, n_pairs, n_outputs), the entries [i, j].
+        TopInteractions
+            With ``top``: names, strengths and values of the pairs.
+        """
+        n_jobs = self.n_jobs if n_jobs is None else n_jobs
+        make, rows = self._pairs(X)
+        single = len(self._expected) == 1
+        return interaction_values(
+            make, rows, lambda: self._explain(X, n_jobs), self.player_names, pairs, top, n_jobs, single
+        )
 
     def explain_batches(
         self,
@@ -153,9 +230,44 @@ class Explainer(ABC):
         return self._explanation(X, values, time.perf_counter() - begin)
 
     def _explanation(self, X: Any, values: NDArray[np.float64], seconds: float) -> Any:
-        return make_explanation(
-            values, self._expected, X, self._column_player, self.player_names, self.output_names, seconds
-        )
+        data, labels = displayed(*self._shown(X), len(self.player_names))
+        names = (self.player_names, self.output_names)
+        return make_explanation(values, self._expected, data, labels, *names, seconds)
+
+    def _shown(self, X: Any) -> tuple[Any, NDArray[np.int32], tuple[str, ...]]:
+        """What people see of rows: columns, the player of each (-1 for none), and their names."""
+        return densified(X), self._column_player, self.feature_names
+
+    def frame(self, X: Any, top_k: int | None = None) -> Any:
+        """The reasons of each row as a tidy table, the largest first.
+
+        Parameters
+        ----------
+        X : array or data frame, shape (n_rows, n_columns)
+        top_k : int, optional
+            Reasons per row (and output); None for all players.
+
+        Returns
+        -------
+        data frame
+            In the library of X (pandas, polars, pyarrow); for arrays the first of these that is installed.
+            Columns: ``row`` (position in X), ``output`` where there are several, ``feature``, ``value`` (text
+            where some column holds labels or a group has several columns), ``contribution`` (the SHAP value),
+            ``rank`` (1 for the largest in size).
+
+        Examples
+        --------
+        >>> import numpy as np, pandas as pd, fouriershap as fs
+        >>> h = fs.Spectrum([[1, 0, 0], [0, 1, 1]], [1.0, 0.5])
+        >>> bits = pd.DataFrame([[1, 1, 0]], columns=["a", "b", "c"])
+        >>> fs.Explainer(h, bits - bits).frame(bits, top_k=2)
+           row feature  value  contribution  rank
+        0    0       a    1.0          -2.0     1
+        1    0       b    1.0          -1.0     2
+        """
+        values = self._explain(X, self.n_jobs)
+        data, labels = displayed(*self._shown(X), len(self.player_names))
+        return make_frame(values, data, labels, self.player_names, self.output_names, X, top_k)
 
 
 def without_single_output(values: NDArray[np.float64]) -> NDArray[np.float64]:
