@@ -96,11 +96,6 @@ class Explainer:
         unnamed = all(name == f"Feature {i}" for i, name in enumerate(self.feature_names))
         return None if unnamed else self.feature_names
 
-    @property
-    def _transforms(self) -> bool:
-        """Whether rows are transformed first, so that their columns are not those of `feature_names`."""
-        return False
-
     def save(self, path: str | os.PathLike[str], *, interactions: bool = False) -> None:
         """Write everything that explaining needs to a .fshap file; the model is not needed.
 

@@ -228,10 +228,6 @@ class TreeExplainer(Explainer):
             return self._before.known_names()
         return self.ensemble.feature_names or super()._frame_names
 
-    @property
-    def _transforms(self) -> bool:
-        return self._before is not None
-
     def plan(self, n_rows: int | None = None) -> TreePlan:
         """How ``n_rows`` rows would be explained, and why; None for "any number"."""
         if n_rows is not None and (
@@ -441,7 +437,7 @@ class TreeExplainer(Explainer):
         names, players = contents.header["feature_names"], contents.header["player_names"]
         what = (contents.header.get("output", "raw"), contents.header.get("exact", False))
         explainer._set(engine_from_contents(contents), tuple(names), tuple(players), None, *what)
-        explainer._lost_pipeline = bool(contents.header.get("pipeline", False))  # black boxes hold none
+        explainer._lost_pipeline = bool(contents.header.get("pipeline", False))
         return explainer
 
 
