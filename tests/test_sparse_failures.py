@@ -13,7 +13,7 @@ from sparse_models import Model, assert_equal, r_squared, random_spectrum, same_
 pytestmark = pytest.mark.filterwarnings("error::fouriershap.FidelityWarning")
 
 
-@pytest.mark.parametrize(("n_terms", "n_seeds", "most"), [(100, 5, 4_500), (None, 10, 4_000)])
+@pytest.mark.parametrize(("n_terms", "n_seeds", "most"), [(100, 5, 4_500), (None, 10, 4_200)])
 def test_ties(n_terms, n_seeds, most):
     """Two equal terms in a bin cancel exactly: half of its signs say nothing."""
     for seed in range(n_seeds):
@@ -70,7 +70,7 @@ def alias(code, n_bits, degree, rng):
         starts = np.argsort(rng.random((4000, n_bits)), axis=1)[:, :degree]
         keys = np.bitwise_xor.reduce(code.bit_words[starts], axis=1)
         positions, valid = code.decode(keys)
-        for start, low in zip(starts[valid], positions[valid], strict=True):
+        for start, low in zip(starts[valid], positions, strict=True):
             low = low[low < n_bits]
             if not np.isin(low, start).any():
                 return start, low

@@ -24,6 +24,7 @@ from fouriershap.blackbox._cube import cube_fidelity
 from fouriershap.blackbox._fidelity import Fidelity, Interval, warn_if_low
 from fouriershap.blackbox._files import KIND, state_from_contents, state_to_contents
 from fouriershap.blackbox._fit import Fitted, Fitter
+from fouriershap.blackbox._hybrids import second_rows
 from fouriershap.blackbox._labels import bit_names
 from fouriershap.blackbox._levels import make_encoding
 from fouriershap.blackbox._pool import Pool
@@ -152,7 +153,7 @@ class BlackBoxExplainer(Explainer):
             oracle=self._oracle,
             pool=pool,
             first_rows=first,
-            second_rows=np.arange(pool.n_rows),
+            second_rows=second_rows(rows.n_rows, pool.n_rows),
             encoding=encoding,
             budget=budget,
             seed=seed,
