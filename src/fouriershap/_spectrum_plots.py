@@ -36,9 +36,12 @@ def _draw_curve(axis: Any, spectrum: Spectrum) -> None:
     for terms in needed:
         axis.plot([terms, terms], [0, curve[terms - 1]], color=_QUIET, lw=0.8, ls=":", zorder=0)
     lines = [f"R² {level:g}: {terms:,} terms" for level, terms in zip(_LEVELS, needed, strict=False)]
-    axis.text(0.97, 0.05, "\n".join(lines), transform=axis.transAxes, ha="right", va="bottom", fontsize=9)
+    box = {"facecolor": "white", "edgecolor": "none", "pad": 2}
+    place = {"transform": axis.transAxes, "ha": "right", "va": "bottom"}
+    axis.text(0.97, 0.05, "\n".join(lines), fontsize=9, bbox=box, **place)
     if len(curve) >= _MANY:
         axis.set_xscale("log")
+        axis.xaxis.set_major_formatter("{x:g}")
     else:
         axis.xaxis.get_major_locator().set_params(integer=True)
     axis.set(xlabel="number of terms, largest first", ylabel="R² on the cube", ylim=(0, 1.03))
