@@ -62,7 +62,7 @@ def test_hybrids_make_the_same_terms_useful(trap):
     assert r_squared(truth, explainer.shap_values(X[30:90])) > 0.9
 
 
-@pytest.mark.parametrize("budget", [4000, 14_000])
+@pytest.mark.parametrize("budget", [1000, 14_000])
 def test_auto_does_not_fall_into_it(trap, budget):
     """With few queries it does not look at the cube; with many it finds the whole spectrum. Neither warns."""
     X, predict, _, truth = trap
