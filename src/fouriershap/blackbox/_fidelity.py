@@ -113,8 +113,10 @@ def bootstrap_interval(
     tails = [(1 - level) / 2, (1 + level) / 2]
     below, above = np.quantile(t, tails)
     least, most = np.quantile(resampled[usable], tails)
-    worst = max(float((center - below * scale)[0]), float(most))
-    best = min(float((center - above * scale)[0]), float(least))
+    middle, unit = float(center[0]), float(scale[0])
+    # With few points or one huge error, t has no upper end worth the name: twice the percentiles' reach at most.
+    worst = max(min(middle - below * unit, 2 * most - middle), most)
+    best = min(max(middle - above * unit, 2 * least - middle), least)
     return 1 - float(np.exp(worst)), 1 - float(np.exp(best))
 
 
