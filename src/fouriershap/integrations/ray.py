@@ -73,10 +73,10 @@ def explain(
 
 
 class _Worker:
-    """An actor's callable; Ray has taken the job out of the object store for it."""
+    """An actor's callable. A job in the object store is a reference, and its arrays are not copied."""
 
-    def __init__(self, job: Job) -> None:
-        self._job = job
+    def __init__(self, job: Any) -> None:
+        self._job: Job = job if isinstance(job, Job) else import_engine("ray").get(job)
 
     def __call__(self, table: Any) -> Any:
         return next(self._job.explain([table]))
