@@ -89,16 +89,10 @@ def test_rows_that_are_none(tree, rows, message):
         explainer.with_background(rows)
 
 
-def test_sparse_and_lazy_rows(tree):
+def test_lazy_rows(tree):
     import polars as pl
-    import scipy.sparse
 
     model, X = tree
-    for rows in (scipy.sparse.csr_matrix(X), scipy.sparse.coo_array(X)):
-        with pytest.raises(fs.InputError, match=r"sparse matrix.*toarray\(\)"):
-            fs.TreeExplainer(model, X).shap_values(rows)
-        with pytest.raises(fs.InputError, match="background is a sparse matrix"):
-            fs.TreeExplainer(model, rows)
     with pytest.raises(fs.InputError, match="collect"):
         fs.TreeExplainer(model, X).shap_values(pl.DataFrame(X).lazy())
 
@@ -250,7 +244,8 @@ def test_explanations_for_plots(tree):
     assert explanation.output_names == ["0", "1", "2"]
     assert explanation.base_values.shape == (5, 3)
     grouped = fs.TreeExplainer(model, X, groups={"g": [0, 1]})(X[:5])
-    assert grouped.feature_names == ["g", "Feature 2", "Feature 3"] and grouped.data is None
+    assert grouped.feature_names == ["g", "Feature 2", "Feature 3"]
+    assert np.isnan(grouped.data[:, 0]).all() and np.array_equal(grouped.data[:, 1:], X[:5, 2:])
 
 
 def test_the_arrays_of_an_ensemble_must_fit_together():

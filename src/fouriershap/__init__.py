@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from fouriershap._explainer import Explainer
     from fouriershap._load import load
     from fouriershap._spectrum import Spectrum
+    from fouriershap._spectrum_explainer import SpectrumExplainer
     from fouriershap._tree_explainer import TreeExplainer
     from fouriershap.fourier import sparse_walsh_hadamard, walsh_hadamard
     from fouriershap.shapley import Plan, Tables, compile, plan, shap_values  # noqa: A004
@@ -34,6 +35,7 @@ _HOMES = {
     "Explainer": "_explainer",
     "Plan": "shapley",
     "Spectrum": "_spectrum",
+    "SpectrumExplainer": "_spectrum_explainer",
     "Tables": "shapley",
     "TreeExplainer": "_tree_explainer",
     "compile": "shapley",
@@ -63,6 +65,7 @@ __all__ = [
     "QueryError",
     "SlowKernelWarning",
     "Spectrum",
+    "SpectrumExplainer",
     "Tables",
     "TreeExplainer",
     "UnsupportedModelError",

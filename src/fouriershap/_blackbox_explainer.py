@@ -12,6 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from fouriershap import _io
 from fouriershap._errors import InputError
 from fouriershap._explainer import Explainer, without_single_output
+from fouriershap._frames import densified, unmask
+from fouriershap._functions import as_function, asked_in
 from fouriershap._groups import check_groups
 from fouriershap._progress import Progress
 from fouriershap._spectrum import Spectrum
@@ -39,8 +41,9 @@ class BlackBoxExplainer(Explainer):
 
     Parameters
     ----------
-    predict : callable
-        Takes rows of the type of ``background``, returns (n_rows,) or (n_rows, n_outputs) numbers.
+    predict : callable, or object with predict_proba or predict
+        Takes rows of the type of ``background``, returns (n_rows,) or (n_rows, n_outputs) numbers. A
+        classifier is explained in its probabilities (where it has none, in its decision function).
     background : array or data frame
         Rows that stand for "feature unknown"; all of them are used.
     data : array or data frame, optional
@@ -91,7 +94,7 @@ class BlackBoxExplainer(Explainer):
 
     def __init__(
         self,
-        predict: Callable[[Any], Any],
+        predict: Callable[[Any], Any] | Any,
         background: Any,
         *,
         data: Any = None,
@@ -109,13 +112,15 @@ class BlackBoxExplainer(Explainer):
         if method not in METHODS:
             raise InputError(f"method is {method!r}; choose one of {', '.join(map(repr, METHODS))}.")
         budget = _whole("budget", budget)
+        function, output_names = as_function(predict)
+        function, background = asked_in(function, background), densified(unmask(background))
         rows = Pool(background, "background")
-        pool, first = _join(rows, data)
+        pool, first = _join(rows, densified(unmask(data)))
         column_player, names = check_groups(groups, rows.names)
         encoding = make_encoding(pool, column_player, names, categorical)
         seed = int(np.random.default_rng(random_state).integers(2**31))
         self._oracle: Oracle | None = Oracle(
-            predict, column_player, _whole("batch_size", batch_size), budget, progress
+            function, column_player, _whole("batch_size", batch_size), budget, progress
         )
         fitter = Fitter(
             oracle=self._oracle,
@@ -130,13 +135,20 @@ class BlackBoxExplainer(Explainer):
         share = check_weights(weights, rows.n_rows)
         codes = fitted.encoding.encode(rows, "background")
         compiled = fitted.surrogate.compile(codes, share, n_jobs)
-        self._set(fitted, compiled, rows.names, n_jobs)
+        self._set(fitted, compiled, rows.names, n_jobs, output_names)
         self._background: tuple[Pool, NDArray[np.float64] | None] | None = (rows, share)
         self._seed = seed
         warn_if_low(self.fidelity, min_fidelity, self.method)
 
-    def _set(self, fitted: Fitted, compiled: Compiled, names: tuple[str, ...], n_jobs: int | None) -> None:
-        self._fitted, self._compiled = fitted, compiled
+    def _set(
+        self,
+        fitted: Fitted,
+        compiled: Compiled,
+        names: tuple[str, ...],
+        n_jobs: int | None,
+        output_names: tuple[str, ...] | None,
+    ) -> None:
+        self._fitted, self._compiled, self._output_names = fitted, compiled, output_names
         self.player_names = fitted.encoding.player_names
         self.feature_names, self.n_jobs = names, n_jobs
 
@@ -167,6 +179,11 @@ class BlackBoxExplainer(Explainer):
     @property
     def _expected(self) -> NDArray[np.float64]:
         return self._compiled.expected
+
+    @property
+    def output_names(self) -> tuple[str, ...] | None:
+        """Names of the outputs, where they are the classes of a classifier."""
+        return self._output_names
 
     @property
     def _column_player(self) -> NDArray[np.int32]:
@@ -235,16 +252,16 @@ class BlackBoxExplainer(Explainer):
 
     def with_background(self, background: Any, *, weights: ArrayLike | None = None) -> BlackBoxExplainer:
         """The same representation against another background; the model is not asked."""
-        rows, codes = self._encode(background, "background")
+        rows, codes = self._encode(unmask(background), "background")
         share = check_weights(weights, rows.n_rows)
         other = BlackBoxExplainer.__new__(BlackBoxExplainer)
         compiled = self._fitted.surrogate.compile(codes, share, self.n_jobs)
-        other._set(self._fitted, compiled, self.feature_names, self.n_jobs)
+        other._set(self._fitted, compiled, self.feature_names, self.n_jobs, self._output_names)
         other._oracle, other._background, other._seed = self._oracle, (rows, share), self._seed
         return other
 
     def _encode(self, X: Any, name: str = "X") -> tuple[Pool, NDArray[np.float64]]:
-        pool = Pool(X, name)
+        pool = Pool(densified(X), name)
         if len(pool.names) != len(self.feature_names):
             raise InputError(
                 f"{name} has {len(pool.names)} columns; the background has {len(self.feature_names)}."
@@ -262,6 +279,7 @@ class BlackBoxExplainer(Explainer):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything that explaining needs to a .fshap file; the model is not part of it."""
         arrays, header = state_to_contents(self._fitted, self._compiled, self.feature_names)
+        header["output_names"] = self._output_names
         _io.write(path, KIND, arrays, header)
 
     @classmethod
@@ -273,7 +291,8 @@ class BlackBoxExplainer(Explainer):
     def _from_contents(cls, contents: _io.Contents) -> BlackBoxExplainer:
         explainer = cls.__new__(cls)
         fitted, compiled, names = state_from_contents(contents)
-        explainer._set(fitted, compiled, names, None)
+        outputs = contents.header["output_names"]
+        explainer._set(fitted, compiled, names, None, None if outputs is None else tuple(outputs))
         explainer._oracle, explainer._background, explainer._seed = None, None, 0
         return explainer
 

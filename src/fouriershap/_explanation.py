@@ -37,13 +37,16 @@ def check_additivity(
 def make_explanation(
     values: NDArray[np.float64],
     expected: NDArray[np.float64],
-    X: Any,
-    player: NDArray[np.int32],
+    data: NDArray[Any],
+    labels: NDArray[Any] | None,
     names: tuple[str, ...],
     output_names: tuple[str, ...] | None,
     seconds: float,
 ) -> Any:
-    """A ``shap.Explanation`` of values (n_rows, n_players, n_outputs)."""
+    """A ``shap.Explanation`` of values (n_rows, n_players, n_outputs).
+
+    ``data`` (n_rows, n_players) are numbers to draw, ``labels`` what people read instead of them, if anything.
+    """
     try:
         import shap
     except ImportError as error:
@@ -52,16 +55,12 @@ def make_explanation(
             "pip install 'fouriershap[shap]'. explainer.shap_values(X) needs nothing more."
         ) from error
     single = values.shape[2] == 1
-    data = _display(X) if len(names) == len(player) else None
     return shap.Explanation(
         values=values[:, :, 0] if single else values,
         base_values=np.full(len(values), expected[0]) if single else np.tile(expected, (len(values), 1)),
         data=data,
+        display_data=labels,
         feature_names=list(names),
         output_names=None if single or output_names is None else list(output_names),
         compute_time=seconds,
     )
-
-
-def _display(X: Any) -> NDArray[Any]:
-    return X.to_numpy() if hasattr(X, "to_numpy") else np.asarray(X)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from fouriershap._errors import InputError
 from fouriershap.trees import TreeEnsemble, category_codes
+from fouriershap.trees._labels import is_missing
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -20,27 +21,66 @@ def column_names(X: Any) -> tuple[str, ...] | None:
     return None if frame is None else tuple(str(name) for name in frame.columns)
 
 
+def is_sparse(X: Any) -> bool:
+    """Whether X is a sparse matrix or array of scipy."""
+    return hasattr(X, "toarray") and hasattr(X, "nnz")
+
+
+def densified(X: Any, absent_is_missing: bool = False) -> Any:
+    """A sparse matrix as an array, with 0 or NaN where it stores nothing; anything else as it is."""
+    if not is_sparse(X):
+        return X
+    if not absent_is_missing:
+        return X.toarray()
+    stored = X.tocsr(copy=True)
+    stored.sum_duplicates()
+    cells = stored.tocoo()
+    out = np.full(X.shape, np.nan, dtype=np.result_type(X.dtype, np.float32))
+    out[cells.row, cells.col] = cells.data
+    return out
+
+
+def unmask(background: Any) -> Any:
+    """The rows of a ``shap.maskers.Independent`` (or Partition), anything else as it is.
+
+    They are the rows that the masker kept: shap keeps 100 unless ``max_samples`` says otherwise.
+    """
+    if type(background).__name__ not in ("Independent", "Partition") or not hasattr(background, "data"):
+        return background
+    if not getattr(background, "output_dataframe", False):
+        return background.data
+    import pandas as pd  # the masker was made from a frame of pandas
+
+    return pd.DataFrame(background.data, columns=background.feature_names).infer_objects()
+
+
+def check_columns(X: Any, names: tuple[str, ...], name: str) -> None:
+    """Raise unless a data frame has these columns in this order; arrays have no names to check."""
+    columns = column_names(X)
+    if columns is not None:
+        made_up = all(known == f"Feature {i}" for i, known in enumerate(names))
+        _check_names(list(columns), None if made_up else names, len(names), name)
+
+
 def to_rows(X: Any, ensemble: TreeEnsemble, name: str = "X") -> NDArray[Any]:
     """Rows as the ensemble compares them: (n_rows, n_features) of its dtype, missing values as NaN.
 
     Parameters
     ----------
-    X : ndarray, or a frame of pandas, polars, pyarrow (anything that narwhals reads)
-        Categories as labels where the model has a vocabulary for the column, else as codes.
+    X : ndarray, scipy's sparse matrices, or a frame of pandas, polars, pyarrow (anything that narwhals reads)
+        Categories as labels where the model has a vocabulary for the column, else as codes. What a sparse
+        matrix does not store is what the model's library takes it for: missing in XGBoost, 0 elsewhere.
     ensemble : TreeEnsemble
     name : str
         What errors call it.
     """
-    if hasattr(X, "toarray") and hasattr(X, "nnz"):
-        raise InputError(
-            f"{name} is a sparse matrix, in which libraries disagree whether an empty cell is 0 or missing. "
-            f"Give `{name}.toarray()`, with NaN where a value is missing."
-        )
+    X = densified(X, ensemble.absent_is_missing)
     frame = _as_frame(X, name)
     if frame is not None:
-        _check_names([str(column) for column in frame.columns], ensemble, name)
-        columns = [_column(frame, f, column, ensemble, name) for f, column in enumerate(frame.columns)]
-        matrix = np.column_stack(columns) if columns else np.empty((len(frame), 0))
+        columns = [str(column) for column in frame.columns]
+        _check_names(columns, ensemble.feature_names, ensemble.n_features, name)
+        parts = [_column(frame, f, column, ensemble, name) for f, column in enumerate(frame.columns)]
+        matrix = np.column_stack(parts) if parts else np.empty((len(frame), 0))
         return _cleaned(matrix, ensemble, name)
     array = _as_matrix(X, ensemble, name)
     if array.dtype.kind in "biuf":
@@ -127,16 +167,15 @@ def _as_frame(X: Any, name: str = "X") -> nw.DataFrame[Any] | None:
         raise InputError(f"{name} has two columns of one name: {error}") from None
 
 
-def _check_names(columns: list[str], ensemble: TreeEnsemble, name: str) -> None:
-    known = ensemble.feature_names
-    if len(columns) != ensemble.n_features:
+def _check_names(columns: list[str], known: tuple[str, ...] | None, n_features: int, name: str) -> None:
+    if len(columns) != n_features:
         detail = ""
         if known is not None:
             lacking = [n for n in known if n not in columns][:5]
             extra = [n for n in columns if n not in known][:5]
             detail = f" Missing: {lacking}. Not known to the model: {extra}."
         raise InputError(
-            f"{name} has {len(columns)} columns, but the model has {ensemble.n_features} features.{detail}"
+            f"{name} has {len(columns)} columns, but the model has {n_features} features.{detail}"
         )
     # LightGBM keeps names with underscores for spaces.
     if known is None or all(a in (b, b.replace(" ", "_")) for a, b in zip(known, columns, strict=True)):
@@ -192,3 +231,48 @@ def _categorical(series: Any, f: int, ensemble: TreeEnsemble, name: str) -> NDAr
             "and the model keeps no labels. Give the codes of the training data, or an Enum."
         )
     return np.where(codes < 0, np.nan, codes)
+
+
+def frame_library(X: Any) -> str | None:
+    """The library of a data frame, as narwhals calls it; None for anything else."""
+    frame = _as_frame(X)
+    return None if frame is None else frame.implementation.value
+
+
+def frame_columns(X: Any) -> list[tuple[NDArray[np.float64], NDArray[Any] | None]]:
+    """Each column as numbers (n_rows,) and, where these are positions of labels, the labels (n_rows,).
+
+    Missing values are NaN among the numbers and "missing" among the labels.
+    """
+    frame = _as_frame(X)
+    if frame is None:
+        array = np.ma.filled(X.astype(np.float64), np.nan) if np.ma.isMaskedArray(X) else np.asarray(X)
+        return [_numbers_and_labels(array[:, j]) for j in range(array.shape[1])]
+    return [_series_and_labels(frame[column]) for column in frame.columns]
+
+
+def _series_and_labels(series: Any) -> tuple[NDArray[np.float64], NDArray[Any] | None]:
+    import narwhals as nw
+
+    if series.dtype.is_numeric() or series.dtype == nw.Boolean:
+        return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64), None
+    order = None
+    if isinstance(series.dtype, nw.Categorical | nw.Enum):
+        order = series.cat.get_categories().to_list()
+    return _numbers_and_labels(np.array(series.to_list(), dtype=object), order)
+
+
+def _numbers_and_labels(
+    column: NDArray[Any], order: list[Any] | None = None
+) -> tuple[NDArray[np.float64], NDArray[Any] | None]:
+    try:
+        if order is None:
+            return _numbers(column), None
+    except (TypeError, ValueError):
+        pass  # labels
+    labels = [None if is_missing(label) else label for label in column.tolist()]
+    found = {label for label in labels if label is not None}
+    known = sorted(found, key=str) if order is None else order
+    position = {label: float(i) for i, label in enumerate(known)}
+    shown = np.array(["missing" if label is None else label for label in labels], dtype=object)
+    return np.array([position.get(label, np.nan) for label in labels]), shown

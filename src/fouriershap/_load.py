@@ -9,20 +9,22 @@ from fouriershap import _io
 from fouriershap._blackbox_explainer import BlackBoxExplainer
 from fouriershap._errors import FileFormatError
 from fouriershap._spectrum import Spectrum
+from fouriershap._spectrum_explainer import SpectrumExplainer
 from fouriershap._tree_explainer import TreeExplainer
 from fouriershap.shapley import Tables
 
-Loaded = Spectrum | Tables | TreeExplainer | BlackBoxExplainer
+Loaded = Spectrum | Tables | TreeExplainer | BlackBoxExplainer | SpectrumExplainer
 _READERS: dict[str, Callable[[_io.Contents], Loaded]] = {
     "spectrum": Spectrum._from_contents,
     "tables": Tables._from_contents,
     "tree explainer": TreeExplainer._from_contents,
     "black box explainer": BlackBoxExplainer._from_contents,
+    "spectrum explainer": SpectrumExplainer._from_contents,
 }
 
 
 def load(path: str | os.PathLike[str]) -> Loaded:
-    """Open a .fshap file: a `Spectrum`, `Tables`, `TreeExplainer` or `BlackBoxExplainer`, whatever was saved there.
+    """Open a .fshap file as what was saved there: a `Spectrum`, `Tables`, or an explainer of any kind.
 
     The file is verified against its checksum and memory-mapped, so that processes on one machine share it.
 

@@ -14,10 +14,11 @@ from fouriershap import _io
 from fouriershap._errors import InputError
 from fouriershap._explainer import Explainer, without_single_output
 from fouriershap._explanation import check_additivity
-from fouriershap._frames import column_names, to_rows
+from fouriershap._frames import column_names, densified, to_rows, unmask
 from fouriershap._groups import check_groups
 from fouriershap._memory import check_memory
 from fouriershap._parallel import count_jobs
+from fouriershap._pipelines import Preprocessing, split_pipeline
 from fouriershap.shapley._background import check_weights
 from fouriershap.shapley._compile import check_device
 from fouriershap.shapley._tree_cost import TreePlan
@@ -36,8 +37,9 @@ class TreeExplainer(Explainer):
 
     Parameters
     ----------
-    model : estimator, booster, or path
-        A tree model of scikit-learn, XGBoost, LightGBM or CatBoost, or the path of a saved one.
+    model : estimator, booster, Pipeline, or path
+        A tree model of scikit-learn, XGBoost, LightGBM or CatBoost, or the path of a saved one; or a
+        scikit-learn Pipeline that ends in one, in which case background and rows are the pipeline's inputs.
     background : array or data frame, optional
         Rows that stand for "feature unknown"; any number, all of them are used. After the first calls the
         number of background rows costs nothing per explained row.
@@ -48,8 +50,10 @@ class TreeExplainer(Explainer):
         What is explained: the model's raw output (margins; class probabilities for scikit-learn's forests).
     feature_names : sequence of str, optional
         By default those of the model, else of the background, else "Feature 0", ...
-    groups : mapping or sequence, optional
-        Columns that act as one player: ``{"name": [columns]}`` or one group name per column.
+    groups : mapping or sequence, or "input", optional
+        Columns that act as one player: ``{"name": [columns]}`` or one group name per column. A Pipeline is
+        explained in the features that enter its final model; with "input" in its own input columns, so that
+        the one-hot columns of an input column are one player.
     weights : array_like, optional
         A weight per background row.
     precision : {"single", "double"}
@@ -79,6 +83,10 @@ class TreeExplainer(Explainer):
     True
     """
 
+    _before: Preprocessing | None  # what a Pipeline does before its trees
+    _inputs: tuple[str, ...] | None  # its input columns, where they are the players
+    _lost_pipeline: bool  # a file held the trees of a Pipeline, not what comes before them
+
     def __init__(
         self,
         model: Any,
@@ -101,18 +109,21 @@ class TreeExplainer(Explainer):
         _check_choice("precision", precision, tuple(_PRECISIONS))
         _check_choice("method", method, _METHODS)
         count_jobs(n_jobs)
-        ensemble = read_model(model)
-        background = _unmask(background)
+        before, final = split_pipeline(model)
+        ensemble = read_model(final)
+        given = unmask(background)
+        background = given if before is None or given is None else before.transform(given, "background")
         if feature_perturbation == "interventional" and background is None:
             raise InputError("feature_perturbation='interventional' needs a background; give one.")
         if feature_perturbation == "tree_path_dependent":
             background = None
-        names = _feature_names(feature_names, ensemble, background)
-        player, player_names = check_groups(groups, names)
+        ensemble, names = _feature_names(feature_names, ensemble, background, before)
+        player, player_names, inputs = _players(groups, names, before, given)
         rows, share = _background_rows(background, weights, ensemble)
         dtype = np.dtype(_PRECISIONS[precision])
         engine = TreeEngine(ensemble, player, rows, share, check_memory(memory), dtype, method)
         self._set(engine, names, player_names, n_jobs)
+        self._before, self._inputs = before, inputs
         self._move(device)
 
     def to(self, device: str) -> TreeExplainer:
@@ -133,6 +144,7 @@ class TreeExplainer(Explainer):
     ) -> None:
         self._engine = engine
         self.feature_names, self.player_names, self.n_jobs = names, player_names, n_jobs
+        self._before, self._inputs, self._lost_pipeline = None, None, False
 
     def __repr__(self) -> str:
         mode = "tree_path_dependent" if self._engine.background is None else "interventional"
@@ -229,27 +241,55 @@ class TreeExplainer(Explainer):
     ) -> NDArray[np.float64]:
         if not isinstance(tolerance, int | float | np.number) or not tolerance >= 0:
             raise InputError(f"tolerance is {tolerance!r}; give a number >= 0.")
-        rows = to_rows(X, self.ensemble)
+        rows = self._rows(X)
         values = self._engine.shap_values(rows, n_jobs)
         if additivity:
             check_additivity(values, self._expected, self._engine.predict(rows, n_jobs), tolerance)
         return values
 
+    def _rows(self, X: Any) -> NDArray[Any]:
+        try:
+            return to_rows(self._prepared(X, "X"), self.ensemble)
+        except InputError as error:
+            if not self._lost_pipeline:
+                raise
+            raise InputError(
+                f"{error} This explainer was saved from a Pipeline whose transformers are not in the file: give it "
+                "transformed rows, `pipeline[:-1].transform(X)`."
+            ) from error
+
+    def _prepared(self, X: Any, name: str) -> Any:
+        """Rows as the final model takes them: through the pipeline, where there is one."""
+        return X if self._before is None else self._before.transform(X, name)
+
+    def _shown(self, X: Any) -> tuple[Any, NDArray[np.int32], tuple[str, ...]]:
+        if self._inputs is None:
+            rows = densified(self._prepared(X, "X"), self.ensemble.absent_is_missing)
+            return rows, self._column_player, self.feature_names
+        position = {name: i for i, name in enumerate(self.player_names)}
+        owner = np.array([position.get(name, -1) for name in self._inputs], dtype=np.int32)
+        return densified(X), owner, self._inputs
+
     def with_background(self, background: Any, *, weights: ArrayLike | None = None) -> TreeExplainer:
         """The same model against another background; only what the background touches is compiled again."""
         if background is None:
             raise InputError("background is None; give rows, as to the constructor.")
-        rows, share = _background_rows(_unmask(background), weights, self.ensemble)
-        other = TreeExplainer.__new__(TreeExplainer)
-        engine = self._engine.with_background(rows, share)
-        other._set(engine, self.feature_names, self.player_names, self.n_jobs)
+        prepared = self._prepared(unmask(background), "background")
+        rows, share = _background_rows(prepared, weights, self.ensemble)
+        other = copy(self)
+        other._engine = self._engine.with_background(rows, share)
         return other
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Compile, and write everything that explaining needs to a .fshap file; the model is not needed."""
+        """Compile, and write everything that explaining needs to a .fshap file; the model is not needed.
+
+        The transformers of a Pipeline are no part of it: what is loaded takes transformed rows,
+        ``pipeline[:-1].transform(X)``.
+        """
         self.compile()
         arrays, header = engine_to_contents(self._engine)
         header |= {"feature_names": self.feature_names, "player_names": self.player_names}
+        header["pipeline"] = self._before is not None or self._lost_pipeline
         _io.write(path, KIND, arrays, header)
 
     @classmethod
@@ -262,18 +302,13 @@ class TreeExplainer(Explainer):
         explainer = cls.__new__(cls)
         names, players = contents.header["feature_names"], contents.header["player_names"]
         explainer._set(engine_from_contents(contents), tuple(names), tuple(players), None)
+        explainer._lost_pipeline = bool(contents.header["pipeline"])
         return explainer
 
 
 def _check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
     if value not in choices:
         raise InputError(f"{name} is {value!r}; choose one of {', '.join(map(repr, choices))}.")
-
-
-def _unmask(background: Any) -> Any:
-    """The data of a ``shap.maskers.Independent``, anything else as it is."""
-    masker = type(background).__name__ in ("Independent", "Partition") and hasattr(background, "data")
-    return background.data if masker else background
 
 
 def _background_rows(
@@ -287,11 +322,28 @@ def _background_rows(
     return rows, check_weights(weights, len(rows))
 
 
-def _feature_names(given: ArrayLike | None, ensemble: TreeEnsemble, background: Any) -> tuple[str, ...]:
+def _feature_names(
+    given: ArrayLike | None, ensemble: TreeEnsemble, background: Any, before: Preprocessing | None
+) -> tuple[TreeEnsemble, tuple[str, ...]]:
+    """Names of the features, and the ensemble with the names that frames are checked against."""
+    made = before.output_names() if before is not None else None
+    if made is not None and len(made) == ensemble.n_features:
+        ensemble = ensemble.replace(feature_names=made)
     if given is not None:
         names = tuple(str(name) for name in np.asarray(given).reshape(-1).tolist())
         if len(names) != ensemble.n_features:
             raise InputError(f"feature_names has {len(names)} names for {ensemble.n_features} features.")
-        return names
+        return ensemble, names
     found = ensemble.feature_names or (column_names(background) if background is not None else None)
-    return found or tuple(f"Feature {i}" for i in range(ensemble.n_features))
+    return ensemble, found or tuple(f"Feature {i}" for i in range(ensemble.n_features))
+
+
+def _players(
+    groups: Any, names: tuple[str, ...], before: Preprocessing | None, background: Any
+) -> tuple[NDArray[np.int32], tuple[str, ...], tuple[str, ...] | None]:
+    """Player of each feature, the players' names, and the input columns where they are the players."""
+    if not isinstance(groups, str) or groups != "input":
+        return *check_groups(groups, names), None
+    if before is None:
+        raise InputError("groups is 'input', which needs a Pipeline with steps before the model.")
+    return before.input_players(background, len(names))

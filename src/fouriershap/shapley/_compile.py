@@ -134,6 +134,11 @@ class Tables:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write to a .fshap file (see `fouriershap.load`)."""
+        arrays, header = self._to_contents()
+        _io.write(path, KIND, arrays, header)
+
+    def _to_contents(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        """Arrays and header of a file; `_from_contents` is the way back."""
         arrays = tables_to_arrays(self._tables) | {"expected": self._expected}
         for name in _TERM_ARRAYS:
             arrays[f"terms.{name}"] = getattr(self._terms, name)
@@ -147,7 +152,7 @@ class Tables:
             "single": self._single,
         }
         header["plan"] = asdict(self.plan)
-        _io.write(path, KIND, arrays, header)
+        return arrays, header
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Tables:

@@ -16,7 +16,7 @@ from fouriershap.shapley._verify import verify_pages, verify_tables, verify_tree
 from fouriershap.trees._codes import Columns, Pages, count_lines
 from fouriershap.trees._ensemble import TreeEnsemble
 
-_FLAGS = ("numbers_are_labels", "negative_is_unknown", "hashed", "accepts_missing")
+_FLAGS = ("numbers_are_labels", "negative_is_unknown", "hashed", "accepts_missing", "absent_is_missing")
 _PLAIN = ("n_features", "n_outputs", "kind", *_FLAGS)
 
 

@@ -60,6 +60,8 @@ class TreeEnsemble:
         Features in which ``|x| <= 1e-35`` counts as missing (LightGBM's ``zero_as_missing``).
     missing_value : float
         A number that counts as missing beside NaN (XGBoost's ``missing``); NaN for none.
+    absent_is_missing : bool
+        Whether a cell that a sparse matrix does not store is missing (XGBoost) instead of 0 (all others).
     accepts_missing : bool
         Whether the library takes missing values at all (scikit-learn's gradient boosting does not).
     feature_names : tuple of str or None
@@ -98,6 +100,7 @@ class TreeEnsemble:
     base: NDArray[np.float64]
     zero_as_missing: NDArray[np.bool_]
     missing_value: float = float("nan")
+    absent_is_missing: bool = False
     accepts_missing: bool = True
     feature_names: tuple[str, ...] | None = None
     output_names: tuple[str, ...] | None = None

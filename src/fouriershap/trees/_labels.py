@@ -48,12 +48,12 @@ def category_codes(ensemble: TreeEnsemble, feature: int, column: ArrayLike) -> N
 def _code(label: Any, codes: dict[Any, float], hashed: bool) -> float:
     if not hashed and label in codes:
         return codes[label]
-    if _is_missing(label):
+    if is_missing(label):
         return float("nan")
     return codes.get(catboost_hash(label), UNKNOWN) if hashed else UNKNOWN
 
 
-def _is_missing(label: Any) -> bool:
+def is_missing(label: Any) -> bool:
     # pandas' NA answers no comparison with a truth value.
     return label is None or type(label).__name__ == "NAType" or bool(label != label)
 

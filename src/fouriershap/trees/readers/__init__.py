@@ -65,17 +65,31 @@ def read_model(model: Any) -> TreeEnsemble:
         return model
     if isinstance(model, str | Path):
         return _read_file(Path(model))
-    for base in type(model).__mro__:
-        reader = _READERS.get((_library(base), base.__name__))
-        if reader is not None:
-            _refuse_other_predictions(model, _library(base))
-            return reader(model)
+    found = _find_reader(model)
+    if found is not None:
+        reader, library = found
+        _refuse_other_predictions(model, library)
+        return reader(model)
     raise UnsupportedModelError(
         f"model is a {type(model).__module__}.{type(model).__qualname__}, which is no tree model that can be "
         "read. Readable: scikit-learn's DecisionTree, ExtraTree, RandomForest, ExtraTrees, GradientBoosting, "
         "HistGradientBoosting and IsolationForest; models of XGBoost, LightGBM and CatBoost; paths of "
         "their files."
     )
+
+
+def is_readable(model: Any) -> bool:
+    """Whether `read_model` has a reader for what ``model`` is; it may still refuse this one."""
+    return isinstance(model, TreeEnsemble | str | Path) or _find_reader(model) is not None
+
+
+def _find_reader(model: Any) -> tuple[Callable[[Any], TreeEnsemble], str] | None:
+    """The reader of a model, and the library that it is for."""
+    for base in type(model).__mro__:
+        reader = _READERS.get((_library(base), base.__name__))
+        if reader is not None:
+            return reader, _library(base)
+    return None
 
 
 def _library(class_: type) -> str:

@@ -74,6 +74,7 @@ def read_document(document: dict[str, Any], n_iterations: int | None = None) -> 
         feature_names=tuple(learner.get("feature_names") or ()) or None,
         vocabularies=_vocabularies(inner.get("cats", {}).get("enc", [])),
         kind=f"xgboost {name}",
+        absent_is_missing=True,
         computes_in=np.dtype(np.float32),
         **join(trees, width),
     )
