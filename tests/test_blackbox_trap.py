@@ -2,41 +2,75 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
+import pytest
 from sklearn.ensemble import RandomForestRegressor
 
 import fouriershap as fs
-import oracles
 from fouriershap.trees import read_model
+
+N_TERMS = 20
 
 
 def r_squared(truth, values):
     return 1 - ((values - truth) ** 2).sum() / ((truth - truth.mean()) ** 2).sum()
 
 
-def test_auto_does_not_fall_into_the_trap_of_the_cube():
-    rng = np.random.default_rng(2)
-    level = rng.integers(0, 15, size=400)
-    X = np.eye(15)[level]
-    y = np.sign(rng.normal(size=15))[level] * (1 + rng.random(15))[level]
-    forest = read_model(RandomForestRegressor(4, max_features=1, random_state=0).fit(X, y))
-    truth = fs.TreeExplainer(forest, X[:50], precision="double").shap_values(X[50:90])
+@pytest.fixture(scope="module")
+def trap():
+    """A forest on three one-hot groups; few combinations of levels have most of its variance on the cube."""
+    rng = np.random.default_rng(0)
+    level = rng.integers(0, 12, size=(3000, 3))
+    effects = [0.6 * rng.normal(size=12) for _ in range(3)]
+    X = np.concatenate([np.eye(12)[level[:, g]] for g in range(3)], axis=1)
+    y = np.exp(sum(effects[g][level[:, g]] for g in range(3)))
+    forest = RandomForestRegressor(20, max_depth=5, random_state=0).fit(X, y)
+    truth = fs.TreeExplainer(forest, X[:30], precision="double").shap_values(X[30:90])
+    ensemble = read_model(forest)
+    return X, lambda rows: ensemble.predict(rows)[:, 0], fs.tree_spectrum(forest), truth
 
-    cube = oracles.all_rows(15)
-    spectrum = fs.walsh_hadamard(forest.predict(cube)[:, 0], 15)
-    pruned = spectrum.prune(max_terms=20)
-    assert r_squared(spectrum(cube), pruned(cube)) > 0.85
+
+def test_the_largest_terms_are_right_on_the_cube_and_wrong_on_the_data(trap):
+    X, predict, exact, truth = trap
     bits = X.astype(np.uint8)
-    assert r_squared(truth, fs.shap_values(pruned, bits[50:90], bits[:50])) < 0.5
+    by_size = exact.prune(max_terms=N_TERMS)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", fs.FidelityWarning)
+        by_queries = fs.sparse_walsh_hadamard(
+            lambda rows: predict(rows.astype(float)), 36, N_TERMS, budget=3000, random_state=0
+        )
+    for spectrum in (by_size, by_queries):
+        assert 1 - (exact - spectrum).energy / exact.variance > 0.85
+        assert r_squared(truth, fs.shap_values(spectrum, bits[30:90], bits[:30])) < 0.5
 
-    asked = []
 
-    def predict(x):
-        asked.append(len(x))
-        return forest.predict(x)[:, 0]
+def test_hybrids_make_the_same_terms_useful(trap):
+    X, predict, _, truth = trap
+    explainer = fs.BlackBoxExplainer(
+        predict,
+        X[:30],
+        data=X[30:],
+        method="swht",
+        n_terms=N_TERMS,
+        budget=4000,
+        min_fidelity=0,
+        random_state=0,
+    )
+    assert len(explainer.representation) <= N_TERMS + 1
+    assert r_squared(truth, explainer.shap_values(X[30:90])) > 0.9
 
-    explainer = fs.BlackBoxExplainer(predict, X[:50], data=X, budget=700, min_fidelity=0.5, random_state=0)
-    assert sum(asked) <= 700
-    assert {line.name for line in explainer.candidates} == {"trees", "kernel"}
+
+@pytest.mark.parametrize("budget", [4000, 14_000])
+def test_auto_does_not_fall_into_it(trap, budget):
+    """With few queries it does not look at the cube; with many it finds the whole spectrum. Neither warns."""
+    X, predict, _, truth = trap
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        explainer = fs.BlackBoxExplainer(predict, X[:30], data=X[30:], budget=budget, random_state=0)
+    assert explainer.fidelity.n_queries <= budget
+    names = {line.name for line in explainer.candidates}
+    assert names == ({"swht"} if budget == 14_000 else {"trees", "kernel"})
     assert explainer.method == explainer.candidates[0].name and explainer.candidates[0].chosen
-    assert r_squared(truth, explainer.shap_values(X[50:90])) > 0.9
+    assert r_squared(truth, explainer.shap_values(X[30:90])) > (0.99999 if budget == 14_000 else 0.95)

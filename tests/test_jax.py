@@ -302,3 +302,23 @@ fs.compile(h, [[0, 0]]).shap_values([[0, 1]])
 assert "jax" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+@pytest.mark.parametrize("method", versions.VERSIONS)
+def test_explainers_of_spectra_take_the_versions(method):
+    rng = np.random.default_rng(5)
+    h = fs.Spectrum(rng.random((30, 8)) < 0.3, rng.standard_normal((30, 2)))
+    X, background = rng.integers(0, 2, (7, 8)), rng.integers(0, 2, (9, 8))
+    groups = {"two": [0, 3]}
+    native = fs.Explainer(h, background, groups=groups)
+    explainer = fs.Explainer(h, background, groups=groups, method=method, precision="double")
+    assert np.abs(explainer.shap_values(X) - native.shap_values(X)).max() < 1e-10
+    assert np.allclose(explainer.shap_interaction_values(X), native.shap_interaction_values(X))
+
+
+def test_explainers_of_spectra_refuse_other_methods():
+    h = fs.Spectrum([[1, 0]], [1.0])
+    with pytest.raises(fs.InputError, match="method is 'walk'"):
+        fs.Explainer(h, [[0, 0]], method="walk")
+    with pytest.raises(fs.InputError, match="no index 'banzhaf'"):
+        fs.Explainer(h, [[0, 0]], method="sparse", index="banzhaf")

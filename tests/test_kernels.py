@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from fouriershap import kernels
 from fouriershap._bits import pack
 from fouriershap.kernels import bits_numpy, build_numpy, tables_numpy
-from fouriershap.shapley._spectrum_tables import odd_shares
+from fouriershap.shapley._indices import term_shares
 from strategies import generators, random_frequencies
 
 native = pytest.importorskip("fouriershap.kernels._native", reason="built without a compiler")
@@ -225,8 +225,8 @@ def test_histogram(rng: np.random.Generator, n_rows: int, weighted: bool) -> Non
 
 
 @FEW
-@given(generators(), st.integers(1, 4), st.integers(1, 3))
-def test_spectrum_tables(rng: np.random.Generator, n_blocks: int, n_outputs: int) -> None:
+@given(generators(), st.integers(1, 4), st.integers(1, 3), st.integers(1, 2))
+def test_spectrum_tables(rng: np.random.Generator, n_blocks: int, n_outputs: int, order: int) -> None:
     block_bits = rng.integers(1, 10, size=n_blocks).astype(np.int32)
     offset = np.concatenate([[0], np.cumsum(1 << block_bits.astype(np.int64))])
     histograms = rng.random(offset[-1])
@@ -238,7 +238,9 @@ def test_spectrum_tables(rng: np.random.Generator, n_blocks: int, n_outputs: int
     table_block = rng.permutation(np.concatenate([np.arange(n_blocks), rng.integers(0, n_blocks, 2)]))
     sizes = (1 << block_bits[table_block].astype(np.int64)) * (8 * n_outputs)
     table_offset = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    slots = rng.integers(-1, 8, size=(len(table_block), int(block_bits.max()))).astype(np.int32)
+    most = int(block_bits.max())
+    n_slots = most if order == 1 else max(1, most * (most - 1) // 2)
+    slots = rng.integers(-1, 8, size=(len(table_block), n_slots)).astype(np.int32)
     results = []
     for family in (native.build, build_numpy):
         values = np.full(table_offset[-1], 7.0)
@@ -249,10 +251,11 @@ def test_spectrum_tables(rng: np.random.Generator, n_blocks: int, n_outputs: int
             term_start,
             term_mask,
             coefficients,
-            odd_shares(9),
+            term_shares("shapley", order, 9),
             table_block.astype(np.int32),
             table_offset[:-1].copy(),
             slots,
+            order,
             0,
             len(table_block),
             values,

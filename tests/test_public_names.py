@@ -5,8 +5,8 @@ import fouriershap
 NAMES = """
     AdditivityError CapacityError FidelityWarning FileFormatError FourierShapError FourierShapWarning InputError
     MissingDependencyError NoiseWarning QueryError SlowKernelWarning UnsupportedModelError
-    BlackBoxExplainer Explainer Plan Spectrum SpectrumExplainer Tables TreeExplainer compile load plan shap_values
-    sparse_walsh_hadamard tree_spectrum walsh_hadamard
+    BlackBoxExplainer Explainer Plan Spectrum SpectrumExplainer Tables TopInteractions TreeExplainer compile load plan
+    shap_interaction_values shap_values sparse_walsh_hadamard tree_spectrum walsh_hadamard
 """
 
 

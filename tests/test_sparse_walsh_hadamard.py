@@ -16,7 +16,7 @@ from fouriershap import (
     walsh_hadamard,
 )
 from fouriershap.fourier._bch import make_code
-from fouriershap.fourier._sparse import recover
+from fouriershap.fourier._sparse import Search, recover
 
 warnings.simplefilter("error", FidelityWarning)
 
@@ -126,7 +126,7 @@ def test_tree_like_functions_from_subsets():
     def ands(rows):
         return sum((i + 1) * rows[:, s].all(axis=1) for i, s in enumerate(supports))
 
-    recovery = recover(ands, 100, random_state=0)
+    recovery = recover(Search(ands, 100, random_state=0))
     rows = (rng.random((2000, 100)) < 0.9).astype(np.uint8)
     np.testing.assert_allclose(recovery.spectrum(rows), ands(rows), atol=1e-9)
     assert recovery.n_queries < 12_000
@@ -172,7 +172,7 @@ def test_a_spectrum_that_is_not_sparse_is_pruned_not_overfitted():
     large, small = random_spectrum(0, 40, 100), random_spectrum(1, 40, 2000)
     small = small * float(np.sqrt(0.05 / 0.95 * large.variance / small.variance))
     model = Model(large + small)
-    recovery = recover(model, 40, budget=9_000, random_state=0)
+    recovery = recover(Search(model, 40, budget=9_000, random_state=0))
     assert r_squared(model.spectrum, recovery.spectrum) > 0.93
     assert recovery.fidelity == pytest.approx(r_squared(model.spectrum, recovery.spectrum), abs=0.03)
 
@@ -202,7 +202,7 @@ def test_planted_alias_is_never_silent(n_terms):
         # Given: a wrong term of degree <= 5 would fit two thirds of the signs.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FidelityWarning)
-            recovery = recover(Model(spectrum), 40, n_terms, budget=6_000, random_state=seed)
+            recovery = recover(Search(Model(spectrum), 40, n_terms, budget=6_000, random_state=seed))
         assert len(low) <= 5
         assert recovery.fidelity < 0.95
         assert recovery.fidelity == pytest.approx(r_squared(spectrum, recovery.spectrum), abs=0.1)
@@ -256,14 +256,14 @@ def test_number_of_queries_is_the_documented_one(n_bits, n_terms, degree):
     r = len(make_code(n_bits, degree or 5).rows)
     b = max(2, int(np.ceil(np.log2(n_terms / 4))))
     model = Model(random_spectrum(0, n_bits, n_terms, degree=degree or 5))
-    recovery = recover(model, n_bits, n_terms, max_degree=degree, random_state=0)
+    recovery = recover(Search(model, n_bits, n_terms, max_degree=degree, random_state=0))
     assert model.count == recovery.n_queries == 200 + 3 * 2**b * (5 + r - b)
 
 
 @pytest.mark.parametrize("degree", [None, 5])
 def test_number_of_queries_of_robust(degree):
     model = Model(random_spectrum(0, 40, 100), noise=0.05)
-    recovery = recover(model, 40, 100, max_degree=degree, algorithm="robust", random_state=0)
+    recovery = recover(Search(model, 40, 100, max_degree=degree, algorithm="robust", random_state=0))
     r = 40 if degree is None else 27
     assert model.count == recovery.n_queries == 200 + 3 * (128 + 3 * 64) * (1 + r)
 
@@ -274,7 +274,7 @@ def test_number_of_queries_of_robust(degree):
 )
 def test_the_budget_is_kept(budget, seed, algorithm):
     model = Model(random_spectrum(seed, 30, 40), noise=0.1)
-    recovery = recover(model, 30, budget=budget, algorithm=algorithm, max_degree=3, random_state=seed)
+    recovery = recover(Search(model, 30, budget=budget, algorithm=algorithm, max_degree=3, random_state=seed))
     assert model.count == recovery.n_queries <= budget
 
 

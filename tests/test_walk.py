@@ -29,7 +29,9 @@ def run(engine, trees, codes, background, weights=None):
     n_background = background.shape[1]
     weights = np.full(n_background, 1 / n_background) if weights is None else weights / weights.sum()
     out = np.zeros((codes.shape[1], trees.n_players, trees.n_outputs))
-    ENGINES[engine]()(*trees.arrays, codes, 0, codes.shape[1], background, weights, out)
+    ENGINES[engine]()(
+        *trees.arrays, codes, 0, codes.shape[1], background, weights, trees.moments("shapley"), out
+    )
     return out
 
 

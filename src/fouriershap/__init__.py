@@ -26,7 +26,15 @@ if TYPE_CHECKING:
     from fouriershap._spectrum_explainer import SpectrumExplainer
     from fouriershap._tree_explainer import TreeExplainer
     from fouriershap.fourier import sparse_walsh_hadamard, walsh_hadamard
-    from fouriershap.shapley import Plan, Tables, compile, plan, shap_values  # noqa: A004
+    from fouriershap.shapley import (
+        Plan,
+        Tables,
+        compile,  # noqa: A004
+        plan,
+        shap_interaction_values,
+        shap_values,
+    )
+    from fouriershap.shapley._interactions import TopInteractions
     from fouriershap.trees._spectrum import tree_spectrum
 
 # What is imported when it is first asked for, so that `import fouriershap` costs little more than NumPy.
@@ -37,10 +45,12 @@ _HOMES = {
     "Spectrum": "_spectrum",
     "SpectrumExplainer": "_spectrum_explainer",
     "Tables": "shapley",
+    "TopInteractions": "shapley._interactions",
     "TreeExplainer": "_tree_explainer",
     "compile": "shapley",
     "load": "_load",
     "plan": "shapley",
+    "shap_interaction_values": "shapley",
     "shap_values": "shapley",
     "sparse_walsh_hadamard": "fourier",
     "tree_spectrum": "trees._spectrum",
@@ -67,11 +77,13 @@ __all__ = [
     "Spectrum",
     "SpectrumExplainer",
     "Tables",
+    "TopInteractions",
     "TreeExplainer",
     "UnsupportedModelError",
     "compile",
     "load",
     "plan",
+    "shap_interaction_values",
     "shap_values",
     "sparse_walsh_hadamard",
     "tree_spectrum",

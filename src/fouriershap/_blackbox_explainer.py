@@ -26,10 +26,13 @@ from fouriershap.blackbox._queries import Oracle
 from fouriershap.blackbox._refine import refine_cost, refined_values, true_outputs
 from fouriershap.blackbox._select import Candidate
 from fouriershap.blackbox._surrogates import Compiled
+from fouriershap.blackbox._swht import Limits
 from fouriershap.shapley._background import check_weights
+from fouriershap.shapley._indices import check_index
+from fouriershap.shapley._pairs import PairEngine
 from fouriershap.trees import TreeEnsemble
 
-METHODS = ("auto", "exact", "trees", "kernel")
+METHODS = ("auto", "exact", "trees", "kernel", "swht")
 
 
 class BlackBoxExplainer(Explainer):
@@ -49,18 +52,26 @@ class BlackBoxExplainer(Explainer):
     data : array or data frame, optional
         Rows from which queries are put together; by default the background. Give training rows where the
         background is small: the representation is faithful where the data are.
-    method : {"auto", "exact", "trees", "kernel"}
+    method : {"auto", "exact", "trees", "kernel", "swht"}
         "exact" asks every combination of levels; "trees" boosts trees on level codes; "kernel" fits a product
-        kernel and distils it into trees. "auto" is exact where the budget allows, else the best by
-        K-fold R^2.
+        kernel and distils it into trees; "swht" finds the terms of the model's spectrum by a sparse
+        Walsh-Hadamard transform, with three quarters of the budget, and fits their coefficients to hybrids.
+        "auto" is exact where the budget allows, else the best by K-fold R^2; it tries "swht" where levels are
+        few and an eighth of the budget shows that the model is sparse.
     budget : int
         Most rows that the model is asked.
     categorical : sequence of names or positions, optional
         Columns of labels, beside those whose type says so.
     groups : mapping or sequence, optional
         Columns that act as one player: ``{"name": [columns]}`` or one group name per column.
+    n_terms : int, optional
+        "swht": most terms of the spectrum, the constant not counted; by default as many as there is evidence for.
+    max_degree : int, optional
+        "swht": most bits that a term depends on; 5 by default.
     weights : array_like, optional
         A weight per background row.
+    index : {"shapley", "banzhaf"}
+        Which average over coalitions: see `TreeExplainer`.
     min_fidelity : float
         R^2 below which a `FidelityWarning` is given.
     random_state : int, optional
@@ -102,7 +113,10 @@ class BlackBoxExplainer(Explainer):
         budget: int = 20_000,
         categorical: Any = None,
         groups: Any = None,
+        n_terms: int | None = None,
+        max_degree: int | None = None,
         weights: ArrayLike | None = None,
+        index: str = "shapley",
         min_fidelity: float = 0.95,
         random_state: int | None = None,
         n_jobs: int | None = None,
@@ -111,6 +125,8 @@ class BlackBoxExplainer(Explainer):
     ) -> None:
         if method not in METHODS:
             raise InputError(f"method is {method!r}; choose one of {', '.join(map(repr, METHODS))}.")
+        self._index = check_index(index)
+        limits = _check_limits(n_terms, max_degree, method)
         budget = _whole("budget", budget)
         function, output_names = as_function(predict)
         function, background = asked_in(function, background), densified(unmask(background))
@@ -130,11 +146,12 @@ class BlackBoxExplainer(Explainer):
             encoding=encoding,
             budget=budget,
             seed=seed,
+            limits=limits,
         )
         fitted = fitter.fit(method)
         share = check_weights(weights, rows.n_rows)
         codes = fitted.encoding.encode(rows, "background")
-        compiled = fitted.surrogate.compile(codes, share, n_jobs)
+        compiled = fitted.surrogate.compile(codes, share, n_jobs, index)
         self._set(fitted, compiled, rows.names, n_jobs, output_names)
         self._background: tuple[Pool, NDArray[np.float64] | None] | None = (rows, share)
         self._seed = seed
@@ -154,8 +171,9 @@ class BlackBoxExplainer(Explainer):
 
     def __repr__(self) -> str:
         f = self.fidelity
+        cube = "" if f.cube is None else f"{f.cube.r2:.4f} on the cube, "
         return (
-            f"BlackBoxExplainer(method={self.method!r}, R^2 {f.r2:.4f} [{f.low:.4f}, {f.high:.4f}], "
+            f"BlackBoxExplainer(method={self.method!r}, R^2 {f.r2:.4f} [{f.low:.4f}, {f.high:.4f}], {cube}"
             f"{f.n_queries:,} queries, {len(self.player_names)} players)"
         )
 
@@ -192,6 +210,9 @@ class BlackBoxExplainer(Explainer):
     def _explain(self, X: Any, n_jobs: int | None) -> NDArray[np.float64]:
         return self._compiled.shap_values(self._encode(X)[1], n_jobs)
 
+    def _pairs(self, X: Any) -> tuple[Callable[[NDArray[np.int64] | None], PairEngine], NDArray[Any]]:
+        return self._compiled.pairs, self._compiled.pair_rows(self._encode(X)[1])
+
     def predict(self, X: Any) -> NDArray[np.float64]:
         """What the representation says of rows: (n_rows,) or (n_rows, n_outputs)."""
         return without_single_output(self._fitted.surrogate.predict(self._encode(X)[1]))
@@ -217,6 +238,10 @@ class BlackBoxExplainer(Explainer):
         -------
         ndarray, shape (n_rows, n_players) or (n_rows, n_players, n_outputs)
         """
+        if self._index != "shapley" and (refine is not None or spread_gap):
+            raise InputError(
+                f"refine and spread_gap are for Shapley values; this explainer has {self._index!r}."
+            )
         pool, codes = self._encode(X)
         values = self._compiled.shap_values(codes, self.n_jobs if n_jobs is None else n_jobs)
         if refine is not None:
@@ -233,7 +258,7 @@ class BlackBoxExplainer(Explainer):
     def gap(self, X: Any) -> NDArray[np.float64]:
         """Per row, the model's f(x) - mean f(background) less the sum of the values.
 
-        Asks the model once per row and, the first time, once per background row.
+        Only Shapley values add up to the model. Asks it once per row and, the first time, once per background row.
         """
         pool, codes = self._encode(X)
         return without_single_output(self._gap(pool, codes, self._compiled.shap_values(codes, self.n_jobs)))
@@ -241,6 +266,8 @@ class BlackBoxExplainer(Explainer):
     def _gap(
         self, pool: Pool, codes: NDArray[np.float64], values: NDArray[np.float64]
     ) -> NDArray[np.float64]:
+        if self._index != "shapley":
+            raise InputError(f"only Shapley values add up; this explainer has index={self._index!r}.")
         oracle, background = self._model("gap")
         outputs, expected = true_outputs(oracle, self._fitted.encoding, pool, codes, background)
         return np.asarray(outputs - expected - values.sum(axis=1))
@@ -255,7 +282,8 @@ class BlackBoxExplainer(Explainer):
         rows, codes = self._encode(unmask(background), "background")
         share = check_weights(weights, rows.n_rows)
         other = BlackBoxExplainer.__new__(BlackBoxExplainer)
-        compiled = self._fitted.surrogate.compile(codes, share, self.n_jobs)
+        compiled = self._fitted.surrogate.compile(codes, share, self.n_jobs, self._index)
+        other._index = self._index
         other._set(self._fitted, compiled, self.feature_names, self.n_jobs, self._output_names)
         other._oracle, other._background, other._seed = self._oracle, (rows, share), self._seed
         return other
@@ -276,9 +304,16 @@ class BlackBoxExplainer(Explainer):
             raise InputError(f"{what} asks the model, which a loaded explainer does not have.")
         return self._oracle, self._background
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything that explaining needs to a .fshap file; the model is not part of it."""
-        arrays, header = state_to_contents(self._fitted, self._compiled, self.feature_names)
+    def save(self, path: str | os.PathLike[str], *, interactions: bool = False) -> None:
+        """Write everything that explaining needs to a .fshap file; the model is not part of it.
+
+        Parameters
+        ----------
+        interactions : bool
+            Whether interaction tables go into the file too.
+        """
+        arrays, header = state_to_contents(self._fitted, self._compiled, self.feature_names, interactions)
+        header["index"] = self._index
         header["output_names"] = self._output_names
         _io.write(path, KIND, arrays, header)
 
@@ -294,6 +329,7 @@ class BlackBoxExplainer(Explainer):
         outputs = contents.header["output_names"]
         explainer._set(fitted, compiled, names, None, None if outputs is None else tuple(outputs))
         explainer._oracle, explainer._background, explainer._seed = None, None, 0
+        explainer._index = check_index(contents.header.get("index", "shapley"))
         return explainer
 
 
@@ -309,6 +345,14 @@ def _join(background: Pool, data: Any) -> tuple[Pool, NDArray[np.int64]]:
     rows = Pool(data, "data")
     background.check_like(rows, "data")
     return background.joined(rows), np.arange(background.n_rows, background.n_rows + rows.n_rows)
+
+
+def _check_limits(n_terms: Any, max_degree: Any, method: str) -> Limits:
+    given = {"n_terms": n_terms, "max_degree": max_degree}
+    for name, value in given.items():
+        if value is not None and method not in ("auto", "swht"):
+            raise InputError(f"{name} is {value!r}, but method={method!r} has no use for it; leave it out.")
+    return Limits(**{name: _whole(name, value) for name, value in given.items() if value is not None})
 
 
 def _whole(name: str, value: Any) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Self, cast
 
 import numpy as np
@@ -17,6 +17,8 @@ from fouriershap._display import displayed
 from fouriershap._explanation import make_explanation
 from fouriershap._frames import densified
 from fouriershap._reasons import make_frame
+from fouriershap.shapley._interactions import TopInteractions, interaction_values
+from fouriershap.shapley._pairs import PairEngine
 
 
 class Explainer(ABC):
@@ -67,6 +69,10 @@ class Explainer(ABC):
     def _explain(self, X: Any, n_jobs: int | None) -> NDArray[np.float64]:
         """SHAP values (n_rows, n_players, n_outputs)."""
 
+    @abstractmethod
+    def _pairs(self, X: Any) -> tuple[Callable[[NDArray[np.int64] | None], PairEngine], NDArray[Any]]:
+        """What makes the engine of pairs with some keys (None: all), and the rows as this engine takes them."""
+
     @property
     @abstractmethod
     def _expected(self) -> NDArray[np.float64]:
@@ -89,8 +95,14 @@ class Explainer(ABC):
         return None if unnamed else self.feature_names
 
     @abstractmethod
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything that explaining needs to a .fshap file; the model is not needed."""
+    def save(self, path: str | os.PathLike[str], *, interactions: bool = False) -> None:
+        """Write everything that explaining needs to a .fshap file; the model is not needed.
+
+        Parameters
+        ----------
+        interactions : bool
+            Whether interaction tables go into the file too.
+        """
 
     @property
     def expected_value(self) -> float | NDArray[np.float64]:
@@ -112,6 +124,40 @@ class Explainer(ABC):
         ndarray, shape (n_rows, n_players) or (n_rows, n_players, n_outputs)
         """
         return without_single_output(self._explain(X, self.n_jobs if n_jobs is None else n_jobs))
+
+    def shap_interaction_values(
+        self, X: Any, *, pairs: Any = None, top: int | None = None, n_jobs: int | None = None
+    ) -> NDArray[np.float64] | TopInteractions:
+        """Interactions of pairs of players: the exact Shapley interaction index, in shap's convention.
+
+        The entry [i, j] of a row's matrix, i != j, is half of the interaction of players i and j, so that [i, j]
+        and [j, i] together are the whole; the diagonal holds the main effects, what a player's value has beyond
+        its halves. A line of the matrix sums to the player's SHAP value.
+
+        Parameters
+        ----------
+        X : array or data frame, shape (n_rows, n_columns)
+        pairs : sequence of pairs, optional
+            Players by name or position: only these are computed.
+        top : int, optional
+            Only the strongest pairs, by mean absolute value over the rows. Rows are taken in blocks: no more than
+            a block has its matrices in memory at a time.
+        n_jobs : int, optional
+            Threads; by default those of the explainer.
+
+        Returns
+        -------
+        ndarray, shape (n_rows, n_players, n_players) or (n_rows, n_players, n_players, n_outputs)
+            With ``pairs``: (n_rows, n_pairs) or (n_rows, n_pairs, n_outputs), the entries [i, j].
+        TopInteractions
+            With ``top``: names, strengths and values of the pairs.
+        """
+        n_jobs = self.n_jobs if n_jobs is None else n_jobs
+        make, rows = self._pairs(X)
+        single = len(self._expected) == 1
+        return interaction_values(
+            make, rows, lambda: self._explain(X, n_jobs), self.player_names, pairs, top, n_jobs, single
+        )
 
     def explain_batches(
         self,

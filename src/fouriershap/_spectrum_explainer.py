@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fouriershap import _io
+from fouriershap._bits import check_bits
 from fouriershap._errors import FileFormatError, InputError
 from fouriershap._explainer import Explainer
 from fouriershap._frames import check_columns, column_names, densified, unmask
@@ -17,8 +19,14 @@ from fouriershap._parallel import count_jobs
 from fouriershap._spectrum import Spectrum
 from fouriershap.shapley import Tables
 from fouriershap.shapley import compile as compile_tables
+from fouriershap.shapley._pairs import PairEngine
+from fouriershap.shapley.jax import VERSIONS, prepare
+
+if TYPE_CHECKING:
+    from fouriershap.shapley.jax._prepared import Prepared
 
 KIND = "spectrum explainer"
+_METHODS = ("tables", *VERSIONS)
 
 
 class SpectrumExplainer(Explainer):
@@ -33,8 +41,10 @@ class SpectrumExplainer(Explainer):
         By default those of the background, else "Feature 0", ...
     groups : mapping or sequence, optional
         Bits that act as one player: ``{"name": [columns]}`` or one group name per column.
-    weights, memory, device, precision
+    weights, memory, index, device, precision
         As in `fouriershap.compile`.
+    method : {"tables", "base", "precompute", "sparse", "positional"}
+        Look-up tables, or one of the paper's versions in JAX. Interactions and files use tables in any case.
     n_jobs : int, optional
         Threads; None for every core.
 
@@ -63,20 +73,31 @@ class SpectrumExplainer(Explainer):
         groups: Any = None,
         weights: ArrayLike | None = None,
         memory: int | float | None = None,
+        index: str = "shapley",
+        method: str = "tables",
         device: str = "cpu",
         precision: str | None = None,
         n_jobs: int | None = None,
     ) -> None:
         if not isinstance(spectrum, Spectrum):
             raise InputError(f"spectrum is a {type(spectrum).__name__}; give a Spectrum.")
+        if method not in _METHODS:
+            raise InputError(f"method is {method!r}; choose one of {', '.join(map(repr, _METHODS))}.")
+        if method != "tables" and index != "shapley":
+            raise InputError(f"method={method!r} has no index {index!r}; use method='tables'.")
         count_jobs(n_jobs)
         background = densified(unmask(background))
         names = _names(feature_names, background, spectrum.n_bits)
         player, player_names = check_groups(groups, names)
-        options: dict[str, Any] = {"weights": weights, "memory": memory}
-        options |= {"device": device, "precision": precision}
-        tables = compile_tables(spectrum, background, players=player, **options)
-        self._set(tables, player, names, player_names, n_jobs)
+        options: dict[str, Any] = {"players": player, "weights": weights, "memory": memory}
+        version = None
+        if method != "tables":
+            version = prepare(spectrum, background, method=method, precision=precision, **options)
+            device, precision = "cpu", None  # of the tables, which explain nothing here
+        tables = compile_tables(
+            spectrum, background, index=index, device=device, precision=precision, **options
+        )
+        self._set(tables, player, names, player_names, n_jobs, version)
 
     def _set(
         self,
@@ -85,8 +106,9 @@ class SpectrumExplainer(Explainer):
         names: tuple[str, ...],
         player_names: tuple[str, ...],
         n_jobs: int | None,
+        version: Prepared | None = None,
     ) -> None:
-        self.tables, self._player = tables, player
+        self.tables, self._player, self._version = tables, player, version
         self.feature_names, self.player_names, self.n_jobs = names, player_names, n_jobs
 
     def __repr__(self) -> str:
@@ -102,12 +124,26 @@ class SpectrumExplainer(Explainer):
 
     def _explain(self, X: Any, n_jobs: int | None) -> NDArray[np.float64]:
         check_columns(X, self.feature_names, "X")
-        values = self.tables.shap_values(densified(X), n_jobs=n_jobs)
+        rows = densified(X)
+        if self._version is not None:
+            values = self._version.shap_values(rows)
+        else:
+            values = self.tables.shap_values(rows, n_jobs=n_jobs)
         return values.reshape(len(values), len(self.player_names), -1)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything that explaining needs to a .fshap file (see `fouriershap.load`)."""
-        arrays, header = self.tables._to_contents()
+    def _pairs(self, X: Any) -> tuple[Callable[[NDArray[np.int64] | None], PairEngine], NDArray[Any]]:
+        check_columns(X, self.feature_names, "X")
+        return self.tables.interactions, check_bits(densified(X), len(self.feature_names))
+
+    def save(self, path: str | os.PathLike[str], *, interactions: bool = False) -> None:
+        """Write everything that explaining needs to a .fshap file (see `fouriershap.load`).
+
+        Parameters
+        ----------
+        interactions : bool
+            Whether what interactions need goes into the file: the background.
+        """
+        arrays, header = self.tables._to_contents(interactions)
         header |= {"feature_names": self.feature_names, "player_names": self.player_names}
         _io.write(path, KIND, arrays | {"player": self._player}, header)
 

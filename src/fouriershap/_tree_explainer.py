@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from copy import copy
 from typing import Any
 
@@ -21,6 +22,8 @@ from fouriershap._parallel import count_jobs
 from fouriershap._pipelines import Preprocessing, split_pipeline
 from fouriershap.shapley._background import check_weights
 from fouriershap.shapley._compile import check_device
+from fouriershap.shapley._indices import check_index
+from fouriershap.shapley._pairs import PairEngine
 from fouriershap.shapley._tree_cost import TreePlan
 from fouriershap.shapley._tree_engine import TreeEngine
 from fouriershap.shapley._tree_files import engine_from_contents, engine_to_contents
@@ -56,6 +59,9 @@ class TreeExplainer(Explainer):
         the one-hot columns of an input column are one player.
     weights : array_like, optional
         A weight per background row.
+    index : {"shapley", "banzhaf"}
+        Which average over coalitions: of every size alike (Shapley, the default), or of every coalition alike
+        (Banzhaf, whose values do not add up to the prediction).
     precision : {"single", "double"}
         Of the tables: float32 with float64 totals (errors about 1e-7 of the largest value), or float64.
     method : {"auto", "tables", "walk"}
@@ -97,6 +103,7 @@ class TreeExplainer(Explainer):
         feature_names: ArrayLike | None = None,
         groups: Any = None,
         weights: ArrayLike | None = None,
+        index: str = "shapley",
         precision: str = "single",
         method: str = "auto",
         memory: int | float | None = None,
@@ -121,7 +128,9 @@ class TreeExplainer(Explainer):
         player, player_names, inputs = _players(groups, names, before, given)
         rows, share = _background_rows(background, weights, ensemble)
         dtype = np.dtype(_PRECISIONS[precision])
-        engine = TreeEngine(ensemble, player, rows, share, check_memory(memory), dtype, method)
+        engine = TreeEngine(
+            ensemble, player, rows, share, check_memory(memory), dtype, method, check_index(index)
+        )
         self._set(engine, names, player_names, n_jobs)
         self._before, self._inputs = before, inputs
         self._move(device)
@@ -243,7 +252,7 @@ class TreeExplainer(Explainer):
             raise InputError(f"tolerance is {tolerance!r}; give a number >= 0.")
         rows = self._rows(X)
         values = self._engine.shap_values(rows, n_jobs)
-        if additivity:
+        if additivity and self._engine.index == "shapley":  # the others do not add up
             check_additivity(values, self._expected, self._engine.predict(rows, n_jobs), tolerance)
         return values
 
@@ -270,6 +279,9 @@ class TreeExplainer(Explainer):
         owner = np.array([position.get(name, -1) for name in self._inputs], dtype=np.int32)
         return densified(X), owner, self._inputs
 
+    def _pairs(self, X: Any) -> tuple[Callable[[NDArray[np.int64] | None], PairEngine], NDArray[Any]]:
+        return self._engine.interactions, self._rows(X)
+
     def with_background(self, background: Any, *, weights: ArrayLike | None = None) -> TreeExplainer:
         """The same model against another background; only what the background touches is compiled again."""
         if background is None:
@@ -280,14 +292,20 @@ class TreeExplainer(Explainer):
         other._engine = self._engine.with_background(rows, share)
         return other
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: str | os.PathLike[str], *, interactions: bool = False) -> None:
         """Compile, and write everything that explaining needs to a .fshap file; the model is not needed.
 
         The transformers of a Pipeline are no part of it: what is loaded takes transformed rows,
         ``pipeline[:-1].transform(X)``.
+
+        Parameters
+        ----------
+        interactions : bool
+            Whether interaction tables go into the file too. Without them, a loaded explainer has interactions
+            only where they need no background (tree_path_dependent).
         """
         self.compile()
-        arrays, header = engine_to_contents(self._engine)
+        arrays, header = engine_to_contents(self._engine, interactions)
         header |= {"feature_names": self.feature_names, "player_names": self.player_names}
         header["pipeline"] = self._before is not None or self._lost_pipeline
         _io.write(path, KIND, arrays, header)

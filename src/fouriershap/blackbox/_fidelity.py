@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,14 @@ from fouriershap.blackbox._task import r_squared
 
 Floats = NDArray[np.float64]
 N_RESAMPLES = 1000
+
+
+class Interval(NamedTuple):
+    """An R^2 with the ends of its 95 % interval."""
+
+    r2: float
+    low: float
+    high: float
 
 
 @dataclass(frozen=True)
@@ -38,6 +46,9 @@ class Fidelity:
     k_fold : float
         R^2 of the chosen candidate by K folds of the answers that it was fitted to. More points than were held
         out: where answers have a heavy tail, it may see what the held-out ones missed.
+    cube : Interval, optional
+        The same on uniform points of the cube, each level of each player as likely as the next: methods "exact"
+        and "swht". It says nothing about SHAP values; it is what the literature on spectra reports.
     """
 
     r2: float
@@ -48,6 +59,7 @@ class Fidelity:
     exact: bool = False
     noise: float = 0.0
     k_fold: float = 1.0
+    cube: Interval | None = None
 
     def __float__(self) -> float:
         return self.r2
@@ -55,6 +67,12 @@ class Fidelity:
     def to_header(self) -> dict[str, Any]:
         """For a file."""
         return asdict(self)
+
+    @classmethod
+    def from_header(cls, header: dict[str, Any]) -> Fidelity:
+        """The inverse of `to_header`."""
+        cube = header.get("cube")
+        return cls(**(header | {"cube": None if cube is None else Interval(*cube)}))
 
 
 def measure(answers: Floats, predictions: Floats, rng: np.random.Generator) -> tuple[float, float, float]:
@@ -71,9 +89,11 @@ def bootstrap_interval(
     level: float = 0.95,
     n_resamples: int = N_RESAMPLES,
 ) -> tuple[float, float]:
-    """A bootstrap-t interval of R^2, on the scale of log(1 - R^2), where its law is least skewed.
+    """The wider, end by end, of a bootstrap-t and a percentile interval of R^2.
 
-    Errors of surrogates have heavy tails; plain percentiles of resampled R^2 are then too narrow.
+    Both on the scale of log(1 - R^2), where its law is least skewed. Errors of surrogates have heavy tails:
+    either interval alone is at times too narrow. Where the errors have no fourth moment (Student's t with 3
+    degrees of freedom), about 88 of 100 intervals cover, not 95.
     """
     n = len(answers)
     error = ((answers - predictions) ** 2).sum(axis=1)
@@ -90,8 +110,12 @@ def bootstrap_interval(
     if not len(t):
         r2 = r_squared(answers, predictions)
         return r2, r2
-    below, above = np.quantile(t, [(1 - level) / 2, (1 + level) / 2])
-    return 1 - float(np.exp(center - below * scale)[0]), 1 - float(np.exp(center - above * scale)[0])
+    tails = [(1 - level) / 2, (1 + level) / 2]
+    below, above = np.quantile(t, tails)
+    least, most = np.quantile(resampled[usable], tails)
+    worst = max(float((center - below * scale)[0]), float(most))
+    best = min(float((center - above * scale)[0]), float(least))
+    return 1 - float(np.exp(worst)), 1 - float(np.exp(best))
 
 
 def _log_ratio(counts: Floats, error: Floats, centred: Floats) -> tuple[Floats, Floats]:

@@ -26,10 +26,10 @@ KIND = "black box explainer"
 
 
 def state_to_contents(
-    fitted: Fitted, compiled: Compiled, names: tuple[str, ...]
+    fitted: Fitted, compiled: Compiled, names: tuple[str, ...], interactions: bool
 ) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     """Arrays and header."""
-    arrays, inner = compiled.to_contents()
+    arrays, inner = compiled.to_contents(interactions)
     encoding = fitted.encoding
     header = {
         "method": fitted.method,
@@ -60,7 +60,7 @@ def state_from_contents(contents: Contents) -> tuple[Fitted, Compiled, tuple[str
         surrogate, compiled = CompiledSpectrum.from_contents(inner)
     else:
         raise FileFormatError(f"the file holds a representation of kind {header['representation']!r}.")
-    fidelity = Fidelity(**header["fidelity"])
+    fidelity = Fidelity.from_header(header["fidelity"])
     candidates = tuple(Candidate(**line) for line in header["candidates"])
     fitted = Fitted(header["method"], surrogate, encoding, fidelity, candidates)
     return fitted, compiled, tuple(header["feature_names"])

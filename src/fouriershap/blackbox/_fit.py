@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._errors import InputError
-from fouriershap.blackbox import _exact
-from fouriershap.blackbox._bits import BitCode, exact_code, looks_discrete
-from fouriershap.blackbox._fidelity import Fidelity, check_noise, measure
+from fouriershap._spectrum import Spectrum
+from fouriershap.blackbox import _exact, _swht
+from fouriershap.blackbox._bits import BitCode, exact_code, interval_code, looks_discrete
+from fouriershap.blackbox._fidelity import Fidelity, Interval, check_noise, measure
 from fouriershap.blackbox._hybrids import draw_hybrids, hybrid_codes
 from fouriershap.blackbox._levels import Encoding, recode
 from fouriershap.blackbox._pool import Pool
 from fouriershap.blackbox._queries import Oracle
 from fouriershap.blackbox._select import Candidate, choose
 from fouriershap.blackbox._surrogates import Floats, Surrogate
-from fouriershap.blackbox._task import Task, make_folds
+from fouriershap.blackbox._task import Task, make_folds, r_squared
 
 _ROUNDS = 4  # of drawing hybrids, while those drawn are known already
 _REPEATED = 20  # rows that are asked twice
 _MOST_HELD_OUT = 2000
+_MOST_CHECKS = 2000  # hybrids that are asked where the sparse transform is exact already
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +57,7 @@ class Fitter:
     encoding: Encoding
     budget: int
     seed: int
+    limits: _swht.Limits
 
     def __post_init__(self) -> None:
         self.rng = np.random.default_rng(self.seed)
@@ -67,7 +70,7 @@ class Fitter:
             code = exact_code(self.encoding, self.pool_codes)
             if _exact.fits(code, self.budget):
                 return self._fit_exact(code)
-        return self._fit_hybrids(method)
+        return self._fit_hybrids(method, self._transform(method))
 
     def _fit_exact(self, code: BitCode) -> Fitted:
         begin = time.perf_counter()
@@ -76,18 +79,39 @@ class Fitter:
         answers = self.oracle.ask(self.pool, index, codes)
         noise = self._noise(index, answers)
         surrogate = _exact.exact_surrogate(code, answers)
-        fidelity = Fidelity(1.0, 1.0, 1.0, 0, self.oracle.count, exact=True, noise=noise)
+        whole = Interval(1.0, 1.0, 1.0)
+        fidelity = Fidelity(1.0, 1.0, 1.0, 0, self.oracle.count, exact=True, noise=noise, cube=whole)
         note = f"all {_exact.n_combinations(code):,} combinations of levels"
         line = Candidate("exact", 1.0, time.perf_counter() - begin, True, note)
         return Fitted("exact", surrogate, self.encoding, fidelity, (line,))
 
-    def _fit_hybrids(self, method: str) -> Fitted:
+    def _transform(self, method: str) -> _swht.Transform | None:
+        """The sparse transform, if it is asked for or worth a try."""
+        if method == "swht":
+            code = interval_code(self.encoding, self.pool_codes)
+            return _swht.transform(self._asker(code), code, self.budget, self.limits, self.seed)
+        if method == "auto" and looks_discrete(self.encoding, self.pool_codes):
+            code = exact_code(self.encoding, self.pool_codes)
+            return _swht.probe(self._asker(code), code, self.budget, self.limits, self.seed)
+        return None
+
+    def _asker(self, code: BitCode) -> _swht.Ask:
+        def ask(bits: NDArray[np.uint8]) -> Floats:
+            index = code.index(bits)
+            return self.oracle.ask(self.pool, index, self._codes(index))
+
+        return ask
+
+    def _fit_hybrids(self, method: str, transform: _swht.Transform | None) -> Fitted:
         self._check_budget()
         repeated = min(_REPEATED, self.budget // 50)
-        index, codes, answers = self._collect(self.budget - repeated)
+        most = self.budget - repeated
+        if transform is not None and transform.is_exact:
+            most = min(most, self.oracle.count + _MOST_CHECKS)
+        index, codes, answers = self._collect(most)
         noise = self._noise(index, answers)
         # A tenth; more of few answers, for a certificate that says something.
-        n_held_out = min(max(len(codes) // 10, min(50, len(codes) // 5)), _MOST_HELD_OUT)
+        n_held_out = min(max(len(codes) // 10, min(100, len(codes) // 5)), _MOST_HELD_OUT)
         train, held_out = np.arange(len(codes))[n_held_out:], np.arange(len(codes))[:n_held_out]
         output = int(np.argmax(answers.var(axis=0)))
         encoding, changes = self.encoding.reordered(codes[train], answers[train][:, output])
@@ -102,12 +126,15 @@ class Fitter:
             make_folds(len(train), self.rng),
             lambda n: self._codes(self._draw(n)),
             self.seed,
+            None if transform is None else transform.recoded(changes),
         )
         name, surrogate, candidates = choose(task, method)
         predictions = surrogate.predict(codes[held_out])
         r2, low, high = measure(answers[held_out], predictions, self.rng)
         k_fold = max(line.r2 for line in candidates)
         fidelity = Fidelity(r2, low, high, n_held_out, self.oracle.count, noise=noise, k_fold=k_fold)
+        if name == "swht" and transform is not None:
+            fidelity = replace(fidelity, cube=_on_the_cube(transform, surrogate, self.rng))
         return Fitted(name, surrogate, encoding, fidelity, candidates)
 
     def _check_budget(self) -> None:
@@ -151,3 +178,14 @@ class Fitter:
 
     def _codes(self, index: NDArray[np.int32]) -> Floats:
         return hybrid_codes(self.pool_codes, self.encoding.player, index)
+
+
+def _on_the_cube(transform: _swht.Transform, surrogate: Surrogate, rng: np.random.Generator) -> Interval:
+    """R^2 at uniform points; all of them, or those of the transform's certificate."""
+    spectrum = surrogate.representation
+    assert isinstance(spectrum, Spectrum)
+    predictions = spectrum(transform.points).reshape(transform.answers.shape)
+    if transform.exhaustive:
+        r2 = r_squared(transform.answers, predictions)
+        return Interval(r2, r2, r2)
+    return Interval(*measure(transform.answers, predictions, rng))

@@ -9,9 +9,10 @@ from fouriershap._errors import InputError
 from fouriershap.blackbox._boosting import fit_trees
 from fouriershap.blackbox._distil import fit_kernel
 from fouriershap.blackbox._surrogates import Surrogate
+from fouriershap.blackbox._swht import EXACT, fit_swht
 from fouriershap.blackbox._task import Fit, Task
 
-CANDIDATES: dict[str, Callable[[Task], Fit]] = {"trees": fit_trees, "kernel": fit_kernel}
+CANDIDATES: dict[str, Callable[[Task], Fit]] = {"swht": fit_swht, "trees": fit_trees, "kernel": fit_kernel}
 
 
 @dataclass(frozen=True)
@@ -38,10 +39,16 @@ class Candidate:
 
 def choose(task: Task, method: str) -> tuple[str, Surrogate, tuple[Candidate, ...]]:
     """The candidate asked for, or the best by K-fold R^2, built from all answers."""
-    names = tuple(CANDIDATES) if method == "auto" else (method,)
     if method != "auto" and method not in CANDIDATES:
         raise InputError(f"method is {method!r}; choose 'auto' or one of {', '.join(CANDIDATES)}.")
-    fits = [CANDIDATES[name](task) for name in names]
+    names = tuple(CANDIDATES) if method == "auto" else (method,)
+    fits: list[Fit] = []
+    for name in names:
+        if name == "swht" and task.transform is None:
+            continue
+        fits.append(CANDIDATES[name](task))
+        if fits[-1].r2 >= EXACT:  # nothing can be better
+            break
     best = max(fits, key=lambda fit: fit.r2)
     table = [Candidate(fit.name, fit.r2, fit.seconds, fit is best, fit.note) for fit in fits]
     return best.name, best.make(), tuple(sorted(table, key=lambda line: -line.r2))

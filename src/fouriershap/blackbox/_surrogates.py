@@ -8,11 +8,13 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from fouriershap._frames import to_rows
 from fouriershap._io import Contents
 from fouriershap._spectrum import Spectrum
 from fouriershap._tree_explainer import TreeExplainer
 from fouriershap.blackbox._bits import BitCode
 from fouriershap.shapley import Tables, compile  # noqa: A004
+from fouriershap.shapley._pairs import NoPairs, PairEngine, RenamedPairs, key_pairs, pair_keys
 from fouriershap.shapley._tree_files import engine_to_contents
 from fouriershap.trees import TreeEnsemble
 
@@ -25,11 +27,17 @@ class Compiled(Protocol):
     def shap_values(self, codes: Floats, n_jobs: int | None) -> Floats:
         """Values (n_rows, n_players, n_outputs)."""
 
+    def pairs(self, wanted: NDArray[np.int64] | None) -> PairEngine:
+        """What gives the interactions of the pairs with these keys, None for all."""
+
+    def pair_rows(self, codes: Floats) -> NDArray[Any]:
+        """Rows as this engine takes them."""
+
     @property
     def expected(self) -> Floats:
         """Mean output (n_outputs,) over the background."""
 
-    def to_contents(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    def to_contents(self, interactions: bool) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         """Arrays and header for a file."""
 
 
@@ -42,7 +50,9 @@ class Surrogate(Protocol):
     def predict(self, codes: Floats) -> Floats:
         """Outputs (n_rows, n_outputs)."""
 
-    def compile(self, background: Floats, weights: Floats | None, n_jobs: int | None) -> Compiled: ...
+    def compile(
+        self, background: Floats, weights: Floats | None, n_jobs: int | None, index: str = "shapley"
+    ) -> Compiled: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,11 +69,19 @@ class TreeSurrogate:
     def predict(self, codes: Floats) -> Floats:
         return self.ensemble.predict(codes)
 
-    def compile(self, background: Floats, weights: Floats | None, n_jobs: int | None) -> CompiledTrees:
+    def compile(
+        self, background: Floats, weights: Floats | None, n_jobs: int | None, index: str = "shapley"
+    ) -> CompiledTrees:
         groups = [str(player) for player in self.player]
         return CompiledTrees(
             TreeExplainer(
-                self.ensemble, background, groups=groups, weights=weights, precision="double", n_jobs=n_jobs
+                self.ensemble,
+                background,
+                groups=groups,
+                weights=weights,
+                index=index,
+                precision="double",
+                n_jobs=n_jobs,
             )
         )
 
@@ -78,13 +96,19 @@ class CompiledTrees:
         values = self.explainer.shap_values(codes, n_jobs=n_jobs)
         return values[:, :, None] if values.ndim == 2 else values
 
+    def pairs(self, wanted: NDArray[np.int64] | None) -> PairEngine:
+        return self.explainer._engine.interactions(wanted)
+
+    def pair_rows(self, codes: Floats) -> NDArray[Any]:
+        return to_rows(codes, self.explainer.ensemble)
+
     @property
     def expected(self) -> Floats:
         return np.atleast_1d(np.asarray(self.explainer.expected_value, dtype=np.float64))
 
-    def to_contents(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    def to_contents(self, interactions: bool) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         self.explainer.compile()
-        arrays, header = engine_to_contents(self.explainer._engine)
+        arrays, header = engine_to_contents(self.explainer._engine, interactions)
         names = {"feature_names": self.explainer.feature_names, "player_names": self.explainer.player_names}
         return arrays, header | names
 
@@ -109,13 +133,17 @@ class SpectrumSurrogate:
     def predict(self, codes: Floats) -> Floats:
         return self.spectrum(self.code.bits(codes)).reshape(len(codes), -1)
 
-    def compile(self, background: Floats, weights: Floats | None, n_jobs: int | None) -> CompiledSpectrum:
+    def compile(
+        self, background: Floats, weights: Floats | None, n_jobs: int | None, index: str = "shapley"
+    ) -> CompiledSpectrum:
         bits = self.code.bits(background, "background")
-        return CompiledSpectrum(self, bits, weights, self._tables(bits, weights))
+        return CompiledSpectrum(self, bits, weights, self._tables(bits, weights, index), index)
 
-    def _tables(self, bits: NDArray[np.uint8], weights: Floats | None) -> Tables | None:
+    def _tables(self, bits: NDArray[np.uint8], weights: Floats | None, index: str) -> Tables | None:
+        if not bits.shape[1]:
+            return None
         players = self.code.compact_players
-        return compile(self.spectrum, bits, players=players, weights=weights) if bits.shape[1] else None
+        return compile(self.spectrum, bits, players=players, weights=weights, index=index)
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,6 +154,7 @@ class CompiledSpectrum:
     background: NDArray[np.uint8]
     weights: Floats | None
     tables: Tables | None
+    index: str = "shapley"
 
     def shap_values(self, codes: Floats, n_jobs: int | None) -> Floats:
         code = self.surrogate.code
@@ -136,20 +165,38 @@ class CompiledSpectrum:
             out[:, code.varying] = values.reshape(len(codes), len(code.varying), -1)
         return out
 
+    def pairs(self, wanted: NDArray[np.int64] | None) -> PairEngine:
+        code = self.surrogate.code
+        if self.tables is None:
+            return NoPairs(max(self.surrogate.spectrum.n_outputs, 1))
+        n, n_varying = code.n_players, len(code.varying)
+        if wanted is not None:
+            position = np.full(n, -1)
+            position[code.varying] = np.arange(n_varying)
+            both = position[key_pairs(wanted, n)]
+            both = both[(both >= 0).all(axis=1)]
+            wanted = pair_keys(both[:, 0], both[:, 1], n_varying)
+        engine = self.tables.interactions(wanted)
+        return RenamedPairs(engine, code.varying[engine.pairs].astype(np.int32))
+
+    def pair_rows(self, codes: Floats) -> NDArray[Any]:
+        return self.surrogate.code.bits(codes)
+
     @property
     def expected(self) -> Floats:
         if self.tables is None:
             return np.atleast_1d(self.surrogate.spectrum(self.background[:1])[0])
         return np.atleast_1d(np.asarray(self.tables.expected_value, dtype=np.float64))
 
-    def to_contents(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    def to_contents(self, interactions: bool) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        del interactions  # spectrum and background are in the file: nothing more is needed
         spectrum, header = self.surrogate.spectrum._to_contents()
         code, code_header = self.surrogate.code.to_contents()
         arrays = {f"spectrum.{name}": array for name, array in spectrum.items()} | code
         arrays["background"] = self.background
         if self.weights is not None:
             arrays["weights"] = self.weights
-        return arrays, {"spectrum": header, "code": code_header}
+        return arrays, {"spectrum": header, "code": code_header, "index": self.index}
 
     @classmethod
     def from_contents(cls, contents: Contents) -> tuple[SpectrumSurrogate, Compiled]:
@@ -159,4 +206,6 @@ class CompiledSpectrum:
         spectrum = Spectrum._from_contents(Contents("spectrum", parts, header["spectrum"]))
         surrogate = SpectrumSurrogate(spectrum, BitCode.from_contents(arrays, header["code"]))
         background, weights = arrays["background"], arrays.get("weights")
-        return surrogate, cls(surrogate, background, weights, surrogate._tables(background, weights))
+        index = header.get("index", "shapley")
+        tables = surrogate._tables(background, weights, index)
+        return surrogate, cls(surrogate, background, weights, tables, index)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap.blackbox._levels import Encoding
+
+if TYPE_CHECKING:
+    from fouriershap.blackbox._swht import Transform
 
 N_FOLDS = 5
 
@@ -30,6 +33,8 @@ class Task:
     draw : callable
         ``draw(n)`` gives the codes (n, n_features) of new hybrids, without answers.
     seed : int
+    transform : Transform or None
+        The sparse transform of the model, where it was tried and is worth a candidate.
     """
 
     encoding: Encoding
@@ -39,6 +44,7 @@ class Task:
     fold: NDArray[np.int64]
     draw: Callable[[int], NDArray[np.float64]]
     seed: int
+    transform: Transform | None = None
 
     @property
     def n_outputs(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,6 +26,37 @@ MIN_FIDELITY = 0.95
 
 
 @dataclass(frozen=True)
+class Search:
+    """What to look for and how; the arguments of `sparse_walsh_hadamard`."""
+
+    h: Callable[[Bits], ArrayLike]
+    n_bits: int
+    n_terms: int | None = None
+    _: KW_ONLY
+    max_degree: int | None = None
+    budget: int | None = None
+    algorithm: str = "coded"
+    random_state: int | np.random.Generator | None = None
+    batch_size: int = BATCH_SIZE
+    progress: Progress = None
+
+    def __post_init__(self) -> None:
+        if not callable(self.h):
+            raise InputError(
+                f"h is {type(self.h).__name__}; give a function of rows, or values to `walsh_hadamard`."
+            )
+        for name in ("n_bits", "n_terms", "max_degree", "budget", "batch_size"):
+            value = getattr(self, name)
+            if value is None and name not in ("n_bits", "batch_size"):
+                continue
+            least = 0 if name == "n_bits" else 1
+            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+                raise InputError(f"{name} is {value!r}; give a whole number >= {least}.")
+        if self.algorithm not in ("coded", "robust"):
+            raise InputError(f'algorithm is {self.algorithm!r}; give "coded" or "robust".')
+
+
+@dataclass(frozen=True)
 class Recovery:
     """A spectrum with its evidence.
 
@@ -38,12 +69,15 @@ class Recovery:
         R^2 on uniform points that took no part in fitting or choosing; 1 where all points were asked.
     exhaustive : bool
         Whether every point of the cube was asked.
+    certificate : (n_points, n_bits) uint8
+        Those uniform points; none where all points were asked.
     """
 
     spectrum: Spectrum
     n_queries: int
     fidelity: float
     exhaustive: bool
+    certificate: Bits
 
 
 def sparse_walsh_hadamard(
@@ -137,7 +171,7 @@ def sparse_walsh_hadamard(
     >>> [np.flatnonzero(f).tolist() for f in spectrum.frequencies]
     [[], [3], [7, 41]]
     """
-    recovery = recover(
+    search = Search(
         h,
         n_bits,
         n_terms,
@@ -148,6 +182,7 @@ def sparse_walsh_hadamard(
         batch_size=batch_size,
         progress=progress,
     )
+    recovery = recover(search)
     if recovery.fidelity < MIN_FIDELITY:
         warnings.warn(
             f"the spectrum ({len(recovery.spectrum)} terms, {recovery.n_queries:,} queries) explains R^2 = "
@@ -159,52 +194,52 @@ def sparse_walsh_hadamard(
     return recovery.spectrum
 
 
-def recover(
-    h: Callable[[Bits], ArrayLike],
-    n_bits: int,
-    n_terms: int | None = None,
-    *,
-    max_degree: int | None = None,
-    budget: int | None = None,
-    algorithm: str = "coded",
-    random_state: int | np.random.Generator | None = None,
-    batch_size: int = BATCH_SIZE,
-    progress: Progress = None,
-) -> Recovery:
-    """`sparse_walsh_hadamard` with the number of queries and the fidelity beside the spectrum."""
-    _check(h, n_bits, n_terms, max_degree, budget, algorithm, batch_size)
-    n_bits = int(n_bits)
-    if algorithm == "robust" and max_degree is None:
-        code: Code = UnitCode.make(n_bits, n_bits)
-    else:
-        code = make_code(n_bits, max_degree or DEFAULT_DEGREE)
-    most = _most_queries(code, algorithm, n_terms, budget)
-    if n_bits < 60 and most >= 1 << n_bits:
-        most = 1 << n_bits
-    queries = Queries(h, n_bits, most, batch_size, progress)
+def recover(search: Search) -> Recovery:
+    """`sparse_walsh_hadamard` with its evidence beside the spectrum."""
+    code = make_search_code(search)
+    queries = Queries(
+        search.h, int(search.n_bits), _most_queries(search, code), search.batch_size, search.progress
+    )
     try:
-        return _recover(
-            queries, code, n_terms, algorithm, budget is not None, np.random.default_rng(random_state)
-        )
+        return _recover(queries, code, search)
     finally:
         queries.close()
 
 
-def _recover(
-    queries: Queries, code: Code, n_terms: int | None, algorithm: str, spend: bool, rng: np.random.Generator
-) -> Recovery:
+def make_search_code(search: Search) -> Code:
+    """Parities that tell the terms of admissible degree apart."""
+    n_bits = int(search.n_bits)
+    if search.algorithm == "robust" and search.max_degree is None:
+        return UnitCode.make(n_bits, n_bits)
+    return make_code(n_bits, search.max_degree or DEFAULT_DEGREE)
+
+
+def first_queries(search: Search) -> int:
+    """Queries of a coded search that ends with its first three hashes."""
+    code = make_search_code(search)
+    return N_CERTIFICATE + _first_hashes(code, search.n_terms)
+
+
+def least_queries(code: Code, algorithm: str = "coded") -> int:
+    """The smallest budget, certificate included."""
+    least = (_coded if algorithm == "coded" else _robust).least_budget(code)
+    return next(q for q in range(least, 2 * least + N_CERTIFICATE) if q - certificate_size(q) >= least)
+
+
+def _recover(queries: Queries, code: Code, search: Search) -> Recovery:
+    n_terms, rng = search.n_terms, np.random.default_rng(search.random_state)
     n_certificate = certificate_size(queries.budget)
     available = queries.budget - n_certificate
-    least = (_coded if algorithm == "coded" else _robust).least_budget(code)
-    if available < least:
+    needed = least_queries(code, search.algorithm)
+    if queries.budget < needed:
         if queries.covers_cube:
             return _exhaustive(queries, n_terms)
-        needed = next(q for q in range(least, 2 * least + N_CERTIFICATE) if q - certificate_size(q) >= least)
         raise InputError(
             f"budget is {queries.budget}; {queries.n_bits} bits with terms of degree up to {code.max_degree} "
             f"need at least {needed} queries. Give more, or a smaller max_degree."
         )
-    if algorithm == "coded":
+    if search.algorithm == "coded":
+        spend = search.budget is not None
         outcome = _coded.recover_coded(queries, code, n_terms, available, spend, rng)
     else:
         outcome = _robust.recover_robust(queries, code, n_terms, available, rng)
@@ -212,10 +247,11 @@ def _recover(
     if queries.covers_cube and not outcome.exact:
         return _exhaustive(queries, n_terms)
     spectrum = to_spectrum(outcome, queries.n_bits)
-    fidelity = _certify(queries, spectrum, n_certificate, rng)
+    points = rng.integers(0, 2, (n_certificate, queries.n_bits), np.uint8)
+    fidelity = _certify(queries, spectrum, points)
     if queries.covers_cube and fidelity < 1 - 1e-9:
         return _exhaustive(queries, n_terms)
-    return Recovery(spectrum, queries.count, fidelity, False)
+    return Recovery(spectrum, queries.count, fidelity, False, points)
 
 
 def certificate_size(budget: int) -> int:
@@ -223,23 +259,28 @@ def certificate_size(budget: int) -> int:
     return min(N_CERTIFICATE, budget // 10)
 
 
-def _most_queries(code: Code, algorithm: str, n_terms: int | None, budget: int | None) -> int:
-    if budget is not None:
-        return int(budget)
-    if n_terms is None:
-        return DEFAULT_BUDGET
-    if algorithm == "robust":
-        return N_CERTIFICATE + max(9 * N_CERTIFICATE, _robust.plan_cost(code, n_terms))
-    plan = _coded.N_HASHES * _coded.hash_cost(code, _coded.first_size(code, n_terms))
-    return N_CERTIFICATE + max(9 * N_CERTIFICATE, 2 * plan)
+def _first_hashes(code: Code, n_terms: int | None) -> int:
+    return _coded.N_HASHES * _coded.hash_cost(code, _coded.first_size(code, n_terms))
 
 
-def _certify(queries: Queries, spectrum: Spectrum, n_points: int, rng: np.random.Generator) -> float:
-    """R^2 at fresh uniform points."""
-    points = rng.integers(0, 2, (n_points, queries.n_bits), np.uint8)
-    answers = queries.ask(n_points, lambda index: points[index])
+def _most_queries(search: Search, code: Code) -> int:
+    """The budget, or what the plan may cost, but no more than the cube has points."""
+    if search.budget is not None:
+        most = int(search.budget)
+    elif search.n_terms is None:
+        most = DEFAULT_BUDGET
+    elif search.algorithm == "robust":
+        most = N_CERTIFICATE + max(9 * N_CERTIFICATE, _robust.plan_cost(code, search.n_terms))
+    else:
+        most = N_CERTIFICATE + max(9 * N_CERTIFICATE, 2 * _first_hashes(code, search.n_terms))
+    return min(most, 1 << search.n_bits) if search.n_bits < 60 else most
+
+
+def _certify(queries: Queries, spectrum: Spectrum, points: Bits) -> float:
+    """R^2 at fresh uniform points (n_points, n_bits)."""
+    answers = queries.ask(len(points), lambda index: points[index])
     errors = answers - spectrum(points, n_jobs=1)
-    spread = float(np.var(answers)) if n_points else 0.0
+    spread = float(np.var(answers)) if len(points) else 0.0
     if spread <= (4 * queries.precision * queries.magnitude) ** 2:
         return 1.0 if np.abs(errors).max(initial=0.0) <= 1e-9 * max(queries.magnitude, 1e-300) else 0.0
     return 1.0 - float(np.mean(errors**2)) / spread
@@ -250,30 +291,8 @@ def _exhaustive(queries: Queries, n_terms: int | None) -> Recovery:
     values = queries.ask_cube()
     spectrum = walsh_hadamard(values, queries.n_bits)
     spectrum = spectrum._select(np.abs(spectrum.coefficients) > 4 * queries.precision * queries.magnitude)
-    if n_terms is None or spectrum.energy == 0:
-        return Recovery(spectrum, queries.count, 1.0, True)
-    pruned = spectrum.prune(max_terms=n_terms)
-    lost = 1 - pruned.variance / spectrum.variance if spectrum.variance > 0 else 0.0
-    return Recovery(pruned, queries.count, 1.0 - lost, True)
-
-
-def _check(
-    h: object,
-    n_bits: object,
-    n_terms: object,
-    max_degree: object,
-    budget: object,
-    algorithm: object,
-    batch_size: object,
-) -> None:
-    if not callable(h):
-        raise InputError(f"h is {type(h).__name__}; give a function of rows, or values to `walsh_hadamard`.")
-    given = {"n_bits": n_bits, "n_terms": n_terms, "max_degree": max_degree, "budget": budget}
-    for name, value in (given | {"batch_size": batch_size}).items():
-        if value is None and name not in ("n_bits", "batch_size"):
-            continue
-        least = 0 if name == "n_bits" else 1
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-            raise InputError(f"{name} is {value!r}; give a whole number >= {least}.")
-    if algorithm not in ("coded", "robust"):
-        raise InputError(f'algorithm is {algorithm!r}; give "coded" or "robust".')
+    fidelity, no_points = 1.0, np.zeros((0, queries.n_bits), np.uint8)
+    if n_terms is not None and spectrum.variance > 0:
+        pruned = spectrum.prune(max_terms=n_terms)
+        fidelity, spectrum = pruned.variance / spectrum.variance, pruned
+    return Recovery(spectrum, queries.count, fidelity, True, no_points)

@@ -27,13 +27,33 @@ void transform(double* values, int64_t size, int64_t width) {
       }
 }
 
+// What the character s of a term f gives to each atom of f, and to each pair: by how many of them are in s.
+inline void add_players(uint32_t f, uint32_t s, const double* g, double weight, const int32_t* slots, double* line) {
+  const double share[2] = {g[0] * weight, g[1] * weight};
+  for (; f; f &= f - 1) {
+    const int i = __builtin_ctz(f);
+    if (slots[i] >= 0) line[slots[i]] += share[s >> i & 1];
+  }
+}
+
+inline void add_pairs(uint32_t f, uint32_t s, const double* g, double weight, const int32_t* slots, double* line) {
+  const double share[3] = {g[0] * weight, g[1] * weight, g[2] * weight};
+  for (uint32_t rest = f; rest; rest &= rest - 1) {
+    const int j = __builtin_ctz(rest);
+    for (uint32_t below = f & ((1u << j) - 1); below; below &= below - 1) {
+      const int i = __builtin_ctz(below), slot = slots[j * (j - 1) / 2 + i];
+      if (slot >= 0) line[slot] += share[(s >> i & 1) + (s >> j & 1)];
+    }
+  }
+}
+
 }  // namespace
 
 void spectrum_tables(const int32_t* block_bits, const int64_t* histogram_offset, const double* histograms,
                      const int64_t* term_start, const uint32_t* term_mask, const double* coefficients,
                      int64_t n_outputs, const double* shares, int64_t shares_side,
                      const int32_t* table_block, const int64_t* table_offset, const int32_t* table_slots,
-                     int64_t slots_stride, int64_t first_table, int64_t last_table, double* values) {
+                     int64_t slots_stride, int64_t order, int64_t first_table, int64_t last_table, double* values) {
   double* mean = nullptr;
   int64_t room = 0;
   for (int64_t t = first_table; t < last_table; ++t) {
@@ -53,15 +73,14 @@ void spectrum_tables(const int32_t* block_bits, const int64_t* histogram_offset,
       const int degree = __builtin_popcount(f);
       uint32_t s = f;
       while (true) {
-        const double* g = shares + (degree * shares_side + __builtin_popcount(s)) * 2;
+        const double* g = shares + (degree * shares_side + __builtin_popcount(s)) * (order + 1);
         for (int64_t o = 0; o < n_outputs; ++o) {
-          const double weight = -2.0 * coefficients[k * n_outputs + o] * mean[f ^ s];
-          const double outside = g[0] * weight, inside = g[1] * weight;
+          const double weight = coefficients[k * n_outputs + o] * mean[f ^ s];
           double* line = table + (o * size + s) * kWidth;
-          for (uint32_t rest = f; rest; rest &= rest - 1) {
-            const int i = __builtin_ctz(rest);
-            if (slots[i] >= 0) line[slots[i]] += (s >> i & 1) ? inside : outside;
-          }
+          if (order == 1)
+            add_players(f, s, g, weight, slots, line);
+          else
+            add_pairs(f, s, g, weight, slots, line);
         }
         if (!s) break;
         s = (s - 1) & f;

@@ -9,7 +9,7 @@ void spectrum_tables(const int32_t* block_bits, const int64_t* histogram_offset,
                      const int64_t* term_start, const uint32_t* term_mask, const double* coefficients,
                      int64_t n_outputs, const double* shares, int64_t shares_side,
                      const int32_t* table_block, const int64_t* table_offset, const int32_t* table_slots,
-                     int64_t slots_stride, int64_t first_table, int64_t last_table, double* values);
+                     int64_t slots_stride, int64_t order, int64_t first_table, int64_t last_table, double* values);
 
 template <class T>
 void tree_tables(const double* histograms, const int64_t* histogram_offset, const int32_t* block_patterns,
@@ -18,7 +18,8 @@ void tree_tables(const double* histograms, const int64_t* histogram_offset, cons
                  const double* leaf_ratio, const int64_t* fail_start, const uint32_t* fail,
                  const double* leaf_values, int64_t width, const double* nodes, const int64_t* nodes_start,
                  const int32_t* table_block, const int64_t* table_offset, const int32_t* table_slots,
-                 int64_t slots_stride, int64_t first_table, int64_t last_table, T* values, double* reached);
+                 int64_t slots_stride, int64_t order, int64_t first_table, int64_t last_table, T* values,
+                 double* reached);
 
 int64_t cover(const int64_t* start, const int32_t* atoms, int64_t n_terms, int64_t n_atoms,
               int64_t max_atoms, const int64_t* weights, int32_t* block_of_term, int64_t* block_start,

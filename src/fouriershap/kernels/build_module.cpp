@@ -13,12 +13,12 @@ namespace fouriershap {
 static void spectrum_tables(In<int32_t, 1> block_bits, In<int64_t, 1> histogram_offset,
                             In<double, 1> histograms, In<int64_t, 1> term_start, In<uint32_t, 1> term_mask,
                             In<double, 2> coefficients, In<double, 3> shares, In<int32_t, 1> table_block,
-                            In<int64_t, 1> table_offset, In<int32_t, 2> table_slots, int64_t first_table,
-                            int64_t last_table, Out<double, 1> values) {
+                            In<int64_t, 1> table_offset, In<int32_t, 2> table_slots, int64_t order,
+                            int64_t first_table, int64_t last_table, Out<double, 1> values) {
   FS_PICK(spectrum_tables)(block_bits.data(), histogram_offset.data(), histograms.data(), term_start.data(),
                            term_mask.data(), coefficients.data(), coefficients.shape(1), shares.data(),
                            shares.shape(1), table_block.data(), table_offset.data(), table_slots.data(),
-                           table_slots.shape(1), first_table, last_table, values.data());
+                           table_slots.shape(1), order, first_table, last_table, values.data());
 }
 
 static int64_t cover(In<int64_t, 1> start, In<int32_t, 1> atoms, int64_t n_atoms, int64_t max_atoms,
@@ -42,15 +42,15 @@ static void tree_tables(In<double, 1> histograms, In<int64_t, 1> histogram_offse
                         In<double, 1> leaf_ratio, In<int64_t, 1> fail_start, In<uint32_t, 1> fail,
                         In<double, 2> leaf_values, In<double, 1> nodes, In<int64_t, 1> nodes_start,
                         In<int32_t, 1> table_block, In<int64_t, 1> table_offset,
-                        In<int32_t, 2> table_slots, int64_t first_table, int64_t last_table,
-                        Out<T, 1> values, Out<double, 1> reached) {
+                        In<int32_t, 2> table_slots, int64_t order, int64_t first_table,
+                        int64_t last_table, Out<T, 1> values, Out<double, 1> reached) {
   FS_PICK(tree_tables<T>)(histograms.shape(0) ? histograms.data() : nullptr, histogram_offset.data(),
                           block_patterns.data(), feature_start.data(), feature_states.data(),
                           leaf_start.data(), leaf_node.data(), leaf_player_start.data(),
                           leaf_players.data(), leaf_ratio.data(), fail_start.data(), fail.data(),
                           leaf_values.data(), leaf_values.shape(1), nodes.data(), nodes_start.data(),
                           table_block.data(), table_offset.data(), table_slots.data(),
-                          table_slots.shape(1), first_table, last_table, values.data(), reached.data());
+                          table_slots.shape(1), order, first_table, last_table, values.data(), reached.data());
 }
 
 // Arrays whose length the kernel decides come back as NumPy arrays that own their memory.
@@ -113,12 +113,12 @@ void bind_build(nb::module_& parent) {
   const nb::arg in;
   const auto exactly = nb::arg().noconvert();  // outputs are written in place: a converted copy would be lost
   m.def("tree_tables", &tree_tables<float>, in, in, in, in, in, in, in, in, in, in, in, in, in, in, in, in, in,
-        in, in, in, exactly, exactly, free_gil);
+        in, in, in, in, exactly, exactly, free_gil);
   m.def("tree_tables", &tree_tables<double>, in, in, in, in, in, in, in, in, in, in, in, in, in, in, in, in, in,
-        in, in, in, exactly, exactly, free_gil);
+        in, in, in, in, exactly, exactly, free_gil);
   m.def("tree_blocks", &blocks_of_trees);
   m.def("tree_profile", &profile_of_trees, in, in, in, in, in, exactly, free_gil);
-  m.def("spectrum_tables", &spectrum_tables, in, in, in, in, in, in, in, in, in, in, in, in, exactly, free_gil);
+  m.def("spectrum_tables", &spectrum_tables, in, in, in, in, in, in, in, in, in, in, in, in, in, exactly, free_gil);
   m.def("cover", &cover, in, in, in, in, in, exactly, exactly, exactly, free_gil);
   m.def("group", &group, in, in, in, in, in, in, exactly, exactly, free_gil);
 }

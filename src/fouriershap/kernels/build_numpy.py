@@ -1,14 +1,18 @@
 """The `build` kernels in NumPy: which terms share a block, and what its table holds.
 
-What `build.cpp` must compute; the trees' part of the family is in `build_trees_numpy`.
+What `build.cpp` must compute; the trees' part of the family is in `build_trees_numpy` and
+`build_tree_tables_numpy`.
 """
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap.kernels.build_trees_numpy import tree_blocks, tree_profile, tree_tables
+from fouriershap.kernels.build_tree_tables_numpy import tree_tables
+from fouriershap.kernels.build_trees_numpy import tree_blocks, tree_profile
 
 __all__ = ["cover", "group", "spectrum_tables", "tree_blocks", "tree_profile", "tree_tables"]
 
@@ -26,16 +30,18 @@ def spectrum_tables(
     table_block: NDArray[np.int32],
     table_offset: NDArray[np.int64],
     table_slots: NDArray[np.int32],
+    order: int,
     first_table: int,
     last_table: int,
     values: NDArray[np.float64],
 ) -> None:
     """Fill the tables of a spectrum.
 
-    With H(u) the background's mean of the character u, the SHAP value of player i from the term f is
-    ``-2 a_f sum_{s in f} g_i(s) H(f xor s) chi_s(x)``, where g_i is the transform of "player i differs, and
-    an odd number m of players, so i's share is 1 / m". So the terms of a block are collected as
-    coefficients of characters s, and one Walsh-Hadamard transform makes the table.
+    With H(u) the background's mean of the character u, the value of player i from the term f is
+    ``a_f sum_{s in f} g_i(s) H(f xor s) chi_s(x)``, where g_i is the transform of i's share by the players that
+    differ (for SHAP values: -2 / m where i is one of an odd number m, else 0). So the terms of a block are
+    collected as coefficients of characters s, and one Walsh-Hadamard transform makes the table. The same holds
+    for pairs of players.
 
     Parameters
     ----------
@@ -47,10 +53,13 @@ def spectrum_tables(
     term_mask : (n_terms,) uint32
         The atoms of a term as bits of its block's pattern.
     coefficients : (n_terms, n_outputs) float64
-    shares : (D + 1, D + 1, 2) float64
-        ``g_i(s)`` by the degree of f, the size of s, and whether i is in s.
+    shares : (D + 1, D + 1, order + 1) float64
+        ``g_i(s)`` by the degree of f, the size of s, and how many of i (of the pair) are in s.
     table_slots : (n_tables, n) int32
-        Column of the table that takes the share of each atom, -1 for none.
+        Column of the table that takes the share of each atom, or of each pair of atoms i < j, number
+        ``j (j - 1) / 2 + i``; -1 for none.
+    order : int
+        1 for players, 2 for pairs.
     values : float64, written
     """
     n_outputs = coefficients.shape[1]
@@ -63,12 +72,15 @@ def spectrum_tables(
         for k in range(term_start[b], term_start[b + 1]):
             f = int(term_mask[k])
             members = [i for i in range(n_bits) if f >> i & 1]
+            if order == 2:
+                chosen = [(j * (j - 1) // 2 + i, 1 << i | 1 << j) for i, j in combinations(members, 2)]
+            else:
+                chosen = [(i, 1 << i) for i in members]
             for s in _subsets(f):
-                weight = -2.0 * coefficients[k] * mean[f ^ s]
-                for i in members:
-                    if table_slots[t, i] >= 0:
-                        share = shares[len(members), s.bit_count(), s >> i & 1]
-                        collected[s, :, table_slots[t, i]] += share * weight
+                for number, mask in chosen:
+                    if table_slots[t, number] >= 0:
+                        share = shares[len(members), s.bit_count(), (s & mask).bit_count()]
+                        collected[s, :, table_slots[t, number]] += share * coefficients[k] * mean[f ^ s]
         _transform(collected)
         table = collected.transpose(1, 0, 2)
         values[table_offset[t] : table_offset[t] + table.size] = table.reshape(-1)

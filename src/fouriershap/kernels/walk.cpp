@@ -2,6 +2,7 @@
 
 #include "walk_index.h"
 #include "walk_joint.h"
+#include "walk_pairs.h"
 #include "walk_paths.h"
 #include "walk_rows.h"
 
@@ -35,10 +36,11 @@ struct Interventional {
   const WalkRows& rows;
   const WalkRows& background;
   const double* weights;
+  const WalkMoments& moments;
   int64_t n_players, n_outputs;
   double* out;
   Index background_index, row_index;
-  Weights shapley;
+  Weights leaf_weights;
 
   // Trees with more than kMaxSlots players on a path are walked row by row.
   bool joint_serves(int64_t tree) const { return trees.tree_players[tree] <= kMaxSlots; }
@@ -55,7 +57,7 @@ struct Interventional {
     walk->trees = &trees;
     walk->background = &background_index;
     walk->rows = &row_index;
-    walk->weights = &shapley;
+    walk->weights = &leaf_weights;
     walk->row_weight = weights + first_background - background.first;
     walk->n_background = n_background;
     walk->n_players = n_players;
@@ -91,7 +93,7 @@ struct Interventional {
     if (!walk) return false;
     walk->trees = &trees;
     walk->background = &background_index;
-    walk->weights = &shapley;
+    walk->weights = &leaf_weights;
     walk->row_weight = weights + first_background - background.first;
     walk->n_background = n_background;
     walk->n_outputs = n_outputs;
@@ -141,7 +143,7 @@ struct Interventional {
     const int64_t words = larger <= 64 ? 1 : larger <= 128 ? 2 : 4;
     bool ok = background_index.allocate(trees, chunks.size, words) &&
               row_index.allocate(trees, blocks.size, words) &&
-              shapley.allocate(most_of(trees.tree_players, trees.n_trees));
+              leaf_weights.allocate(most_of(trees.tree_players, trees.n_trees), moments.moments, moments.side);
     for (int64_t first = background.first; ok && first < background.last; first += chunks.size) {
       const int64_t n = background.last - first < chunks.size ? background.last - first : chunks.size;
       ok = words == 1   ? chunk<1>(first, n, all_row_by_row)
@@ -150,7 +152,7 @@ struct Interventional {
     }
     background_index.free();
     row_index.free();
-    shapley.free();
+    leaf_weights.free();
     return ok;
   }
 };
@@ -158,14 +160,16 @@ struct Interventional {
 }  // namespace
 
 bool interventional_joint(const WalkTrees& trees, const WalkRows& rows, const WalkRows& background,
-                          const double* weights, int64_t n_players, int64_t n_outputs, double* out) {
-  Interventional job{trees, rows, background, weights, n_players, n_outputs, out, {}, {}, {}};
+                          const double* weights, const WalkMoments& moments, int64_t n_players,
+                          int64_t n_outputs, double* out) {
+  Interventional job{trees, rows, background, weights, moments, n_players, n_outputs, out, {}, {}, {}};
   return job.run(false);
 }
 
 bool interventional_rows(const WalkTrees& trees, const WalkRows& rows, const WalkRows& background,
-                         const double* weights, int64_t n_players, int64_t n_outputs, double* out) {
-  Interventional job{trees, rows, background, weights, n_players, n_outputs, out, {}, {}, {}};
+                         const double* weights, const WalkMoments& moments, int64_t n_players,
+                         int64_t n_outputs, double* out) {
+  Interventional job{trees, rows, background, weights, moments, n_players, n_outputs, out, {}, {}, {}};
   return job.run(true);
 }
 
@@ -223,6 +227,67 @@ bool path_dependent(const WalkTrees& trees, const double* ratio, const int32_t* 
   return ok;
 }
 
+bool interventional_pairs(const WalkTrees& trees, const WalkRows& rows, const WalkRows& background,
+                          const double* weights, const WalkMoments& moments, const WalkPairs& pairs,
+                          int64_t n_outputs, double* out) {
+  HybridWalk walk{&trees, allocate<HybridWalk::Fork>(most_of(trees.tree_depth, trees.n_trees) + 1),
+                  allocate_filled<uint8_t>(pairs.n_players, HybridWalk::kOpen), 0};
+  const bool ok = walk.forks && walk.follow;
+  for (int64_t row = rows.first; ok && row < rows.last; ++row)
+    for (int64_t t = 0; t < trees.n_trees; ++t) {
+      const Outputs outputs(trees, t);
+      double* mine = out + row * pairs.n_pairs * n_outputs + outputs.first;
+      for (int64_t b = background.first; b < background.last; ++b)
+        for (int32_t node = trees.roots[t]; node >= 0; node = walk.go_up()) {
+          node = walk.go_down(node, rows.codes + row, rows.stride, background.codes + b, background.stride);
+          walk.add_pairs(outputs, outputs.of_leaf(node), weights[b - background.first], moments, pairs, n_outputs,
+                         mine);
+        }
+    }
+  std::free(walk.forks);
+  std::free(walk.follow);
+  return ok;
+}
+
+bool path_dependent_pairs(const WalkTrees& trees, const double* ratio, const int32_t* n_points,
+                          const int64_t* point_start, const double* points, const double* point_weights,
+                          const WalkRows& rows, const WalkPairs& pairs, int64_t n_outputs, double* out) {
+  const int64_t most_players = most_of(trees.tree_players, trees.n_trees);
+  const int64_t most_points = most_of(n_points, trees.n_trees);
+  PathPairWalk walk{};
+  walk.trees = &trees;
+  walk.ratio = ratio;
+  walk.pairs = &pairs;
+  walk.n_outputs = n_outputs;
+  walk.literals = allocate_filled<PathPairWalk::Literal>(pairs.n_players, {1.0, 1, 0});
+  walk.frames = allocate<PathPairWalk::Frame>(most_of(trees.tree_depth, trees.n_trees) + 1);
+  walk.on_path = allocate<int32_t>(most_players + 1);
+  walk.slopes = allocate<double>((most_players + 1) * most_points);
+  walk.product = allocate<double>(most_points);
+  int32_t* codes = allocate<int32_t>(trees.n_features);
+  const bool ok =
+      walk.literals && walk.frames && walk.on_path && walk.slopes && walk.product && codes;
+  walk.codes = codes;
+  for (int64_t row = rows.first; ok && row < rows.last; ++row) {
+    for (int64_t f = 0; f < trees.n_features; ++f) codes[f] = rows.codes[trees.features[f] * rows.stride + row];
+    walk.out = out + row * pairs.n_pairs * n_outputs;
+    for (int64_t t = 0; t < trees.n_trees; ++t) {
+      walk.n_points = n_points[t];
+      walk.t = points + point_start[t];
+      walk.weights = point_weights + point_start[t];
+      walk.outputs = Outputs(trees, t);
+      walk.run(trees.roots[t]);
+    }
+  }
+  std::free(codes);
+  std::free(walk.literals);
+  std::free(walk.frames);
+  std::free(walk.on_path);
+  std::free(walk.slopes);
+  std::free(walk.product);
+  return ok;
+}
+
 bool predict(const WalkTrees& trees, const WalkRows& rows, int64_t n_outputs, double* out) {
   constexpr int64_t kBlock = 64;  // rows whose codes stay in cache while a tree's nodes do
   const Node* nodes = nodes_of(trees);
@@ -251,56 +316,11 @@ bool predict(const WalkTrees& trees, const WalkRows& rows, int64_t n_outputs, do
   return true;
 }
 
-namespace {
-
-// Counts the leaves that the hybrids of one row and one background row reach.
-struct PairWalk {
-  struct Fork {
-    int32_t player, other;
-    bool first;  // the row's side is being walked
-  };
-  enum : uint8_t { kOpen, kRow, kBackground };  // whom the hybrids follow at a player's nodes
-
-  const WalkTrees* trees;
-  Fork* forks;      // (depth,)
-  uint8_t* follow;  // (n_players,) kOpen between walks
-  int64_t depth;
-
-  // Down to a leaf; where the two rows part, along the row, with the other way kept for later.
-  void go_down(int32_t node, const int32_t* row, int64_t stride, const int32_t* other, int64_t other_stride) {
-    const Node* nodes = nodes_of(*trees);
-    while (!nodes[node].leaf()) {
-      const Node& here = nodes[node];
-      const int64_t column = trees->features[here.feature()];
-      const bool left = code_goes_left(*trees, here, row[column * stride]);
-      const bool other_left = code_goes_left(*trees, here, other[column * other_stride]);
-      const int32_t player = trees->players[here.feature()];
-      const bool to_left = follow[player] == kBackground ? other_left : left;
-      if (left != other_left && follow[player] == kOpen) {
-        forks[depth++] = {player, left ? here.right : here.left, true};
-        follow[player] = kRow;
-      }
-      node = to_left ? here.left : here.right;
-    }
-  }
-
-  // The next way that was kept for later, -1 when there is none.
-  int32_t go_up() {
-    while (depth && !forks[depth - 1].first) follow[forks[--depth].player] = kOpen;
-    if (!depth) return -1;
-    forks[depth - 1].first = false;
-    follow[forks[depth - 1].player] = kBackground;
-    return forks[depth - 1].other;
-  }
-};
-
-}  // namespace
-
 bool leaf_visits(const WalkTrees& trees, const WalkRows& rows, const WalkRows& background,
                  int64_t n_players, double* out) {
   const int64_t n = rows.last - rows.first;
-  PairWalk walk{&trees, allocate<PairWalk::Fork>(most_of(trees.tree_depth, trees.n_trees) + 1),
-                allocate_filled<uint8_t>(n_players, PairWalk::kOpen), 0};
+  HybridWalk walk{&trees, allocate<HybridWalk::Fork>(most_of(trees.tree_depth, trees.n_trees) + 1),
+                allocate_filled<uint8_t>(n_players, HybridWalk::kOpen), 0};
   const bool ok = walk.forks && walk.follow;
   for (int64_t t = 0; ok && t < trees.n_trees; ++t) {
     int64_t visits = 0;

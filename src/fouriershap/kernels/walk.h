@@ -32,6 +32,18 @@ struct WalkRows {
   int64_t stride, first, last;
 };
 
+// moments: (side, side) integral of t^p (1-t)^q by p and q, up to the most players on a path.
+struct WalkMoments {
+  const double* moments;
+  int64_t side;
+};
+
+// Pairs of players that are wanted: (n_players, n_players) their column of the output, -1 for none.
+struct WalkPairs {
+  const int32_t* column;
+  int64_t n_players, n_pairs;
+};
+
 }  // namespace fouriershap
 #endif
 
@@ -43,15 +55,25 @@ namespace FS_LEVEL {
 // out: (rows, n_players, n_outputs) += sum over the background of weight * SHAP value.
 // `joint` walks a tree once for a block of rows and a chunk of the background; `rows` once per row.
 bool interventional_joint(const WalkTrees& trees, const WalkRows& rows, const WalkRows& background,
-                          const double* weights, int64_t n_players, int64_t n_outputs, double* out);
+                          const double* weights, const WalkMoments& moments, int64_t n_players,
+                          int64_t n_outputs, double* out);
 bool interventional_rows(const WalkTrees& trees, const WalkRows& rows, const WalkRows& background,
-                         const double* weights, int64_t n_players, int64_t n_outputs, double* out);
+                         const double* weights, const WalkMoments& moments, int64_t n_players, int64_t n_outputs,
+                         double* out);
 
 // ratio: (n_nodes,) cover of a node over its parent's. Tree t integrates over n_points[t] (a multiple of 4)
 // points in (0, 1), which start at point_start[t].
 bool path_dependent(const WalkTrees& trees, const double* ratio, const int32_t* n_points,
                     const int64_t* point_start, const double* points, const double* point_weights,
                     const WalkRows& rows, int64_t n_players, int64_t n_outputs, double* out);
+
+// The same for interactions of pairs: out (rows, n_pairs, n_outputs).
+bool interventional_pairs(const WalkTrees& trees, const WalkRows& rows, const WalkRows& background,
+                          const double* weights, const WalkMoments& moments, const WalkPairs& pairs,
+                          int64_t n_outputs, double* out);
+bool path_dependent_pairs(const WalkTrees& trees, const double* ratio, const int32_t* n_points,
+                          const int64_t* point_start, const double* points, const double* point_weights,
+                          const WalkRows& rows, const WalkPairs& pairs, int64_t n_outputs, double* out);
 
 // out: (rows, n_outputs) += values of the leaves reached.
 bool predict(const WalkTrees& trees, const WalkRows& rows, int64_t n_outputs, double* out);

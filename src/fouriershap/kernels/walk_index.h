@@ -195,26 +195,22 @@ struct Index {
   }
 };
 
-// Shapley weights of a leaf: z players that the row fails, c that the background row fails, disjoint sets.
-// pair(z, c)[0] = (c-1)! z! / (c+z)! is the share of a player that the background fails (0 if c = 0),
-// pair(z, c)[1] = c! (z-1)! / (c+z)! of one that the row fails (0 if z = 0). By recurrence: no factorial
-// ever overflows, and a weight too small for a double becomes 0.
+// Weights of a leaf: z players that the row fails, c that the background row fails, disjoint sets. With
+// moments[p][q] the integral of t^p (1-t)^q, pair(z, c)[0] = moments[c-1][z] is the share of a player that the
+// background fails (0 if c = 0), pair(z, c)[1] = moments[c][z-1] of one that the row fails (0 if z = 0).
 struct Weights {
   double* data = nullptr;
   int64_t stride = 0;  // in pairs
 
-  bool allocate(int64_t most_players) {
+  bool allocate(int64_t most_players, const double* moments, int64_t moments_stride) {
     stride = most_players + 1;
     data = static_cast<double*>(std::malloc(2 * stride * stride * sizeof(double)));
     if (!data) return false;
-    for (int64_t c = 0; c < stride; ++c) {
-      double share = c ? 1.0 / static_cast<double>(c) : 0.0;
-      for (int64_t z = 0; z < stride; ++z) {
-        data[2 * (z * stride + c)] = share;
-        data[2 * (c * stride + z) + 1] = share;  // the two are each other's mirror image
-        share *= static_cast<double>(z + 1) / static_cast<double>(c + z + 1);
+    for (int64_t z = 0; z < stride; ++z)
+      for (int64_t c = 0; c < stride; ++c) {
+        data[2 * (z * stride + c)] = c ? moments[(c - 1) * moments_stride + z] : 0.0;
+        data[2 * (z * stride + c) + 1] = z ? moments[c * moments_stride + z - 1] : 0.0;
       }
-    }
     return true;
   }
   void free() { std::free(data); }

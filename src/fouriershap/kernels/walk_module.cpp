@@ -36,21 +36,31 @@ static WalkRows columns(const In<int32_t, 2>& codes) {
   return columns(codes, 0, static_cast<int64_t>(codes.shape(1)));
 }
 
+static WalkMoments given(const In<double, 2>& moments) {
+  return {moments.data(), static_cast<int64_t>(moments.shape(0))};
+}
+
+static WalkPairs given(const In<int32_t, 2>& pair_column, const Out<double, 3>& out) {
+  return {pair_column.data(), static_cast<int64_t>(pair_column.shape(0)), static_cast<int64_t>(out.shape(1))};
+}
+
 static void require(bool ok) {
   if (!ok) throw std::bad_alloc();
 }
 
 static void interventional_joint(FS_TREES, In<int32_t, 2> codes, int64_t first_row, int64_t last_row,
-                                 In<int32_t, 2> background, In<double, 1> weights, Out<double, 3> out) {
+                                 In<int32_t, 2> background, In<double, 1> weights, In<double, 2> moments,
+                                 Out<double, 3> out) {
   require(FS_PICK(interventional_joint)(FS_TREES_GIVEN, columns(codes, first_row, last_row),
-                                        columns(background), weights.data(), out.shape(1), out.shape(2),
+                                        columns(background), weights.data(), given(moments), out.shape(1), out.shape(2),
                                         out.data()));
 }
 
 static void interventional_rows(FS_TREES, In<int32_t, 2> codes, int64_t first_row, int64_t last_row,
-                                In<int32_t, 2> background, In<double, 1> weights, Out<double, 3> out) {
+                                In<int32_t, 2> background, In<double, 1> weights, In<double, 2> moments,
+                                 Out<double, 3> out) {
   require(FS_PICK(interventional_rows)(FS_TREES_GIVEN, columns(codes, first_row, last_row),
-                                       columns(background), weights.data(), out.shape(1), out.shape(2),
+                                       columns(background), weights.data(), given(moments), out.shape(1), out.shape(2),
                                        out.data()));
 }
 
@@ -61,6 +71,23 @@ static void path_dependent(FS_TREES, In<double, 1> ratio, In<int32_t, 1> n_point
                                   points.data(), point_weights.data(),
                                   columns(codes, first_row, last_row), out.shape(1), out.shape(2),
                                   out.data()));
+}
+
+static void interventional_pairs(FS_TREES, In<int32_t, 2> codes, int64_t first_row, int64_t last_row,
+                                 In<int32_t, 2> background, In<double, 1> weights, In<double, 2> moments,
+                                 In<int32_t, 2> pair_column, Out<double, 3> out) {
+  require(FS_PICK(interventional_pairs)(FS_TREES_GIVEN, columns(codes, first_row, last_row), columns(background),
+                                        weights.data(), given(moments), given(pair_column, out), out.shape(2),
+                                        out.data()));
+}
+
+static void path_dependent_pairs(FS_TREES, In<double, 1> ratio, In<int32_t, 1> n_points,
+                                 In<int64_t, 1> point_start, In<double, 1> points,
+                                 In<double, 1> point_weights, In<int32_t, 2> codes, int64_t first_row,
+                                 int64_t last_row, In<int32_t, 2> pair_column, Out<double, 3> out) {
+  require(FS_PICK(path_dependent_pairs)(FS_TREES_GIVEN, ratio.data(), n_points.data(), point_start.data(),
+                                        points.data(), point_weights.data(), columns(codes, first_row, last_row),
+                                        given(pair_column, out), out.shape(2), out.data()));
 }
 
 static void predict(FS_TREES, In<int32_t, 2> codes, int64_t first_row, int64_t last_row,
@@ -83,12 +110,20 @@ void bind_walk(nb::module_& parent) {
   const auto free_gil = nb::call_guard<nb::gil_scoped_release>();
   const auto out = nb::arg("out").noconvert();
   m.def("interventional_joint", &interventional_joint, FS_TREES_ARGS, nb::arg("codes"),
-        nb::arg("first_row"), nb::arg("last_row"), nb::arg("background"), nb::arg("weights"), out, free_gil);
+        nb::arg("first_row"), nb::arg("last_row"), nb::arg("background"), nb::arg("weights"), nb::arg("moments"), out,
+        free_gil);
   m.def("interventional_rows", &interventional_rows, FS_TREES_ARGS, nb::arg("codes"), nb::arg("first_row"),
-        nb::arg("last_row"), nb::arg("background"), nb::arg("weights"), out, free_gil);
+        nb::arg("last_row"), nb::arg("background"), nb::arg("weights"), nb::arg("moments"), out,
+        free_gil);
   m.def("path_dependent", &path_dependent, FS_TREES_ARGS, nb::arg("ratio"), nb::arg("n_points"),
         nb::arg("point_start"), nb::arg("points"), nb::arg("point_weights"), nb::arg("codes"),
         nb::arg("first_row"), nb::arg("last_row"), out, free_gil);
+  m.def("interventional_pairs", &interventional_pairs, FS_TREES_ARGS, nb::arg("codes"), nb::arg("first_row"),
+        nb::arg("last_row"), nb::arg("background"), nb::arg("weights"), nb::arg("moments"),
+        nb::arg("pair_column"), out, free_gil);
+  m.def("path_dependent_pairs", &path_dependent_pairs, FS_TREES_ARGS, nb::arg("ratio"), nb::arg("n_points"),
+        nb::arg("point_start"), nb::arg("points"), nb::arg("point_weights"), nb::arg("codes"),
+        nb::arg("first_row"), nb::arg("last_row"), nb::arg("pair_column"), out, free_gil);
   m.def("predict", &predict, FS_TREES_ARGS, nb::arg("codes"), nb::arg("first_row"), nb::arg("last_row"), out,
         free_gil);
   m.def("leaf_visits", &leaf_visits, FS_TREES_ARGS, nb::arg("codes"), nb::arg("background"),

@@ -20,6 +20,7 @@ int32.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -91,37 +92,37 @@ class _Trees(NamedTuple):
         return slice(output, output + 1), self.values[leaf, column : column + 1]
 
 
-def _shares(most: int) -> Floats:
-    """(z, c) -> (c-1)! z! / (c+z)!, 0 for c = 0; both up to ``most``."""
-    shares = np.zeros((most + 1, most + 1))
-    shares[0, 1:] = 1.0 / np.arange(1, most + 1)
-    for z in range(most):
-        shares[z + 1] = shares[z] * (z + 1) / (np.arange(most + 1) + z + 1)
-    return shares
-
-
 def interventional_joint(*arguments: Any) -> None:
-    """Interventional SHAP values: ``(*trees, codes, first_row, last_row, background, weights, out)``.
+    """Interventional values: ``(*trees, codes, first_row, last_row, background, weights, moments, out)``.
 
-    ``out`` (rows, n_players, n_outputs) += sum over the background of its weight times the SHAP value: with
-    weights that add up to 1, the mean over the background.
+    ``out`` (rows, n_players, n_outputs) += sum over the background of its weight times the value: with weights
+    that add up to 1, the mean over the background. ``moments`` (m + 1, m + 1), m >= most players on a path: the
+    integral of t^p (1 - t)^q by p and q (see `fouriershap.shapley._indices`).
     """
-    *arrays, codes, first_row, last_row, background, weights, out = arguments
+    *arrays, codes, first_row, last_row, background, weights, moments, out = arguments
     trees = _Trees(*arrays)
-    shares = _shares(int(trees.tree_players.max(initial=0)))
     n_rows = last_row - first_row
     both = np.concatenate([codes[:, first_row:last_row], background], axis=1)
     for tree in range(len(trees.roots)):
         for leaf in trees.leaves(tree, both):
             row_fails, other_fails = ~leaf.holds[:, :n_rows].T, ~leaf.holds[:, n_rows:].T
-            # A hybrid reaches the leaf iff no player fails in both rows.
-            alive = (row_fails.astype(float) @ other_fails.T.astype(float)) == 0
-            z, c = row_fails.sum(axis=1), other_fails.sum(axis=1)
-            gain = (np.where(alive, shares[np.ix_(z, c)], 0.0) * weights) @ other_fails
-            loss = np.where(alive, shares[np.ix_(c, z)].T, 0.0) @ weights
+            z, c = row_fails.sum(axis=1)[:, None], other_fails.sum(axis=1)
+            alive = _alive(row_fails, other_fails) * weights
+            gain = (alive * _moment(moments, c - 1, z)) @ other_fails
+            loss = (alive * _moment(moments, c, z - 1)).sum(axis=1)
             share = gain - loss[:, None] * row_fails
             columns, values = trees.leaf_values(tree, leaf.node)
             out[first_row:last_row, leaf.players, columns] += share[:, :, None] * values
+
+
+def _alive(row_fails: NDArray[np.bool_], other_fails: NDArray[np.bool_]) -> Floats:
+    """1 where some hybrid of a row and a background row reaches the leaf: no player fails in both."""
+    return (row_fails.astype(float) @ other_fails.T.astype(float) == 0).astype(float)
+
+
+def _moment(moments: Floats, p: NDArray[Any], q: NDArray[Any]) -> Floats:
+    """The moments at (p, q), 0 where one of the two is negative."""
+    return np.where((p >= 0) & (q >= 0), moments[p, q], 0.0)
 
 
 def interventional_rows(*arguments: Any) -> None:
@@ -150,6 +151,64 @@ def path_dependent(*arguments: Any) -> None:
             share = (a - b) * (others @ point_weights[here])
             columns, values = trees.leaf_values(tree, leaf.node)
             out[first_row:last_row, leaf.players, columns] += share.T[:, :, None] * values
+
+
+def interventional_pairs(*arguments: Any) -> None:
+    """Interventional interactions of pairs of players.
+
+    ``(*trees, codes, first_row, last_row, background, weights, moments, pair_column, out)`` as in
+    `interventional_joint`, with ``pair_column`` (n_players, n_players) int32 the column of ``out`` (rows, n_pairs,
+    n_outputs) that a pair adds to, -1 for none.
+    """
+    *arrays, codes, first_row, last_row, background, weights, moments, pair_column, out = arguments
+    trees = _Trees(*arrays)
+    n_rows = last_row - first_row
+    both = np.concatenate([codes[:, first_row:last_row], background], axis=1)
+    for tree in range(len(trees.roots)):
+        for leaf in trees.leaves(tree, both):
+            row_fails, other_fails = ~leaf.holds[:, :n_rows].T, ~leaf.holds[:, n_rows:].T
+            z, c = row_fails.sum(axis=1)[:, None], other_fails.sum(axis=1)
+            alive = _alive(row_fails, other_fails) * weights
+            gain = alive * _moment(moments, c - 2, z)
+            mixed = (alive * _moment(moments, c - 1, z - 1)) @ other_fails
+            loss = (alive * _moment(moments, c, z - 2)).sum(axis=1)
+            for i, j in combinations(range(len(leaf.players)), 2):
+                share = gain @ (other_fails[:, i] & other_fails[:, j])
+                share = share - mixed[:, i] * row_fails[:, j] - mixed[:, j] * row_fails[:, i]
+                share = share + loss * (row_fails[:, i] & row_fails[:, j])
+                _add_pair(trees, tree, leaf, (i, j), share, pair_column, out[first_row:last_row])
+
+
+def path_dependent_pairs(*arguments: Any) -> None:
+    """Path-dependent interactions of pairs: the arguments of `path_dependent`, ``pair_column`` before ``out``."""
+    *arrays, ratio, n_points, point_start, points, point_weights = arguments[:-5]
+    codes, first_row, last_row, pair_column, out = arguments[-5:]
+    trees = _Trees(*arrays)
+    for tree in range(len(trees.roots)):
+        here = slice(point_start[tree], point_start[tree] + n_points[tree])
+        t = points[here]
+        for leaf in trees.leaves(tree, codes[:, first_row:last_row], ratio):
+            a, b = leaf.holds.astype(float), leaf.ratio[:, None]
+            factor = a[..., None] * t + b[..., None] * (1 - t)
+            for i, j in combinations(range(len(leaf.players)), 2):
+                others = np.delete(factor, [i, j], axis=0).prod(axis=0) @ point_weights[here]
+                share = (a[i] - b[i]) * (a[j] - b[j]) * others
+                _add_pair(trees, tree, leaf, (i, j), share, pair_column, out[first_row:last_row])
+
+
+def _add_pair(
+    trees: _Trees,
+    tree: int,
+    leaf: _Leaf,
+    pair: tuple[int, int],
+    share: Floats,
+    pair_column: NDArray[np.int32],
+    out: Floats,
+) -> None:
+    column = pair_column[leaf.players[pair[0]], leaf.players[pair[1]]]
+    if column >= 0:
+        columns, values = trees.leaf_values(tree, leaf.node)
+        out[:, column, columns] += share[:, None] * values
 
 
 def predict(*arguments: Any) -> None:

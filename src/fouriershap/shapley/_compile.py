@@ -19,6 +19,9 @@ from fouriershap._spectrum import Spectrum
 from fouriershap.shapley._background import check_weights
 from fouriershap.shapley._cost import Plan, plan_terms
 from fouriershap.shapley._direct import add_direct
+from fouriershap.shapley._indices import check_index
+from fouriershap.shapley._interactions import TopInteractions, interaction_values
+from fouriershap.shapley._spectrum_pairs import SpectrumPairs, add_differences, make_spectrum_pairs
 from fouriershap.shapley._spectrum_tables import MOST_ATOMS, Cover, atom_codes, compile_terms
 from fouriershap.shapley._tables import TableSet, tables_from_arrays, tables_to_arrays
 from fouriershap.shapley._terms import Terms, make_terms
@@ -56,12 +59,16 @@ class Tables:
         expected: NDArray[np.float64],
         single: bool,
         plan: Plan,
+        index: str = "shapley",
+        memory: int = 0,
     ) -> None:
         self._terms, self._tables, self._rest = terms, tables, rest
-        # Only terms without a table still need the background itself.
+        # What terms without a table and interactions need; a file has it only for the former.
         self._background, self._weights = background, weights
         self._expected, self._single = expected, single
         self.plan = plan
+        self.index, self._memory = index, memory
+        self._pairs: tuple[NDArray[np.int64] | None, SpectrumPairs] | None = None
         self._on_device: Any = None  # the tables once more, where `to` put them
 
     @property
@@ -129,27 +136,73 @@ class Tables:
             for_each_block(work, len(bits), _ROWS_PER_BLOCK, n_jobs)
         else:
             self._on_device.add(atom_codes(self._terms, bits), out)
-        add_direct(self._rest, bits, self._background, self._weights, out, n_jobs)
+        if self.index == "shapley":
+            add_direct(self._rest, bits, self._background, self._weights, out, n_jobs)
+        else:
+            add_differences(self._rest, bits, self._background, self._weights, self.index, None, out)
         return out[:, :, 0] if self._single else out
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write to a .fshap file (see `fouriershap.load`)."""
-        arrays, header = self._to_contents()
+    def shap_interaction_values(
+        self, X: ArrayLike, *, pairs: Any = None, top: int | None = None, n_jobs: int | None = None
+    ) -> NDArray[np.float64] | TopInteractions:
+        """Interactions of pairs of players; see `fouriershap.Explainer.shap_interaction_values`.
+
+        Players have their numbers for names.
+        """
+        bits = check_bits(X, self._terms.n_bits)
+        names = tuple(map(str, range(self.n_players)))
+
+        def values() -> NDArray[np.float64]:
+            return self.shap_values(bits, n_jobs=n_jobs).reshape(len(bits), self.n_players, -1)
+
+        return interaction_values(self.interactions, bits, values, names, pairs, top, n_jobs, self._single)
+
+    def interactions(self, wanted: NDArray[np.int64] | None) -> SpectrumPairs:
+        """What gives the interactions of the pairs with these keys, None for all; kept until others are wanted."""
+        kept = self._pairs
+        if kept is not None and (
+            kept[0] is None or (wanted is not None and bool(np.isin(wanted, kept[0]).all()))
+        ):
+            return kept[1]
+        if not len(self._background):
+            raise InputError(
+                "these tables were loaded from a file that has no interaction tables, and the background is not in "
+                "it. Save them with tables.save(path, interactions=True)."
+            )
+        settings = (self._background, self._weights, self._memory, self.index, wanted)
+        made = make_spectrum_pairs(self._terms, *settings)
+        self._pairs = (wanted, made)
+        return made
+
+    def save(self, path: str | os.PathLike[str], *, interactions: bool = False) -> None:
+        """Write to a .fshap file (see `fouriershap.load`).
+
+        Parameters
+        ----------
+        interactions : bool
+            Whether what interactions need goes into the file: the background.
+        """
+        arrays, header = self._to_contents(interactions)
         _io.write(path, KIND, arrays, header)
 
-    def _to_contents(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    def _to_contents(self, interactions: bool = False) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         """Arrays and header of a file; `_from_contents` is the way back."""
         arrays = tables_to_arrays(self._tables) | {"expected": self._expected}
         for name in _TERM_ARRAYS:
             arrays[f"terms.{name}"] = getattr(self._terms, name)
             arrays[f"rest.{name}"] = getattr(self._rest, name)
-        arrays["background"] = pack(self._background)
-        if self._weights is not None:
+        needed = interactions or self._rest.n_terms > 0
+        if interactions and not len(self._background):
+            self.interactions(None)  # says why there is nothing to save
+        arrays["background"] = pack(self._background if needed else self._background[:0])
+        if self._weights is not None and needed:
             arrays["weights"] = self._weights
         header: dict[str, Any] = {
             "n_bits": self._terms.n_bits,
             "n_players": self.n_players,
             "single": self._single,
+            "index": self.index,
+            "memory": self._memory,
         }
         header["plan"] = asdict(self.plan)
         return arrays, header
@@ -176,7 +229,9 @@ class Tables:
         if rest.n_terms:
             check_weights(weights, len(background))
         single = bool(header["single"]) and terms.n_outputs == 1
-        return cls(terms, tables, rest, background, weights, arrays["expected"], single, plan)
+        index, memory = check_index(header.get("index", "shapley")), check_memory(header.get("memory"))
+        parts = (background, weights, arrays["expected"], single, plan, index, memory)
+        return cls(terms, tables, rest, *parts)
 
 
 _TERM_ARRAYS = ("atom_start", "atom_bits", "atom_player", "start", "atoms", "coefficients", "constant")
@@ -189,6 +244,7 @@ def compile(  # noqa: A001 - what it does; used as `fs.compile`
     players: ArrayLike | None = None,
     weights: ArrayLike | None = None,
     memory: int | float | None = None,
+    index: str = "shapley",
     device: str = "cpu",
     precision: str | None = None,
 ) -> Tables:
@@ -206,6 +262,8 @@ def compile(  # noqa: A001 - what it does; used as `fs.compile`
     memory : float, optional
         Budget of the tables in bytes; None for a quarter of the machine's memory. Terms beyond it, and
         terms of more than 16 players, are explained by the closed form instead.
+    index : {"shapley", "banzhaf"}
+        Which average over coalitions: see `TreeExplainer`.
     device, precision
         Where rows are explained, and how precisely; see `Tables.to`, which also takes a budget of the
         device. The tables are built by the native kernels in any case.
@@ -221,7 +279,7 @@ def compile(  # noqa: A001 - what it does; used as `fs.compile`
     1.5
     """
     check_device(device, precision)
-    tables = compile_rows(spectrum, background, players, weights, check_memory(memory), None)
+    tables = compile_rows(spectrum, background, players, weights, check_memory(memory), None, index=index)
     return tables if device == "cpu" else tables.to(device, precision=precision)
 
 
@@ -243,13 +301,15 @@ def compile_rows(
     memory: int,
     n_rows: int | None,
     method: str = "auto",
+    index: str = "shapley",
 ) -> Tables:
     """`compile`, where the number of rows to come may decide what is worth a table."""
+    check_index(index)
     terms = make_terms(spectrum, players)
     rows = check_bits(background, spectrum.n_bits, name="background")
     share = check_weights(weights, len(rows))
     plan, wanted = plan_terms(terms, n_rows, len(rows), share is not None, memory, method)
-    tables, in_tables = _tables_within(terms, wanted, rows, share, memory)
+    tables, in_tables = _tables_within(terms, wanted, rows, share, memory, index)
     plan = plan.after(int(in_tables.sum()), tables.nbytes, memory)
     left_over = plan.n_direct_terms
     if method == "tables" and left_over:
@@ -260,9 +320,7 @@ def compile_rows(
         )
     expected = np.average(spectrum(rows).reshape(len(rows), -1), axis=0, weights=share)
     rest = terms.select(~in_tables)
-    kept = rows if rest.n_terms else rows[:0]
-    kept_share = share if rest.n_terms else None
-    return Tables(terms, tables, rest, kept, kept_share, expected, spectrum._single, plan)
+    return Tables(terms, tables, rest, rows, share, expected, spectrum._single, plan, index, memory)
 
 
 def _tables_within(
@@ -271,13 +329,14 @@ def _tables_within(
     background: NDArray[np.uint8],
     weights: NDArray[np.float64] | None,
     memory: int,
+    index: str,
 ) -> tuple[TableSet, NDArray[np.bool_]]:
     """Compile the wanted terms; where their blocks come out larger than the budget, fewer of them."""
     kept = wanted.copy()
     while True:
         cover = Cover(terms.select(kept))
         if cover.nbytes(terms) <= memory:
-            return compile_terms(terms.select(kept), cover, background, weights), kept
+            return compile_terms(terms.select(kept), cover, background, weights, index), kept
         by_degree = np.flatnonzero(kept)[np.argsort(terms.degrees[kept], kind="stable")]
         share = 0.9 * memory / cover.nbytes(terms)
         kept[by_degree[int(share * len(by_degree)) :]] = False
@@ -324,6 +383,7 @@ def shap_values(
     weights: ArrayLike | None = None,
     method: str = "auto",
     memory: int | float | None = None,
+    index: str = "shapley",
     precision: str | None = None,
     n_jobs: int | None = None,
 ) -> NDArray[np.float64]:
@@ -335,7 +395,7 @@ def shap_values(
     X : array_like, shape (n_rows, n_bits)
         Rows to explain, of 0 and 1.
     background : array_like, shape (n_background, n_bits)
-    players, weights, memory
+    players, weights, memory, index
         As in `compile`.
     method : {"auto", "tables", "direct", "base", "precompute", "sparse", "positional"}
         "tables" builds look-up tables and reads them, "direct" evaluates the closed form for every row
@@ -361,9 +421,50 @@ def shap_values(
         raise InputError(f"method is {method!r}; choose one of {', '.join(map(repr, METHODS))}.")
     bits = check_bits(X, spectrum.n_bits)
     if method in VERSIONS:
+        if check_index(index) != "shapley":
+            raise InputError(
+                f"method={method!r} computes Shapley values only; use 'auto', 'tables' or 'direct' for index={index!r}."
+            )
         given = {"players": players, "weights": weights, "memory": memory, "precision": precision}
         return shap_values_jax(spectrum, bits, background, method=method, **given)
     check_device("cpu", precision)
     budget = check_memory(memory)
-    compiled = compile_rows(spectrum, background, players, weights, budget, len(bits), method)
+    compiled = compile_rows(spectrum, background, players, weights, budget, len(bits), method, index)
     return compiled.shap_values(bits, n_jobs=n_jobs)
+
+
+def shap_interaction_values(
+    spectrum: Spectrum,
+    X: ArrayLike,
+    background: ArrayLike,
+    *,
+    pairs: Any = None,
+    top: int | None = None,
+    players: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
+    memory: int | float | None = None,
+    index: str = "shapley",
+    n_jobs: int | None = None,
+) -> NDArray[np.float64] | TopInteractions:
+    """Exact interventional SHAP interaction values of a spectrum, in one call.
+
+    Parameters
+    ----------
+    spectrum, X, background, players, weights, memory, index, n_jobs
+        As in `shap_values`.
+    pairs, top
+        As in `Explainer.shap_interaction_values`; players have their numbers for names.
+
+    Examples
+    --------
+    >>> import fouriershap as fs
+    >>> h = fs.Spectrum([[1, 1]], [1.0])
+    >>> fs.shap_interaction_values(h, X=[[1, 1]], background=[[0, 0]])
+    array([[[-2.,  2.],
+            [ 2., -2.]]])
+    """
+    bits = check_bits(X, spectrum.n_bits)
+    tables = compile_rows(
+        spectrum, background, players, weights, check_memory(memory), len(bits), index=index
+    )
+    return tables.shap_interaction_values(bits, pairs=pairs, top=top, n_jobs=n_jobs)

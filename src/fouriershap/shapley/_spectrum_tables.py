@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from math import comb
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap import kernels
-from fouriershap.shapley._groups import Grouping, group_tables
+from fouriershap.shapley._indices import term_shares
+from fouriershap.shapley._layout import Members, lay_out
+from fouriershap.shapley._pairs import pair_keys, pairs_within, place_of
 from fouriershap.shapley._tables import WIDTH, Blocks, Codes, TableSet, empty_codes, histograms
 from fouriershap.shapley._terms import Terms
 
@@ -95,9 +97,18 @@ def table_bytes(terms: Terms) -> NDArray[np.int64]:
 
 
 def compile_terms(
-    terms: Terms, cover: Cover, background: NDArray[np.uint8], weights: NDArray[np.float64] | None
+    terms: Terms,
+    cover: Cover,
+    background: NDArray[np.uint8],
+    weights: NDArray[np.float64] | None,
+    index: str = "shapley",
+    keys: NDArray[np.int64] | None = None,
 ) -> TableSet:
-    """Build the tables of terms of at most `MOST_ATOMS` atoms from background rows (n, n_bits)."""
+    """Build the tables of terms of at most `MOST_ATOMS` atoms from background rows (n, n_bits).
+
+    ``keys`` (n,) int64, sorted: the pairs of players (`pair_keys`) to build tables of interactions for; None
+    for tables of values.
+    """
     sizes = np.diff(cover.start)
     blocks = Blocks(
         cut_start=cover.start.astype(np.int32),
@@ -109,21 +120,13 @@ def compile_terms(
         base=np.zeros(len(cover), dtype=np.int32),
         n_patterns=np.int32(1) << sizes.astype(np.int32),
     )
-    table_block, table_slots, groups = _lay_out(terms, cover)
-    n_values = blocks.n_patterns[table_block].astype(np.int64) * (terms.n_outputs * WIDTH)
-    table_offset = np.concatenate([[0], np.cumsum(n_values)]).astype(np.int64)
-    tables = TableSet(
-        blocks,
-        table_block,
-        table_offset[:-1].copy(),
-        groups.start,
-        groups.players,
-        np.zeros(len(groups.players), dtype=np.int32),
-        np.full(len(groups.players), terms.n_outputs, dtype=np.int32),
-        np.empty(table_offset[-1]),
-        terms.n_players,
-        terms.n_outputs,
+    members = _players(terms, cover) if keys is None else _pairs(terms, cover, keys)
+    n_members, order = (terms.n_players, 1) if keys is None else (len(keys), 2)
+    output = np.zeros(len(blocks), dtype=np.int32)
+    skeleton, slots, n_values = lay_out(
+        blocks, members, n_members, output, terms.n_outputs, terms.n_outputs, itemsize=8
     )
+    tables = replace(skeleton, values=np.empty(n_values))
     kernels.build.spectrum_tables(
         sizes.astype(np.int32),
         blocks.offset,
@@ -131,65 +134,30 @@ def compile_terms(
         cover.term_start,
         cover.term_mask,
         np.ascontiguousarray(terms.coefficients[cover.term_order]),
-        odd_shares(int(terms.degrees.max(initial=0))),
-        table_block,
+        term_shares(index, order, int(terms.degrees.max(initial=0))),
+        tables.table_block,
         tables.table_offset,
-        table_slots,
+        slots,
+        order,
         0,
-        len(table_block),
+        tables.n_tables,
         tables.values,
     )
     return tables
 
 
-def _lay_out(terms: Terms, cover: Cover) -> tuple[NDArray[np.int32], NDArray[np.int32], Grouping]:
-    """Split the players of each block into tables of 8, and group them.
-
-    Returns the block of each table, the column of each atom of its block in the table, and the groups.
-    """
-    sizes = np.diff(cover.start)
-    owner = np.repeat(np.arange(len(cover)), sizes)
-    atom_player = terms.atom_player[cover.atoms]
-    # The distinct (block, player) pairs in order; each run of 8 within a block is a table.
-    pairs, pair_of_atom = np.unique(owner * terms.n_players + atom_player, return_inverse=True)
-    pair_block, pair_player = np.divmod(pairs, max(terms.n_players, 1))
-    rank = np.arange(len(pairs)) - np.searchsorted(pair_block, pair_block)
-    begins = rank % WIDTH == 0
-    table_of_pair = np.cumsum(begins) - 1
-    block = pair_block[begins].astype(np.int32)
-    start = np.append(np.flatnonzero(begins), len(pairs)).astype(np.int64)
-    # Tables of more than 256 patterns have wider pattern numbers, so they keep to themselves.
-    kinds = (sizes[block] > BLOCK_ATOMS).astype(np.int32)
-    grouping = group_tables(
-        start, pair_player.astype(np.int32), kinds, terms.n_players, 8.0 * WIDTH * 2**BLOCK_ATOMS
-    )
-    position = np.empty(len(block), dtype=np.int64)
-    position[grouping.order] = np.arange(len(block))
-    table = table_of_pair[pair_of_atom]
-    slots = np.full((len(block), int(sizes.max(initial=1))), -1, dtype=np.int32)
-    bit = np.arange(len(owner)) - cover.start[owner]
-    layout = grouping.players[grouping.of_table[table]]
-    slots[position[table], bit] = (layout == atom_player[:, None]).argmax(axis=1)
-    return block[grouping.order], slots, grouping
+def _players(terms: Terms, cover: Cover) -> Members:
+    """The players of each block; its terms know them by their atoms."""
+    owner = np.repeat(np.arange(len(cover)), np.diff(cover.start))
+    return Members(owner, terms.atom_player[cover.atoms], np.arange(len(owner)) - cover.start[owner])
 
 
-def odd_shares(max_degree: int) -> NDArray[np.float64]:
-    """``shares[d, s, i in s]``: transform of "player i of d differs, with m - 1 others, m odd: share 1 / m".
-
-    The character belongs to a set of s of the d players. Summed over how many of the others differ inside
-    the set (u, each with a factor -1) and outside it (v).
-    """
-    shares = np.zeros((max_degree + 1, max_degree + 1, 2))
-    for degree in range(1, max_degree + 1):
-        for size in range(degree + 1):
-            for inside in (0, 1):
-                others = size - inside
-                if not 0 <= others <= degree - 1:
-                    continue
-                total = 0.0
-                for u in range(others + 1):
-                    for v in range(u % 2, degree - others, 2):  # u + v even: with player i an odd number
-                        ways = comb(others, u) * comb(degree - 1 - others, v)
-                        total += (-1) ** u * ways / (1 + u + v)
-                shares[degree, size, inside] = (-1) ** inside * total / 2**degree
-    return shares
+def _pairs(terms: Terms, cover: Cover, keys: NDArray[np.int64]) -> Members:
+    """The pairs of players of each block, those with these keys."""
+    owner, first, second = pairs_within(cover.start)
+    player = terms.atom_player[cover.atoms]
+    key = pair_keys(player[first], player[second], terms.n_players)
+    kept = np.isin(key, keys)
+    owner, first, second = owner[kept], first[kept], second[kept]
+    place = place_of(first - cover.start[owner], second - cover.start[owner])
+    return Members(owner, np.searchsorted(keys, key[kept]), place)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from fouriershap import kernels
 
 WIDTH = 8  # players of one table: a table entry is one or two vector registers, and one cache line
+BYTE_PATTERNS = 256  # tables with more have wider pattern numbers, and form groups of their own
 _STRIDE = 64  # codes are padded to a multiple of this many rows
 _CACHE_BYTES = 8 << 20  # tables beyond this are fetched from memory, so more rows share each fetch
 

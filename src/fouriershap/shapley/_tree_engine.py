@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._errors import CapacityError
+from fouriershap._errors import CapacityError, InputError
 from fouriershap._parallel import for_each_block
 from fouriershap.shapley import walk
 from fouriershap.shapley._tables import TableSet
@@ -20,6 +20,7 @@ from fouriershap.shapley._tree_cost import (
     plan_trees,
     profile,
 )
+from fouriershap.shapley._tree_pairs import PairTrees, TreePairs, make_pairs
 from fouriershap.shapley._tree_tables import TreeBlocks, build_blocks, fill_tables
 from fouriershap.shapley.jax import need_jax, put_tables
 from fouriershap.trees._codes import CodedTrees, Columns, code_trees
@@ -54,6 +55,7 @@ class TreeEngine:
     dtype : float32 or float64
         Precision of the tables; totals are float64 either way.
     method : {"auto", "tables", "walk"}
+    index : {"shapley", "banzhaf"}
     """
 
     def __init__(
@@ -65,11 +67,13 @@ class TreeEngine:
         memory: int,
         dtype: np.dtype[Any],
         method: str = "auto",
+        index: str = "shapley",
         _shared: _Shared | None = None,
     ) -> None:
         self.ensemble, self.player = ensemble, player
         self.background, self.weights = background, weights
         self.memory, self.dtype, self.method = memory, np.dtype(dtype), method
+        self.index = index
         self.n_players = int(player.max(initial=-1)) + 1
         if _shared is None:
             coded = code_trees(ensemble)
@@ -98,7 +102,7 @@ class TreeEngine:
 
     def __getstate__(self) -> dict[str, Any]:
         with self._lock:
-            kept = {name: value for name, value in self._cache.items() if name == "expected"}
+            kept = {name: value for name, value in self._cache.items() if name in ("expected", "pairs")}
             return {k: v for k, v in self.__dict__.items() if k != "_lock"} | {"_cache": kept}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -162,7 +166,7 @@ class TreeEngine:
             codes = None
             if self.background is not None:
                 codes = self.coded.book.encode_columns(self.background, *self._blocks.columns)
-            filled = fill_tables(self._blocks, coded, codes, self.weights, self.dtype, n_jobs)
+            filled = fill_tables(self._blocks, coded, codes, self.weights, self.dtype, n_jobs, self.index)
             self._columns, self._table_expected = self._blocks.columns, filled[1]
             self._tables = filled[0]  # last: other threads look for it without the lock
 
@@ -265,9 +269,10 @@ class TreeEngine:
 
         def walk_part(part: walk.WalkTrees, which: slice, into: NDArray[np.float64]) -> None:
             if background is None:
-                walk.path_dependent(part, codes, rows=which, out=into)
+                walk.path_dependent(part, codes, index=self.index, rows=which, out=into)
             else:
-                walk.interventional(part, codes, background, self.weights, rows=which, out=into)
+                share = self.weights
+                walk.interventional(part, codes, background, share, index=self.index, rows=which, out=into)
 
         if len(rows) > _WALK_ROWS or trees.n_trees < 2 or self._seconds(len(rows)) < _WORTH_THREADS:
             for_each_block(
@@ -298,6 +303,34 @@ class TreeEngine:
                 return 0.0
         plan = plan_trees(self._profile, everything, self._visits(), n_background, n_rows, 1)
         return plan.walk_row_seconds * n_rows
+
+    def interactions(self, wanted: NDArray[np.int64] | None, n_jobs: int | None = None) -> TreePairs:
+        """What gives the interactions of the pairs with these keys, None for all; kept until others are wanted."""
+        with self._lock:
+            kept: tuple[NDArray[np.int64] | None, TreePairs] | None = self._cache.get("pairs")
+            if kept is not None:
+                keys, pairs = kept
+                if keys is None or (wanted is not None and np.isin(wanted, keys).all()):
+                    return pairs
+            if self.background is not None and not len(self.background):
+                raise InputError(
+                    "this explainer was loaded from a file that has no interaction tables, and the background is "
+                    "not in it. Save it with explainer.save(path, interactions=True)."
+                )
+            if self._blocks is None and self._feasible.any():
+                self._blocks = self._build_blocks()
+            made = make_pairs(self.pair_trees, self._feasible, self._blocks, wanted, n_jobs)
+            self._cache["pairs"] = (wanted, made)
+            return made
+
+    def restore_pairs(self, pairs: TreePairs) -> None:
+        """Take the interactions of all pairs from a file."""
+        self._cache["pairs"] = (None, pairs)
+
+    @property
+    def pair_trees(self) -> PairTrees:
+        parts = (self.coded, self.player, self.background, self.weights)
+        return PairTrees(*parts, self.memory, self.dtype, self.index)
 
     def predict(self, rows: NDArray[Any], n_jobs: int | None = None) -> NDArray[np.float64]:
         """Raw output (n_rows, n_outputs) of cleaned rows."""
@@ -330,7 +363,7 @@ class TreeEngine:
         """The same trees against another background; only what it touches is built again."""
         with self._lock:
             shared = (self.coded, self._profile, self._feasible, self._blocks)
-        settings = (self.memory, self.dtype, self.method)
+        settings = (self.memory, self.dtype, self.method, self.index)
         other = TreeEngine(self.ensemble, self.player, background, weights, *settings, _shared=shared)
         other.device = self.device
         return other

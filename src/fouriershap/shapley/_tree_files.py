@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._io import Contents
-from fouriershap.shapley._tables import tables_from_arrays, tables_to_arrays
+from fouriershap.shapley._indices import check_index
+from fouriershap.shapley._tables import TableSet, tables_from_arrays, tables_to_arrays
 from fouriershap.shapley._tree_engine import TreeEngine
+from fouriershap.shapley._tree_pairs import TreePairs, restore_pairs
 from fouriershap.shapley._tree_tables import code_columns
-from fouriershap.shapley._verify import verify_pages, verify_tables, verify_trees
+from fouriershap.shapley._verify import verify_pages, verify_pairs, verify_tables, verify_trees
 from fouriershap.trees._codes import Columns, Pages, count_lines
 from fouriershap.trees._ensemble import TreeEnsemble
 
@@ -20,8 +22,10 @@ _FLAGS = ("numbers_are_labels", "negative_is_unknown", "hashed", "accepts_missin
 _PLAIN = ("n_features", "n_outputs", "kind", *_FLAGS)
 
 
-def engine_to_contents(engine: TreeEngine) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-    """Arrays and header of an engine."""
+def engine_to_contents(
+    engine: TreeEngine, interactions: bool = False
+) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    """Arrays and header of an engine, with the tables of all pairs where ``interactions`` is set."""
     e = engine.ensemble
     arrays: dict[str, NDArray[Any]] = {"player": engine.player}
     for field in fields(e):
@@ -37,6 +41,7 @@ def engine_to_contents(engine: TreeEngine) -> tuple[dict[str, NDArray[Any]], dic
     header |= {"names": e.feature_names, "output_names": e.output_names}
     header["vocabularies"] = [[f, list(map(_plain, labels))] for f, labels in e.vocabularies.items()]
     header |= {"precision": engine.dtype.name, "memory": engine.memory, "method": engine.method}
+    header["index"] = engine.index
     header["interventional"] = engine.background is not None
     state = engine.compiled_state()
     if state is not None:
@@ -46,11 +51,51 @@ def engine_to_contents(engine: TreeEngine) -> tuple[dict[str, NDArray[Any]], dic
             arrays |= {f"pages.{f.name}": getattr(columns.pages, f.name) for f in fields(Pages)}
     arrays["feasible"] = engine._feasible
     arrays["expected"] = engine.expected_value
-    if engine.background is not None and not engine._feasible.all():
+    deep = not engine._feasible.all()
+    if interactions:
+        pairs = engine.interactions(None)
+        arrays |= _pairs_to_arrays(pairs)
+        deep |= pairs.deep is not None
+    if engine.background is not None and deep:
         arrays["background"] = engine.background  # trees without tables still need it
         if engine.weights is not None:
             arrays["weights"] = engine.weights
     return arrays, header
+
+
+def _pairs_to_arrays(pairs: TreePairs) -> dict[str, NDArray[Any]]:
+    arrays: dict[str, NDArray[Any]] = {"pairs": pairs.pairs, "pairs.in_tables": pairs.in_tables}
+    if pairs.tables is not None:
+        arrays |= {f"pairs.{name}": array for name, array in tables_to_arrays(pairs.tables).items()}
+        if pairs.columns.pages is not None:
+            arrays |= {f"pairs.pages.{f.name}": getattr(pairs.columns.pages, f.name) for f in fields(Pages)}
+    return arrays
+
+
+def _pairs_from_arrays(arrays: dict[str, NDArray[Any]], engine: TreeEngine) -> TreePairs:
+    """The inverse of `_pairs_to_arrays`; trees without tables are prepared again."""
+    mine = {name[6:]: array for name, array in arrays.items() if name.startswith("pairs.")}
+    pairs, in_tables = arrays["pairs"], mine["in_tables"]
+    verify_pairs(pairs, in_tables, engine.n_players, engine.ensemble.n_trees)
+    tables, columns = None, Columns(np.empty(0, dtype=np.int32), None)
+    if "values" in mine:
+        tables = tables_from_arrays(mine, len(pairs), engine.ensemble.n_outputs)
+        columns = _verified_columns(mine, tables, engine, in_tables)
+    return restore_pairs(engine.pair_trees, pairs, tables, columns, in_tables)
+
+
+def _verified_columns(
+    arrays: dict[str, NDArray[Any]], tables: TableSet, engine: TreeEngine, in_tables: NDArray[np.bool_]
+) -> Columns:
+    """Where the codes of these trees go, after a look at what the tables make of them."""
+    column = code_columns(engine.coded.select(in_tables))
+    pages = None
+    if "pages.lut" in arrays:
+        pages = Pages(*(arrays[f"pages.{f.name}"] for f in fields(Pages)))
+        verify_pages(pages, column, engine.coded.book.n_codes)
+    narrow, wide = count_lines(column)
+    verify_tables(tables, narrow + (0 if pages is None else len(pages.source)), wide)
+    return Columns(column, pages)
 
 
 def _plain(label: Any) -> Any:
@@ -78,18 +123,15 @@ def engine_from_contents(contents: Contents) -> TreeEngine:
     # The tables are in the file: nothing is compiled here.
     method = "walk" if header["method"] == "walk" else "auto"
     settings = (header["memory"], np.dtype(header["precision"]), method)
+    index = check_index(header.get("index", "shapley"))
     verify_trees(ensemble, arrays["player"], arrays["feasible"])
-    engine = TreeEngine(ensemble, arrays["player"], background, arrays.get("weights"), *settings)
+    engine = TreeEngine(ensemble, arrays["player"], background, arrays.get("weights"), *settings, index)
     state = None
     if "values" in arrays:
         tables = tables_from_arrays(arrays, engine.n_players, ensemble.n_outputs)
-        column = code_columns(engine.coded.select(arrays["feasible"]))
-        pages = None
-        if "pages.lut" in arrays:
-            pages = Pages(*(arrays[f"pages.{f.name}"] for f in fields(Pages)))
-            verify_pages(pages, column, engine.coded.book.n_codes)
-        narrow, wide = count_lines(column)
-        verify_tables(tables, narrow + (0 if pages is None else len(pages.source)), wide)
-        state = (tables, Columns(column, pages), arrays["table_expected"])
+        columns = _verified_columns(arrays, tables, engine, arrays["feasible"])
+        state = (tables, columns, arrays["table_expected"])
     engine.restore(state, arrays["feasible"], arrays["expected"])
+    if "pairs" in arrays:
+        engine.restore_pairs(_pairs_from_arrays(arrays, engine))
     return engine

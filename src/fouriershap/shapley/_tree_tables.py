@@ -8,7 +8,6 @@ with the share of the training rows that did.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -16,13 +15,13 @@ from numpy.typing import NDArray
 
 from fouriershap import kernels
 from fouriershap._parallel import for_each_block
-from fouriershap.shapley._groups import group_tables
-from fouriershap.shapley._tables import WIDTH, Blocks, Codes, TableSet, histograms
+from fouriershap.shapley._indices import quadrature
+from fouriershap.shapley._layout import Members, lay_out
+from fouriershap.shapley._tables import BYTE_PATTERNS, WIDTH, Blocks, Codes, TableSet, histograms
 from fouriershap.trees._codes import CodedTrees, Columns, turn_pages
 
 # Patterns of a block: a byte each, and a table of 8 KB that stays in the first-level cache. Where there are so
-# many leaves that the tables come from memory anyway, fewer and larger ones are better.
-_BYTE_PATTERNS = 256
+# many leaves that the tables come from memory anyway, fewer and larger tables are better.
 _FEW_LEAVES, _MOST_PATTERNS = 10_000, 512
 # Nanoseconds per row on one core of a 2021 server processor: a table, a cut, a pattern (memory traffic).
 _COSTS = (0.7, 0.03, 1.0e-3)
@@ -35,22 +34,27 @@ class TreeBlocks:
 
     Attributes
     ----------
-    skeleton : TableSet
-        Blocks, tables and groups; its values are empty.
     columns : Columns
         Where the codes of each feature go.
     arrays : dict
         What the kernel `tree_tables` needs of each leaf (see `kernels.build_numpy.tree_blocks`).
+    output : (n_blocks,) int32
+        First output of each block.
+    order : int
+        1 where the tables hold values of players, 2 for pairs of players.
+    skeleton : TableSet
+        Blocks, tables and groups; its values are empty.
     slots : (n_tables, n) int32
-        Column of each player of a block in each of its tables, -1 for none.
-    tree : (n_blocks,) int32
+        Column of each player (or pair) of a block in each of its tables, -1 for none.
     n_values : int
         Numbers in all tables.
     """
 
-    skeleton: TableSet
     columns: Columns
     arrays: dict[str, NDArray[Any]]
+    output: NDArray[np.int32]
+    order: int
+    skeleton: TableSet
     slots: NDArray[np.int32]
     n_values: int
 
@@ -79,7 +83,7 @@ def build_blocks(coded: CodedTrees, player: NDArray[np.int32], n_players: int) -
     """Cut trees into blocks and lay out their tables. Every leaf must have at most 65,536 patterns."""
     e = coded.ensemble
     wanted = np.ones(e.n_trees, dtype=bool)
-    limit = _BYTE_PATTERNS if e.n_leaves <= _FEW_LEAVES else _MOST_PATTERNS
+    limit = BYTE_PATTERNS if e.n_leaves <= _FEW_LEAVES else _MOST_PATTERNS
     args: tuple[Any, ...] = (*coded_arrays(coded, player), wanted, limit, WIDTH, *_COSTS)
     arrays = kernels.build.tree_blocks(*args)
     column = code_columns(coded)
@@ -97,45 +101,11 @@ def build_blocks(coded: CodedTrees, player: NDArray[np.int32], n_players: int) -
     )
     width = e.values.shape[1]
     output = e.tree_output[arrays["tree"]] if width == 1 else np.zeros(len(blocks), dtype=np.int32)
-    table_block, slots, groups, kinds = _lay_out(arrays, blocks, output, n_players)
-    sizes = blocks.n_patterns[table_block].astype(np.int64) * (WIDTH * width)
-    offset = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    skeleton = TableSet(
-        blocks,
-        table_block,
-        offset[:-1].copy(),
-        groups[0],
-        groups[1],
-        kinds // 2,
-        np.full(len(kinds), width, dtype=np.int32),
-        np.empty(0, dtype=np.float32),
-        n_players,
-        e.n_outputs,
-    )
-    return TreeBlocks(skeleton, Columns(column, pages), arrays, slots, int(offset[-1]))
-
-
-def _lay_out(
-    arrays: dict[str, NDArray[Any]], blocks: Blocks, output: NDArray[np.int32], n_players: int
-) -> tuple[NDArray[np.int32], NDArray[np.int32], tuple[NDArray[Any], NDArray[Any]], NDArray[np.int32]]:
-    """Split the players of each block into tables of 8, and group them by output and pattern width."""
     start, players = arrays["player_start"], arrays["players"]
     owner = np.repeat(np.arange(len(blocks)), np.diff(start))
-    rank = np.arange(len(players)) - start[owner]
-    begins = rank % WIDTH == 0
-    table_of = np.cumsum(begins) - 1
-    block = owner[begins].astype(np.int32)
-    table_start = np.append(np.flatnonzero(begins), len(players)).astype(np.int64)
-    kinds = (2 * output[block] + (blocks.n_patterns[block] > _BYTE_PATTERNS)).astype(np.int32)
-    table_bytes = 4.0 * WIDTH * float(blocks.n_patterns[block].mean()) if len(block) else 0.0
-    grouping = group_tables(table_start, players, kinds, n_players, table_bytes)
-    position = np.empty(len(block), dtype=np.int64)
-    position[grouping.order] = np.arange(len(block))
-    slots = np.full((len(block), int(np.diff(start).max(initial=1))), -1, dtype=np.int32)
-    layout = grouping.players[grouping.of_table[table_of]]
-    slots[position[table_of], rank] = (layout == players[:, None]).argmax(axis=1)
-    group_kinds = kinds[grouping.order[grouping.start[:-1]]]
-    return block[grouping.order], slots, (grouping.start, grouping.players), group_kinds
+    members = Members(owner, players, np.arange(len(players)) - start[owner])
+    laid_out = lay_out(blocks, members, n_players, output, width, e.n_outputs)
+    return TreeBlocks(Columns(column, pages), arrays, output, 1, *laid_out)
 
 
 def fill_tables(
@@ -145,6 +115,7 @@ def fill_tables(
     weights: NDArray[np.float64] | None,
     dtype: np.dtype[Any],
     n_jobs: int | None = None,
+    index: str = "shapley",
 ) -> tuple[TableSet, NDArray[np.float64]]:
     """Fill the tables from background codes, or by path where there is none.
 
@@ -155,7 +126,7 @@ def fill_tables(
     # A tree that is one leaf has no players, and so no table to fill; all rows reach it.
     reached = np.isin(arrays["leaf_node"], coded.ensemble.roots).astype(np.float64)
     centred = _centre(coded)
-    nodes, nodes_start = quadrature(16)
+    nodes, nodes_start = quadrature(index, 16)
     by_block = np.argsort(skeleton.table_block, kind="stable").astype(np.int32)
     blocks_sorted = skeleton.table_block[by_block]
     offsets, slots = skeleton.table_offset[by_block], np.ascontiguousarray(trees.slots[by_block])
@@ -185,6 +156,7 @@ def fill_tables(
             blocks_sorted,
             offsets,
             slots,
+            trees.order,
             int(tables[0]),
             int(tables[1]),
             values,
@@ -220,21 +192,3 @@ def _expected(
         return np.asarray(shares.sum(axis=0))
     output = e.tree_output[e.tree_of_node[leaves]]
     return np.bincount(output, shares[:, 0], minlength=e.n_outputs).astype(np.float64)
-
-
-@lru_cache
-def quadrature(most_players: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Gauss-Legendre nodes and weights on [0, 1], exact for products of u players, u = 0 ... most_players.
-
-    Entry u holds its nodes, then its weights, both padded with zero weights to a multiple of 4 (a vector).
-    """
-    parts: list[NDArray[np.float64]] = []
-    for u in range(most_players + 1):
-        n = max(1, (u + 1) // 2)
-        x, w = np.polynomial.legendre.leggauss(n)
-        padded = -(-n // 4) * 4
-        nodes, weights = np.full(padded, 0.5), np.zeros(padded)
-        nodes[:n], weights[:n] = (x + 1) / 2, w / 2
-        parts.append(np.concatenate([nodes, weights]))
-    start = np.concatenate([[0], np.cumsum([len(p) for p in parts])]).astype(np.int64)
-    return np.concatenate(parts), start

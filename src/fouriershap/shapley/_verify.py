@@ -162,3 +162,17 @@ def _starts(name: str, starts: NDArray[Any], n_parts: int, n_items: int) -> None
     _within(name, starts, 0, n_items + 1)
     _require(starts.shape == (n_parts + 1,), f"{name} has the wrong length")
     _require(starts[0] == 0 and starts[-1] == n_items and (np.diff(starts) >= 0).all(), f"{name} do not rise")
+
+
+def verify_pairs(
+    pairs: NDArray[np.int32], in_tables: NDArray[np.bool_], n_players: int, n_trees: int
+) -> None:
+    """Check the pairs of interaction tables: i < j, each once and in order."""
+    shape = pairs.ndim == 2 and pairs.shape[1] == 2 and in_tables.shape == (n_trees,)
+    _require(
+        shape and in_tables.dtype == np.bool_, "the pairs of the interaction tables have the wrong shape"
+    )
+    _within("pairs", pairs, 0, n_players)
+    keys = pairs[:, 0].astype(np.int64) * n_players + pairs[:, 1]
+    ordered = (pairs[:, 0] < pairs[:, 1]).all() and (np.diff(keys) > 0).all()
+    _require(bool(ordered), "the pairs of the interaction tables are not in order")

@@ -8,7 +8,6 @@ range of rows and share nothing but read-only arrays, so that ranges can run on 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 
 from fouriershap import kernels
 from fouriershap._errors import InputError
+from fouriershap.shapley._indices import moments, points
 from fouriershap.trees._codes import CodedTrees
 
 Codes = NDArray[np.int32]
@@ -57,6 +57,18 @@ class WalkTrees:
         trees = slice(first, last)
         per_tree = tuple(np.ascontiguousarray(array[trees]) for array in self.arrays[2:6])
         return replace(self, arrays=(*self.arrays[:2], *per_tree, *self.arrays[6:]))
+
+    def moments(self, index: str) -> Floats:
+        """What the interventional kernels need of an index."""
+        return moments(index, int(self.tree_players.max(initial=0)))
+
+    def points(self, index: str) -> tuple[NDArray[np.int32], NDArray[np.int64], Floats, Floats]:
+        """What the path-dependent kernels need of an index: points a tree, where they begin, points, weights."""
+        n_points = np.maximum(4 * ((self.tree_players + 7) // 8), 4).astype(np.int32)
+        sizes, which = np.unique(n_points, return_inverse=True)
+        start = np.concatenate([[0], np.cumsum(sizes)])[which].astype(np.int64)
+        t, weights = zip(*(points(index, n) for n in sizes.tolist()), strict=True)
+        return n_points, start, np.concatenate(t), np.concatenate(weights)
 
     @property
     def tree_depth(self) -> NDArray[np.int32]:
@@ -141,10 +153,11 @@ def interventional(
     background: Codes,
     weights: Floats | None = None,
     *,
+    index: str = "shapley",
     rows: slice | None = None,
     out: Floats | None = None,
 ) -> Floats:
-    """Interventional SHAP values, the mean over the background.
+    """Interventional values, the mean over the background.
 
     Parameters
     ----------
@@ -152,11 +165,22 @@ def interventional(
     codes, background : (n_features, n_rows) and (n_features, n_background) int32
     weights : (n_background,) float64, optional
         Positive; only their proportions matter. Equal by default.
+    index : {"shapley", "banzhaf"}
     rows : slice, optional
         The rows to explain (without step); all by default.
     out : (n_rows, n_players, n_outputs) float64, optional
         Added to, at ``rows`` alone. A new array of zeros by default.
     """
+    share = _shares(background, weights)
+    if out is None:
+        out = np.zeros((codes.shape[1], trees.n_players, trees.n_outputs))
+    first, last = _row_range(codes, rows)
+    walk = kernels.walk.interventional_rows if last - first < FEW_ROWS else kernels.walk.interventional_joint
+    walk(*trees.arrays, codes, first, last, background, share, trees.moments(index), out)
+    return out
+
+
+def _shares(background: Codes, weights: Floats | None) -> Floats:
     n_background = background.shape[1]
     if not n_background:
         raise InputError("background has no rows; interventional SHAP values need at least one.")
@@ -166,39 +190,62 @@ def interventional(
             f"weights must be {n_background} finite numbers >= 0, one per background row, not all 0; "
             f"got shape {share.shape}, sum {share.sum()}."
         )
-    if out is None:
-        out = np.zeros((codes.shape[1], trees.n_players, trees.n_outputs))
-    first, last = _row_range(codes, rows)
-    walk = kernels.walk.interventional_rows if last - first < FEW_ROWS else kernels.walk.interventional_joint
-    walk(*trees.arrays, codes, first, last, background, share / share.sum(), out)
-    return out
-
-
-@lru_cache(maxsize=64)
-def _gauss_legendre(n_points: int) -> tuple[Floats, Floats]:
-    """Points and weights on (0, 1)."""
-    points, weights = np.polynomial.legendre.leggauss(n_points)
-    return (points + 1) / 2, weights / 2
+    return share / share.sum()
 
 
 def path_dependent(
-    trees: WalkTrees, codes: Codes, *, rows: slice | None = None, out: Floats | None = None
+    trees: WalkTrees,
+    codes: Codes,
+    *,
+    index: str = "shapley",
+    rows: slice | None = None,
+    out: Floats | None = None,
 ) -> Floats:
-    """Path-dependent SHAP values (no background: absent players follow the training cover).
+    """Path-dependent values (no background: absent players follow the training cover).
 
     Parameters as in `interventional`. Exact: a path of m players needs ceil(m / 2) quadrature points.
     """
     if out is None:
         out = np.zeros((codes.shape[1], trees.n_players, trees.n_outputs))
-    n_points = np.maximum(4 * ((trees.tree_players + 7) // 8), 4).astype(np.int32)
-    sizes, which = np.unique(n_points, return_inverse=True)
-    start = np.concatenate([[0], np.cumsum(sizes)])[which].astype(np.int64)
-    points, weights = (np.concatenate(p) for p in zip(*map(_gauss_legendre, sizes.tolist()), strict=True))
     first, last = _row_range(codes, rows)
-    kernels.walk.path_dependent(
-        *trees.arrays, trees.ratio, n_points, start, points, weights, codes, first, last, out
-    )
+    kernels.walk.path_dependent(*trees.arrays, trees.ratio, *trees.points(index), codes, first, last, out)
     return out
+
+
+def pair_columns(pairs: NDArray[np.int32], n_players: int) -> NDArray[np.int32]:
+    """(n_players, n_players) int32: the number of each pair (n_pairs, 2), -1 for pairs that are not there."""
+    columns = np.full((n_players, n_players), -1, dtype=np.int32)
+    columns[pairs[:, 0], pairs[:, 1]] = columns[pairs[:, 1], pairs[:, 0]] = np.arange(len(pairs))
+    return columns
+
+
+def interactions(
+    trees: WalkTrees,
+    codes: Codes,
+    background: Codes | None,
+    weights: Floats | None,
+    columns: NDArray[np.int32],
+    out: Floats,
+    *,
+    index: str = "shapley",
+) -> None:
+    """Add the interaction index of pairs to ``out`` (n_rows, n_pairs, n_outputs), all rows.
+
+    Parameters
+    ----------
+    background : (n_features, n_background) int32, or None for path-dependent interactions
+    columns : (n_players, n_players) int32
+        See `pair_columns`.
+    """
+    n_rows = codes.shape[1]
+    if background is None:
+        args = (*trees.arrays, trees.ratio, *trees.points(index), codes, 0, n_rows, columns, out)
+        kernels.walk.path_dependent_pairs(*args)
+        return
+    share = _shares(background, weights)
+    kernels.walk.interventional_pairs(
+        *trees.arrays, codes, 0, n_rows, background, share, trees.moments(index), columns, out
+    )
 
 
 def predict(

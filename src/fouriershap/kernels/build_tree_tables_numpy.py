@@ -1,0 +1,149 @@
+"""The tables of the blocks of trees, in NumPy: what `tree_tables.cpp` must compute."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+WIDTH = 8
+
+
+def tree_tables(
+    histograms: NDArray[np.float64],
+    histogram_offset: NDArray[np.int64],
+    block_patterns: NDArray[np.int32],
+    feature_start: NDArray[np.int64],
+    feature_states: NDArray[np.int32],
+    leaf_start: NDArray[np.int64],
+    leaf_node: NDArray[np.int32],
+    leaf_player_start: NDArray[np.int64],
+    leaf_players: NDArray[np.int32],
+    leaf_ratio: NDArray[np.float64],
+    fail_start: NDArray[np.int64],
+    fail: NDArray[np.uint32],
+    leaf_values: NDArray[np.float64],
+    nodes: NDArray[np.float64],
+    nodes_start: NDArray[np.int64],
+    table_block: NDArray[np.int32],
+    table_offset: NDArray[np.int64],
+    table_slots: NDArray[np.int32],
+    order: int,
+    first_table: int,
+    last_table: int,
+    values: NDArray[Any],
+    reached: NDArray[np.float64],
+) -> None:
+    """Fill the tables of tree blocks.
+
+    With c[X] the share of the background that fails exactly the players X of a leaf, a row that fails F
+    (z of them) gives, per unit of leaf value, by an integral over t in [0, 1] of
+    ``Z(t) = sum over X disjoint from F of c[X] t^|X|``: to a failing player ``-(1 - t)^(z - 1) Z(t)``, to a
+    passing player j ``(1 - t)^z (the part of Z(t) with j in X) / t``. A pair of players gets the product of both:
+    a failing one takes a factor -1 and one power of 1 - t, a passing one its part of Z(t) and a factor 1 / t.
+
+    Parameters
+    ----------
+    histograms, histogram_offset : float64, (n_blocks + 1,) int64
+        Share of the background on each pattern of each block; empty for path-dependent values.
+    feature_start ... fail
+        As `tree_blocks` returns them.
+    leaf_values : (n_nodes, width) float64
+    nodes, nodes_start : float64, int64
+        Quadrature for u players: from ``nodes_start[u]``, first the nodes, then the weights.
+    table_block, table_offset, table_slots
+        Block of a table, its place in ``values``, the column of each player of its block, or of each pair
+        i < j of them, number ``j (j - 1) / 2 + i`` (-1: another table).
+    order : int
+        1 for players, 2 for pairs.
+    values : float32 or float64, written
+    reached : (n_leaves,) float64, written
+        Share of the background that reaches each leaf.
+    """
+    width = leaf_values.shape[1]
+    for t in range(first_table, last_table):
+        b = int(table_block[t])
+        table = np.zeros((width, block_patterns[b], WIDTH))
+        states = feature_states[feature_start[b] : feature_start[b + 1]]
+        for leaf in range(leaf_start[b], leaf_start[b + 1]):
+            mine = slice(leaf_player_start[leaf], leaf_player_start[leaf + 1])
+            u = mine.stop - mine.start
+            masks = np.zeros(1, dtype=np.uint32)
+            at = fail_start[leaf]
+            for n in states:  # mixed radix, first feature fastest
+                masks = (masks[None, :] | fail[at : at + n, None]).reshape(-1)
+                at += n
+            t_nodes, weights = nodes[nodes_start[u] : nodes_start[u + 1]].reshape(2, -1)
+            positions = leaf_players[mine].tolist()
+            chosen = [(j,) for j in range(u)] if order == 1 else list(combinations(range(u), 2))
+            if len(histograms):
+                h = histograms[histogram_offset[b] : histogram_offset[b] + block_patterns[b]]
+                c = np.bincount(masks, h, minlength=1 << u).astype(np.float64)
+                reached[leaf] = c[0]
+                phi = _interventional(c, u, chosen, t_nodes, weights)
+            else:
+                reached[leaf] = leaf_ratio[mine].prod()
+                phi = _path_dependent(leaf_ratio[mine], chosen, t_nodes, weights)
+            for k, members in enumerate(chosen):
+                slot = table_slots[t, _number(*(positions[j] for j in members))]
+                if slot >= 0:
+                    table[:, :, slot] += np.outer(leaf_values[leaf_node[leaf]], phi[masks, k])
+        values[table_offset[t] : table_offset[t] + table.size] = table.reshape(-1)
+
+
+def _number(*positions: int) -> int:
+    """Number of a player, or of a pair i < j: j (j - 1) / 2 + i."""
+    if len(positions) == 1:
+        return positions[0]
+    i, j = sorted(positions)
+    return j * (j - 1) // 2 + i
+
+
+def _interventional(
+    c: NDArray[np.float64],
+    u: int,
+    chosen: Sequence[tuple[int, ...]],
+    t: NDArray[np.float64],
+    weights: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Phi (2^u, chosen): by the players that the row fails, for each player or pair."""
+    subsets = np.arange(1 << u)
+    z = c[:, None] * t ** np.bitwise_count(subsets)[:, None]
+    for bit in range(u):  # z[P] becomes the sum over the subsets of P
+        has = subsets >> bit & 1 == 1
+        z[has] += z[subsets[has] ^ 1 << bit]
+    phi = np.zeros((1 << u, len(chosen)))
+    for failed in subsets.tolist():
+        n_failed = failed.bit_count()
+        for k, members in enumerate(chosen):
+            fails = [j for j in members if failed >> j & 1]
+            passes = [j for j in members if not failed >> j & 1]
+            part = np.zeros_like(t)  # of Z, the sets that hold all of `passes`
+            for r in range(len(passes) + 1):
+                for left_out in combinations(passes, r):
+                    held = (1 << u) - 1 ^ failed ^ sum(1 << j for j in left_out)
+                    part += (-1) ** r * z[held]
+            power = (1 - t) ** (n_failed - len(fails)) / t ** len(passes)
+            phi[failed, k] = (-1) ** len(fails) * (weights * power * part).sum()
+    return phi
+
+
+def _path_dependent(
+    ratio: NDArray[np.float64],
+    chosen: Sequence[tuple[int, ...]],
+    t: NDArray[np.float64],
+    weights: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    u = len(ratio)
+    phi = np.zeros((1 << u, len(chosen)))
+    for failed in range(1 << u):
+        passes = np.array([0.0 if failed >> j & 1 else 1.0 for j in range(u)])
+        factors = t[:, None] * passes + (1 - t)[:, None] * ratio
+        for k, members in enumerate(chosen):
+            others = np.delete(factors, members, axis=1).prod(axis=1)
+            change = (passes - ratio)[list(members)].prod()
+            phi[failed, k] = (weights * change * others).sum()
+    return phi

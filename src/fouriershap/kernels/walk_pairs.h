@@ -1,0 +1,162 @@
+// Interactions of pairs of players without tables: leaf by leaf, so the time grows with the square of the
+// players on a path.
+#pragma once
+#include "walk_index.h"
+
+namespace fouriershap {
+namespace FS_LEVEL {
+namespace {
+
+// Visits the leaves that the hybrids of one row and one background row reach.
+struct HybridWalk {
+  struct Fork {
+    int32_t player, other;
+    bool first;  // the row's side is being walked
+  };
+  enum : uint8_t { kOpen, kRow, kBackground };  // whom the hybrids follow at a player's nodes
+
+  const WalkTrees* trees;
+  Fork* forks;      // (depth,)
+  uint8_t* follow;  // (n_players,) kOpen between walks
+  int64_t depth;
+
+  // Down to a leaf; where the two rows part, along the row, with the other way kept for later.
+  int32_t go_down(int32_t node, const int32_t* row, int64_t stride, const int32_t* other, int64_t other_stride) {
+    const Node* nodes = nodes_of(*trees);
+    while (!nodes[node].leaf()) {
+      const Node& here = nodes[node];
+      const int64_t column = trees->features[here.feature()];
+      const bool left = code_goes_left(*trees, here, row[column * stride]);
+      const bool other_left = code_goes_left(*trees, here, other[column * other_stride]);
+      const int32_t player = trees->players[here.feature()];
+      const bool to_left = follow[player] == kBackground ? other_left : left;
+      if (left != other_left && follow[player] == kOpen) {
+        forks[depth++] = {player, left ? here.right : here.left, true};
+        follow[player] = kRow;
+      }
+      node = to_left ? here.left : here.right;
+    }
+    return node;
+  }
+
+  // The next way that was kept for later, -1 when there is none.
+  int32_t go_up() {
+    while (depth && !forks[depth - 1].first) follow[forks[--depth].player] = kOpen;
+    if (!depth) return -1;
+    forks[depth - 1].first = false;
+    follow[forks[depth - 1].player] = kBackground;
+    return forks[depth - 1].other;
+  }
+
+  // At a leaf: the forks are the players in which the two rows differ, each taken from one of them.
+  void add_pairs(const Outputs& outputs, const double* values, double weight, const WalkMoments& moments,
+                 const WalkPairs& pairs, int64_t n_outputs, double* out) const {
+    int64_t from_row = 0;
+    for (int64_t i = 0; i < depth; ++i) from_row += forks[i].first;
+    const int64_t from_other = depth - from_row;
+    const auto moment = [&](int64_t p, int64_t q) { return p < 0 || q < 0 ? 0.0 : moments.moments[p * moments.side + q]; };
+    // By how many of the two are taken from the row.
+    const double share[3] = {weight * moment(from_row, from_other - 2), -weight * moment(from_row - 1, from_other - 1),
+                             weight * moment(from_row - 2, from_other)};
+    for (int64_t j = 1; j < depth; ++j) {
+      const int32_t* columns = pairs.column + forks[j].player * pairs.n_players;
+      for (int64_t i = 0; i < j; ++i) {
+        const int32_t column = columns[forks[i].player];
+        if (column < 0) continue;
+        const double mine = share[forks[i].first + forks[j].first];
+        for (int64_t o = 0; o < outputs.count; ++o) out[column * n_outputs + o] += mine * values[o];
+      }
+    }
+  }
+};
+
+// One row without a background: a missing player passes with the share of the training rows that did.
+struct PathPairWalk {
+  struct Literal {
+    double ratio;     // share of the training rows that pass the player's edges so far
+    int32_t passes;   // whether the row does
+    int32_t n_nodes;  // nodes of the player on the path
+  };
+  struct Frame {
+    int32_t node, next_child;
+    Literal before;
+  };
+
+  const WalkTrees* trees;
+  const double* ratio;
+  const WalkPairs* pairs;
+  const int32_t* codes;  // of the row, (n_features,)
+  const double *t, *weights;
+  int64_t n_points, n_outputs;
+  Outputs outputs;
+  double* out;         // (n_pairs, n_outputs)
+  Literal* literals;   // (n_players,) {1, 1, 0} between trees
+  Frame* frames;       // (depth + 1,)
+  int32_t* on_path;    // the distinct players of the path
+  double* slopes;      // (players, n_points) derivative over value of a player's factor
+  double* product;     // (n_points,) weight times all factors
+
+  // The product of the factors t a + (1-t) b, and for each player (a-b) / factor. No factor is 0: the walk
+  // does not come here where a = b = 0.
+  void add_leaf(int64_t n_players, const double* values) {
+    for (int64_t k = 0; k < n_points; ++k) product[k] = weights[k];
+    for (int64_t i = 0; i < n_players; ++i) {
+      const Literal& mine = literals[on_path[i]];
+      double* slope = slopes + i * n_points;
+      for (int64_t k = 0; k < n_points; ++k) {
+        const double factor = t[k] * mine.passes + (1.0 - t[k]) * mine.ratio;
+        product[k] *= factor;
+        slope[k] = (mine.passes - mine.ratio) / factor;
+      }
+    }
+    for (int64_t j = 1; j < n_players; ++j) {
+      const int32_t* columns = pairs->column + on_path[j] * pairs->n_players;
+      const double* slope = slopes + j * n_points;
+      for (int64_t i = 0; i < j; ++i) {
+        const int32_t column = columns[on_path[i]];
+        if (column < 0) continue;
+        const double* other = slopes + i * n_points;
+        double total = 0.0;
+        for (int64_t k = 0; k < n_points; ++k) total += product[k] * slope[k] * other[k];
+        for (int64_t o = 0; o < outputs.count; ++o)
+          out[column * n_outputs + outputs.first + o] += total * values[o];
+      }
+    }
+  }
+
+  void run(int32_t root) {
+    const Node* nodes = nodes_of(*trees);
+    if (nodes[root].leaf()) return;
+    int64_t depth = 0, n_players = 0;
+    frames[0] = {root, 0, {}};
+    while (depth >= 0) {
+      Frame& frame = frames[depth];
+      const Node& node = nodes[frame.node];
+      const int32_t player = trees->players[node.feature()];
+      Literal& literal = literals[player];
+      if (frame.next_child > 0) {  // back from a child
+        if (--literal.n_nodes == 0) --n_players;
+        literal = frame.before;
+      }
+      if (frame.next_child == 2) {
+        --depth;
+        continue;
+      }
+      frame.before = literal;
+      const bool to_left = frame.next_child++ == 0;
+      const int32_t child = to_left ? node.left : node.right;
+      if (literal.n_nodes++ == 0) on_path[n_players++] = player;
+      literal.ratio *= ratio[child];
+      literal.passes &= code_goes_left(*trees, node, codes[node.feature()]) == to_left;
+      if (!literal.passes && literal.ratio == 0.0) continue;  // nobody comes here
+      if (nodes[child].leaf())
+        add_leaf(n_players, outputs.of_leaf(child));
+      else
+        frames[++depth] = {child, 0, {}};
+    }
+  }
+};
+
+}  // namespace
+}  // namespace FS_LEVEL
+}  // namespace fouriershap

@@ -1,0 +1,92 @@
+"""Pairs of players as players of their own: what gives interactions, whatever they come from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class PairEngine(Protocol):
+    """Interaction index of pairs of players, row by row.
+
+    Attributes
+    ----------
+    pairs : (n_pairs, 2) int32
+        i < j. All other pairs have no interaction at all.
+    n_outputs, rows_per_block : int
+    """
+
+    @property
+    def pairs(self) -> NDArray[np.int32]: ...
+
+    @property
+    def n_outputs(self) -> int: ...
+
+    @property
+    def rows_per_block(self) -> int: ...
+
+    def add(self, rows: NDArray[Any], out: NDArray[np.float64]) -> None:
+        """Add the interactions of rows, all on this thread, to ``out`` (n_rows, n_pairs, n_outputs)."""
+
+
+@dataclass(frozen=True, eq=False)
+class RenamedPairs:
+    """An engine whose players have other numbers; their order must stay the same."""
+
+    engine: PairEngine
+    pairs: NDArray[np.int32]
+
+    @property
+    def n_outputs(self) -> int:
+        return self.engine.n_outputs
+
+    @property
+    def rows_per_block(self) -> int:
+        return self.engine.rows_per_block
+
+    def add(self, rows: NDArray[Any], out: NDArray[np.float64]) -> None:
+        self.engine.add(rows, out)
+
+
+@dataclass(frozen=True, eq=False)
+class NoPairs:
+    """What a constant function has."""
+
+    n_outputs: int
+    rows_per_block: int = 1024
+
+    @property
+    def pairs(self) -> NDArray[np.int32]:
+        return np.empty((0, 2), dtype=np.int32)
+
+    def add(self, rows: NDArray[Any], out: NDArray[np.float64]) -> None:
+        """Add nothing."""
+
+
+def pair_keys(first: NDArray[Any], second: NDArray[Any], n_players: int) -> NDArray[np.int64]:
+    """A number for each pair of players, whatever their order."""
+    low, high = np.minimum(first, second), np.maximum(first, second)
+    return low.astype(np.int64) * n_players + high
+
+
+def key_pairs(keys: NDArray[np.int64], n_players: int) -> NDArray[np.int32]:
+    """Pairs (n, 2) of keys (n,)."""
+    return np.stack(np.divmod(keys, max(n_players, 1)), axis=1).astype(np.int32)
+
+
+def place_of(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.int64]:
+    """The number by which a block knows a pair of its members: j (j - 1) / 2 + i for i < j."""
+    low, high = np.minimum(first, second), np.maximum(first, second).astype(np.int64)
+    return np.asarray(high * (high - 1) // 2 + low)
+
+
+def pairs_within(start: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """All pairs of entries of the same list, lists ``start[k]:start[k + 1]``: list, first and second entry."""
+    owner = np.repeat(np.arange(len(start) - 1), np.diff(start))
+    rank = np.arange(len(owner)) - start[owner]
+    second = np.repeat(np.arange(len(owner)), rank)
+    step = np.arange(len(second)) - np.repeat(np.cumsum(rank) - rank, rank)
+    return owner[second], start[owner[second]] + step, second
