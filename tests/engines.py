@@ -120,7 +120,13 @@ def nothing_left_running() -> Iterator[None]:
     before = set(psutil.Process().children(recursive=True))
     yield
     begun = set(psutil.Process().children(recursive=True)) - before
-    _, alive = psutil.wait_procs(begun, timeout=20)
     # Python keeps its resource tracker until it ends itself.
-    left = [p for p in alive if "resource_tracker" not in " ".join(p.cmdline())]
-    assert not left, left
+    _, left = psutil.wait_procs([p for p in begun if "resource_tracker" not in command_line(p)], timeout=20)
+    assert not left, [command_line(p) for p in left]
+
+
+def command_line(process: psutil.Process) -> str:
+    try:
+        return " ".join(process.cmdline())
+    except psutil.NoSuchProcess:
+        return ""

@@ -9,16 +9,17 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import dask
+import cloudpickle
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
 from distributed import Client, LocalCluster
 from hypothesis import given, settings
+from sklearn.ensemble import RandomForestRegressor
 
 import fouriershap as fs
-from engines import Example, check_same, examples, make_explainer, nothing_left_running
+from engines import IDS, Example, check_same, examples, make_explainer, nothing_left_running
 from fouriershap.integrations import dask as engine
 
 pytestmark = pytest.mark.xdist_group("dask")  # one cluster
@@ -28,11 +29,7 @@ pytestmark = pytest.mark.xdist_group("dask")  # one cluster
 def client() -> Iterator[Client]:
     with nothing_left_running():
         local = {"n_workers": 2, "threads_per_worker": 1, "host": "127.0.0.1", "dashboard_address": None}
-        with (
-            dask.config.set({"distributed.worker.daemon": True}),
-            LocalCluster(processes=True, **local) as cluster,
-            Client(cluster) as client,
-        ):
+        with LocalCluster(processes=True, **local) as cluster, Client(cluster) as client:
             yield client
 
 
@@ -45,7 +42,8 @@ def test_a_cluster_says_what_one_process_says(client: Client, example: Example) 
         expected = example.single_process()
         found = answer.compute()
         check_same(found, expected)
-        pd.testing.assert_series_equal(answer.dtypes, expected.dtypes)
+        pd.testing.assert_series_equal(answer.dtypes.drop(IDS), expected.dtypes.drop(IDS))
+        pd.testing.assert_series_equal(answer.dtypes[IDS], ddf.dtypes[IDS])
         pd.testing.assert_index_equal(found.index, expected.index)
 
 
@@ -62,18 +60,13 @@ def test_divisions_are_kept_and_ids_stay_what_they_are() -> None:
 
 
 def test_the_graph_holds_an_explainer_once() -> None:
-    rng = np.random.default_rng(0)
-    X = pd.DataFrame(rng.normal(size=(500, 6)), columns=list("abcdef"))
-    from sklearn.ensemble import RandomForestRegressor
-
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(500, 6)), columns=list("abcdef"))
     model = RandomForestRegressor(20, max_depth=6, random_state=0).fit(X, X["a"] * X["b"])
     explainer = fs.TreeExplainer(model, X)
     sizes = []
     for npartitions in (1, 20):
-        graph = (
-            engine.explain(dd.from_pandas(X, npartitions=npartitions), explainer).optimize().__dask_graph__()
-        )
-        sizes.append(len(dask.utils.ensure_bytes(__import__("cloudpickle").dumps(graph))))
+        answer = engine.explain(dd.from_pandas(X, npartitions=npartitions), explainer)
+        sizes.append(len(cloudpickle.dumps(answer.optimize().__dask_graph__())))
     assert sizes[1] < 1.5 * sizes[0]
 
 
@@ -100,7 +93,7 @@ def test_a_worker_that_dies_loses_and_doubles_no_row(client: Client, tmp_path: P
     found = answer.map_partitions(die_once(marker), meta=answer._meta).compute()
     assert marker.exists()
     client.wait_for_workers(2, timeout=60)
-    assert set(client.scheduler_info()["workers"]) != workers or source == "path"
+    assert set(client.scheduler_info()["workers"]) != workers  # one of them is new
     pd.testing.assert_frame_equal(found, example.single_process())
 
 

@@ -11,6 +11,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeRegressor
 
 import fouriershap as fs
 from engines import EXPLAINERS, make_explainer
@@ -42,8 +45,6 @@ def test_an_explainer_itself_can_be_pickled() -> None:
 def test_neither_model_nor_background_travel() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(50_000, 3))
-    from sklearn.tree import DecisionTreeRegressor
-
     model = DecisionTreeRegressor(max_depth=3).fit(X, X[:, 0])
     explainer = fs.TreeExplainer(model, X)
     sent = pickle.dumps(make_job(explainer, None, "columns", 3, 1))
@@ -91,6 +92,13 @@ def test_files_of_something_else(tmp_path: Path) -> None:
     (tmp_path / "text.fshap").write_text("no explainer")
     with pytest.raises(fs.FileFormatError, match=r"not a \.fshap file"):
         make_job(tmp_path / "text.fshap", None, "columns", 3, 1)
+
+
+def test_a_pipeline_does_not_travel() -> None:
+    X = np.random.default_rng(0).normal(size=(50, 2))
+    pipeline = make_pipeline(StandardScaler(), DecisionTreeRegressor(max_depth=2)).fit(X, X[:, 0])
+    with pytest.raises(fs.InputError, match="whose transformers do not travel"):
+        make_job(fs.TreeExplainer(pipeline, X), None, "columns", 3, 1)
 
 
 @pytest.mark.parametrize(

@@ -320,7 +320,7 @@ class TreeExplainer(Explainer):
         explainer = cls.__new__(cls)
         names, players = contents.header["feature_names"], contents.header["player_names"]
         explainer._set(engine_from_contents(contents), tuple(names), tuple(players), None)
-        explainer._lost_pipeline = bool(contents.header["pipeline"])
+        explainer._lost_pipeline = bool(contents.header.get("pipeline", False))  # a surrogate has none
         return explainer
 
 

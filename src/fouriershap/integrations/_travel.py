@@ -92,6 +92,11 @@ def make_job(
 
 def _portable(explainer: Explainer) -> Explainer:
     """The same explainer with what a file would keep: tables, but neither model nor background."""
+    if getattr(explainer, "_before", None) is not None:
+        raise InputError(
+            "explainer explains a Pipeline, whose transformers do not travel: give one of the last step, "
+            "`TreeExplainer(pipeline[-1], pipeline[:-1].transform(background))`, and transformed rows."
+        )
     with tempfile.TemporaryDirectory(prefix="fouriershap-", ignore_cleanup_errors=True) as folder:
         path = Path(folder) / "explainer.fshap"
         explainer.save(path)
