@@ -123,6 +123,9 @@ class Sabotaged:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._df, name)
 
+    def toDF(self, *names: str) -> Sabotaged:  # noqa: N802
+        return Sabotaged(self._df.toDF(*names), self._marker)
+
     def mapInArrow(self, explain: Callable[[Any], Any], schema: Any) -> Any:  # noqa: N802
         marker = self._marker
 

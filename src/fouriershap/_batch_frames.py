@@ -68,7 +68,10 @@ class Batch:
         import narwhals as nw
 
         kind = self.frame.implementation
-        series = {name: _series(name, column, kind) for name, column in zip(names, columns, strict=True)}
+        # Native series: Arrow would read narwhals' own one value at a time.
+        series = {
+            name: _series(name, column, kind).to_native() for name, column in zip(names, columns, strict=True)
+        }
         out = nw.from_dict(series, backend=kind)
         if hasattr(self.native, "index"):
             native = out.to_native()

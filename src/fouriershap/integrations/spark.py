@@ -66,7 +66,9 @@ def explain(
     _check_columns(job, df.columns)
     added = [types.StructField(column.name, _spark_type(column, types)) for column in job.schema]
     schema = types.StructType([*(df.schema[name] for name in job.ids), *added])
-    return df.mapInArrow(_explain_with(job, df.sparkSession), schema)
+    # Numbers for names on the way: mapInArrow takes the dot in a name for a field of a struct.
+    numbered = df.toDF(*map(str, range(len(df.columns))))
+    return numbered.mapInArrow(_explain_with(job, df.columns, df.sparkSession), schema)
 
 
 def _check_columns(job: Job, names: Sequence[str]) -> None:
@@ -82,13 +84,20 @@ def _spark_type(column: OutputColumn, types: Any) -> Any:
     return types.DoubleType() if column.kind == NUMBER else types.StringType()
 
 
-def _explain_with(job: Job, session: Any) -> Callable[[Iterator[Any]], Iterator[Any]]:
+def _explain_with(job: Job, names: Sequence[str], session: Any) -> Callable[[Iterator[Any]], Iterator[Any]]:
     """The function that runs on the workers. An object is broadcast, so that each process unpickles it once."""
     if not isinstance(job.source, Explainer) or not hasattr(session, "sparkContext"):
         # A path is short; Spark Connect has no broadcast, and sends the object with the function.
-        return lambda batches: map(_with_lists, job.explain(batches))
+        return lambda batches: _answers(job, names, batches)
     sent = session.sparkContext.broadcast(job)
-    return lambda batches: map(_with_lists, sent.value.explain(batches))
+    return lambda batches: _answers(sent.value, names, batches)
+
+
+def _answers(job: Job, names: Sequence[str], batches: Iterator[Any]) -> Iterator[Any]:
+    import pyarrow as pa
+
+    named = (pa.RecordBatch.from_arrays(batch.columns, names=names) for batch in batches)
+    return map(_with_lists, job.explain(named))
 
 
 def _with_lists(batch: Any) -> Any:
