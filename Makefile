@@ -12,12 +12,13 @@ export FOURIERSHAP_DATA ?= $(abspath $(DATA))
 endif
 export MPLBACKEND ?= Agg
 
-.PHONY: help demo test format lint types unit bench clean
+.PHONY: help demo test format lint types unit docs bench clean
 
 help:
 	@echo "make demo    explain a model and show the result (writes demo/)"
 	@echo "make test    formatting, lint, types and every test"
 	@echo "make format  format and fix what can be fixed"
+	@echo "make docs    the documentation, as pages (build/docs/index.html)"
 	@echo "make bench   the benchmarks against every peer (long; writes benchmarks/results/)"
 	@echo "make clean   remove the environments and everything built"
 
@@ -36,11 +37,20 @@ $(VENV)/.demo: $(SOURCES)
 	$(BIN)/python -m pip install --quiet --editable '.[demo]'
 	@touch $@
 
+$(VENV)/.docs: $(SOURCES)
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable '.[docs]'
+	@touch $@
+
 $(VENV)/.bench: $(SOURCES)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --editable '.[bench]'
 	@touch $@
+
+docs: $(VENV)/.docs
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet docs build/docs
 
 demo: $(VENV)/.demo
 	$(BIN)/python -m fouriershap.demo
@@ -65,6 +75,7 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/stage2.py
 	$(BIN)/python benchmarks/trees.py
 	$(BIN)/python benchmarks/jax_versions.py
+	$(BIN)/python benchmarks/blackbox.py
 
 clean:
 	rm -rf .venv .venv-* build demo

@@ -15,7 +15,7 @@ import fouriershap as fs
 import oracles
 from fouriershap.blackbox import _exact
 from fouriershap.blackbox._bits import exact_code
-from fouriershap.blackbox._hybrids import draw_hybrids
+from fouriershap.blackbox._hybrids import draw_hybrids, second_rows
 from fouriershap.blackbox._levels import make_encoding
 from fouriershap.blackbox._pool import Pool
 
@@ -202,6 +202,14 @@ def test_refining_helps_where_the_game_is_deep():
     truth = oracles.shap_values(h, X[:2], X[:10])[:, :, 0]
     # The representation is exact here, so that it takes back all of the sampling error.
     np.testing.assert_allclose(values, truth, atol=1e-8)
+
+
+@pytest.mark.parametrize(("n_background", "n_pool"), [(20, 5020), (20, 20), (300, 400), (1, 2)])
+def test_half_of_the_second_rows_are_background_rows(n_background, n_pool):
+    found = second_rows(n_background, n_pool)
+    np.testing.assert_array_equal(np.unique(found), np.arange(n_pool))
+    share = (found < n_background).mean()
+    assert share == pytest.approx(max(0.5, n_background / n_pool), abs=0.02)
 
 
 def test_the_size_of_coalitions_follows_the_shapley_kernel():

@@ -68,11 +68,9 @@ class Batch:
         import narwhals as nw
 
         kind = self.frame.implementation
-        # Native series: Arrow would read narwhals' own one value at a time.
-        series = {
-            name: _series(name, column, kind).to_native() for name, column in zip(names, columns, strict=True)
-        }
-        out = nw.from_dict(series, backend=kind)
+        series = {name: _series(name, column, kind) for name, column in zip(names, columns, strict=True)}
+        # Native series: those of narwhals would be copied element by element (narwhals 2.28, pyarrow).
+        out = nw.from_dict({name: one.to_native() for name, one in series.items()}, backend=kind)
         if hasattr(self.native, "index"):
             native = out.to_native()
             native.index = self.native.index
@@ -139,7 +137,8 @@ def _matched(columns: dict[str, Any], known: tuple[str, ...]) -> list[Any]:
     extra = [name for name in columns if name not in wanted]
     if extra:
         raise InputError(
-            f"the batch has {_list(extra)}, which the model does not know: drop them, or carry them along as ids."
+            f"the batch has {_list(extra)}, which the model does not know: drop what is no feature, or carry it "
+            "along as an id."
         )
     return [columns[name] for name in known]
 

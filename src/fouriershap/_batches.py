@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._batch_frames import Batch, is_one_frame, open_batch
+from fouriershap._display import as_text, displayed
 from fouriershap._errors import InputError
 
 if TYPE_CHECKING:
@@ -171,9 +172,20 @@ def _reasons(explainer: Explainer, batch: Batch, values: NDArray[np.float64], k:
         order = np.argsort(-np.abs(contributions), axis=1, kind="stable")[:, :k]
         for rank in range(k):
             chosen = order[:, rank]
-            texts = _player_texts(batch, explainer._column_player, chosen)
+            if explainer._transforms:
+                texts = _shown_texts(explainer, batch, chosen)
+            else:
+                texts = _player_texts(batch, explainer._column_player, chosen)
             columns += [players[chosen], texts, contributions[np.arange(len(chosen)), chosen]]
     return columns
+
+
+def _shown_texts(explainer: Explainer, batch: Batch, chosen: NDArray[np.int64]) -> NDArray[np.object_]:
+    """The same for rows that go through a pipeline first."""
+    data, labels = displayed(*explainer._shown(batch.features), len(explainer.player_names))
+    shown = data if labels is None else labels
+    cells = shown[np.arange(len(chosen)), chosen].tolist()
+    return np.array([as_text(cell) for cell in cells], dtype=object)
 
 
 def _player_texts(

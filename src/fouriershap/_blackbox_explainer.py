@@ -20,6 +20,7 @@ from fouriershap._spectrum import Spectrum
 from fouriershap.blackbox._fidelity import Fidelity, warn_if_low
 from fouriershap.blackbox._files import KIND, state_from_contents, state_to_contents
 from fouriershap.blackbox._fit import Fitted, Fitter
+from fouriershap.blackbox._hybrids import second_rows
 from fouriershap.blackbox._levels import make_encoding
 from fouriershap.blackbox._pool import Pool
 from fouriershap.blackbox._queries import Oracle
@@ -142,7 +143,7 @@ class BlackBoxExplainer(Explainer):
             oracle=self._oracle,
             pool=pool,
             first_rows=first,
-            second_rows=np.arange(pool.n_rows),
+            second_rows=second_rows(rows.n_rows, pool.n_rows),
             encoding=encoding,
             budget=budget,
             seed=seed,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, Self, cast
 
 import numpy as np
@@ -21,7 +21,7 @@ from fouriershap.shapley._interactions import TopInteractions, interaction_value
 from fouriershap.shapley._pairs import PairEngine
 
 
-class Explainer(ABC):
+class Explainer:
     """A model and a background, ready to explain rows.
 
     ``Explainer(model, background, **options)`` makes the explainer that fits the model, as its own class
@@ -56,6 +56,8 @@ class Explainer(ABC):
         Threads; None for every core.
     """
 
+    # What a subclass must have raises NotImplementedError here. Abstract methods would say the same, but type
+    # checkers would then refuse Explainer(model, background).
     feature_names: tuple[str, ...]
     player_names: tuple[str, ...]
     n_jobs: int | None
@@ -65,23 +67,23 @@ class Explainer(ABC):
         chosen = explainer_class(*args, **options) if cls is Explainer else cls
         return object.__new__(cast("type[Self]", chosen))
 
-    @abstractmethod
     def _explain(self, X: Any, n_jobs: int | None) -> NDArray[np.float64]:
         """SHAP values (n_rows, n_players, n_outputs)."""
+        raise NotImplementedError
 
-    @abstractmethod
     def _pairs(self, X: Any) -> tuple[Callable[[NDArray[np.int64] | None], PairEngine], NDArray[Any]]:
         """What makes the engine of pairs with some keys (None: all), and the rows as this engine takes them."""
+        raise NotImplementedError
 
     @property
-    @abstractmethod
     def _expected(self) -> NDArray[np.float64]:
         """Mean output over the background, (n_outputs,)."""
+        raise NotImplementedError
 
     @property
-    @abstractmethod
     def _column_player(self) -> NDArray[np.int32]:
         """Player of each column, (n_columns,)."""
+        raise NotImplementedError
 
     @property
     def output_names(self) -> tuple[str, ...] | None:
@@ -94,7 +96,11 @@ class Explainer(ABC):
         unnamed = all(name == f"Feature {i}" for i, name in enumerate(self.feature_names))
         return None if unnamed else self.feature_names
 
-    @abstractmethod
+    @property
+    def _transforms(self) -> bool:
+        """Whether rows are transformed first, so that their columns are not those of `feature_names`."""
+        return False
+
     def save(self, path: str | os.PathLike[str], *, interactions: bool = False) -> None:
         """Write everything that explaining needs to a .fshap file; the model is not needed.
 
@@ -103,6 +109,7 @@ class Explainer(ABC):
         interactions : bool
             Whether interaction tables go into the file too.
         """
+        raise NotImplementedError
 
     @property
     def expected_value(self) -> float | NDArray[np.float64]:
@@ -228,6 +235,40 @@ class Explainer(ABC):
         begin = time.perf_counter()
         values = self._explain(X, self.n_jobs)
         return self._explanation(X, values, time.perf_counter() - begin)
+
+    def report(
+        self,
+        X: Any,
+        path: str | os.PathLike[str],
+        *,
+        rows: int | None = None,
+        title: str | None = None,
+        max_bytes: int = 15_000_000,
+    ) -> Path:
+        """Write a page that shows the SHAP values of rows, and computes new ones when its reader changes a row.
+
+        One HTML file that opens from disk and fetches nothing. Needs ``pip install 'fouriershap[report]'``.
+
+        Parameters
+        ----------
+        X : array or data frame, shape (n_rows, n_columns)
+            Rows to explain; importance is over all of them.
+        path : path of the file
+        rows : int, optional
+            Most rows that the page holds, a random sample of X; by default 10,000.
+        title : str, optional
+        max_bytes : int
+            Most bytes of the file. Where they are too few, the page holds fewer rows and, last, no what-if part,
+            and says so.
+
+        Returns
+        -------
+        pathlib.Path
+            The file that was written.
+        """
+        from fouriershap.report import write_report
+
+        return write_report(self, X, path, rows=rows, title=title, max_bytes=max_bytes)
 
     def _explanation(self, X: Any, values: NDArray[np.float64], seconds: float) -> Any:
         data, labels = displayed(*self._shown(X), len(self.player_names))

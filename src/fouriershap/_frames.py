@@ -257,8 +257,11 @@ def _series_and_labels(series: Any) -> tuple[NDArray[np.float64], NDArray[Any] |
     if series.dtype.is_numeric() or series.dtype == nw.Boolean:
         return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64), None
     order = None
-    if isinstance(series.dtype, nw.Categorical | nw.Enum):
-        order = series.cat.get_categories().to_list()
+    native = series.to_native()
+    if isinstance(series.dtype, nw.Enum):
+        order = list(series.dtype.categories)
+    elif hasattr(native, "cat") and hasattr(native.cat, "categories"):  # pandas
+        order = native.cat.categories.tolist()
     return _numbers_and_labels(np.array(series.to_list(), dtype=object), order)
 
 

@@ -6,7 +6,8 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -62,11 +63,18 @@ def write(
     tensors = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     metadata = {"format": _FORMAT, "version": str(VERSION), "kind": kind, "header": text}
     metadata["sha256"] = _digest(kind, tensors, text)
+    with atomic_file(path) as temporary:
+        save_file(tensors, temporary, metadata=metadata)
+
+
+@contextmanager
+def atomic_file(path: Path) -> Iterator[Path]:
+    """A path to write to: the file appears whole under ``path`` when the block ends, or not at all."""
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
     os.close(handle)
     temporary = Path(name)
     try:
-        save_file(tensors, temporary, metadata=metadata)
+        yield temporary
         with temporary.open("rb+") as file:
             os.fsync(file.fileno())
         umask = os.umask(0)

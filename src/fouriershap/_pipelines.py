@@ -37,13 +37,18 @@ class Preprocessing:
 
     def transform(self, X: Any, name: str) -> Any:
         """Rows as the final model takes them, in whatever type the last transformer returns."""
-        known = getattr(self.steps, "feature_names_in_", None)
+        known = self.known_names()
         if known is not None:
-            check_columns(X, tuple(str(column) for column in known), name)
+            check_columns(X, known, name)
         try:
             return self.steps.transform(X)
         except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
             raise InputError(f"{name} does not go through the pipeline: {error}") from error
+
+    def known_names(self) -> tuple[str, ...] | None:
+        """Names of the columns that enter the pipeline; None where it was fitted on arrays."""
+        names = getattr(self.steps, "feature_names_in_", None)
+        return None if names is None else tuple(str(name) for name in names)
 
     def output_names(self) -> tuple[str, ...] | None:
         """Names of the features that enter the final model, where the transformers tell."""
@@ -54,9 +59,9 @@ class Preprocessing:
 
     def input_names(self, background: Any) -> tuple[str, ...]:
         """Names of the columns that enter the pipeline: from training, from the background, or made up."""
-        names = getattr(self.steps, "feature_names_in_", None)
+        names = self.known_names()
         if names is not None:
-            return tuple(str(name) for name in names)
+            return names
         found = column_names(background) if background is not None else None
         n_columns = getattr(self.steps, "n_features_in_", None)
         if found is None and n_columns is None:

@@ -183,7 +183,13 @@ class TreeExplainer(Explainer):
 
     @property
     def _frame_names(self) -> tuple[str, ...] | None:
+        if self._before is not None:
+            return self._before.known_names()
         return self.ensemble.feature_names or super()._frame_names
+
+    @property
+    def _transforms(self) -> bool:
+        return self._before is not None
 
     def plan(self, n_rows: int | None = None) -> TreePlan:
         """How ``n_rows`` rows would be explained, and why; None for "any number"."""
@@ -320,7 +326,7 @@ class TreeExplainer(Explainer):
         explainer = cls.__new__(cls)
         names, players = contents.header["feature_names"], contents.header["player_names"]
         explainer._set(engine_from_contents(contents), tuple(names), tuple(players), None)
-        explainer._lost_pipeline = bool(contents.header.get("pipeline", False))  # a surrogate has none
+        explainer._lost_pipeline = bool(contents.header.get("pipeline", False))  # black boxes hold none
         return explainer
 
 

@@ -9,6 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 PURE_SHARE = 0.05
+BACKGROUND_SHARE = 0.5
+
+
+def second_rows(n_background: int, n_pool: int) -> NDArray[np.int64]:
+    """Rows for the second row of a pair, each as often as it is to be drawn; background rows come first.
+
+    About half are background rows: the values that are asked for first mix rows with these and no others. The
+    rest keep the representation faithful for other backgrounds.
+    """
+    others = n_pool - n_background
+    times = round(BACKGROUND_SHARE / (1 - BACKGROUND_SHARE) * others / n_background)
+    return np.concatenate([np.tile(np.arange(n_background), max(times, 1)), np.arange(n_background, n_pool)])
 
 
 def draw_hybrids(

@@ -112,7 +112,7 @@ class Oracle:
 
     def _error(self, what: str, n: int) -> QueryError:
         rows = [pool.take(index[:, self._column_player]) for pool, index in self._asked]
-        done = np.array(self._answers).reshape(len(self._answers), -1)
+        done = np.array(self._answers).reshape(len(self._answers), -1) if self._answers else np.empty((0, 0))
         return QueryError(
             f"batch {self.n_batches} (queries {self.count} to {self.count + n - 1}): {what}. "
             f"The {len(done)} answers before it are kept in `.rows` (a part per batch) and `.answers` of this "

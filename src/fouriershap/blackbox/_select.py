@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from fouriershap._errors import InputError
 from fouriershap.blackbox._boosting import fit_trees
-from fouriershap.blackbox._distil import fit_kernel
+from fouriershap.blackbox._distil import MOST_POINTS, fit_kernel
 from fouriershap.blackbox._surrogates import Surrogate
 from fouriershap.blackbox._swht import EXACT, fit_swht
 from fouriershap.blackbox._task import Fit, Task
@@ -41,14 +41,19 @@ def choose(task: Task, method: str) -> tuple[str, Surrogate, tuple[Candidate, ..
     """The candidate asked for, or the best by K-fold R^2, built from all answers."""
     if method != "auto" and method not in CANDIDATES:
         raise InputError(f"method is {method!r}; choose 'auto' or one of {', '.join(CANDIDATES)}.")
-    names = tuple(CANDIDATES) if method == "auto" else (method,)
+    names = [name for name in CANDIDATES if _worth_trying(name, task)] if method == "auto" else [method]
     fits: list[Fit] = []
     for name in names:
-        if name == "swht" and task.transform is None:
-            continue
         fits.append(CANDIDATES[name](task))
         if fits[-1].r2 >= EXACT:  # nothing can be better
             break
     best = max(fits, key=lambda fit: fit.r2)
     table = [Candidate(fit.name, fit.r2, fit.seconds, fit is best, fit.note) for fit in fits]
     return best.name, best.make(), tuple(sorted(table, key=lambda line: -line.r2))
+
+
+def _worth_trying(name: str, task: Task) -> bool:
+    if name == "swht":
+        return task.transform is not None
+    # Beyond its most points the kernel is slow, and sees a part of the answers only.
+    return name != "kernel" or len(task.codes) <= MOST_POINTS

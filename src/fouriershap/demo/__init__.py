@@ -1,1 +1,1 @@
-"""The demo (`make demo`): a tree model on real data beside shap, and a function on bits as a spectrum."""
+"""The demo (`make demo`): trees and a neural network on real data beside shap, and a function on bits."""

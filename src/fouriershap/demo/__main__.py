@@ -1,19 +1,22 @@
-"""Run the demo: ``python -m fouriershap.demo``; the pictures go to the folder demo/."""
+"""Run the demo: ``python -m fouriershap.demo``; pictures and a page go to the folder demo/."""
 
 from pathlib import Path
 
-from fouriershap.demo import spectrum, trees
+from fouriershap.demo import blackbox, spectrum, trees
+from fouriershap.demo._page import show, write_page
 
 
 def main() -> None:
-    """Explain a tree model, then a function on bits."""
+    """Explain a tree model, a neural network, and a function on bits."""
     folder = Path("demo")
     folder.mkdir(exist_ok=True)
-    print("── A tree model ──────────────────────────────────────────────────────────────────\n")
-    pictures = [trees.run(folder)]
-    print("── A function on bits ────────────────────────────────────────────────────────────\n")
-    pictures.append(spectrum.run(folder))
-    print("\npictures: " + ", ".join(map(str, pictures)))
+    sections = []
+    for part in (trees, blackbox, spectrum):
+        sections.append(part.run(folder))
+        show(sections[-1])
+    page = folder / "index.html"
+    write_page(page, "fouriershap: what it does", sections)
+    print(f"The same with pictures: {page}")
 
 
 if __name__ == "__main__":

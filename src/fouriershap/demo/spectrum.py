@@ -6,7 +6,6 @@ The score is a black box to us: the exact transform asks for its value at all 2^
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,8 @@ from numpy.typing import NDArray
 
 import fouriershap as fs
 from fouriershap.demo._draw import NEGATIVE, panels, swarm, title, waterfall
+from fouriershap.demo._page import Section, in_seconds
+from fouriershap.demo.trees import timed
 
 FEATURES = (
     "smoker",
@@ -51,51 +52,11 @@ def random_people(n_people: int, random_state: int) -> NDArray[np.uint8]:
     return np.concatenate([answers, regions], axis=1)
 
 
-def print_spectrum(spectrum: fs.Spectrum) -> None:
-    """The degree profile as bars."""
-    print(f"{spectrum!r}: the score, exactly, as a sum of characters\n")
-    profile = spectrum.degree_profile()
-    share = profile[1:] / profile[1:].sum()
-    counts = np.bincount(spectrum.degrees, minlength=len(profile))[1:]
-    print("degree  terms  share of the variance")
-    for degree, (count, part) in enumerate(zip(counts, share, strict=True), start=1):
-        print(f"{degree:6d}  {count:5d}  {'█' * round(40 * part):<40} {100 * part:7.3f} %")
-    print()
-
-
-def print_explanations(
-    rows: NDArray[np.uint8], phi: NDArray[np.float64], scores: NDArray[np.float64], expected: float
-) -> None:
-    """A column per person: who they are, what every answer did to their score."""
-    width = max(map(len, FEATURES))
-    print(f"{'':{width}}  " + "  ".join(f"person {i + 1:>2}" for i in range(len(rows))))
-    for j in np.argsort(-np.abs(phi).sum(axis=0)):
-        cells = (
-            f"{_answer(row, int(j)):>3} {value:+5.1f}" for row, value in zip(rows, phi[:, j], strict=True)
-        )
-        print(f"{FEATURES[j]:{width}}  " + "  ".join(cells))
-    print(f"{'average':{width}}  " + "  ".join(f"{expected:9.1f}" for _ in rows))
-    print(f"{'score':{width}}  " + "  ".join(f"{score:9.1f}" for score in scores))
-    gap = np.abs(phi.sum(axis=1) + expected - scores).max()
-    print(f"\naverage + SHAP values = score, up to {gap:.0e}")
-
-
 def _answer(row: NDArray[np.uint8], player: int) -> str:
     bits = np.flatnonzero(player == PLAYERS)
     if len(bits) > 1:
         return ("N", "S", "C")[int(row[bits].argmax())]
     return "yes" if row[bits[0]] else "no"
-
-
-def print_speed(tables: fs.Tables, rows: NDArray[np.uint8], n_background: int) -> None:
-    """Explain everybody, and tell how long it took."""
-    begin = time.perf_counter()
-    tables.shap_values(rows)
-    seconds = time.perf_counter() - begin
-    print(
-        f"{tables!r}\n{len(rows):,} people against {n_background:,} explained in {seconds:.2f} s: "
-        f"{len(rows) / seconds:,.0f} a second"
-    )
 
 
 def draw(
@@ -132,18 +93,28 @@ def _draw_profile(axis: Any, spectrum: fs.Spectrum) -> None:
     title(axis, "The score is a low-degree function", subtitle)
 
 
-def run(folder: Path) -> Path:
-    """Show the spectrum and what it explains; returns the picture's path."""
+def run(folder: Path) -> Section:
+    """Show what the spectrum explains."""
     background, people = random_people(5_000, random_state=0), random_people(200_000, random_state=1)
     spectrum = fs.walsh_hadamard(risk, n_bits=len(PLAYERS))
     spectrum = spectrum.prune(min_amplitude=1e-12)  # what is left of zeros after rounding
-    print_spectrum(spectrum)
     tables = fs.compile(spectrum, background, players=PLAYERS)
     expected = float(tables.expected_value)
-    chosen = people[np.argsort(-risk(people[:2000]))[[0, 400, 1000, 1600]]]
-    phi = tables.shap_values(chosen)
-    print_explanations(chosen, phi, risk(chosen), expected)
-    print_speed(tables, people, len(background))
-    path = folder / "spectrum.png"
-    draw(spectrum, chosen[1], phi[1], tables.shap_values(people[:1500]), expected, path)
-    return path
+    everybody, seconds = timed(lambda: tables.shap_values(people))
+    chosen = np.argsort(-risk(people[:2000]))[[0, 400, 1000, 1600]]
+    phi, scores = everybody[chosen], risk(people[chosen])
+    gap = np.abs(phi.sum(axis=1) + expected - scores).max()
+    table = [("", *(f"person {i + 1}" for i in range(len(chosen))))]
+    for j in np.argsort(-np.abs(phi).sum(axis=0)):
+        cells = zip(people[chosen], phi[:, j], strict=True)
+        table.append((FEATURES[j], *(f"{_answer(row, int(j))} {value:+6.1f}" for row, value in cells)))
+    table.append(("average", *[f"{expected:.1f}"] * len(chosen)))
+    table.append(("score", *(f"{score:.1f}" for score in scores)))
+    text = (
+        f"An insurer's score of eight questions and a region, exactly as a sum of {len(spectrum)} characters. "
+        f"{len(people):,} people against {len(background):,} explained in {in_seconds(seconds)}. Average and SHAP "
+        f"values add up to the score to {gap:.0e}."
+    )
+    picture = folder / "spectrum.png"
+    draw(spectrum, people[chosen[1]], phi[1], everybody[:1500], expected, picture)
+    return Section("A function on bits, as a spectrum", text, table, picture)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 import fouriershap as fs
 from fouriershap.demo._draw import INK, NEGATIVE, POSITIVE, QUIET, panels, swarm, title, waterfall
+from fouriershap.demo._page import Section, in_seconds
 
 _MANY = 200_000
 
@@ -34,14 +35,11 @@ def timed(work: Callable[[], Any]) -> tuple[Any, float]:
     return result, time.perf_counter() - begin
 
 
-def run(folder: Path) -> Path:
-    """Explain the model, compare with shap, and draw; returns the picture's path."""
+def run(folder: Path) -> Section:
+    """Explain the model, compare with shap, and draw."""
     import shap
 
     model, X, names = train()
-    print(
-        f"XGBoost, 100 trees: {len(X)} tumours, {X.shape[1]} measurements, all {len(X)} rows as background\n"
-    )
     explainer, building = timed(lambda: fs.TreeExplainer(model, X).compile())
     phi, ours = timed(lambda: explainer.shap_values(X))
     # shap would cut a background given as an array to 100 rows, so it gets a masker.
@@ -52,27 +50,21 @@ def run(folder: Path) -> Path:
     many = X[np.random.default_rng(0).integers(0, len(X), size=_MANY)]
     _, many_seconds = timed(lambda: explainer.shap_values(many))
     gap = np.abs(phi - theirs).max() / np.abs(theirs).max()
-    print(f"{'':26}{'reading and compiling':>22}{'explaining':>14}")
-    print(f"{'fouriershap':26}{building:20.3f} s{ours:12.4f} s")
-    print(f"{'shap.TreeExplainer':26}{'':20}  {shap_seconds:12.4f} s")
-    print(f"\nboth together {shap_seconds / (building + ours):,.0f} times faster; explaining alone ", end="")
-    print(f"{shap_seconds / ours:,.0f} times; largest difference {gap:.0e} of the largest value")
-    print(f"{_MANY:,} rows by the same tables: {many_seconds:.2f} s, {_MANY / many_seconds:,.0f} a second\n")
+    table = [
+        ("", "reading and compiling", f"{len(X)} rows", f"{_MANY:,} rows"),
+        ("fouriershap", in_seconds(building), in_seconds(ours), in_seconds(many_seconds)),
+        ("shap.TreeExplainer", "", in_seconds(shap_seconds), ""),
+    ]
+    text = (
+        f"XGBoost, 100 trees: {len(X)} tumours, {X.shape[1]} measurements, all {len(X)} rows as background. The values "
+        f"differ from shap's by at most {gap:.0e} of the largest one, and came {shap_seconds / (building + ours):,.0f} "
+        f"times faster, compiling included ({shap_seconds / ours:,.0f} times without)."
+    )
     row = int(np.argsort(phi.sum(axis=1))[-40])
-    _print_row(names, X[row], phi[row], float(explainer.expected_value))
-    path = folder / "trees.png"
+    picture = folder / "trees.png"
     seconds = {"shap": shap_seconds, "fouriershap,\nall in all": building + ours, "explaining\nalone": ours}
-    _draw(path, names, X, phi, row, float(explainer.expected_value), seconds)
-    return path
-
-
-def _print_row(names: list[str], row: NDArray[np.float32], phi: NDArray[np.float64], expected: float) -> None:
-    print("one malignant tumour, contributions to the log-odds:")
-    for j in np.argsort(-np.abs(phi))[:8]:
-        bar = ("+" if phi[j] > 0 else "-") * max(1, round(20 * abs(phi[j]) / np.abs(phi).max()))
-        print(f"  {names[j]:26} {row[j]:9.4g}  {phi[j]:+7.3f}  {bar}")
-    print(f"  {'average':26} {'':9}  {expected:+7.3f}")
-    print(f"  {'log-odds':26} {'':9}  {expected + phi.sum():+7.3f}\n")
+    _draw(picture, names, X, phi, row, float(explainer.expected_value), seconds)
+    return Section("A gradient-boosted model, beside shap", text, table, picture)
 
 
 def _draw(

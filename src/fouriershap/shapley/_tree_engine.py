@@ -72,6 +72,7 @@ class TreeEngine:
     ) -> None:
         self.ensemble, self.player = ensemble, player
         self.background, self.weights = background, weights
+        self.n_background = None if background is None else len(background)
         self.memory, self.dtype, self.method = memory, np.dtype(dtype), method
         self.index = index
         self.n_players = int(player.max(initial=-1)) + 1

@@ -42,7 +42,7 @@ def engine_to_contents(
     header["vocabularies"] = [[f, list(map(_plain, labels))] for f, labels in e.vocabularies.items()]
     header |= {"precision": engine.dtype.name, "memory": engine.memory, "method": engine.method}
     header["index"] = engine.index
-    header["interventional"] = engine.background is not None
+    header |= {"interventional": engine.background is not None, "n_background": engine.n_background}
     state = engine.compiled_state()
     if state is not None:
         tables, columns, expected = state
@@ -126,6 +126,7 @@ def engine_from_contents(contents: Contents) -> TreeEngine:
     index = check_index(header.get("index", "shapley"))
     verify_trees(ensemble, arrays["player"], arrays["feasible"])
     engine = TreeEngine(ensemble, arrays["player"], background, arrays.get("weights"), *settings, index)
+    engine.n_background = header.get("n_background")
     state = None
     if "values" in arrays:
         tables = tables_from_arrays(arrays, engine.n_players, ensemble.n_outputs)

@@ -1,0 +1,131 @@
+"""Black boxes: how accurate are SHAP values from a fixed number of model calls, and what do they cost?
+
+    python benchmarks/blackbox.py                        # what is not in results/blackbox.json yet
+    python benchmarks/blackbox.py --only gb1 avgfp.auto  # subjects, or ways of a subject
+    python benchmarks/blackbox.py --force --only sgemm14 # again
+    python benchmarks/blackbox.py --quick                # one small cell of each kind; writes nothing
+    python benchmarks/blackbox.py --list
+
+FOURIERSHAP_DATA names the folder of the paper's data sets. Models and true values are kept in
+benchmarks/.cache. Every finished cell is written at once, so that a run can be broken off and taken up again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import warnings
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from _common import RESULTS, print_machine, write_results
+from blackbox_cells import amortised, report
+from blackbox_cells.models import SUBJECTS
+from blackbox_cells.runs import coded_transform, kernel_shap, permutation_shap, represented
+
+PACKAGES = ("shap", "scikit-learn", "scipy", "catboost")
+SEEDS = range(5)
+BUDGETS = {
+    "entacmaea": (2_000, 8_192),
+    "sgemm14": (5_000, 20_000),
+    "sgemm40": (20_000,),
+    "gb1": (5_000, 20_000),
+    "avgfp": (5_000, 20_000),
+}
+CODED = {"avgfp": 10_000, "gb1": 45_000}
+METHOD = (
+    "20 rows are explained against 20 background rows; queries are made of 5,000 other rows. A seed draws rows, "
+    "background, data and queries anew; the model stays. Truth: the definition for 13 and for 14 players, our exact "
+    "tree explainer for trees, twice 150 pairs of permutations for each pair of rows for the 40 columns of SGEMM, "
+    "whose two runs agree to the R^2 that `ceiling` in the JSON gives.",
+)
+Run = Callable[[], dict[str, Any]]
+
+
+def cells() -> dict[str, Run]:
+    """Every cell by name: subject.way.budget.seed."""
+    found: dict[str, Run] = {}
+    for way in ("auto", "trees", "kernel"):
+        for name, budgets in BUDGETS.items():
+            for budget in budgets:
+                for seed in SEEDS:
+                    if not (way != "auto" and (name, budget) == ("entacmaea", 8_192)):
+                        found[f"{name}.{way}.{budget}.{seed}"] = partial(represented, name, way, budget, seed)
+    for name, budget in CODED.items():
+        for seed in SEEDS:
+            found[f"{name}.coded.{budget}.{seed}"] = partial(coded_transform, name, budget, seed)
+    for name, subject in SUBJECTS.items():
+        if subject.groups is None:
+            for seed in SEEDS:
+                found[f"{name}.KernelSHAP.0.{seed}"] = partial(kernel_shap, name, seed)
+                found[f"{name}.PermutationSHAP.0.{seed}"] = partial(permutation_shap, name, seed)
+    found["amortised"] = partial(amortised.many_rows, False)
+    return found
+
+
+def quick_cells() -> dict[str, Run]:
+    return {
+        "avgfp.auto.1000.0": partial(represented, "avgfp", "auto", 1000, 0),
+        "avgfp.coded.10000.0": partial(coded_transform, "avgfp", 10_000, 0),
+        "entacmaea.PermutationSHAP.0.0": partial(permutation_shap, "entacmaea", 0),
+        "amortised": partial(amortised.many_rows, True),
+    }
+
+
+def choose(found: dict[str, Run], only: list[str] | None) -> dict[str, Run]:
+    if only is None:
+        return found
+    chosen = {
+        key: run for key, run in found.items() if any(f"{key}.".startswith(f"{name}.") for name in only)
+    }
+    if not chosen:
+        raise SystemExit(f"--only: no cell of {', '.join(only)}; see --list.")
+    return chosen
+
+
+def finished() -> dict[str, Any]:
+    path = RESULTS / "blackbox.json"
+    return json.loads(path.read_text())["results"]["cells"] if path.exists() else {}
+
+
+def write(done: dict[str, Any]) -> None:
+    path = write_results("blackbox", {"method": METHOD, "cells": done}, PACKAGES)
+    path.with_suffix(".md").write_text(report.markdown(json.loads(path.read_text())))
+
+
+def draw(done: dict[str, Any]) -> None:
+    """The picture, where its numbers are there."""
+    ways = {"KernelSHAP": "sgemm40.KernelSHAP.0.0", "PermutationExplainer": "sgemm40.PermutationSHAP.0.0"}
+    per_row = {label: done[key]["queries_per_row"] for label, key in ways.items() if key in done}
+    if per_row and "amortised" in done:
+        amortised.plot(done["amortised"]["queries"], per_row, RESULTS / "blackbox_calls.png")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="small cells only; writes nothing")
+    parser.add_argument("--force", action="store_true", help="run finished cells again")
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="beginnings of names of cells (see --list)")
+    parser.add_argument("--list", action="store_true", help="the names, and no run")
+    arguments = parser.parse_args()
+    chosen = choose(quick_cells() if arguments.quick else cells(), arguments.only)
+    if arguments.list:
+        print("\n".join(chosen))
+        return
+    warnings.filterwarnings("ignore", category=UserWarning, module="sklearn")
+    print_machine(PACKAGES)
+    done = {} if arguments.quick else finished()
+    for key, run in chosen.items():
+        if key in done and not arguments.force:
+            continue
+        found = run()
+        print(key, {name: value for name, value in found.items() if name != "candidates"}, flush=True)
+        if not arguments.quick:
+            done = finished() | {key: found}  # another run may have written meanwhile
+            write(done)
+    draw(done)
+
+
+if __name__ == "__main__":
+    main()

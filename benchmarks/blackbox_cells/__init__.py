@@ -1,0 +1,1 @@
+"""Cells of the benchmark of black boxes."""

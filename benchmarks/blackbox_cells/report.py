@@ -1,0 +1,94 @@
+"""Results for people: Markdown tables made from the JSON."""
+
+from __future__ import annotations
+
+from statistics import median
+from typing import Any
+
+from _common import seconds
+from blackbox_cells.models import SUBJECTS
+
+TARGETS = {
+    ("entacmaea", 2000): 0.995,
+    ("entacmaea", 8192): 1 - 1e-9,
+    ("sgemm14", 5000): 0.997,
+    ("sgemm14", 20000): 0.999,
+    ("sgemm40", 20000): 0.985,
+    ("gb1", 20000): 0.995,
+    ("avgfp", 5000): 0.995,
+}
+_HEAD = (
+    "| way | budget | SHAP R^2, median | range | seeds | chosen | fidelity | fit | model queries | target |"
+)
+
+
+def markdown(document: dict[str, Any]) -> str:
+    cells, machine = document["results"]["cells"], document["machine"]
+    lines = [
+        "# Black boxes",
+        "",
+        f"{machine['cpu']}, {machine['cores']} cores, Python {machine['python']}; {document['date']}. Written by "
+        "`benchmarks/blackbox.py`; fit times are wall-clock and come from a machine that other work shared.",
+        "",
+        *document["results"]["method"],
+        "",
+    ]
+    for name, subject in SUBJECTS.items():
+        groups = _grouped(cells, name)
+        if groups:
+            lines += [f"## {subject.title}", "", _HEAD, "|" + "---|" * 10]
+            lines += [_line(name, way, budget, found) for (way, budget), found in groups.items()]
+            lines.append("")
+    if "amortised" in cells:
+        lines += _amortised(cells["amortised"])
+    return "\n".join(lines) + "\n"
+
+
+def _grouped(cells: dict[str, Any], name: str) -> dict[tuple[str, int], list[dict[str, Any]]]:
+    """Cells of a subject by (way, budget), seeds in order."""
+    groups: dict[tuple[str, int], list[dict[str, Any]]] = {}
+    for key in sorted(cells, key=_order):
+        parts = key.split(".")
+        if parts[0] == name:
+            groups.setdefault((parts[1], int(parts[2])), []).append(cells[key])
+    return groups
+
+
+def _order(key: str) -> tuple[Any, ...]:
+    parts = key.split(".")
+    return (parts[0], int(parts[2]), parts[1], int(parts[3])) if len(parts) == 4 else (key, 0, "", 0)
+
+
+def _line(name: str, way: str, budget: int, found: list[dict[str, Any]]) -> str:
+    scores = [cell["shap_r2"] for cell in found]
+    chosen = ", ".join(dict.fromkeys(cell.get("method", "") for cell in found))
+    if "cube_r2" in found[0]:
+        chosen = f"cube R^2 >= {min(cell['cube_r2'] for cell in found):.6f}, {found[0]['terms']} terms"
+    fidelity = "-"
+    if "fidelity" in found[0]:
+        fidelity = f"{median(cell['fidelity'][0] for cell in found):.4f}"
+    target = TARGETS.get((name, budget)) if way == "auto" else None
+    verdict = ""
+    if target is not None:
+        held = "held" if median(scores) >= target else "MISSED"
+        verdict = f"{'1 - 1e-9' if target > 0.9999 else f'{target:g}'}: {held}"
+    return (
+        f"| {way} | {f'{budget:,}' if budget else 'per row'} | {median(scores):.5f} | {min(scores):.5f} to "
+        f"{max(scores):.5f} | {len(scores)} | {chosen or '-'} | {fidelity} | "
+        f"{seconds(median(cell['fit_seconds'] for cell in found))} | "
+        f"{median(cell['queries'] for cell in found):,.0f} | {verdict} |"
+    )
+
+
+def _amortised(cell: dict[str, Any]) -> list[str]:
+    return [
+        "## Paying once",
+        "",
+        f"After {cell['queries']:,} queries of the SGEMM network ({seconds(cell['fit_seconds'])} of fitting), "
+        f"{cell['rows']:,} rows against {cell['background']:,} background rows: "
+        f"{seconds(cell['compile_seconds'])} to compile the background, {seconds(cell['explain_seconds'])} to "
+        f"explain, {cell['queries_after_fitting']} more queries.",
+        "",
+        "![Model calls per explained row](blackbox_calls.svg)",
+        "",
+    ]

@@ -1,0 +1,128 @@
+"""One cell: a subject, a way of explaining it, a budget and a seed, with what it found."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import fouriershap as fs
+from blackbox_cells.models import SUBJECTS, Subject, draw_rows, predict_of
+from blackbox_cells.truth import r_squared, truth_of
+
+Cell = dict[str, Any]
+
+
+class Counted:
+    """A model that counts the rows it is asked."""
+
+    def __init__(self, predict: Callable[[np.ndarray], np.ndarray]) -> None:
+        self._predict, self.count = predict, 0
+
+    def __call__(self, rows: np.ndarray) -> np.ndarray:
+        self.count += len(rows)
+        return np.asarray(self._predict(np.asarray(rows)))
+
+
+def represented(name: str, method: str, budget: int, seed: int) -> Cell:
+    """`BlackBoxExplainer` end to end."""
+    subject = SUBJECTS[name]
+    rows, model = draw_rows(subject, seed), Counted(predict_of(subject))
+    begin = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", fs.FidelityWarning)
+        explainer = fs.BlackBoxExplainer(
+            model,
+            rows.background,
+            data=rows.data,
+            method=method,
+            budget=budget,
+            groups=subject.groups,
+            random_state=seed,
+        )
+    fitted = time.perf_counter()
+    values = explainer.shap_values(rows.explained)
+    explained = time.perf_counter()
+    truth, ceiling = truth_of(subject, seed)
+    fidelity = explainer.fidelity
+    return {
+        "shap_r2": r_squared(truth, values),
+        "ceiling": ceiling,
+        "method": explainer.method,
+        "fidelity": [fidelity.r2, fidelity.low, fidelity.high],
+        "k_fold": fidelity.k_fold,
+        "fit_seconds": fitted - begin,
+        "explain_seconds": explained - fitted,
+        "queries": model.count,
+        "candidates": {line.name: [line.r2, line.seconds, line.note] for line in explainer.candidates},
+    }
+
+
+def kernel_shap(name: str, seed: int) -> Cell:
+    """``shap.KernelExplainer`` without its selection of features, at its usual number of samples."""
+    import shap
+
+    subject = SUBJECTS[name]
+    _columns_only(subject)
+    rows, model = draw_rows(subject, seed), Counted(predict_of(subject))
+    begin = time.perf_counter()
+    values = shap.KernelExplainer(model, rows.background).shap_values(rows.explained, l1_reg=0, silent=True)
+    return _per_row(subject, seed, np.asarray(values), model, begin)
+
+
+def permutation_shap(name: str, seed: int) -> Cell:
+    """``shap.PermutationExplainer`` at its defaults."""
+    import shap
+
+    subject = SUBJECTS[name]
+    _columns_only(subject)
+    rows, model = draw_rows(subject, seed), Counted(predict_of(subject))
+    begin = time.perf_counter()
+    masker = shap.maskers.Independent(rows.background, max_samples=len(rows.background))
+    explainer = shap.PermutationExplainer(model, masker, seed=seed)
+    most = max(500, 10 * (2 * subject.n_bits + 1))
+    values = explainer(rows.explained, max_evals=most, silent=True).values
+    return _per_row(subject, seed, values, model, begin)
+
+
+def _columns_only(subject: Subject) -> None:
+    if subject.groups is not None:
+        raise SystemExit("shap's samplers have no groups of columns here.")
+
+
+def _per_row(subject: Subject, seed: int, values: np.ndarray, model: Counted, begin: float) -> Cell:
+    seconds = time.perf_counter() - begin
+    truth, ceiling = truth_of(subject, seed)
+    found = {"shap_r2": r_squared(truth, values), "ceiling": ceiling, "queries": model.count}
+    return found | {
+        "fit_seconds": 0.0,
+        "explain_seconds": seconds,
+        "queries_per_row": model.count / len(values),
+    }
+
+
+def coded_transform(name: str, budget: int, seed: int) -> Cell:
+    """The paper's route for a sparse model: its spectrum, checked at fresh points of the cube."""
+    subject = SUBJECTS[name]
+    model = Counted(predict_of(subject))
+    begin = time.perf_counter()
+    spectrum = fs.sparse_walsh_hadamard(
+        model, subject.n_bits, algorithm="coded", budget=budget, random_state=seed
+    )
+    seconds = time.perf_counter() - begin
+    asked = model.count
+    fresh = np.random.default_rng([seed, 7]).integers(0, 2, size=(20_000, subject.n_bits)).astype(np.uint8)
+    rows = draw_rows(subject, seed)
+    values = fs.shap_values(spectrum, rows.explained.astype(np.uint8), rows.background.astype(np.uint8))
+    truth, ceiling = truth_of(subject, seed)
+    return {
+        "cube_r2": r_squared(model(fresh), spectrum(fresh)),
+        "shap_r2": r_squared(truth, values),
+        "ceiling": ceiling,
+        "terms": len(spectrum),
+        "queries": asked,
+        "fit_seconds": seconds,
+    }

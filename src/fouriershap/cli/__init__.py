@@ -1,0 +1,31 @@
+"""The command ``fouriershap``: fit, explain, look into and check files without a line of Python."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+_NEEDED = {"typer", "rich", "pyarrow"}
+
+
+def main() -> None:
+    """Run the command line; without its extra, say how to install it."""
+    try:
+        from fouriershap.cli._app import app
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in _NEEDED:
+            raise
+        sys.exit(
+            f"fouriershap: error: the command line needs {error.name}, which is not installed: "
+            "pip install 'fouriershap[cli]'"
+        )
+    try:
+        app()
+    except SystemExit as end:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        if (
+            end.code
+        ):  # a thread of pyarrow may still wait for standard input, which an orderly end would not survive
+            os._exit(end.code if isinstance(end.code, int) else 1)
+        raise

@@ -1,0 +1,239 @@
+"""The commands and their options."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from fouriershap._batch_frames import open_batch
+from fouriershap._errors import InputError, MissingDependencyError
+from fouriershap._parallel import count_jobs
+from fouriershap._tree_explainer import TreeExplainer
+from fouriershap.cli._answers import answer_format, check_folder, open_answer
+from fouriershap.cli._check import largest_gaps
+from fouriershap.cli._explainers import csv_kinds, open_explainer, tree_kinds
+from fouriershap.cli._info import describe
+from fouriershap.cli._models import open_model
+from fouriershap.cli._plots import MOST_ROWS, check_plots, draw_plots
+from fouriershap.cli._report import CHECK_FAILED, progress, reported
+from fouriershap.cli._rows import PIPE, Rows, open_rows, read_all
+
+app = typer.Typer(
+    name="fouriershap",
+    help="Exact SHAP values from model files and tables of rows.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+_MANY_ROWS = 100_000
+_MODEL = "XGBoost .json .ubj, LightGBM .txt, CatBoost .cbm .json, .skops; .pkl .pickle .joblib if trusted."
+_ROWS = "Parquet, CSV, Arrow or feather, by suffix; - for standard input (Arrow stream or CSV)."
+File = Annotated[Path, typer.Argument(metavar="FILE.fshap", help="A file that `fit` wrote.")]
+RowsFile = Annotated[Path, typer.Argument(metavar="ROWS", help=_ROWS)]
+Drop = Annotated[list[str] | None, typer.Option(help="A column to leave out; may be repeated.")]
+Trust = Annotated[bool, typer.Option("--trust-pickle", help="Open pickles, which can run any program.")]
+Jobs = Annotated[int | None, typer.Option(help="Threads; by default every core.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")]
+Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
+
+
+@app.command()
+@reported
+def fit(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help=_MODEL)],
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE.fshap", help="What is written.")],
+    background: Annotated[Path | None, typer.Option("-b", "--background", help=_ROWS)] = None,
+    path_dependent: Annotated[
+        bool, typer.Option("--path-dependent", help="Take the training counts in the trees for a background.")
+    ] = False,
+    drop: Drop = None,
+    precision: Annotated[str, typer.Option(help="Of the tables: single or double.")] = "single",
+    trust_pickle: Trust = False,
+    n_jobs: Jobs = None,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """Compile a tree model and a background into a file that explains rows."""
+    if (background is None) != path_dependent:
+        raise InputError("give either --background ROWS or --path-dependent.")
+    if output.suffix.lower() != ".fshap":
+        raise InputError(f"{output}: give the output the suffix .fshap.")
+    check_folder(output)
+    count_jobs(n_jobs)
+    ensemble = open_model(model, trust_pickle)
+    rows = None
+    if background is not None:
+        stream = open_rows(background, tree_kinds(ensemble, ensemble.feature_names), tuple(drop or ()))
+        with _named(stream.name):
+            rows = open_batch(read_all(stream), (), ensemble.feature_names).features
+    begin = time.perf_counter()
+    explainer = TreeExplainer(ensemble, rows, precision=precision, n_jobs=n_jobs)
+    explainer.save(output)
+    if not quiet:
+        typer.echo(f"{output}: {explainer!r} in {time.perf_counter() - begin:.1f} s", err=True)
+
+
+@app.command()
+@reported
+def explain(
+    file: File,
+    rows: RowsFile,
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="OUT", help="As ROWS; - for standard output.")
+    ],
+    top_k: Annotated[
+        int | None, typer.Option(min=1, help="Only the largest contributions, as reasons.")
+    ] = None,
+    ids: Annotated[
+        list[str] | None, typer.Option("--id", help="A column carried along; may be repeated.")
+    ] = None,
+    drop: Drop = None,
+    form: Annotated[
+        str | None, typer.Option("--format", help="parquet, csv or arrow; by default by suffix.")
+    ] = None,
+    plots: Annotated[Path | None, typer.Option(help="A folder for pictures of the first rows.")] = None,
+    n_jobs: Jobs = None,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """Explain every row of a file or a pipe."""
+    if form not in (None, "parquet", "csv", "arrow"):
+        raise InputError(f"--format {form}: choose parquet, csv or arrow.")
+    chosen = answer_format(output, form)
+    if plots is not None:
+        check_plots()
+    count_jobs(n_jobs)
+    explainer = open_explainer(file)
+    carried = tuple(ids or ())
+    stream = open_rows(rows, csv_kinds(explainer, carried), tuple(drop or ()))
+    kept: list[Any] = []
+    batches = stream.tables if plots is None else _keep_first(stream, kept)
+    out = "columns" if top_k is None else "top_k"
+    begin, n_rows = time.perf_counter(), 0
+    with _named(stream.name), open_answer(output, chosen) as writer, progress(stream.total, quiet) as advance:
+        answers = explainer.explain_batches(batches, ids=carried, out=out, top_k=top_k or 1, n_jobs=n_jobs)
+        for answer in answers:
+            writer.write(answer)
+            n_rows += answer.num_rows
+            advance(answer.num_rows)
+    seconds = time.perf_counter() - begin
+    if plots is not None and kept and kept[0].num_rows:
+        features = open_batch(kept[0], carried, explainer._frame_names).features
+        draw_plots(explainer, features.to_pandas(), plots)
+    if not quiet and output != PIPE:
+        # The speed of a few rows would be that of starting up.
+        speed = f", {n_rows / seconds:,.0f} a second" if n_rows >= _MANY_ROWS else ""
+        typer.echo(f"{output}: {n_rows:,} rows in {seconds:.1f} s{speed}", err=True)
+
+
+@app.command()
+@reported
+def report(
+    file: File,
+    rows: RowsFile,
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="PAGE.html", help="What is written.")],
+    title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
+    most: Annotated[int | None, typer.Option("--rows", min=1, help="Most rows that the page holds.")] = None,
+    drop: Drop = None,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """Write a page that explains rows, and answers "what if" in the browser."""
+    if output.suffix.lower() not in (".html", ".htm"):
+        raise InputError(f"{output}: give the output the suffix .html.")
+    check_folder(output)
+    explainer = open_explainer(file)
+    stream = open_rows(rows, csv_kinds(explainer, ()), tuple(drop or ()))
+    with _named(stream.name):
+        features = open_batch(read_all(stream), (), explainer._frame_names).features
+        page = explainer.report(features, output, rows=most, title=title)
+    if not quiet:
+        typer.echo(f"{page}: {features.num_rows:,} rows, {page.stat().st_size / 1e6:.1f} MB", err=True)
+
+
+@app.command()
+@reported
+def info(file: File, debug: Debug = False) -> None:
+    """Tell what a .fshap file holds."""
+    lines = describe(file)
+    width = max(len(what) for what, _ in lines)
+    for what, value in lines:
+        typer.echo(f"{what:{width}}  {value}")
+
+
+@app.command()
+@reported
+def check(
+    file: File,
+    rows: RowsFile,
+    model: Annotated[Path, typer.Option(metavar="MODEL", help=_MODEL)],
+    sample: Annotated[int, typer.Option(min=1, help="Rows to look at, from the first.")] = 1000,
+    tolerance: Annotated[float, typer.Option(min=0.0, help="As a share of the scale of the outputs.")] = 1e-4,
+    drop: Drop = None,
+    trust_pickle: Trust = False,
+    debug: Debug = False,
+) -> None:
+    """Check that explanations add up, and to what the model itself says; exit code 3 if not."""
+    explainer = open_explainer(file)
+    ensemble = open_model(model, trust_pickle)
+    stream = open_rows(rows, csv_kinds(explainer, ()), tuple(drop or ()))
+    with _named(stream.name):
+        table = _first_rows(stream, sample)
+        if not table.num_rows:
+            raise InputError("has no rows to check.")
+        gaps = largest_gaps(explainer, ensemble, table)
+    for what, gap in zip(("additivity", "agreement with the model"), gaps, strict=True):
+        verdict = "ok" if gap <= tolerance else "FAILED"
+        typer.echo(f"{what}: {verdict}, largest difference {gap:.1e} of the scale, {table.num_rows:,} rows")
+    if max(gaps) > tolerance:
+        raise typer.Exit(CHECK_FAILED)
+
+
+@app.command()
+@reported
+def demo(debug: Debug = False) -> None:
+    """Explain a model on real data, beside shap; pictures go to the folder demo/."""
+    try:
+        from fouriershap.demo.__main__ import main
+
+        main()
+    except ModuleNotFoundError as error:
+        raise MissingDependencyError(
+            f"the demo needs {error.name}, which is not installed: pip install 'fouriershap[demo]'"
+        ) from error
+
+
+@contextmanager
+def _named(name: str) -> Iterator[None]:
+    """Put the name of the file before errors about its rows."""
+    try:
+        yield
+    except InputError as error:
+        if str(error).startswith(f"{name}: "):
+            raise
+        raise InputError(f"{name}: {error}") from error
+
+
+def _keep_first(stream: Rows, kept: list[Any]) -> Iterator[Any]:
+    for table in stream.tables:
+        if not kept:
+            kept.append(table.slice(0, MOST_ROWS))
+        yield table
+
+
+def _first_rows(stream: Rows, n_rows: int) -> Any:
+    import pyarrow as pa
+
+    tables, found = [], 0
+    for table in stream.tables:
+        tables.append(table.slice(0, n_rows - found))
+        found += tables[-1].num_rows
+        if found >= n_rows:
+            break
+    return pa.concat_tables(tables)

@@ -1,0 +1,63 @@
+"""Explainers from files, and what they expect in the columns of a CSV file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fouriershap._blackbox_explainer import BlackBoxExplainer
+from fouriershap._errors import InputError
+from fouriershap._explainer import Explainer
+from fouriershap._load import Loaded, load
+from fouriershap._tree_explainer import TreeExplainer
+from fouriershap.blackbox._levels import LABEL
+from fouriershap.cli._rows import NUMBER, NUMBER_LABEL, TEXT
+from fouriershap.trees import TreeEnsemble
+
+
+def open_file(path: Path) -> Loaded:
+    """Whatever a .fshap file holds."""
+    try:
+        return load(path)
+    except FileNotFoundError:
+        raise InputError(f"{path}: there is no such file.") from None
+    except IsADirectoryError:
+        raise InputError(f"{path}: is a folder; give a .fshap file.") from None
+
+
+def open_explainer(path: Path) -> Explainer:
+    """The explainer in a .fshap file."""
+    loaded = open_file(path)
+    if not isinstance(loaded, Explainer):
+        raise InputError(
+            f"{path}: holds a {type(loaded).__name__}, which explains rows of bits, not of data; `fouriershap fit` "
+            "makes the file that this command needs."
+        )
+    return loaded
+
+
+def csv_kinds(explainer: Explainer, ids: tuple[str, ...]) -> dict[str, str]:
+    """What each column of a CSV file holds: ids are texts, whatever they look like."""
+    kinds: dict[str, str] = {}
+    if isinstance(explainer, TreeExplainer):
+        kinds = tree_kinds(explainer.ensemble, explainer._frame_names)
+    elif isinstance(explainer, BlackBoxExplainer):
+        features = explainer._fitted.encoding.features
+        levels = {column: f.levels for f in features if f.kind == LABEL for column in f.columns}
+        for column, name in enumerate(explainer.feature_names):
+            kinds[name] = _kind(levels[column]) if column in levels else NUMBER
+    return kinds | dict.fromkeys(ids, TEXT)
+
+
+def tree_kinds(ensemble: TreeEnsemble, names: tuple[str, ...] | None) -> dict[str, str]:
+    """The same for the features of a tree model; nothing where it knows no names."""
+    kinds: dict[str, str] = {}
+    for feature, name in enumerate(names or ()):
+        labels = ensemble.vocabularies.get(feature)
+        # Hashed labels are hashes of texts, of numbers too.
+        kinds[name] = NUMBER if labels is None else TEXT if ensemble.hashed else _kind(labels)
+        kinds[name.replace("_", " ")] = kinds[name]  # LightGBM keeps names with underscores for spaces
+    return kinds
+
+
+def _kind(labels: tuple[object, ...]) -> str:
+    return TEXT if any(isinstance(label, str) for label in labels) else NUMBER_LABEL

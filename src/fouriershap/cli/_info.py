@@ -1,0 +1,88 @@
+"""What is in a .fshap file, as lines of (what, value)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fouriershap._blackbox_explainer import BlackBoxExplainer
+from fouriershap._load import Loaded
+from fouriershap._spectrum import Spectrum
+from fouriershap._tree_explainer import TreeExplainer
+from fouriershap.cli._explainers import open_file
+from fouriershap.shapley import Tables
+from fouriershap.shapley._tree_engine import TreeEngine
+
+Lines = list[tuple[str, str]]
+
+
+def describe(path: Path) -> Lines:
+    """Everything that is worth knowing about a file."""
+    loaded = open_file(path)
+    return [("file", f"{path}, {_size(path.stat().st_size)}"), *_describe(loaded)]
+
+
+def _describe(loaded: Loaded) -> Lines:
+    if isinstance(loaded, Spectrum):
+        return [("holds", "spectrum"), *_spectrum(loaded)]
+    if isinstance(loaded, Tables):
+        terms = loaded._terms
+        lines = [("holds", "tables of a spectrum"), ("players", str(loaded.n_players))]
+        lines += [("terms", f"{terms.n_terms:,}"), ("tables", f"{loaded.n_tables:,}, {_size(loaded.nbytes)}")]
+        return [*lines, ("expected value", _numbers(np.atleast_1d(loaded.expected_value)))]
+    if isinstance(loaded, TreeExplainer):
+        return [("holds", "tree explainer"), ("model", loaded.ensemble.kind), *_explainer(loaded)]
+    lines = [("holds", "black box explainer"), ("model", f"asked {loaded.fidelity.n_queries:,} times")]
+    fidelity = f"R² {loaded.fidelity.r2:.4f} [{loaded.fidelity.low:.4f}, {loaded.fidelity.high:.4f}]"
+    return [*lines, ("method", loaded.method), ("fidelity", fidelity), *_explainer(loaded)]
+
+
+def _explainer(explainer: TreeExplainer | BlackBoxExplainer) -> Lines:
+    names = explainer.player_names
+    shown = ", ".join(names[:6]) + (", ..." if len(names) > 6 else "")
+    outputs = explainer.output_names or ()
+    lines = [("features", str(len(explainer.feature_names))), ("players", f"{len(names)}: {shown}")]
+    lines += [("outputs", str(len(explainer._expected)) + (f": {', '.join(outputs)}" if outputs else ""))]
+    if isinstance(explainer, TreeExplainer):
+        lines += _trees(explainer._engine)
+    elif isinstance(explainer.representation, Spectrum):
+        lines += _spectrum(explainer.representation)
+    else:
+        lines += _trees(explainer._compiled.explainer._engine)  # type: ignore[attr-defined]
+    return [*lines, ("expected value", _numbers(explainer._expected))]
+
+
+def _trees(engine: TreeEngine) -> Lines:
+    e, tables = engine.ensemble, engine.tables
+    degrees = engine._profile[:, 2].astype(np.int64)
+    counts = np.bincount(degrees)
+    profile = ", ".join(f"{degree}: {count:,}" for degree, count in enumerate(counts) if count)
+    lines = [("terms", f"{e.n_leaves:,} leaves of {e.n_trees:,} trees")]
+    lines += [("degree", f"{degrees.max()} (most features on a path)"), ("trees by degree", profile)]
+    size = "none" if tables is None else f"{tables.n_tables:,}, {_size(tables.nbytes)}"
+    walked = int((~engine._feasible).sum())
+    lines += [("tables", size + (f"; {walked:,} trees without" if walked else ""))]
+    rows = "unknown" if engine.n_background is None else f"{engine.n_background:,} rows"
+    return [*lines, ("background", "none: tree_path_dependent" if engine.background is None else rows)]
+
+
+def _spectrum(spectrum: Spectrum) -> Lines:
+    profile = np.atleast_1d(spectrum.degree_profile())
+    total = profile.sum() or 1.0
+    shares = ", ".join(f"{degree}: {part / total:.2%}" for degree, part in enumerate(profile))
+    lines = [("bits", str(spectrum.n_bits)), ("terms", f"{len(spectrum):,}")]
+    return [*lines, ("degree", str(spectrum.degree)), ("energy by degree", shares)]
+
+
+def _numbers(values: NDArray[np.float64]) -> str:
+    return ", ".join(f"{value:.6g}" for value in values)
+
+
+def _size(n_bytes: float) -> str:
+    for unit in ("bytes", "kB", "MB"):
+        if n_bytes < 1000:
+            return f"{n_bytes:.0f} {unit}" if unit == "bytes" else f"{n_bytes:.1f} {unit}"
+        n_bytes /= 1000
+    return f"{n_bytes:.1f} GB"

@@ -1,0 +1,89 @@
+"""Model files of the real libraries, by suffix."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from fouriershap._errors import InputError, MissingDependencyError
+from fouriershap.trees import TreeEnsemble, read_model
+
+_NATIVE = (".json", ".ubj", ".txt", ".cbm")
+# Of scikit-learn's tree models, and not on skops' own list: arrays of nodes, and how columns are checked.
+_HARMLESS = {
+    "sklearn.tree._tree.Tree",
+    "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
+    "sklearn.utils.validation.check_array",
+    "functools.partial",  # skops lists the function inside on its own
+}
+_PICKLES = (".pkl", ".pickle", ".joblib")
+
+
+def open_model(path: Path, trust_pickle: bool) -> TreeEnsemble:
+    """Read a model file.
+
+    Parameters
+    ----------
+    path : Path
+        XGBoost's .json or .ubj, LightGBM's .txt, CatBoost's .cbm or .json, skops' .skops; with
+        ``trust_pickle`` also .pkl, .pickle and .joblib.
+    trust_pickle : bool
+        Whether code in the file may run.
+    """
+    suffix = path.suffix.lower()
+    if suffix not in (*_NATIVE, *_PICKLES, ".skops"):
+        raise InputError(
+            f"{path}: the suffix {suffix!r} says no known model format; known are {', '.join(_NATIVE)}, .skops "
+            f"and, with --trust-pickle, {', '.join(_PICKLES)}."
+        )
+    if not path.is_file():
+        raise InputError(f"{path}: there is no such file.")
+    if suffix in _NATIVE:
+        return read_model(path)
+    if suffix == ".skops":
+        return read_model(_from_skops(path))
+    if not trust_pickle:
+        raise InputError(
+            f"{path}: a pickle can run any program when it is opened. If you trust where it comes from, add "
+            "--trust-pickle; safer: save the model with skops, or in its library's own format."
+        )
+    return read_model(_from_pickle(path))
+
+
+def _from_skops(path: Path) -> Any:
+    """An estimator from skops' format, whose types of scikit-learn and NumPy are known to be harmless."""
+    skops = _import("skops.io", "skops")
+    try:
+        types = skops.get_untrusted_types(file=path)
+        unknown = sorted(set(types) - _HARMLESS)
+        if unknown:
+            raise InputError(
+                f"{path}: holds the types {', '.join(map(str, unknown[:5]))}, which skops does not know as harmless."
+            )
+        return skops.load(path, trusted=types)
+    except InputError:
+        raise
+    except Exception as error:
+        raise InputError(f"{path}: skops cannot read it ({type(error).__name__}: {error}).") from error
+
+
+def _from_pickle(path: Path) -> Any:
+    try:
+        if path.suffix.lower() == ".joblib":
+            return _import("joblib", "joblib").load(path)
+        with path.open("rb") as file:
+            return import_module("pickle").load(file)
+    except (MissingDependencyError, KeyboardInterrupt):
+        raise
+    except Exception as error:
+        raise InputError(f"{path}: cannot be unpickled ({type(error).__name__}: {error}).") from error
+
+
+def _import(module: str, package: str) -> Any:
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"this file needs {package}, which is not installed: pip install {package}"
+        ) from error

@@ -1,0 +1,61 @@
+"""Pictures of explained rows, drawn by shap."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from fouriershap._errors import MissingDependencyError
+from fouriershap._explainer import Explainer
+
+MOST_ROWS = 2000
+
+
+def check_plots() -> None:
+    """Raise where shap or matplotlib is missing, before any work is done."""
+    try:
+        import matplotlib
+        import shap  # noqa: F401
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"--plots needs {error.name}, which is not installed: pip install 'fouriershap[shap]' matplotlib"
+        ) from error
+    matplotlib.use("Agg")
+
+
+def draw_plots(explainer: Explainer, rows: Any, folder: Path) -> list[Path]:
+    """Beeswarm, bar and the waterfall of the first row, per output.
+
+    Parameters
+    ----------
+    explainer : Explainer
+    rows : data frame
+        Features in the model's order; not empty.
+    folder : Path
+        Is made if it does not exist.
+    """
+    import matplotlib.pyplot as plt
+    import shap
+
+    folder.mkdir(parents=True, exist_ok=True)
+    explanation = explainer(rows)
+    outputs = [("", explanation)]
+    if explanation.values.ndim == 3:
+        names = explainer.output_names or tuple(map(str, range(explanation.values.shape[2])))
+        outputs = [(f"-{_plain(name)}", explanation[..., o]) for o, name in enumerate(names)]
+    paths = []
+    for suffix, one in outputs:
+        plots = {"beeswarm": one, "bar": one, "waterfall": one[0]}
+        for kind, content in plots.items():
+            plt.figure()
+            getattr(shap.plots, kind)(content, show=False)
+            path = folder / f"{kind}{suffix}.png"
+            plt.savefig(path, dpi=120, bbox_inches="tight")
+            plt.close("all")
+            paths.append(path)
+    return paths
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^\w-]+", "_", name)

@@ -1,0 +1,85 @@
+"""What people see: one-line errors with exit codes, and a bar while rows are explained."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import traceback
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TimeRemainingColumn
+from rich.text import Text
+
+from fouriershap._errors import FourierShapError
+
+FAILED, CHECK_FAILED, INTERRUPTED = 1, 3, 130
+
+
+def reported(command: Callable[..., None]) -> Callable[..., None]:
+    """Turn exceptions into one line and an exit code; a traceback only with --debug."""
+
+    @wraps(command)
+    def run(**options: Any) -> None:
+        signal.signal(signal.SIGTERM, _terminate)
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            try:
+                command(**options)
+            except (typer.Exit, typer.Abort):
+                raise
+            except BrokenPipeError:  # `| head` has seen enough
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+                raise typer.Exit(FAILED) from None
+            except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - a command ends in one line
+                raise typer.Exit(_tell(error, options["debug"])) from None
+
+    return run
+
+
+def _tell(error: BaseException, debug: bool) -> int:
+    if debug:
+        traceback.print_exception(error)
+    if isinstance(error, KeyboardInterrupt):
+        typer.echo("fouriershap: interrupted; nothing was written", err=True)
+        return INTERRUPTED
+    text = " ".join(str(error).split())
+    if isinstance(error, OSError) and error.filename is not None:
+        text = f"{error.filename}: {error.strerror}"
+    elif not isinstance(error, FourierShapError | OSError):
+        text = f"unexpected {type(error).__name__}: {text} (--debug shows where)"
+    typer.echo(f"fouriershap: error: {text}", err=True)
+    return FAILED
+
+
+def _terminate(number: int, frame: Any) -> None:
+    raise KeyboardInterrupt  # so that files that are half written go
+
+
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    typer.echo(f"fouriershap: warning: {' '.join(str(message).split())}", err=True)
+
+
+class _Speed(ProgressColumn):
+    def render(self, task: Task) -> Text:
+        speed = task.finished_speed or task.speed
+        return Text("" if speed is None else f"{speed:,.0f} rows/s")
+
+
+@contextmanager
+def progress(total: int | None, quiet: bool) -> Iterator[Callable[[int], None]]:
+    """A function to call with the number of new rows; it draws a bar where somebody watches."""
+    console = Console(stderr=True)
+    if quiet or not console.is_terminal:
+        yield lambda n_rows: None
+        return
+    columns = (BarColumn(), MofNCompleteColumn(), _Speed(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=False) as bar:
+        task = bar.add_task("explain", total=total)
+        yield lambda n_rows: bar.update(task, advance=n_rows)

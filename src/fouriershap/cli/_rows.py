@@ -1,0 +1,185 @@
+"""Rows from files and pipes as a stream of Arrow tables."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.ipc
+import pyarrow.parquet
+
+from fouriershap._errors import InputError
+
+BATCH_ROWS = 65_536
+PIPE = Path("-")
+_CSV_BLOCK = 8 << 20  # bytes read at a time
+_NULLS = ["", "NA", "N/A", "NaN", "nan", "null", "None"]
+
+NUMBER, TEXT, NUMBER_LABEL = "number", "text", "number as label"
+_CSV_TYPES = {NUMBER: pa.float64(), TEXT: pa.string(), NUMBER_LABEL: pa.float64()}
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A stream of rows.
+
+    Attributes
+    ----------
+    name : str
+        What errors call it.
+    schema : pyarrow.Schema
+    total : int or None
+        Number of rows, where the file says it.
+    tables : iterator of pyarrow.Table
+        At least one, so that even no rows have columns.
+    """
+
+    name: str
+    schema: Any
+    total: int | None
+    tables: Iterator[Any]
+
+
+def open_rows(path: Path, kinds: Mapping[str, str] | None = None, drop: tuple[str, ...] = ()) -> Rows:
+    """Open a file by its suffix, or standard input for ``-`` (an Arrow stream, or CSV).
+
+    Parameters
+    ----------
+    path : Path
+    kinds : mapping, optional
+        What columns hold: `NUMBER`, `TEXT` or `NUMBER_LABEL`. Others are guessed from the first rows of a CSV
+        file. Numbers that are labels become categories: libraries take plain numbers for codes.
+    drop : tuple of str
+        Columns to leave out.
+    """
+    name = "standard input" if path == PIPE else str(path)
+    try:
+        schema, total, batches = _opener(path)(path, kinds or {})
+    except FileNotFoundError:
+        raise InputError(f"{name}: there is no such file.") from None
+    except IsADirectoryError:
+        raise InputError(f"{name}: is a folder; give a file.") from None
+    except pa.ArrowException as error:
+        raise InputError(f"{name}: cannot be read: {error}") from error
+    lacking = [column for column in drop if column not in schema.names]
+    if lacking:
+        raise InputError(f"{name}: has no column {lacking[0]!r} to drop; it has {schema.names[:8]}.")
+    if len(set(schema.names)) < len(schema.names):
+        twice = next(column for column in schema.names if schema.names.count(column) > 1)
+        raise InputError(f"{name}: has two columns named {twice!r}.")
+    return Rows(name, schema, total, _tables(name, schema, batches, kinds or {}, drop))
+
+
+def read_all(rows: Rows) -> Any:
+    """The whole stream as one table."""
+    return pa.concat_tables(rows.tables)
+
+
+def _tables(
+    name: str, schema: Any, batches: Iterator[Any], kinds: Mapping[str, str], drop: tuple[str, ...]
+) -> Iterator[Any]:
+    try:
+        first = next(batches, None)
+        while True:
+            table = schema.empty_table() if first is None else pa.Table.from_batches([first])
+            yield _as_labels(table, kinds).drop_columns(list(drop))
+            first = next(batches, None)
+            if first is None:
+                return
+    except (pa.ArrowException, OSError) as error:
+        if isinstance(error, BrokenPipeError):
+            raise
+        raise InputError(f"{name}: cannot be read: {error}") from error
+
+
+def _as_labels(table: Any, kinds: Mapping[str, str]) -> Any:
+    for position, column in enumerate(table.column_names):
+        if kinds.get(column) == NUMBER_LABEL and not pa.types.is_dictionary(table[column].type):
+            table = table.set_column(position, column, table[column].dictionary_encode())
+    return table
+
+
+_Opened = tuple[Any, int | None, Iterator[Any]]
+_Opener = Callable[[Any, Mapping[str, str]], _Opened]
+
+
+def _opener(path: Path) -> _Opener:
+    if path == PIPE:
+        return _open_pipe
+    openers: dict[str, _Opener] = {
+        ".parquet": _open_parquet,
+        ".csv": _open_csv,
+        ".arrow": _open_arrow,
+        ".feather": _open_arrow,
+        ".arrows": _open_arrow,
+        ".ipc": _open_arrow,
+    }
+    opener = openers.get(path.suffix.lower())
+    if opener is None:
+        raise InputError(
+            f"{path}: the suffix {path.suffix!r} says no known format of rows; known are {', '.join(openers)}."
+        )
+    return opener
+
+
+def _open_parquet(path: Path, kinds: Mapping[str, str]) -> _Opened:
+    # Buffered: else a whole column of a row group is held at a time.
+    file = pa.parquet.ParquetFile(path, buffer_size=1 << 16, pre_buffer=False)
+    return file.schema_arrow, file.metadata.num_rows, file.iter_batches(BATCH_ROWS)
+
+
+def _open_arrow(path: Path, kinds: Mapping[str, str]) -> _Opened:
+    source = pa.memory_map(str(path))
+    if source.size() == 0:
+        raise InputError(f"{path}: is empty.")
+    try:
+        reader = pa.ipc.open_file(source)
+    except pa.ArrowInvalid:  # a stream, then
+        source.seek(0)
+        stream = pa.ipc.open_stream(source)
+        return stream.schema, None, _cut(stream)
+    batches = (reader.get_batch(i) for i in range(reader.num_record_batches))
+    return reader.schema, None, _cut(batches)
+
+
+def _cut(batches: Any) -> Iterator[Any]:
+    """No more than `BATCH_ROWS` rows at a time, however the file was written."""
+    for batch in batches:
+        for start in range(0, batch.num_rows, BATCH_ROWS):
+            yield batch.slice(start, BATCH_ROWS)
+
+
+def _open_csv(path: Path | Any, kinds: Mapping[str, str]) -> _Opened:
+    if isinstance(path, Path) and path.is_dir():
+        raise IsADirectoryError
+    reader = pa.csv.open_csv(
+        path,
+        read_options=pa.csv.ReadOptions(block_size=_CSV_BLOCK),
+        convert_options=pa.csv.ConvertOptions(
+            column_types={column: _CSV_TYPES[kind] for column, kind in kinds.items()},
+            null_values=_NULLS,
+            strings_can_be_null=True,
+        ),
+    )
+    return reader.schema, None, _cut(reader)
+
+
+def _open_pipe(path: Path, kinds: Mapping[str, str]) -> _Opened:
+    stream = io.BufferedReader(sys.stdin.buffer)  # type: ignore[type-var]
+    head = stream.peek(8)[:6]
+    if not head:
+        raise InputError("standard input: is empty.")
+    if head[:1] == b"\xff":
+        reader = pa.ipc.open_stream(pa.PythonFile(stream, mode="r"))
+        return reader.schema, None, _cut(reader)
+    if head.startswith((b"PAR1", b"ARROW1")):
+        raise InputError(
+            "standard input: parquet and Arrow files need a file; pipes take Arrow streams and CSV."
+        )
+    return _open_csv(stream, kinds)

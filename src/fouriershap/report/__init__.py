@@ -1,0 +1,5 @@
+"""One HTML file that shows a model's SHAP values, and computes new ones in the browser."""
+
+from fouriershap.report._write import write_report
+
+__all__ = ["write_report"]

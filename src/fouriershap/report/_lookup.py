@@ -1,0 +1,138 @@
+"""`Lookup`: the arrays by which the page turns values into codes, codes into patterns, patterns into SHAP values.
+
+The page reads them as `kernels.tables_numpy` does: `encode`, `pages`, `patterns`, `explain`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fouriershap.blackbox._bits import BitCode
+from fouriershap.shapley import Tables
+from fouriershap.shapley._tables import Blocks, TableSet
+from fouriershap.shapley._tree_engine import TreeEngine
+from fouriershap.trees._codes import Codebook, Pages, count_lines
+from fouriershap.trees._ensemble import ZERO_BAND
+
+
+@dataclass(frozen=True, eq=False)
+class Lookup:
+    """Everything that explaining one row needs.
+
+    Attributes
+    ----------
+    book : Codebook
+        How the values of inputs become codes.
+    column : (n_inputs,) int32
+        Where the code of each input goes (`Codebook.encode_columns`).
+    pages : Pages or None
+        Narrow codes that are read off wide ones.
+    page_line : (n_pages,) int32
+        The narrow line of each page; where several pages share one, it holds their parity.
+    tables : TableSet
+    missing_value : float
+        A number that counts as missing, NaN for none.
+    zero_as_missing : (n_inputs,) bool
+    """
+
+    book: Codebook
+    column: NDArray[np.int32]
+    pages: Pages | None
+    page_line: NDArray[np.int32]
+    tables: TableSet
+    missing_value: float
+    zero_as_missing: NDArray[np.bool_]
+
+    def header(self) -> dict[str, Any]:
+        """Single numbers."""
+        narrow, wide = count_lines(self.column)
+        narrow = max(narrow, int(self.page_line.max(initial=-1)) + 1)
+        missing = None if np.isnan(self.missing_value) else float(self.missing_value)
+        return {
+            "n_narrow": narrow,
+            "n_wide": wide,
+            "n_players": self.tables.n_players,
+            "n_outputs": self.tables.n_outputs,
+            "single": self.book.dtype.itemsize == 4,
+            "missing_value": missing,
+            "zero_band": ZERO_BAND,
+        }
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Arrays by the names that the kernels give them; tables in single precision, half the size."""
+        blocks, tables = self.tables.blocks, self.tables
+        named = {f.name: getattr(blocks, f.name) for f in fields(Blocks)}
+        named |= {f.name: getattr(tables, f.name) for f in fields(TableSet)[1:-2]}
+        named |= {"level_start": self.book.start, "levels": self.book.levels}
+        named |= {"categorical": self.book.categorical, "zero_as_missing": self.zero_as_missing}
+        named["column"] = self.column
+        if self.pages is not None:
+            named |= {f"page_{f.name}": getattr(self.pages, f.name) for f in fields(Pages)}
+            named["page_line"] = self.page_line
+        named["values"] = tables.values.astype(np.float32)
+        return named
+
+
+def tree_lookup(engine: TreeEngine) -> Lookup | None:
+    """The tables of a compiled engine; None where some tree has none."""
+    state = engine.compiled_state()
+    if state is None or not engine._feasible.all():
+        return None
+    e, (tables, (column, pages), _) = engine.ensemble, state
+    n_pages = 0 if pages is None else len(pages.source)
+    lines = count_lines(column)[0] + np.arange(n_pages, dtype=np.int32)
+    return Lookup(engine.coded.book, column, pages, lines, tables, e.missing_value, e.zero_as_missing)
+
+
+def level_lookup(tables: Tables, code: BitCode) -> Lookup | None:
+    """The tables of a spectrum on the levels of players; None where some term has none.
+
+    Each atom (a parity of a player's bits) is a page that reads the level of its player.
+    """
+    terms = tables._terms
+    widths = [player.n_bits for player in code.players]
+    first_bit = np.cumsum(widths) - widths
+    source = code.varying[terms.atom_player].astype(np.int32)
+    n_levels = np.array([player.n_levels for player in code.players])
+    luts = []
+    for a, player in enumerate(source):
+        bits = terms.atom_bits[terms.atom_start[a] : terms.atom_start[a + 1]] - first_bit[player]
+        # Two codes more than levels: the book's "any other" and "missing", which no level is.
+        luts.append(np.bitwise_xor.reduce(np.arange(n_levels[player] + 2)[:, None] >> bits & 1, axis=1))
+    sizes = n_levels[source] + 2
+    pages = Pages(source, np.cumsum(sizes) - sizes, np.concatenate([*luts, np.empty(0)]).astype(np.uint8))
+    players = np.append(code.varying, -1).astype(np.int32)  # -1 stays -1
+    spread = replace(
+        tables._tables, group_players=players[tables._tables.group_players], n_players=code.n_players
+    )
+    return _atom_lookup(tables, n_levels, pages, np.arange(len(source), dtype=np.int32), spread)
+
+
+def bit_lookup(tables: Tables) -> Lookup | None:
+    """The tables of a spectrum on its bits; None where some term has none.
+
+    Each bit of an atom is a page that reads this bit; their parity is the atom.
+    """
+    terms = tables._terms
+    line = np.repeat(np.arange(terms.n_atoms, dtype=np.int32), np.diff(terms.atom_start))
+    offset = np.zeros(len(line), dtype=np.int64)
+    pages = Pages(terms.atom_bits, offset, np.array([0, 1, 0, 0], dtype=np.uint8))
+    return _atom_lookup(tables, np.full(terms.n_bits, 2), pages, line, tables._tables)
+
+
+def _atom_lookup(
+    tables: Tables, n_levels: NDArray[np.int64], pages: Pages, line: NDArray[np.int32], spread: TableSet
+) -> Lookup | None:
+    """Inputs whose values are the numbers of levels, as wide codes from which pages read atoms."""
+    if tables._rest.n_terms:
+        return None
+    start = np.concatenate([[0], np.cumsum(n_levels)]).astype(np.int64)
+    levels = np.concatenate([np.arange(n) for n in n_levels]).astype(np.float64)
+    every = np.ones(len(n_levels), dtype=bool)
+    book = Codebook(np.dtype(np.float64), start, levels, every)
+    column = ~np.arange(len(n_levels), dtype=np.int32)
+    return Lookup(book, column, pages, line, spread, float("nan"), ~every)

@@ -1,0 +1,39 @@
+"""Arrays as text inside a page: base64 of deflated bytes."""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+# What JavaScript has typed arrays for. Booleans travel as bytes, long integers as int32.
+_DTYPES = ("uint8", "uint16", "int32", "float32", "float64")
+
+
+def packed(array: NDArray[Any]) -> dict[str, str]:
+    """An array as the page's `unpack` reads it."""
+    if array.dtype == np.bool_:
+        array = array.astype(np.uint8)
+    elif array.dtype == np.int64:
+        if array.size and not -(2**31) <= array.min() <= array.max() < 2**31:
+            raise OverflowError("an array of the report has numbers beyond 32 bits.")
+        array = array.astype(np.int32)
+    if array.dtype.name not in _DTYPES:
+        raise TypeError(f"a report cannot hold arrays of {array.dtype}.")
+    little = np.ascontiguousarray(array.astype(array.dtype.newbyteorder("<"), copy=False))
+    return {"dtype": array.dtype.name, "data": base64.b64encode(zlib.compress(little.tobytes())).decode()}
+
+
+def packed_all(arrays: dict[str, NDArray[Any]]) -> dict[str, dict[str, str]]:
+    """Named arrays, each packed."""
+    return {name: packed(array) for name, array in arrays.items()}
+
+
+def script_json(value: Any) -> str:
+    """JSON that nothing inside a script element can end: ASCII, without ``<``."""
+    text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c")

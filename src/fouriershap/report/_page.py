@@ -1,0 +1,70 @@
+"""The HTML file: template, styles, scripts and data in one, under a policy that lets nothing else in."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import re
+from importlib import resources
+from typing import Any
+
+from fouriershap._errors import MissingDependencyError
+from fouriershap.report._pack import script_json
+
+
+def _asset(name: str) -> str:
+    return resources.files("fouriershap.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def _plotly() -> str:
+    try:
+        from plotly.offline import get_plotlyjs
+    except ImportError as error:
+        raise MissingDependencyError(
+            "the report draws its charts with plotly, which is not installed: pip install 'fouriershap[report]'."
+        ) from error
+    return str(get_plotlyjs())
+
+
+def _hash(script: str) -> str:
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return f"'sha256-{digest}'"
+
+
+def policy(scripts: list[str]) -> str:
+    """A Content-Security-Policy: these scripts alone run, and nothing is fetched from anywhere."""
+    rules = {
+        "default-src": "'none'",
+        "script-src": " ".join(map(_hash, scripts)),
+        "style-src": "'unsafe-inline'",  # plotly writes style elements
+        "img-src": "data: blob:",  # and draws heat maps as images
+        "connect-src": "'none'",
+        "base-uri": "'none'",
+        "form-action": "'none'",
+    }
+    return "; ".join(f"{name} {value}" for name, value in rules.items())
+
+
+class Page:
+    """The page without its data; made once, and asked how large it is."""
+
+    def __init__(self, title: str) -> None:
+        # Half a surrogate pair, which Python text may hold, cannot be written as UTF-8.
+        safe = title.encode("utf-8", "replace").decode("utf-8")
+        scripts = {"plotly": _plotly(), "script": _asset("report.js")}
+        self._parts = scripts | {
+            "title": html.escape(safe),
+            "style": _asset("report.css"),
+            "policy": html.escape(policy(list(scripts.values()))),
+        }
+        self._template = _asset("report.html")
+
+    @property
+    def nbytes(self) -> int:
+        return len(self.html(None).encode())
+
+    def html(self, data: Any) -> str:
+        """The whole file. One pass over the template, so that no part is searched for the next one's place."""
+        parts = self._parts | {"data": script_json(data)}
+        return re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], self._template)

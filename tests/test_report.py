@@ -1,0 +1,268 @@
+"""The report page as a file: what it holds, what it says, how large it is."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import sys
+import zlib
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import xgboost
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from typer.testing import CliRunner
+
+import fouriershap as fs
+from fouriershap.cli._app import app
+from fouriershap.report._lookup import Lookup
+from fouriershap.report._pack import packed, script_json
+from fouriershap.report._page import Page
+from fouriershap.report._subject import describe
+from models import CASES
+
+
+class Parts(HTMLParser):
+    """Scripts, data and policy of a page, as an HTML parser sees them."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.scripts: list[str] = []
+        self.policy = ""
+        self._script: list[str] | None = None
+        self._is_data = False
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        given = dict(attrs)
+        if given.get("http-equiv") == "Content-Security-Policy":
+            self.policy = given["content"]
+        if tag == "script":
+            self._script, self._is_data = [], given.get("type") == "application/json"
+
+    def handle_data(self, data: str) -> None:
+        if self._script is not None:
+            self._script.append(data)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "script" and self._script is not None:
+            text = "".join(self._script)
+            if self._is_data:
+                self.data = json.loads(text)
+            else:
+                self.scripts.append(text)
+            self._script = None
+
+
+def unpacked(entry: dict[str, str]) -> np.ndarray:
+    return np.frombuffer(zlib.decompress(base64.b64decode(entry["data"])), dtype=entry["dtype"])
+
+
+def small() -> tuple[Any, pd.DataFrame]:
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(300, 4)), columns=["a", "b", "c", "d"])
+    model = xgboost.XGBRegressor(n_estimators=10, max_depth=3, n_jobs=1).fit(X, X["a"] * X["b"])
+    return fs.TreeExplainer(model, X[:50]), X
+
+
+def test_the_policy_names_exactly_the_scripts(tmp_path: Path) -> None:
+    explainer, X = small()
+    parts = Parts(explainer.report(X, tmp_path / "r.html"))
+    hashes = {
+        f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+        for text in parts.scripts
+    }
+    rules = dict(rule.strip().split(" ", 1) for rule in parts.policy.split(";"))
+    assert set(rules["script-src"].split()) == hashes
+    assert len(hashes) == 2
+    assert rules["default-src"] == rules["connect-src"] == rules["base-uri"] == "'none'"
+
+
+def test_the_page_holds_the_values_of_all_rows(tmp_path: Path) -> None:
+    explainer, X = small()
+    data = Parts(explainer.report(X, tmp_path / "r.html", title="T")).data
+    values = explainer.shap_values(X)
+    shap = unpacked(data["rows"]["arrays"]["shap"]).reshape(len(X), 4)
+    np.testing.assert_allclose(shap, values, rtol=1e-6)
+    np.testing.assert_allclose(unpacked(data["arrays"]["importance"]), np.abs(values).mean(axis=0))
+    inputs = unpacked(data["rows"]["arrays"]["inputs"]).reshape(4, len(X))
+    np.testing.assert_array_equal(inputs.T, X.to_numpy())
+    assert data["notes"] == []
+    assert data["expected"] == [explainer.expected_value]
+    assert dict(data["facts"])["Background"] == "50 rows"
+
+
+def test_rows_are_sampled_then_the_tables_left_out(tmp_path: Path) -> None:
+    explainer, X = small()
+    X = pd.DataFrame(np.random.default_rng(1).normal(size=(6000, 4)), columns=X.columns)
+    whole = explainer.report(X, tmp_path / "r.html")
+    size = whole.stat().st_size
+    fewer = explainer.report(X, tmp_path / "fewer.html", max_bytes=size - 50_000)
+    assert fewer.stat().st_size <= size - 50_000
+    data = Parts(fewer).data
+    assert data["what_if"] is not None
+    kept = unpacked(data["rows"]["arrays"]["index"])
+    assert 200 <= len(kept) < len(X)
+    assert any("random sample" in note for note in data["notes"])
+    fixed = Page("xgboost gbtree, explained").nbytes
+    without = explainer.report(X, tmp_path / "without.html", max_bytes=fixed + 14_000)
+    assert without.stat().st_size <= fixed + 14_000
+    data = Parts(without).data
+    assert data["what_if"] is None
+    assert any("no what-if part" in note for note in data["notes"])
+    with pytest.raises(fs.InputError, match="max_bytes"):
+        explainer.report(X, tmp_path / "none.html", max_bytes=1000)
+    assert len(unpacked(Parts(explainer.report(X, whole, rows=7)).data["rows"]["arrays"]["index"])) == 7
+
+
+def test_deep_trees_have_no_what_if_and_say_so(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 30))
+    forest = RandomForestRegressor(3, random_state=0).fit(X, X.sum(axis=1))
+    explainer = fs.TreeExplainer(forest, X[:20], memory=1_000)
+    data = Parts(explainer.report(X[:50], tmp_path / "r.html")).data
+    assert data["what_if"] is None
+    assert any("no what-if part" in note for note in data["notes"])
+
+
+def test_an_explainer_that_walks_still_gets_its_tables(tmp_path: Path) -> None:
+    explainer, X = small()
+    walking = fs.TreeExplainer(explainer.ensemble, X[:50], method="walk")
+    assert Parts(walking.report(X, tmp_path / "r.html")).data["what_if"] is not None
+    assert walking._engine.tables is None
+
+
+def look_up(lookup: Lookup, rows: np.ndarray) -> np.ndarray:
+    """What the page's script does, by the kernels' own code."""
+    codes = lookup.book.encode_columns(rows.astype(lookup.book.dtype), lookup.column, lookup.pages)
+    if lookup.pages is not None:  # pages that share a line hold its parity
+        narrow = np.zeros_like(codes.narrow)
+        first = len(codes.narrow) - len(lookup.page_line)
+        narrow[:first] = codes.narrow[:first]
+        for p, line in enumerate(lookup.page_line):
+            narrow[line] ^= codes.narrow[first + p]
+        codes = replace(codes, narrow=narrow)
+    out = np.zeros((len(rows), lookup.tables.n_players, lookup.tables.n_outputs))
+    lookup.tables.add(codes, out)
+    return out
+
+
+def model_values(subject: Any) -> np.ndarray:
+    """Rows as the page hands them to its tables."""
+    columns = []
+    for entry in subject.inputs:
+        numbers = np.array([*entry.numbers, np.nan])
+        positions = np.where(np.isnan(entry.values), len(entry.numbers), entry.values).astype(int)
+        columns.append(entry.values if entry.labels is None else numbers[positions])
+    return np.column_stack(columns)
+
+
+TREES = [(library, name) for library, cases in CASES.items() for name in cases]
+
+
+@pytest.mark.parametrize(("library", "name"), TREES)
+def test_inputs_and_tables_give_the_values_of_every_library(library: str, name: str) -> None:
+    case = CASES[library][name]()
+    explainer = fs.TreeExplainer(case.model, case.X, precision="double").compile()
+    subject = describe(explainer, case.X, 15_000_000)
+    assert subject.lookup is not None
+    rows = explainer.ensemble.clean_rows(model_values(subject))
+    values = explainer._explain(case.X, None)
+    np.testing.assert_allclose(look_up(subject.lookup, rows), values, atol=1e-9 * np.abs(values).max())
+    for entry in subject.inputs:
+        if entry.labels is not None:
+            assert (
+                len(entry.labels)
+                == len(entry.numbers)
+                == len(set(zip(entry.labels, entry.numbers, strict=True)))
+            )
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 7), st.integers(1, 12), st.integers(1, 3))
+def test_inputs_and_tables_of_spectra(seed: int, n_bits: int, n_terms: int, n_outputs: int) -> None:
+    rng = np.random.default_rng(seed)
+    h = fs.Spectrum(rng.integers(0, 2, size=(n_terms, n_bits)), rng.normal(size=(n_terms, n_outputs)))
+    X = rng.integers(0, 2, size=(9, n_bits))
+    groups = [str(g) for g in rng.integers(0, 3, size=n_bits)]
+    explainer = fs.Explainer(h, X[:4], groups=groups)
+    subject = describe(explainer, X, 15_000_000)
+    assert subject.lookup is not None
+    found = look_up(subject.lookup, model_values(subject))
+    np.testing.assert_allclose(found, explainer._explain(X, None), atol=1e-9)
+
+
+def test_a_pipeline_shows_what_enters_its_trees(tmp_path: Path) -> None:
+    _, X = small()
+    model = make_pipeline(StandardScaler(), RandomForestRegressor(4, max_depth=3, random_state=0))
+    model.fit(X, X["a"])
+    data = Parts(fs.Explainer(model, X).report(X, tmp_path / "r.html")).data
+    inputs = unpacked(data["rows"]["arrays"]["inputs"]).reshape(4, len(X))
+    np.testing.assert_allclose(inputs.T, model[:-1].transform(X))
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.text(alphabet=st.characters(), max_size=60))
+def test_no_text_ends_the_data(text: str) -> None:
+    written = script_json({"name": text})
+    assert "<" not in written
+    assert written.isascii()
+    assert json.loads(written)["name"] == text
+
+
+def test_title_and_template_do_not_mix(tmp_path: Path) -> None:
+    explainer, X = small()
+    path = explainer.report(X, tmp_path / "r.html", title="{{data}} </title> \ud800")
+    text = path.read_text(encoding="utf-8")
+    assert "<title>{{data}} &lt;/title&gt; ?</title>" in text
+    assert Parts(path).data["title"] == "{{data}} </title> \ud800"
+    assert text.count('"title":') == 1
+
+
+def test_arrays_survive_packing() -> None:
+    for array in (np.array([1.5, np.nan]), np.array([True, False]), np.arange(3), np.zeros(0, np.float32)):
+        np.testing.assert_array_equal(unpacked(packed(array)), array)
+    with pytest.raises(OverflowError):
+        packed(np.array([2**40]))
+    with pytest.raises(TypeError):
+        packed(np.array(["text"]))
+
+
+def test_bad_arguments_are_named(tmp_path: Path) -> None:
+    explainer, X = small()
+    for options in ({"rows": 0}, {"rows": True}, {"max_bytes": "big"}):
+        with pytest.raises(fs.InputError, match=next(iter(options))):
+            explainer.report(X, tmp_path / "r.html", **options)
+    with pytest.raises(fs.InputError, match="0 rows"):
+        explainer.report(X[:0], tmp_path / "r.html")
+
+
+def test_without_plotly_the_error_gives_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "plotly.offline", None)
+    explainer, X = small()
+    with pytest.raises(fs.MissingDependencyError, match=r"fouriershap\[report\]"):
+        explainer.report(X, tmp_path / "r.html")
+
+
+def test_the_command_writes_the_same_page(tmp_path: Path) -> None:
+    explainer, X = small()
+    explainer.save(tmp_path / "m.fshap")
+    X.to_parquet(tmp_path / "rows.parquet", index=False)
+    arguments = ["report", tmp_path / "m.fshap", tmp_path / "rows.parquet", "-o", tmp_path / "r.html"]
+    result = CliRunner().invoke(app, [*map(str, arguments), "--title", "T"])
+    assert result.exit_code == 0, result.output
+    by_command = Parts(tmp_path / "r.html").data
+    explainer.report(X, tmp_path / "r.html", title="T")
+    by_python = Parts(tmp_path / "r.html").data
+    for part in ("what_if", "rows", "arrays", "inputs", "players"):
+        assert by_command[part] == by_python[part]
