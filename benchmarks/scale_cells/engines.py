@@ -36,7 +36,7 @@ def dask(workers: int, model: Path, rows: Path) -> Iterator[Explain]:
             some = (
                 ddf if n_rows is None else ddf.partitions[:workers].loc[lambda part: part["key"] % 100 == 0]
             )
-            engine.explain(some, model, ids=["key"]).to_parquet(answer, compression=None)
+            engine.explain(some, model, ids=["key"]).to_parquet(answer, compression=None, write_index=False)
 
         yield explain
 

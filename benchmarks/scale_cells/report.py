@@ -51,10 +51,10 @@ def markdown(results: dict[str, Any]) -> str:
 def _setting(results: dict[str, Any]) -> str:
     return (
         f"{inputs.MODEL}, background {inputs.BACKGROUND_ROWS:,}. {inputs.DATA}. Parquet in, parquet out (the key, 30 "
-        "values and the base value, as doubles, not compressed). A worker is a thread of the command line, a process "
-        "with one thread of Dask, a task slot of Spark. Every answer is checked to hold each key once.\n\n"
-        f"The file asked for has {results['rows_asked']:,} rows. Where a row of the table says fewer, its numbers come "
-        "from a smaller file."
+        "values and the base value, as doubles; compressed by the command line only). A worker is a thread of the "
+        "command line, a process with one thread of Dask, a task slot of Spark. Every answer is checked to hold each "
+        f"key once.\n\nThe file asked for has {results['rows_asked']:,} rows. Where a row of the table says fewer, its "
+        "numbers come from a smaller file."
     )
 
 
