@@ -33,7 +33,7 @@ def client() -> Iterator[Client]:
             yield client
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(example=examples())
 def test_a_cluster_says_what_one_process_says(client: Client, example: Example) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -41,7 +41,7 @@ def ray() -> Iterator[Any]:
         ray.shutdown()
 
 
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=3, deadline=None)
 @given(example=examples(empty_parts=False))
 def test_actors_say_what_one_process_says(ray: Any, example: Example) -> None:
     with tempfile.TemporaryDirectory() as folder:

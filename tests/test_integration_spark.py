@@ -86,7 +86,7 @@ def collected(answer: Any) -> pd.DataFrame:
     return answer.toArrow().to_pandas()
 
 
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(example=examples())
 def test_a_session_says_what_one_process_says(spark: Any, example: Example) -> None:
     with tempfile.TemporaryDirectory() as folder:
