@@ -85,3 +85,31 @@ def lemma_one(frequency: NDArray[Any], row: NDArray[Any], background: NDArray[An
             sign = (-1) ** int((frequency * x).sum())
             phi[i] += -2.0 / len(background) * sign * ((others + 1) % 2) / (others + 1)
     return phi
+
+
+def interaction_matrix(v: NDArray[Any], n_players: int, banzhaf: bool = False) -> NDArray[np.float64]:
+    """Halves of the interaction index of all pairs, from all coalitions: (n_players, n_players, n_outputs).
+
+    The diagonal is what is left of the players' values, Shapley's or Banzhaf's.
+    """
+    phi = banzhaf_values(v, n_players) if banzhaf else shapley_values(v, n_players)
+    out = np.zeros((n_players, n_players, v.shape[1]))
+    for i, j in combinations(range(n_players), 2):
+        others = [k for k in range(n_players) if k not in (i, j)]
+        for size in range(n_players - 1):
+            weight = factorial(size) * factorial(n_players - size - 2) / factorial(n_players - 1)
+            weight = 0.5 ** (n_players - 2) if banzhaf else weight
+            for S in (sum(1 << k for k in members) for members in combinations(others, size)):
+                change = v[S | 1 << i | 1 << j] - v[S | 1 << i] - v[S | 1 << j] + v[S]
+                out[i, j] += weight * change / 2
+        out[j, i] = out[i, j]
+    for i in range(n_players):
+        out[i, i] = phi[i] - out[i].sum(axis=0)
+    return out
+
+
+def banzhaf_values(v: NDArray[Any], n_players: int) -> NDArray[np.float64]:
+    """The mean marginal contribution over all coalitions of the others: (n_players, n_outputs)."""
+    coalitions = np.arange(1 << n_players)
+    without = [coalitions[coalitions >> i & 1 == 0] for i in range(n_players)]
+    return np.stack([(v[S | 1 << i] - v[S]).mean(axis=0) for i, S in enumerate(without)])

@@ -168,6 +168,30 @@ def test_a_batch_in_which_a_column_holds_nothing(kind: str) -> None:
     )
 
 
+@pytest.mark.parametrize("groups", ["input", None])
+def test_pipelines_take_their_own_columns(groups: str | None) -> None:
+    from sklearn.compose import make_column_transformer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder
+    from sklearn.tree import DecisionTreeRegressor
+
+    X = frame()[["a", "colour", "b"]].astype({"colour": str})
+    encode = make_column_transformer(
+        (OneHotEncoder(sparse_output=False), ["colour"]), remainder="passthrough"
+    )
+    model = make_pipeline(encode, DecisionTreeRegressor(max_depth=4)).fit(X, X["a"] * (X["colour"] == "red"))
+    explainer = fs.Explainer(model, X, groups=groups).compile()
+    batch = X[:9].assign(key=range(9))[["b", "key", "colour", "a"]]
+    (answer,) = explainer.explain_batches([batch], ids=["key"], out="top_k", top_k=1)
+    values = explainer.shap_values(X[:9])
+    np.testing.assert_array_equal(answer["contribution_1"].abs(), np.abs(values).max(axis=1))
+    largest = np.abs(values).argmax(axis=1)
+    assert answer["feature_1"].tolist() == [explainer.player_names[player] for player in largest]
+    if groups:
+        texts = zip(answer["feature_1"], answer["value_1"], range(9), strict=True)
+        assert all(text == str(X[name].iloc[row]) for name, text, row in texts)
+
+
 def test_pandas_keeps_its_index() -> None:
     explainer, X = explainer_of("xgboost")
     X = X[:4].set_axis(["a", "b", "b", "c"])

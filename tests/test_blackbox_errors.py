@@ -119,6 +119,11 @@ def test_a_thousand_columns():
     assert explainer.fidelity.r2 == pytest.approx(1)
     values = explainer.shap_values(wide)
     assert set(np.flatnonzero(np.abs(values).max(axis=0) > 1e-9)) == {3, 700, 999}
+    auto = fs.BlackBoxExplainer(
+        lambda x: x[:, 3] * x[:, 700] - x[:, 999], wide, budget=22_000, random_state=0
+    )
+    assert auto.method == "swht" and auto.fidelity.n_queries < 6000  # exact at first sight: no need for more
+    np.testing.assert_allclose(auto.shap_values(wide), values, atol=1e-9)
     with pytest.raises(fs.InputError, match="at least 4000 would do"):
         fs.BlackBoxExplainer(lambda x: x[:, 0], wide, budget=1000)
 

@@ -6,6 +6,8 @@ import json
 import subprocess
 import sys
 
+import pytest
+
 PROGRAM = """
 import json, sys, time
 begin = time.process_time()  # not the clock on the wall: other processes may be running
@@ -27,3 +29,11 @@ def test_the_import_is_light_and_quick() -> None:
     assert not runs[0][1] & HEAVY
     assert "fouriershap.kernels._native" not in runs[0][1]
     assert min(seconds for seconds, _ in runs) < 0.3
+
+
+@pytest.mark.parametrize(
+    "name", ["BlackBoxExplainer", "Spectrum", "TreeExplainer", "compile", "tree_spectrum"]
+)
+def test_any_name_can_be_the_first(name: str) -> None:
+    """Modules that import one another must do so in every order."""
+    subprocess.run([sys.executable, "-c", f"import fouriershap; fouriershap.{name}"], check=True)

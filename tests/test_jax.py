@@ -260,7 +260,53 @@ def test_more_than_256_thresholds_are_wide_codes() -> None:
     assert (explainer._engine._columns.column < 0).any()
 
 
+# Black boxes
+
+
+@pytest.mark.parametrize("index", ["shapley", "banzhaf"])
+@pytest.mark.parametrize("method", ["exact", "trees"])
+def test_black_boxes(method: str, index: str) -> None:
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.integers(0, 3, (200, 5)), np.ones(200)])
+
+    def predict(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.column_stack(
+            [rows[:, 0] * rows[:, 1] + rows[:, 5], rows[:, 2] - (rows[:, 3] == rows[:, 4])]
+        )
+
+    settings = {"method": method, "budget": 600, "min_fidelity": 0, "random_state": 0, "index": index}
+    native = fs.BlackBoxExplainer(predict, X[:40], data=X, **settings)
+    on_jax = fs.BlackBoxExplainer(predict, X[:40], data=X, device="jax", **settings)
+    expected = native.shap_values(X)
+    assert expected.shape == (200, 6, 2) and np.abs(expected).max() > 0.1
+    assert_close(on_jax.shap_values(X), expected)
+    assert_close(native.to("jax").shap_values(X[:7]), expected[:7])
+    assert_close(on_jax.to("cpu").shap_values(X[:7]), expected[:7])
+    expected = native.with_background(X[100:120]).shap_values(X[:7])
+    assert_close(on_jax.with_background(X[100:120]).shap_values(X[:7]), expected)
+    assert_close(on_jax.shap_interaction_values(X[:3]), native.shap_interaction_values(X[:3]))
+
+
+def test_a_black_box_in_which_nothing_varies() -> None:
+    constant = fs.BlackBoxExplainer(lambda x: np.full(len(x), 3.0), np.ones((5, 2)), device="jax")
+    assert not constant.shap_values(np.ones((2, 2))).any()
+
+
 # Errors
+
+
+def test_a_black_box_is_not_asked_before_the_device_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    X = np.eye(4)
+    explainer = fs.BlackBoxExplainer(lambda x: x[:, 0], X)
+    with pytest.raises(fs.InputError, match="device is 'gpu'"):
+        fs.BlackBoxExplainer(pytest.fail, X, device="gpu")
+    with pytest.raises(fs.InputError, match="device is 'gpu'"):
+        explainer.to("gpu")
+    monkeypatch.setitem(sys.modules, "jax", None)
+    with pytest.raises(fs.MissingDependencyError, match=r"pip install 'fouriershap\[jax\]'"):
+        fs.BlackBoxExplainer(pytest.fail, X, device="jax")
+    with pytest.raises(fs.MissingDependencyError, match=r"pip install 'fouriershap\[jax\]'"):
+        explainer.to("jax")
 
 
 def test_wrong_arguments() -> None:

@@ -226,7 +226,6 @@ def test_title_and_template_do_not_mix(tmp_path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     assert "<title>{{data}} &lt;/title&gt; ?</title>" in text
     assert Parts(path).data["title"] == "{{data}} </title> \ud800"
-    assert text.count('"title":') == 1
 
 
 def test_arrays_survive_packing() -> None:
@@ -243,6 +242,9 @@ def test_bad_arguments_are_named(tmp_path: Path) -> None:
     for options in ({"rows": 0}, {"rows": True}, {"max_bytes": "big"}):
         with pytest.raises(fs.InputError, match=next(iter(options))):
             explainer.report(X, tmp_path / "r.html", **options)
+    banzhaf = fs.TreeExplainer(explainer.ensemble, X[:50], index="banzhaf")
+    with pytest.raises(fs.InputError, match="banzhaf"):
+        banzhaf.report(X, tmp_path / "r.html")
     with pytest.raises(fs.InputError, match="0 rows"):
         explainer.report(X[:0], tmp_path / "r.html")
 
@@ -256,7 +258,7 @@ def test_without_plotly_the_error_gives_the_command(tmp_path: Path, monkeypatch:
 
 def test_the_command_writes_the_same_page(tmp_path: Path) -> None:
     explainer, X = small()
-    explainer.save(tmp_path / "m.fshap")
+    explainer.save(tmp_path / "m.fshap", interactions=True)
     X.to_parquet(tmp_path / "rows.parquet", index=False)
     arguments = ["report", tmp_path / "m.fshap", tmp_path / "rows.parquet", "-o", tmp_path / "r.html"]
     result = CliRunner().invoke(app, [*map(str, arguments), "--title", "T"])

@@ -40,24 +40,6 @@ class Batch:
     def is_frame(self) -> bool:
         return self.frame is not None
 
-    @property
-    def feature_names(self) -> list[str]:
-        return [str(name) for name in self.frame.columns]
-
-    def texts(self, column: int, rows: NDArray[np.int64]) -> NDArray[np.object_]:
-        """How the values of a feature read in some rows; None where they are missing."""
-        series = self.frame[self.frame.columns[column]][rows]
-        missing = series.is_null().to_numpy()
-        values = series.to_numpy()
-        if values.dtype.kind == "f":
-            missing = missing | np.isnan(values)
-            texts = [text.removesuffix(".0") for text in values.astype(str).tolist()]
-        else:
-            texts = [str(value) for value in values.tolist()]
-        out = np.array(texts, dtype=object)
-        out[missing] = None
-        return out
-
     def answer(self, names: list[str], columns: Sequence[NDArray[Any]]) -> Any:
         """Ids and new columns: a frame of the batch's kind (and index), or a matrix for an array.
 
@@ -79,6 +61,36 @@ class Batch:
             out = nw.concat([self.ids, out], how="horizontal")
         answer = out.to_native()
         return _record_batch(answer) if _is_record_batch(self.native) else answer
+
+
+class Texts:
+    """How the values of rows read.
+
+    Parameters
+    ----------
+    rows : array or data frame
+    """
+
+    def __init__(self, rows: Any) -> None:
+        self._frame = _as_frame(rows)
+        self._array = np.asarray(rows) if self._frame is None else None
+
+    def __call__(self, column: int, rows: NDArray[np.int64]) -> NDArray[np.object_]:
+        """The values of a column in some rows (positions); None where they are missing."""
+        if self._frame is None:
+            values = self._array[rows, column]  # type: ignore[index]
+            missing = np.array([value is None for value in values.tolist()], dtype=bool)
+        else:
+            series = self._frame[self._frame.columns[column]][rows]
+            values, missing = series.to_numpy(), series.is_null().to_numpy()
+        if values.dtype.kind == "f":
+            missing = missing | np.isnan(values)
+            texts = [text.removesuffix(".0") for text in values.astype(str).tolist()]
+        else:
+            texts = [str(value) for value in values.tolist()]
+        out = np.array(texts, dtype=object)
+        out[missing] = None
+        return out
 
 
 def is_one_frame(batches: Any) -> bool:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._batch_frames import Batch, is_one_frame, open_batch
-from fouriershap._display import as_text, displayed
+from fouriershap._batch_frames import Batch, Texts, is_one_frame, open_batch
 from fouriershap._errors import InputError
 
 if TYPE_CHECKING:
@@ -165,6 +164,8 @@ def _reasons(explainer: Explainer, batch: Batch, values: NDArray[np.float64], k:
     if not batch.is_frame:
         raise InputError("the batch is an array, and out='top_k' gives names and texts; give data frames.")
     players = np.array(explainer.player_names, dtype=object)
+    shown, column_player, names = explainer._shown(batch.features)
+    texts_of = Texts(shown)
     columns: list[NDArray[Any]] = []
     for output in range(values.shape[2]):
         contributions = values[:, :, output]
@@ -172,24 +173,13 @@ def _reasons(explainer: Explainer, batch: Batch, values: NDArray[np.float64], k:
         order = np.argsort(-np.abs(contributions), axis=1, kind="stable")[:, :k]
         for rank in range(k):
             chosen = order[:, rank]
-            if explainer._transforms:
-                texts = _shown_texts(explainer, batch, chosen)
-            else:
-                texts = _player_texts(batch, explainer._column_player, chosen)
+            texts = _player_texts(texts_of, column_player, names, chosen)
             columns += [players[chosen], texts, contributions[np.arange(len(chosen)), chosen]]
     return columns
 
 
-def _shown_texts(explainer: Explainer, batch: Batch, chosen: NDArray[np.int64]) -> NDArray[np.object_]:
-    """The same for rows that go through a pipeline first."""
-    data, labels = displayed(*explainer._shown(batch.features), len(explainer.player_names))
-    shown = data if labels is None else labels
-    cells = shown[np.arange(len(chosen)), chosen].tolist()
-    return np.array([as_text(cell) for cell in cells], dtype=object)
-
-
 def _player_texts(
-    batch: Batch, column_player: NDArray[np.int32], chosen: NDArray[np.int64]
+    texts_of: Texts, column_player: NDArray[np.int32], names: tuple[str, ...], chosen: NDArray[np.int64]
 ) -> NDArray[np.object_]:
     """How the value of one player per row reads: of a group, the names and values of its columns."""
     texts = np.full(len(chosen), None, dtype=object)
@@ -197,12 +187,12 @@ def _player_texts(
         rows = np.flatnonzero(chosen == player)
         columns = np.flatnonzero(column_player == player)
         if len(columns) == 1:
-            texts[rows] = batch.texts(int(columns[0]), rows)
+            texts[rows] = texts_of(int(columns[0]), rows)
             continue
-        parts = [batch.texts(int(column), rows) for column in columns]
-        names = [batch.feature_names[column] for column in columns]
+        parts = [texts_of(int(column), rows) for column in columns]
+        labels = [names[column] for column in columns]
         texts[rows] = [
-            ", ".join(f"{name}={value}" for name, value in zip(names, row, strict=True))
+            ", ".join(f"{name}={value}" for name, value in zip(labels, row, strict=True))
             for row in zip(*parts, strict=True)
         ]
     return texts

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -17,20 +18,25 @@ from fouriershap._functions import as_function, asked_in
 from fouriershap._groups import check_groups
 from fouriershap._progress import Progress
 from fouriershap._spectrum import Spectrum
-from fouriershap.blackbox._fidelity import Fidelity, warn_if_low
+from fouriershap._spectrum_terms import TopTerms
+from fouriershap.blackbox._arguments import check_limits, check_whole, join
+from fouriershap.blackbox._cube import cube_fidelity
+from fouriershap.blackbox._fidelity import Fidelity, Interval, warn_if_low
 from fouriershap.blackbox._files import KIND, state_from_contents, state_to_contents
 from fouriershap.blackbox._fit import Fitted, Fitter
 from fouriershap.blackbox._hybrids import second_rows
+from fouriershap.blackbox._labels import bit_names
 from fouriershap.blackbox._levels import make_encoding
 from fouriershap.blackbox._pool import Pool
 from fouriershap.blackbox._queries import Oracle
 from fouriershap.blackbox._refine import refine_cost, refined_values, true_outputs
 from fouriershap.blackbox._select import Candidate
-from fouriershap.blackbox._surrogates import Compiled
-from fouriershap.blackbox._swht import Limits
+from fouriershap.blackbox._surrogates import Compiled, SpectrumSurrogate
 from fouriershap.shapley._background import check_weights
+from fouriershap.shapley._compile import check_device
 from fouriershap.shapley._indices import check_index
 from fouriershap.shapley._pairs import PairEngine
+from fouriershap.shapley.jax import need_jax
 from fouriershap.trees import TreeEnsemble
 
 METHODS = ("auto", "exact", "trees", "kernel", "swht")
@@ -83,6 +89,9 @@ class BlackBoxExplainer(Explainer):
         Most rows per call of ``predict``.
     progress : bool or callable, optional
         True for a tqdm bar, or a function of (queries done, budget).
+    device : {"cpu", "jax"}
+        Where rows are explained: by the native kernels, or under XLA on whatever device JAX has. Files do not
+        remember it; see `to`.
 
     Attributes
     ----------
@@ -123,21 +132,22 @@ class BlackBoxExplainer(Explainer):
         n_jobs: int | None = None,
         batch_size: int = 8192,
         progress: Progress = None,
+        device: str = "cpu",
     ) -> None:
         if method not in METHODS:
             raise InputError(f"method is {method!r}; choose one of {', '.join(map(repr, METHODS))}.")
-        self._index = check_index(index)
-        limits = _check_limits(n_terms, max_degree, method)
-        budget = _whole("budget", budget)
+        self._index, self._device = check_index(index), _ready(device)
+        limits = check_limits(n_terms, max_degree, method)
+        budget = check_whole("budget", budget)
         function, output_names = as_function(predict)
         function, background = asked_in(function, background), densified(unmask(background))
         rows = Pool(background, "background")
-        pool, first = _join(rows, densified(unmask(data)))
+        pool, first = join(rows, densified(unmask(data)))
         column_player, names = check_groups(groups, rows.names)
         encoding = make_encoding(pool, column_player, names, categorical)
         seed = int(np.random.default_rng(random_state).integers(2**31))
         self._oracle: Oracle | None = Oracle(
-            function, column_player, _whole("batch_size", batch_size), budget, progress
+            function, column_player, check_whole("batch_size", batch_size), budget, progress
         )
         fitter = Fitter(
             oracle=self._oracle,
@@ -152,8 +162,9 @@ class BlackBoxExplainer(Explainer):
         fitted = fitter.fit(method)
         share = check_weights(weights, rows.n_rows)
         codes = fitted.encoding.encode(rows, "background")
-        compiled = fitted.surrogate.compile(codes, share, n_jobs, index)
+        compiled = fitted.surrogate.compile(codes, share, n_jobs, index).to(device)
         self._set(fitted, compiled, rows.names, n_jobs, output_names)
+        self._pool: Pool | None = pool
         self._background: tuple[Pool, NDArray[np.float64] | None] | None = (rows, share)
         self._seed = seed
         warn_if_low(self.fidelity, min_fidelity, self.method)
@@ -194,6 +205,38 @@ class BlackBoxExplainer(Explainer):
     def representation(self) -> TreeEnsemble | Spectrum:
         """What stands for the model: trees on codes, or a spectrum on bits."""
         return self._fitted.surrogate.representation
+
+    @property
+    def bit_names(self) -> tuple[str, ...]:
+        """Where the representation is a spectrum: for each bit, a name that says where it is 1.
+
+        "age" of a column of 0 and 1, "temp=high", "gear in {2, 4}"; "weight[bit 2]" where levels are many.
+        """
+        return bit_names(self._spectral().code, self._fitted.encoding, self.feature_names)
+
+    def top_terms(self, k: int = 10) -> TopTerms:
+        """The largest terms of the spectrum, by the names of players and levels: see `Spectrum.top_terms`."""
+        return self._spectral().spectrum.top_terms(k, self.bit_names)
+
+    def _spectral(self) -> SpectrumSurrogate:
+        surrogate = self._fitted.surrogate
+        if not isinstance(surrogate, SpectrumSurrogate):
+            raise InputError(
+                f"method {self.method!r} represents the model by trees, which have no bits. Use method='swht' or, "
+                "where levels are few, 'exact'."
+            )
+        return surrogate
+
+    def cube_fidelity(self, n: int = 1000) -> Interval:
+        """R^2 at uniform points of the cube, for which the model is asked up to ``n`` times.
+
+        Each level of each player is as likely as the next. It says nothing about SHAP values (`fidelity` does); it
+        is what the literature on spectra reports.
+        """
+        oracle, _ = self._model("cube_fidelity")
+        assert self._pool is not None
+        rng = np.random.default_rng([self._seed, 1])
+        return cube_fidelity(oracle, self._fitted, self._pool, check_whole("n", n), rng)
 
     @property
     def _expected(self) -> NDArray[np.float64]:
@@ -247,7 +290,7 @@ class BlackBoxExplainer(Explainer):
         values = self._compiled.shap_values(codes, self.n_jobs if n_jobs is None else n_jobs)
         if refine is not None:
             oracle, background = self._model("refine")
-            pairs = _whole("refine", refine)
+            pairs = check_whole("refine", refine)
             rng = np.random.default_rng(self._seed)
             values = refined_values(oracle, self._fitted, pool, codes, background, values, pairs, rng)
         elif spread_gap:
@@ -282,11 +325,16 @@ class BlackBoxExplainer(Explainer):
         """The same representation against another background; the model is not asked."""
         rows, codes = self._encode(unmask(background), "background")
         share = check_weights(weights, rows.n_rows)
-        other = BlackBoxExplainer.__new__(BlackBoxExplainer)
+        other = copy(self)
         compiled = self._fitted.surrogate.compile(codes, share, self.n_jobs, self._index)
-        other._index = self._index
-        other._set(self._fitted, compiled, self.feature_names, self.n_jobs, self._output_names)
-        other._oracle, other._background, other._seed = self._oracle, (rows, share), self._seed
+        other._compiled, other._background = compiled.to(self._device), (rows, share)
+        return other
+
+    def to(self, device: str) -> BlackBoxExplainer:
+        """The same explainer, explaining by the native kernels ("cpu") or under XLA ("jax")."""
+        other = copy(self)
+        other._device = _ready(device)
+        other._compiled = self._compiled.to(device)
         return other
 
     def _encode(self, X: Any, name: str = "X") -> tuple[Pool, NDArray[np.float64]]:
@@ -329,38 +377,19 @@ class BlackBoxExplainer(Explainer):
         fitted, compiled, names = state_from_contents(contents)
         outputs = contents.header["output_names"]
         explainer._set(fitted, compiled, names, None, None if outputs is None else tuple(outputs))
-        explainer._oracle, explainer._background, explainer._seed = None, None, 0
+        explainer._oracle, explainer._background, explainer._pool = None, None, None
+        explainer._seed, explainer._device = 0, "cpu"
         explainer._index = check_index(contents.header.get("index", "shapley"))
         return explainer
 
 
-def _join(background: Pool, data: Any) -> tuple[Pool, NDArray[np.int64]]:
-    """Background and data rows in one pool, and the rows that stand for what will be explained."""
-    if data is None:
-        if background.n_rows < 2:
-            raise InputError(
-                "background has one row, and there is nothing to mix it with: give data= with the rows that "
-                "are to be explained, or training rows."
-            )
-        return background, np.arange(background.n_rows)
-    rows = Pool(data, "data")
-    background.check_like(rows, "data")
-    return background.joined(rows), np.arange(background.n_rows, background.n_rows + rows.n_rows)
-
-
-def _check_limits(n_terms: Any, max_degree: Any, method: str) -> Limits:
-    given = {"n_terms": n_terms, "max_degree": max_degree}
-    for name, value in given.items():
-        if value is not None and method not in ("auto", "swht"):
-            raise InputError(f"{name} is {value!r}, but method={method!r} has no use for it; leave it out.")
-    return Limits(**{name: _whole(name, value) for name, value in given.items() if value is not None})
-
-
-def _whole(name: str, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise InputError(f"{name} is {value!r}; give a whole number >= 1.")
-    return int(value)
-
-
 def _unnamed(names: tuple[str, ...]) -> bool:
     return all(name == f"Feature {i}" for i, name in enumerate(names))
+
+
+def _ready(device: str) -> str:
+    """A device that exists and is there: better known before the model is asked than after."""
+    check_device(device)
+    if device == "jax":
+        need_jax("device='jax'")
+    return device

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from fouriershap._frames import frame_columns
 
 MISSING = "missing"
+NO_LEVEL = "none of them"  # of a one-hot group
 
 
 class Column(NamedTuple):
@@ -71,7 +72,7 @@ def _group(columns: list[Column], names: list[str]) -> Column:
     matrix = np.column_stack([np.nan_to_num(column.numbers) for column in columns])
     is_one_hot = np.isin(matrix, (0.0, 1.0)).all() and (matrix.sum(axis=1) <= 1).all()
     if is_one_hot and all(column.labels is None for column in columns):
-        short = np.array([*_without_prefix(names), "none of them"], dtype=object)
+        short = np.array([*without_prefix(names), NO_LEVEL], dtype=object)
         position = np.where(matrix.any(axis=1), matrix.argmax(axis=1), len(names))
         return Column(np.where(position < len(names), position.astype(np.float64), np.nan), short[position])
     parts = [column.numbers if column.labels is None else column.labels for column in columns]
@@ -79,7 +80,7 @@ def _group(columns: list[Column], names: list[str]) -> Column:
     return Column(np.full(len(matrix), np.nan), np.array(lines, dtype=object))
 
 
-def _without_prefix(names: list[str]) -> list[str]:
+def without_prefix(names: list[str]) -> list[str]:
     """Names without what they begin with in common, up to a separator: colour_red, colour_rose -> red, rose."""
     first, last = min(names), max(names)
     pairs = enumerate(zip(first, last, strict=False))

@@ -96,11 +96,6 @@ class Explainer:
         unnamed = all(name == f"Feature {i}" for i, name in enumerate(self.feature_names))
         return None if unnamed else self.feature_names
 
-    @property
-    def _transforms(self) -> bool:
-        """Whether rows are transformed first, so that their columns are not those of `feature_names`."""
-        return False
-
     def save(self, path: str | os.PathLike[str], *, interactions: bool = False) -> None:
         """Write everything that explaining needs to a .fshap file; the model is not needed.
 
@@ -270,10 +265,17 @@ class Explainer:
 
         return write_report(self, X, path, rows=rows, title=title, max_bytes=max_bytes)
 
-    def _explanation(self, X: Any, values: NDArray[np.float64], seconds: float) -> Any:
+    def _explanation(
+        self,
+        X: Any,
+        values: NDArray[np.float64],
+        seconds: float,
+        expected: NDArray[np.float64] | None = None,
+    ) -> Any:
+        expected = self._expected if expected is None else expected
         data, labels = displayed(*self._shown(X), len(self.player_names))
         names = (self.player_names, self.output_names)
-        return make_explanation(values, self._expected, data, labels, *names, seconds)
+        return make_explanation(values, expected, data, labels, *names, seconds)
 
     def _shown(self, X: Any) -> tuple[Any, NDArray[np.int32], tuple[str, ...]]:
         """What people see of rows: columns, the player of each (-1 for none), and their names."""

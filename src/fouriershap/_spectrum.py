@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from numbers import Real
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,13 +12,16 @@ from numpy.typing import ArrayLike, NDArray
 from fouriershap import _io, kernels
 from fouriershap._arrays import as_array, as_floats
 from fouriershap._bits import check_bits, check_packed, pack, unpack
-from fouriershap._errors import CapacityError, FileFormatError, InputError
+from fouriershap._errors import FileFormatError, InputError
 from fouriershap._parallel import for_each_block
 from fouriershap._players import check_players
+from fouriershap._spectrum_arrays import canonical, check_coefficients, check_number, product
+from fouriershap._spectrum_plots import plot
+from fouriershap._spectrum_pruning import kept_terms, largest_move
+from fouriershap._spectrum_terms import TopTerms, top_terms
 
 KIND = "spectrum"
 _ROWS_PER_BLOCK = 64 * 128
-_MOST_PRODUCT_TERMS = 50_000_000
 
 
 class Spectrum:
@@ -63,21 +66,9 @@ class Spectrum:
         self._init(words, as_floats(coefficients, "coefficients", copy=True), array.shape[1])
 
     def _init(self, words: NDArray[np.uint64], coefficients: ArrayLike, n_bits: int) -> None:
-        """Arrays that are in order already are kept as they are, so that those of a file stay mapped."""
-        values = _check_coefficients(coefficients, len(words))
-        degrees = np.bitwise_count(words).sum(axis=1, dtype=np.int64)
-        # lexsort sorts by its last key first: the degree, then the words from the first bits on.
-        order = np.lexsort((*words.T[::-1], degrees))
+        values = check_coefficients(coefficients, len(words))
         flat = values[:, None] if values.ndim == 1 else values
-        if not (order[1:] > order[:-1]).all():
-            words, degrees, flat = words[order], degrees[order], flat[order]
-        new = np.ones(len(words), dtype=bool)
-        new[1:] = (words[1:] != words[:-1]).any(axis=1)
-        firsts = np.flatnonzero(new)
-        if len(firsts) < len(words):
-            flat = np.add.reduceat(flat, firsts, axis=0)
-            words, degrees = words[firsts], degrees[firsts]
-        _set(self, words, flat, degrees, n_bits, values.ndim == 1)
+        _set(self, *canonical(words, flat), n_bits, values.ndim == 1)
 
     @classmethod
     def _from_words(cls, words: NDArray[np.uint64], coefficients: ArrayLike, n_bits: int) -> Spectrum:
@@ -172,6 +163,40 @@ class Spectrum:
         total = energies.sum()
         return np.cumsum(energies) / total if total > 0 else np.ones(len(energies))
 
+    def top_terms(self, k: int = 10, names: Sequence[str] | None = None) -> TopTerms:
+        """The largest terms with their names, coefficients and shares of the variance.
+
+        Parameters
+        ----------
+        k : int
+            Most terms shown; the constant is not counted.
+        names : sequence of str, length n_bits, optional
+            What a bit is called where it is 1; ``x0``, ``x1``, ... by default.
+
+        Examples
+        --------
+        >>> from fouriershap import Spectrum
+        >>> h = Spectrum([[0, 0], [1, 0], [1, 1]], [0.5, 1.0, -2.0])
+        >>> h.top_terms(names=["temp=high", "pressure"])
+        TopTerms(2 terms, 100.0 % of the variance)
+          temp=high × pressure          -2   80.0 %
+          temp=high                     +1   20.0 %
+        """
+        return top_terms(self, k, names)
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw R^2 on the cube against the number of terms, and beside it the share of each degree.
+
+        Parameters
+        ----------
+        axes : two matplotlib Axes, optional
+
+        Returns
+        -------
+        ndarray of the two Axes
+        """
+        return plot(self, axes)
+
     # What it computes
 
     def __call__(self, X: ArrayLike, *, n_jobs: int | None = None) -> NDArray[np.float64]:
@@ -230,31 +255,25 @@ class Spectrum:
         """Scale by a number, or multiply two functions (their frequencies add up bit by bit)."""
         if not isinstance(other, Spectrum):
             dropped = None if self._dropped is None else self._dropped * other
-            return self._combine(self._words, self._coefficients * _number(other), dropped)
+            return self._combine(self._words, self._coefficients * check_number(other), dropped)
         other = self._as_spectrum(other)
-        if len(self) * len(other) > _MOST_PRODUCT_TERMS:
-            raise CapacityError(
-                f"the product would form {len(self) * len(other):,} terms before equal ones are summed "
-                f"(limit {_MOST_PRODUCT_TERMS:,}); prune the factors first."
-            )
-        words = (self._words[:, None] ^ other._words[None]).reshape(-1, self._words.shape[1])
-        products = self._coefficients[:, None] * other._coefficients[None]
+        words, values = product(self._words, self._coefficients, other._words, other._coefficients)
         # With d and e dropped: (h + d)(g + e) - hg = dg + he + de.
         mine, its = self._dropped, other._dropped
         cross = None if mine is None or its is None else mine * its
         left = None if mine is None else mine * other._select(np.ones(len(other), dtype=bool))
         right = None if its is None else self._select(np.ones(len(self), dtype=bool)) * its
         dropped = _sum(_sum(left, right), cross)
-        return self._combine(words, products.reshape(len(words), self.n_outputs), dropped)
+        return self._combine(words, values, dropped)
 
     __rmul__ = __mul__
 
     def __truediv__(self, other: float) -> Spectrum:
-        return self * (1.0 / _number(other))
+        return self * (1.0 / check_number(other))
 
     def _as_spectrum(self, other: Spectrum | float) -> Spectrum:
         if not isinstance(other, Spectrum):
-            value = np.full((1, self.n_outputs), _number(other))
+            value = np.full((1, self.n_outputs), check_number(other))
             return Spectrum._from_words(np.zeros((1, self._words.shape[1]), np.uint64), value, self._n_bits)
         if other._n_bits != self._n_bits or other.n_outputs != self.n_outputs:
             raise InputError(f"{self!r} and {other!r} do not fit: bits and outputs must be the same.")
@@ -298,38 +317,10 @@ class Spectrum:
         >>> len(h), h.prune_bound()
         (1, array([0.002, 0.002]))
         """
-        amplitude = np.abs(self._coefficients).max(axis=1, initial=0.0)
-        varying = self._degrees > 0
-        may_drop = varying if min_amplitude is not None or energy is not None else np.zeros_like(varying)
-        if min_amplitude is not None:
-            if not min_amplitude >= 0:
-                raise InputError(f"min_amplitude is {min_amplitude!r}; give a number >= 0.")
-            may_drop = may_drop & (amplitude < min_amplitude)
-        if energy is not None:
-            may_drop = may_drop & self._beyond_energy(energy)
-        kept = ~may_drop
-        if max_terms is not None:
-            if isinstance(max_terms, bool) or not isinstance(max_terms, int | np.integer) or max_terms < 0:
-                raise InputError(f"max_terms is {max_terms!r}; give a whole number >= 0.")
-            ranked = np.argsort(-np.where(varying & kept, amplitude, -1.0), kind="stable")
-            kept[ranked[max_terms:]] = False
-            kept |= ~varying
+        kept = kept_terms(self._coefficients, self._degrees, min_amplitude, energy, max_terms)
         part, dropped = self._select(kept), self._select(~kept)
         object.__setattr__(part, "_dropped", _sum(dropped, self._dropped))
         return part
-
-    def _beyond_energy(self, share: float) -> NDArray[np.bool_]:
-        if not 0 < share <= 1:
-            raise InputError(f"energy is {share!r}; give the share of the variance to keep, in (0, 1].")
-        energies = np.where(self._degrees > 0, (self._coefficients**2).sum(axis=1), 0.0)
-        if share == 1:
-            return np.equal(energies, 0.0)
-        order = np.argsort(-energies, kind="stable")
-        before = np.cumsum(energies[order]) - energies[order]
-        beyond = np.zeros(len(self), dtype=bool)
-        # A term is needed while the larger ones hold less than the share.
-        beyond[order] = before >= share * energies.sum()
-        return beyond
 
     def prune_bound(self, players: ArrayLike | None = None) -> NDArray[np.float64]:
         """How far pruning can have moved a SHAP value, for every row and every background.
@@ -348,11 +339,8 @@ class Spectrum:
         owner = check_players(players, self._n_bits)
         n_players = int(owner.max(initial=-1)) + 1
         bound = np.zeros((n_players, self.n_outputs))
-        if self._dropped is not None:
-            terms, bits = np.nonzero(self._dropped.frequencies)
-            # A term counts once for a player, however many of the player's bits it reads.
-            term, player = np.divmod(np.unique(terms * n_players + owner[bits]), max(n_players, 1))
-            np.add.at(bound, player, 2.0 * np.abs(self._dropped._coefficients)[term])
+        if (dropped := self._dropped) is not None:
+            bound = largest_move(dropped.frequencies, dropped._coefficients, owner, n_players)
         return bound[:, 0] if self._single else bound
 
     # Files
@@ -413,23 +401,3 @@ def _set(
     values = {"_words": words, "_coefficients": coefficients, "_degrees": degrees}
     for name, value in (values | {"_n_bits": n_bits, "_single": single, "_dropped": None}).items():
         object.__setattr__(spectrum, name, value)
-
-
-def _check_coefficients(coefficients: ArrayLike, n_terms: int) -> NDArray[np.float64]:
-    values = as_floats(coefficients, "coefficients")
-    if values.ndim not in (1, 2) or len(values) != n_terms or (values.ndim == 2 and values.shape[1] == 0):
-        raise InputError(
-            f"coefficients has shape {values.shape}; give ({n_terms},) or ({n_terms}, n_outputs), one "
-            "line per frequency."
-        )
-    if not np.isfinite(values).all():
-        raise InputError(
-            f"coefficients holds {int((~np.isfinite(values)).sum())} values that are not finite."
-        )
-    return values
-
-
-def _number(value: Any) -> float:
-    if not isinstance(value, Real):
-        raise InputError(f"a Spectrum combines with a Spectrum or a number, not with {type(value).__name__}.")
-    return float(value)

@@ -6,17 +6,19 @@ import os
 import time
 from collections.abc import Callable
 from copy import copy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fouriershap import _io
+from fouriershap._arrays import as_floats
 from fouriershap._errors import InputError
 from fouriershap._explainer import Explainer, without_single_output
 from fouriershap._explanation import check_additivity
 from fouriershap._frames import column_names, densified, to_rows, unmask
 from fouriershap._groups import check_groups
+from fouriershap._margins import OUTPUTS, Exact, make_output
 from fouriershap._memory import check_memory
 from fouriershap._parallel import count_jobs
 from fouriershap._pipelines import Preprocessing, split_pipeline
@@ -28,6 +30,9 @@ from fouriershap.shapley._tree_cost import TreePlan
 from fouriershap.shapley._tree_engine import TreeEngine
 from fouriershap.shapley._tree_files import engine_from_contents, engine_to_contents
 from fouriershap.trees import TreeEnsemble, read_model
+
+if TYPE_CHECKING:
+    from fouriershap.blackbox._fidelity import Fidelity
 
 KIND = "tree explainer"
 _PERTURBATIONS = ("auto", "interventional", "tree_path_dependent")
@@ -49,8 +54,13 @@ class TreeExplainer(Explainer):
     feature_perturbation : {"auto", "interventional", "tree_path_dependent"}
         "auto" is interventional where a background is given, else tree_path_dependent. The latter takes the
         shares of the training rows in the trees for a background, and uses none that is given.
-    output : {"raw"}
-        What is explained: the model's raw output (margins; class probabilities for scikit-learn's forests).
+    output : {"raw", "probability", "log_loss"}
+        What is explained: the model's raw output (margins; class probabilities for scikit-learn's forests), the
+        probability, or the loss (`shap_values` then takes labels ``y``). The last two are the values of the margin,
+        rescaled per background row as in shap, and cost a walk per row and background row.
+    exact : bool
+        With ``output="probability"``: SHAP values of the probability itself, by the definition where players and
+        background rows are few, else by a fitted representation with its `fidelity`.
     feature_names : sequence of str, optional
         By default those of the model, else of the background, else "Feature 0", ...
     groups : mapping or sequence, or "input", optional
@@ -100,6 +110,7 @@ class TreeExplainer(Explainer):
         *,
         feature_perturbation: str = "auto",
         output: str = "raw",
+        exact: bool = False,
         feature_names: ArrayLike | None = None,
         groups: Any = None,
         weights: ArrayLike | None = None,
@@ -112,7 +123,7 @@ class TreeExplainer(Explainer):
     ) -> None:
         check_device(device)
         _check_choice("feature_perturbation", feature_perturbation, _PERTURBATIONS)
-        _check_choice("output", output, ("raw",))
+        _check_choice("output", output, OUTPUTS)
         _check_choice("precision", precision, tuple(_PRECISIONS))
         _check_choice("method", method, _METHODS)
         count_jobs(n_jobs)
@@ -131,7 +142,7 @@ class TreeExplainer(Explainer):
         engine = TreeEngine(
             ensemble, player, rows, share, check_memory(memory), dtype, method, check_index(index)
         )
-        self._set(engine, names, player_names, n_jobs)
+        self._set(engine, names, player_names, n_jobs, output, exact)
         self._before, self._inputs = before, inputs
         self._move(device)
 
@@ -144,14 +155,26 @@ class TreeExplainer(Explainer):
         return other
 
     def _move(self, device: str) -> None:
+        if device == "jax" and self._output is not None:
+            raise InputError(
+                f"device='jax' reads tables, and output={self.output!r} has none; use device='cpu'."
+            )
         if device == "jax" and self._engine.method == "walk":
             raise InputError("device='jax' reads tables, and method='walk' has none; use method='auto'.")
         self._engine.move(device)
 
     def _set(
-        self, engine: TreeEngine, names: tuple[str, ...], player_names: tuple[str, ...], n_jobs: int | None
+        self,
+        engine: TreeEngine,
+        names: tuple[str, ...],
+        player_names: tuple[str, ...],
+        n_jobs: int | None,
+        output: str,
+        exact: bool,
     ) -> None:
         self._engine = engine
+        self.output, self.exact = output, exact
+        self._output = make_output(engine, output, exact)
         self.feature_names, self.player_names, self.n_jobs = names, player_names, n_jobs
         self._before, self._inputs, self._lost_pipeline = None, None, False
 
@@ -175,7 +198,25 @@ class TreeExplainer(Explainer):
 
     @property
     def _expected(self) -> NDArray[np.float64]:
-        return self._engine.expected_value
+        if self._output is None:
+            return self._engine.expected_value
+        if self.output == "log_loss":
+            raise InputError("the mean log_loss depends on the label: ask expected_loss(y).")
+        return self._output.expected(0.0)
+
+    def expected_loss(self, y: float) -> float | NDArray[np.float64]:
+        """Mean loss of the background, were all of it labelled ``y``: what the values of such a row add to."""
+        if self._output is None or self.output != "log_loss":
+            raise InputError(
+                f"expected_loss is for output='log_loss'; this explainer has output={self.output!r}."
+            )
+        expected = self._output.expected(float(y))
+        return float(expected[0]) if len(expected) == 1 else expected
+
+    @property
+    def fidelity(self) -> Fidelity | None:
+        """With ``exact=True``: how well the representation stands for the probability; None if it is exact."""
+        return self._output.fidelity if isinstance(self._output, Exact) else None
 
     @property
     def _column_player(self) -> NDArray[np.int32]:
@@ -186,10 +227,6 @@ class TreeExplainer(Explainer):
         if self._before is not None:
             return self._before.known_names()
         return self.ensemble.feature_names or super()._frame_names
-
-    @property
-    def _transforms(self) -> bool:
-        return self._before is not None
 
     def plan(self, n_rows: int | None = None) -> TreePlan:
         """How ``n_rows`` rows would be explained, and why; None for "any number"."""
@@ -207,6 +244,7 @@ class TreeExplainer(Explainer):
     def shap_values(
         self,
         X: Any,
+        y: ArrayLike | None = None,
         *,
         check_additivity: bool = False,
         tolerance: float = 1e-4,
@@ -217,6 +255,8 @@ class TreeExplainer(Explainer):
         Parameters
         ----------
         X : array or data frame, shape (n_rows, n_features)
+        y : array_like, shape (n_rows,), optional
+            Labels, for ``output="log_loss"``: 0 and 1 for a classifier.
         check_additivity : bool
             Compare the sums with the model's own prediction (see `__call__`).
         tolerance : float
@@ -228,15 +268,24 @@ class TreeExplainer(Explainer):
         -------
         ndarray, shape (n_rows, n_players) or (n_rows, n_players, n_outputs)
         """
-        values = self._explain(X, self.n_jobs if n_jobs is None else n_jobs, check_additivity, tolerance)
+        values = self._explain(X, self.n_jobs if n_jobs is None else n_jobs, check_additivity, tolerance, y)
         return without_single_output(values)
 
-    def __call__(self, X: Any, *, check_additivity: bool = True, tolerance: float = 1e-4) -> Any:
+    def __call__(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        *,
+        check_additivity: bool = True,
+        tolerance: float = 1e-4,
+    ) -> Any:
         """Explain rows as a ``shap.Explanation``, for every plot of shap.
 
         Parameters
         ----------
         X : array or data frame, shape (n_rows, n_features)
+        y : array_like, shape (n_rows,), optional
+            Labels, for ``output="log_loss"``.
         check_additivity : bool
             Check that values and expected value add up to the model's own prediction.
         tolerance : float
@@ -248,19 +297,81 @@ class TreeExplainer(Explainer):
             With the row, the difference, and the likely causes.
         """
         begin = time.perf_counter()
-        values = self._explain(X, self.n_jobs, check_additivity, tolerance)
-        return self._explanation(X, values, time.perf_counter() - begin)
+        values = self._explain(X, self.n_jobs, check_additivity, tolerance, y)
+        seconds = time.perf_counter() - begin
+        expected = self._expected_of(self._labels(y, len(values))) if self.output == "log_loss" else None
+        return self._explanation(X, values, seconds, expected)
 
     def _explain(
-        self, X: Any, n_jobs: int | None, additivity: bool = False, tolerance: float = 1e-4
+        self,
+        X: Any,
+        n_jobs: int | None,
+        additivity: bool = False,
+        tolerance: float = 1e-4,
+        y: ArrayLike | None = None,
     ) -> NDArray[np.float64]:
         if not isinstance(tolerance, int | float | np.number) or not tolerance >= 0:
             raise InputError(f"tolerance is {tolerance!r}; give a number >= 0.")
         rows = self._rows(X)
-        values = self._engine.shap_values(rows, n_jobs)
-        if additivity and self._engine.index == "shapley":  # the others do not add up
-            check_additivity(values, self._expected, self._engine.predict(rows, n_jobs), tolerance)
+        labels = self._labels(y, len(rows))
+        if self._output is None:
+            values = self._engine.shap_values(rows, n_jobs)
+        else:
+            values = self._output.shap_values(rows, labels, n_jobs)
+        if additivity and self._adds_up:
+            check_additivity(values, *self._sums(rows, labels, n_jobs), tolerance)
         return values
+
+    @property
+    def _adds_up(self) -> bool:
+        """Whether values and expected value must add up to the output: not those of another index or function."""
+        fitted = isinstance(self._output, Exact) and not self._output.by_definition
+        return self._engine.index == "shapley" and not fitted
+
+    def _sums(
+        self, rows: NDArray[Any], labels: NDArray[np.float64], n_jobs: int | None
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Expected and own output of rows."""
+        if self._output is None:
+            return self._expected, self._engine.predict(rows, n_jobs)
+        predicted = self._output.predict(rows, labels, n_jobs)
+        if self.output != "log_loss":
+            return self._expected, predicted
+        return self._expected_of(labels), predicted
+
+    def _expected_of(self, labels: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Mean loss (n_rows, n_outputs) of the background with the label of each row."""
+        assert self._output is not None
+        distinct, which = np.unique(labels, return_inverse=True)
+        means = [self._output.expected(float(label)) for label in distinct]
+        return np.reshape(means, (len(distinct), self.ensemble.n_outputs))[which]
+
+    def _labels(self, y: ArrayLike | None, n_rows: int) -> NDArray[np.float64]:
+        if self.output != "log_loss":
+            if y is not None:
+                raise InputError(
+                    f"y was given, but only output='log_loss' has labels; this is {self.output!r}."
+                )
+            return np.zeros(n_rows)
+        if y is None:
+            raise InputError("output='log_loss' needs the labels of the rows: shap_values(X, y).")
+        labels = as_floats(y, "y").reshape(-1)
+        if len(labels) != n_rows:
+            raise InputError(f"y has {len(labels)} labels for {n_rows} rows.")
+        if self.ensemble.objective == "binary" and not np.isin(labels, (0, 1)).all():
+            raise InputError("y holds labels other than 0 and 1; the model is a binary classifier.")
+        return labels
+
+    def _pairs(self, X: Any) -> tuple[Callable[[NDArray[np.int64] | None], PairEngine], NDArray[Any]]:
+        rows = self._rows(X)
+        if isinstance(self._output, Exact):
+            return self._output.pairs(rows)
+        if self._output is not None:
+            raise InputError(
+                f"rescaled values (output={self.output!r}) have no interactions. Use output='raw', or "
+                "output='probability', exact=True."
+            )
+        return self._engine.interactions, rows
 
     def _rows(self, X: Any) -> NDArray[Any]:
         try:
@@ -285,9 +396,6 @@ class TreeExplainer(Explainer):
         owner = np.array([position.get(name, -1) for name in self._inputs], dtype=np.int32)
         return densified(X), owner, self._inputs
 
-    def _pairs(self, X: Any) -> tuple[Callable[[NDArray[np.int64] | None], PairEngine], NDArray[Any]]:
-        return self._engine.interactions, self._rows(X)
-
     def with_background(self, background: Any, *, weights: ArrayLike | None = None) -> TreeExplainer:
         """The same model against another background; only what the background touches is compiled again."""
         if background is None:
@@ -296,6 +404,7 @@ class TreeExplainer(Explainer):
         rows, share = _background_rows(prepared, weights, self.ensemble)
         other = copy(self)
         other._engine = self._engine.with_background(rows, share)
+        other._output = make_output(other._engine, self.output, self.exact)
         return other
 
     def save(self, path: str | os.PathLike[str], *, interactions: bool = False) -> None:
@@ -311,9 +420,10 @@ class TreeExplainer(Explainer):
             only where they need no background (tree_path_dependent).
         """
         self.compile()
-        arrays, header = engine_to_contents(self._engine, interactions)
+        arrays, header = engine_to_contents(self._engine, interactions, self._output is not None)
         header |= {"feature_names": self.feature_names, "player_names": self.player_names}
         header["pipeline"] = self._before is not None or self._lost_pipeline
+        header |= {"output": self.output, "exact": self.exact}
         _io.write(path, KIND, arrays, header)
 
     @classmethod
@@ -325,8 +435,9 @@ class TreeExplainer(Explainer):
     def _from_contents(cls, contents: _io.Contents) -> TreeExplainer:
         explainer = cls.__new__(cls)
         names, players = contents.header["feature_names"], contents.header["player_names"]
-        explainer._set(engine_from_contents(contents), tuple(names), tuple(players), None)
-        explainer._lost_pipeline = bool(contents.header.get("pipeline", False))  # black boxes hold none
+        what = (contents.header.get("output", "raw"), contents.header.get("exact", False))
+        explainer._set(engine_from_contents(contents), tuple(names), tuple(players), None, *what)
+        explainer._lost_pipeline = bool(contents.header.get("pipeline", False))
         return explainer
 
 

@@ -192,6 +192,8 @@ def _intervals_of(player: PlayerLevels, pool_codes: Floats) -> PlayerLevels:
     column = pool_codes[:, player.features[0]]
     edges = np.unique(np.nanquantile(column, np.arange(1, N_INTERVALS) / N_INTERVALS, method="higher"))
     edges = edges[edges > np.nanmin(column)]  # no interval without a value
+    if not len(edges):  # the least value is nearly everywhere: it against the rest
+        edges = np.unique(column[~np.isnan(column)])[1:2]
     known = np.flatnonzero(~np.isnan(column))
     number = np.searchsorted(edges, column[known], side="right")
     rows = []

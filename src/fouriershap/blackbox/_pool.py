@@ -130,8 +130,9 @@ class Pool:
         if self._frame is None:
             return None
         series = self._frame[self._frame.columns[j]]
-        ordered = type(series.dtype).__name__ == "Enum"
-        return series.cat.get_categories().to_list() if ordered else None
+        # Only an Enum has them; `cat.get_categories` gives them in the order in which they appear.
+        categories = getattr(series.dtype, "categories", None)
+        return None if categories is None else list(categories)
 
 
 def _as_frame(X: Any) -> nw.DataFrame[Any] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -36,6 +36,9 @@ class Compiled(Protocol):
     @property
     def expected(self) -> Floats:
         """Mean output (n_outputs,) over the background."""
+
+    def to(self, device: str) -> Compiled:
+        """The same, explaining by the native kernels ("cpu") or under XLA ("jax")."""
 
     def to_contents(self, interactions: bool) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         """Arrays and header for a file."""
@@ -105,6 +108,9 @@ class CompiledTrees:
     @property
     def expected(self) -> Floats:
         return np.atleast_1d(np.asarray(self.explainer.expected_value, dtype=np.float64))
+
+    def to(self, device: str) -> CompiledTrees:
+        return CompiledTrees(self.explainer.to(device))
 
     def to_contents(self, interactions: bool) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         self.explainer.compile()
@@ -187,6 +193,9 @@ class CompiledSpectrum:
         if self.tables is None:
             return np.atleast_1d(self.surrogate.spectrum(self.background[:1])[0])
         return np.atleast_1d(np.asarray(self.tables.expected_value, dtype=np.float64))
+
+    def to(self, device: str) -> CompiledSpectrum:
+        return self if self.tables is None else replace(self, tables=self.tables.to(device))
 
     def to_contents(self, interactions: bool) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         del interactions  # spectrum and background are in the file: nothing more is needed

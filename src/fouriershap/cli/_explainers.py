@@ -45,6 +45,8 @@ def csv_kinds(explainer: Explainer, ids: tuple[str, ...]) -> dict[str, str]:
         levels = {column: f.levels for f in features if f.kind == LABEL for column in f.columns}
         for column, name in enumerate(explainer.feature_names):
             kinds[name] = _kind(levels[column]) if column in levels else NUMBER
+    else:
+        kinds = dict.fromkeys(explainer.feature_names, NUMBER)
     return kinds | dict.fromkeys(ids, TEXT)
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from fouriershap._blackbox_explainer import BlackBoxExplainer
 from fouriershap._load import Loaded
 from fouriershap._spectrum import Spectrum
+from fouriershap._spectrum_explainer import SpectrumExplainer
 from fouriershap._tree_explainer import TreeExplainer
 from fouriershap.cli._explainers import open_file
 from fouriershap.shapley import Tables
@@ -34,12 +35,14 @@ def _describe(loaded: Loaded) -> Lines:
         return [*lines, ("expected value", _numbers(np.atleast_1d(loaded.expected_value)))]
     if isinstance(loaded, TreeExplainer):
         return [("holds", "tree explainer"), ("model", loaded.ensemble.kind), *_explainer(loaded)]
+    if isinstance(loaded, SpectrumExplainer):
+        return [("holds", "spectrum explainer"), *_explainer(loaded), *_describe(loaded.tables)[2:]]
     lines = [("holds", "black box explainer"), ("model", f"asked {loaded.fidelity.n_queries:,} times")]
     fidelity = f"R² {loaded.fidelity.r2:.4f} [{loaded.fidelity.low:.4f}, {loaded.fidelity.high:.4f}]"
     return [*lines, ("method", loaded.method), ("fidelity", fidelity), *_explainer(loaded)]
 
 
-def _explainer(explainer: TreeExplainer | BlackBoxExplainer) -> Lines:
+def _explainer(explainer: TreeExplainer | BlackBoxExplainer | SpectrumExplainer) -> Lines:
     names = explainer.player_names
     shown = ", ".join(names[:6]) + (", ..." if len(names) > 6 else "")
     outputs = explainer.output_names or ()
@@ -47,6 +50,8 @@ def _explainer(explainer: TreeExplainer | BlackBoxExplainer) -> Lines:
     lines += [("outputs", str(len(explainer._expected)) + (f": {', '.join(outputs)}" if outputs else ""))]
     if isinstance(explainer, TreeExplainer):
         lines += _trees(explainer._engine)
+    elif isinstance(explainer, SpectrumExplainer):
+        return lines
     elif isinstance(explainer.representation, Spectrum):
         lines += _spectrum(explainer.representation)
     else:

@@ -117,12 +117,13 @@ def interventional_joint(*arguments: Any) -> None:
 
 def _alive(row_fails: NDArray[np.bool_], other_fails: NDArray[np.bool_]) -> Floats:
     """1 where some hybrid of a row and a background row reaches the leaf: no player fails in both."""
-    return (row_fails.astype(float) @ other_fails.T.astype(float) == 0).astype(float)
+    both = row_fails.astype(float) @ other_fails.T.astype(float)
+    return np.asarray(both == 0, dtype=np.float64)
 
 
 def _moment(moments: Floats, p: NDArray[Any], q: NDArray[Any]) -> Floats:
     """The moments at (p, q), 0 where one of the two is negative."""
-    return np.where((p >= 0) & (q >= 0), moments[p, q], 0.0)
+    return np.where((p >= 0) & (q >= 0), moments[np.maximum(p, 0), np.maximum(q, 0)], 0.0)
 
 
 def interventional_rows(*arguments: Any) -> None:

@@ -509,10 +509,11 @@ function drawDependence(report) {
 function dependenceColours(report, colour, rows) {
   const { labels, name } = report.data.inputs[colour];
   if (!labels) {
-    const values = rows.map((r) => report.value(r, colour));
+    const known = rows.filter((r) => !Number.isNaN(report.value(r, colour)));
+    const missing = rows.filter((r) => Number.isNaN(report.value(r, colour)));
     const bar = { title: { text: chartText(name, 24), side: "right" }, thickness: 10, outlinewidth: 0 };
-    const color = values.map((v) => (Number.isNaN(v) ? null : v));
-    return { groups: [{ name: "", members: rows }], legend: false, marker: { color, colorscale: SCALE, colorbar: bar } };
+    const marker = { color: known.map((r) => report.value(r, colour)), colorscale: SCALE, colorbar: bar };
+    return { groups: [{ name: MISSING, members: missing, color: GREY }, { name: "", members: known }], legend: false, marker };
   }
   const members = new Map();
   for (const r of rows) {

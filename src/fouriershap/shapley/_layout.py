@@ -19,11 +19,14 @@ class Members(NamedTuple):
     block, member, place : (n,) int
         Block by block: who is a member of it, and a number by which its terms or leaves know the member; a member
         may have several.
+    n_places : int
+        More than any such number, also of those who are left out here.
     """
 
     block: NDArray[Any]
     member: NDArray[Any]
     place: NDArray[Any]
+    n_places: int
 
 
 def lay_out(
@@ -66,7 +69,7 @@ def lay_out(
     grouping = group_tables(start, member.astype(np.int32), kinds, n_members, table_bytes)
     position = np.empty(len(block), dtype=np.int64)
     position[grouping.order] = np.arange(len(block))
-    slots = np.full((len(block), int(members.place.max(initial=0)) + 1), -1, dtype=np.int32)
+    slots = np.full((len(block), max(members.n_places, 1)), -1, dtype=np.int32)
     layout = grouping.players[grouping.of_table[table_of]]
     slots[position[table_of], members.place] = (layout == members.member[:, None]).argmax(axis=1)
     group_kinds = kinds[grouping.order[grouping.start[:-1]]]

@@ -69,7 +69,7 @@ class NoPairs:
 def pair_keys(first: NDArray[Any], second: NDArray[Any], n_players: int) -> NDArray[np.int64]:
     """A number for each pair of players, whatever their order."""
     low, high = np.minimum(first, second), np.maximum(first, second)
-    return low.astype(np.int64) * n_players + high
+    return np.asarray(low.astype(np.int64) * n_players + high)
 
 
 def key_pairs(keys: NDArray[np.int64], n_players: int) -> NDArray[np.int32]:
@@ -81,6 +81,12 @@ def place_of(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.int64]:
     """The number by which a block knows a pair of its members: j (j - 1) / 2 + i for i < j."""
     low, high = np.minimum(first, second), np.maximum(first, second).astype(np.int64)
     return np.asarray(high * (high - 1) // 2 + low)
+
+
+def n_places(start: NDArray[np.int64]) -> int:
+    """One more than the last place of the largest block, blocks ``start[k]:start[k + 1]``."""
+    most = int(np.diff(start).max(initial=0))
+    return most * (most - 1) // 2
 
 
 def pairs_within(start: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:

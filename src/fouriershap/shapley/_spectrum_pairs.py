@@ -107,6 +107,7 @@ def add_differences(
             part = slice(first, first + step)
             differs = mine[atoms, part].T[:, :, None] ^ others[atoms]  # (rows, atoms, background)
             each = by_number[differs.sum(axis=1)] * sign
+            columns: NDArray[Any]
             if keys is None:
                 found, columns = np.einsum("rab,rb->ra", differs, each), players
             else:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from fouriershap import kernels
 from fouriershap.shapley._indices import term_shares
 from fouriershap.shapley._layout import Members, lay_out
-from fouriershap.shapley._pairs import pair_keys, pairs_within, place_of
+from fouriershap.shapley._pairs import n_places, pair_keys, pairs_within, place_of
 from fouriershap.shapley._tables import WIDTH, Blocks, Codes, TableSet, empty_codes, histograms
 from fouriershap.shapley._terms import Terms
 
@@ -149,7 +149,8 @@ def compile_terms(
 def _players(terms: Terms, cover: Cover) -> Members:
     """The players of each block; its terms know them by their atoms."""
     owner = np.repeat(np.arange(len(cover)), np.diff(cover.start))
-    return Members(owner, terms.atom_player[cover.atoms], np.arange(len(owner)) - cover.start[owner])
+    bit, most = np.arange(len(owner)) - cover.start[owner], int(np.diff(cover.start).max(initial=0))
+    return Members(owner, terms.atom_player[cover.atoms], bit, most)
 
 
 def _pairs(terms: Terms, cover: Cover, keys: NDArray[np.int64]) -> Members:
@@ -160,4 +161,4 @@ def _pairs(terms: Terms, cover: Cover, keys: NDArray[np.int64]) -> Members:
     kept = np.isin(key, keys)
     owner, first, second = owner[kept], first[kept], second[kept]
     place = place_of(first - cover.start[owner], second - cover.start[owner])
-    return Members(owner, np.searchsorted(keys, key[kept]), place)
+    return Members(owner, np.searchsorted(keys, key[kept]), place, n_places(cover.start))

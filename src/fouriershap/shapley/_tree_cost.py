@@ -21,6 +21,9 @@ _LOOK_UP = 0.35  # per leaf and explained row
 _PAIR_VISIT = 0.28
 _PATH_LEAF = 12.0  # walking without a background: per leaf and row
 MOST_FEATURES = 16
+MOST_FEATURES_OF_PAIRS = (
+    10  # a leaf's table of pairs costs 2^features times features^2: beyond, walking is quicker
+)
 MOST_DEPTH = 512  # cutting into blocks costs up to the cube of the depth, and chains are quick to walk
 _BYTES_PER_PATTERN = 24.0  # of a leaf's own table, after leaves have been merged into blocks
 

@@ -15,6 +15,7 @@ from fouriershap.shapley._tables import TableSet
 from fouriershap.shapley._tree_cost import (
     MOST_DEPTH,
     MOST_FEATURES,
+    MOST_FEATURES_OF_PAIRS,
     TreePlan,
     feasible_trees,
     plan_trees,
@@ -318,15 +319,34 @@ class TreeEngine:
                     "this explainer was loaded from a file that has no interaction tables, and the background is "
                     "not in it. Save it with explainer.save(path, interactions=True)."
                 )
-            if self._blocks is None and self._feasible.any():
-                self._blocks = self._build_blocks()
-            made = make_pairs(self.pair_trees, self._feasible, self._blocks, wanted, n_jobs)
+            made = make_pairs(self.pair_trees, *self._pair_blocks(), wanted, n_jobs)
             self._cache["pairs"] = (wanted, made)
             return made
+
+    def _pair_blocks(self) -> tuple[NDArray[np.bool_], TreeBlocks | None]:
+        """The trees whose pairs go into tables, and their blocks: those of the values, where all these trees do."""
+        shallow = self._feasible & (self._profile[:, 2] <= MOST_FEATURES_OF_PAIRS)
+        if not shallow.any():
+            return shallow, None
+        if not (shallow == self._feasible).all():
+            return shallow, build_blocks(self.coded.select(shallow), self.player, self.n_players)
+        if self._blocks is None:
+            self._blocks = self._build_blocks()
+        return self._feasible, self._blocks
 
     def restore_pairs(self, pairs: TreePairs) -> None:
         """Take the interactions of all pairs from a file."""
         self._cache["pairs"] = (None, pairs)
+
+    @property
+    def walk_trees(self) -> walk.WalkTrees:
+        """All trees, ready to be walked."""
+        return self._walk_trees(True)
+
+    @property
+    def background_codes(self) -> NDArray[np.int32]:
+        """(n_features, n_background)."""
+        return self._background_codes()
 
     @property
     def pair_trees(self) -> PairTrees:

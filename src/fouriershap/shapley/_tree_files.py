@@ -23,9 +23,12 @@ _PLAIN = ("n_features", "n_outputs", "kind", *_FLAGS)
 
 
 def engine_to_contents(
-    engine: TreeEngine, interactions: bool = False
+    engine: TreeEngine, interactions: bool = False, background: bool = False
 ) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-    """Arrays and header of an engine, with the tables of all pairs where ``interactions`` is set."""
+    """Arrays and header of an engine, with the tables of all pairs where ``interactions`` is set.
+
+    The background is kept where some tree has no table, or ``background`` is set.
+    """
     e = engine.ensemble
     arrays: dict[str, NDArray[Any]] = {"player": engine.player}
     for field in fields(e):
@@ -38,6 +41,7 @@ def engine_to_contents(
         "computes_in": e.computes_in.name,
         "missing_value": repr(e.missing_value),
     }
+    header["objective"] = e.objective
     header |= {"names": e.feature_names, "output_names": e.output_names}
     header["vocabularies"] = [[f, list(map(_plain, labels))] for f, labels in e.vocabularies.items()]
     header |= {"precision": engine.dtype.name, "memory": engine.memory, "method": engine.method}
@@ -51,7 +55,7 @@ def engine_to_contents(
             arrays |= {f"pages.{f.name}": getattr(columns.pages, f.name) for f in fields(Pages)}
     arrays["feasible"] = engine._feasible
     arrays["expected"] = engine.expected_value
-    deep = not engine._feasible.all()
+    deep = background or not engine._feasible.all()
     if interactions:
         pairs = engine.interactions(None)
         arrays |= _pairs_to_arrays(pairs)
@@ -113,6 +117,7 @@ def engine_from_contents(contents: Contents) -> TreeEngine:
         dtype=np.dtype(header["dtype"]),
         computes_in=np.dtype(header["computes_in"]),
         missing_value=float(header["missing_value"]),
+        objective=header.get("objective", ""),
         feature_names=None if names is None else tuple(names),
         output_names=None if outputs is None else tuple(outputs),
         vocabularies={int(f): tuple(labels) for f, labels in header["vocabularies"]},

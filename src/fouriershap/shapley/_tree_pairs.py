@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fouriershap.shapley import walk
 from fouriershap.shapley._layout import Members, lay_out
-from fouriershap.shapley._pairs import key_pairs, pair_keys, pairs_within, place_of
+from fouriershap.shapley._pairs import key_pairs, n_places, pair_keys, pairs_within, place_of
 from fouriershap.shapley._tables import TableSet
 from fouriershap.shapley._tree_tables import TreeBlocks, build_blocks, fill_tables
 from fouriershap.trees._codes import CodedTrees, Columns
@@ -175,7 +175,7 @@ def _lay_out_pairs(
         block, i, j, key = block[kept], i[kept], j[kept], key[kept]
         deep = np.intersect1d(deep, wanted)
     keys = np.union1d(key, deep)
-    members = Members(block, np.searchsorted(keys, key).astype(np.int32), place_of(i, j))
+    members = Members(block, np.searchsorted(keys, key), place_of(i, j), n_places(arrays["player_start"]))
     skeleton = blocks.skeleton
     widths = skeleton.group_width
     width = int(widths[0]) if len(widths) else 1

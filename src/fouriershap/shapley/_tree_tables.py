@@ -103,7 +103,8 @@ def build_blocks(coded: CodedTrees, player: NDArray[np.int32], n_players: int) -
     output = e.tree_output[arrays["tree"]] if width == 1 else np.zeros(len(blocks), dtype=np.int32)
     start, players = arrays["player_start"], arrays["players"]
     owner = np.repeat(np.arange(len(blocks)), np.diff(start))
-    members = Members(owner, players, np.arange(len(players)) - start[owner])
+    most = int(np.diff(start).max(initial=0))
+    members = Members(owner, players, np.arange(len(players)) - start[owner], most)
     laid_out = lay_out(blocks, members, n_players, output, width, e.n_outputs)
     return TreeBlocks(Columns(column, pages), arrays, output, 1, *laid_out)
 

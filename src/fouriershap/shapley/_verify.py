@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 from fouriershap._errors import FileFormatError
 from fouriershap.shapley._tables import WIDTH, Blocks, TableSet
 from fouriershap.shapley._terms import Terms
-from fouriershap.trees._codes import Pages
-from fouriershap.trees._ensemble import TreeEnsemble
+
+if TYPE_CHECKING:  # trees import the tables, whose package imports this module
+    from fouriershap.trees._codes import Pages
+    from fouriershap.trees._ensemble import TreeEnsemble
 
 _MOST_PATTERNS = 1 << 16
 _NARROW_PATTERNS = 1 << 8

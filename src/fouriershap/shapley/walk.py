@@ -190,7 +190,7 @@ def _shares(background: Codes, weights: Floats | None) -> Floats:
             f"weights must be {n_background} finite numbers >= 0, one per background row, not all 0; "
             f"got shape {share.shape}, sum {share.sum()}."
         )
-    return share / share.sum()
+    return np.asarray(share / share.sum())
 
 
 def path_dependent(

@@ -78,6 +78,9 @@ class TreeEnsemble:
         Whether the vocabularies hold CatBoost's 32-bit hashes of the labels: it keeps no labels.
     kind : str
         What was read, for people: ``"xgboost gbtree"``.
+    objective : str
+        What the raw output means: "binary" (log odds), "multiclass" (log odds of softmax), "probability" (class
+        probabilities themselves), "squared_error" (a mean); "" for anything else, or where it is not known.
     computes_in : numpy.dtype
         The precision in which the library itself adds up leaves.
     """
@@ -109,6 +112,7 @@ class TreeEnsemble:
     negative_is_unknown: bool = False
     hashed: bool = False
     kind: str = "trees"
+    objective: str = ""
     computes_in: np.dtype[Any] = field(default_factory=lambda: np.dtype(np.float64))
 
     def __post_init__(self) -> None:

@@ -54,8 +54,21 @@ def read_document(document: dict[str, Any]) -> TreeEnsemble:
         numbers_are_labels=True,
         hashed=bool(splits.codes),
         kind="catboost",
+        objective=_objective(document),
         **join(trees, width),
     )
+
+
+def _objective(document: dict[str, Any]) -> str:
+    parameters = document.get("model_info", {}).get("params", {})
+    name = parameters.get("loss_function", {}).get("type", "")
+    names = {
+        "Logloss": "binary",
+        "CrossEntropy": "binary",
+        "MultiClass": "multiclass",
+        "RMSE": "squared_error",
+    }
+    return names.get(name, "")
 
 
 def _refuse(kind: str, features: list[int]) -> None:

@@ -17,6 +17,9 @@ from fouriershap.trees._ensemble import ZERO_BAND, TreeEnsemble
 from fouriershap.trees.readers._assemble import Tree, bits_of, join, leaf, right_above
 from fouriershap.trees.readers.sklearn import class_names
 
+# A sigmoid with another slope is not the log odds.
+_OBJECTIVES = {"binary sigmoid:1": "binary", "cross_entropy": "binary", "multiclass": "multiclass"}
+_OBJECTIVES |= {"regression": "squared_error"}
 _NONE, _ZERO, _NAN = 0, 1, 2  # kinds of missing values
 
 
@@ -54,6 +57,7 @@ def read_text(text: str) -> TreeEnsemble:
         zero_as_missing=zeros,
         feature_names=_feature_names(header["feature_names"].split()),
         vocabularies=_vocabularies(text, header["feature_infos"].split()),
+        objective=_OBJECTIVES.get(header.get("objective", "").partition(" num_class")[0], ""),
         kind="lightgbm rf" if "average_output" in header else "lightgbm gbdt",
         **join(trees),
     )

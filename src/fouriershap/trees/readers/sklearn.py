@@ -122,9 +122,20 @@ def _ensemble(
         feature_names=None if names is None else tuple(str(name) for name in names),
         output_names=class_names(model, len(base)),
         kind=f"scikit-learn {type(model).__name__}",
+        objective=_objective(model, len(base)),
         **arrays,
         **more,
     )
+
+
+def _objective(model: Any, n_outputs: int) -> str:
+    boosted, loss = "GradientBoosting" in type(model).__name__, getattr(model, "loss", None)
+    if hasattr(model, "classes_"):
+        if not boosted:
+            return "probability"
+        return ("binary" if n_outputs == 1 else "multiclass") if loss == "log_loss" else ""
+    loss = loss if boosted else getattr(model, "criterion", None)
+    return "squared_error" if loss in ("squared_error", "friedman_mse") else ""
 
 
 def _accepts_missing(model: Any) -> bool:

@@ -20,6 +20,10 @@ from fouriershap.trees.readers._ubjson import decode
 from fouriershap.trees.readers.sklearn import class_names
 
 _LOGIT = ("binary:logistic", "reg:logistic")
+_OBJECTIVES = dict.fromkeys(_LOGIT, "binary") | dict.fromkeys(
+    ("multi:softprob", "multi:softmax"), "multiclass"
+)
+_OBJECTIVES |= dict.fromkeys(("reg:squarederror", "reg:linear"), "squared_error")
 _LOG = ("count:poisson", "reg:gamma", "reg:tweedie", "survival:cox", "survival:aft")
 
 
@@ -75,6 +79,7 @@ def read_document(document: dict[str, Any], n_iterations: int | None = None) -> 
         vocabularies=_vocabularies(inner.get("cats", {}).get("enc", [])),
         kind=f"xgboost {name}",
         absent_is_missing=True,
+        objective=_OBJECTIVES.get(learner["objective"]["name"], ""),
         computes_in=np.dtype(np.float32),
         **join(trees, width),
     )

@@ -1,0 +1,120 @@
+"""Pictures of interactions: a heat map of all pairs, and a network of the strongest ones (matplotlib)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from fouriershap._errors import InputError, MissingDependencyError
+from fouriershap.shapley._interactions import TopInteractions
+
+__all__ = ["interaction_heatmap", "interaction_network"]
+
+
+def interaction_heatmap(
+    values: ArrayLike, names: Sequence[str] | None = None, *, top: int = 12, output: int = 0, ax: Any = None
+) -> Any:
+    """Mean absolute interactions of the strongest players, main effects on the diagonal.
+
+    Parameters
+    ----------
+    values : array_like, shape (n_rows, n_players, n_players) or (n_rows, n_players, n_players, n_outputs)
+        What ``shap_interaction_values(X)`` returns.
+    names : sequence of str, optional
+        ``explainer.player_names``.
+    top : int
+        Most players shown.
+    output : int
+        Which output, where there are several.
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim == 4:
+        array = array[..., output]
+    if array.ndim != 3 or array.shape[1] != array.shape[2] or not len(array):
+        raise InputError(
+            f"values has shape {np.shape(values)}; give what shap_interaction_values(X) returns for some rows."
+        )
+    names = _names(names, array.shape[1])
+    strength = np.abs(array).mean(axis=0)
+    order = np.argsort(-strength.sum(axis=1), kind="stable")[: max(1, top)]
+    shown = strength[np.ix_(order, order)]
+    ax = _axes(ax, 1.2 + 0.5 * len(order))
+    image = ax.imshow(shown, cmap="Blues", vmin=0)
+    labels = [names[i] for i in order]
+    ax.set_xticks(range(len(order)), labels, rotation=45, ha="right", rotation_mode="anchor")
+    ax.set_yticks(range(len(order)), labels)
+    largest = shown.max()
+    for (i, j), value in np.ndenumerate(shown):
+        if value > 0.01 * largest:  # a number where the colour can be told from white
+            ink = "white" if value > 0.6 * largest else "black"
+            ax.text(j, i, f"{value:.2g}", ha="center", va="center", color=ink, fontsize=7)
+    ax.set_title("mean |interaction|, main effects on the diagonal", fontsize=9)
+    ax.figure.colorbar(image, ax=ax, fraction=0.045)
+    return ax
+
+
+def interaction_network(top: TopInteractions, *, ax: Any = None) -> Any:
+    """The strongest pairs as edges between their players: the wider the stronger, blue up and red down.
+
+    Parameters
+    ----------
+    top : TopInteractions
+        What ``shap_interaction_values(X, top=k)`` returns.
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    if not isinstance(top, TopInteractions) or not len(top):
+        raise InputError("top must be what shap_interaction_values(X, top=k) returns, with a pair or more.")
+    players = sorted({name for pair in top.pairs for name in pair})
+    angle = np.pi / 2 - 2 * np.pi * np.arange(len(players)) / len(players)
+    place = {name: (np.cos(a), np.sin(a)) for name, a in zip(players, angle, strict=True)}
+    mean = top.values.mean(axis=0)
+    mean = mean if mean.ndim == 1 else mean[np.arange(len(mean)), np.abs(mean).argmax(axis=1)]
+    ax = _axes(ax, 5.5)
+    largest = max(float(top.strength.max()), 1e-300)
+    for (a, b), strength, signed in zip(top.pairs, top.strength, mean, strict=True):
+        (x0, y0), (x1, y1) = place[a], place[b]
+        colour = "#1f6fb4" if signed >= 0 else "#c8373a"
+        ax.plot([x0, x1], [y0, y1], color=colour, linewidth=0.5 + 6 * strength / largest, alpha=0.7, zorder=1)
+    for name, (x, y) in place.items():
+        ax.scatter([x], [y], s=60, color="#333333", zorder=2)
+        side = "left" if x > 0.1 else "right" if x < -0.1 else "center"
+        level = "center" if side != "center" else "bottom" if y > 0 else "top"
+        ax.text(1.1 * x, 1.1 * y, name, ha=side, va=level, fontsize=9)
+    ax.set_xlim(-1.6, 1.6)
+    ax.set_ylim(-1.3, 1.3)
+    ax.set_aspect("equal")
+    ax.set_axis_off()
+    ax.set_title(f"{len(top)} strongest pairs (blue: raise the output on average, red: lower it)", fontsize=9)
+    return ax
+
+
+def _names(names: Sequence[str] | None, n_players: int) -> Sequence[str]:
+    if names is None:
+        return [f"Feature {i}" for i in range(n_players)]
+    if len(names) != n_players:
+        raise InputError(f"names has {len(names)} names for {n_players} players.")
+    return names
+
+
+def _axes(ax: Any, inches: float) -> Any:
+    if ax is not None:
+        return ax
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise MissingDependencyError(
+            "plots need matplotlib, which is not installed: pip install 'fouriershap[shap]'."
+        ) from error
+    return plt.subplots(figsize=(inches * 1.25, inches), layout="constrained")[1]

@@ -1,0 +1,52 @@
+"""Pictures: what is drawn is what was given."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import fouriershap as fs
+from fouriershap.plots import interaction_heatmap, interaction_network
+
+matplotlib = pytest.importorskip("matplotlib")
+matplotlib.use("Agg")
+
+
+def example() -> tuple[np.ndarray, fs.TopInteractions]:
+    rng = np.random.default_rng(0)
+    spectrum = fs.Spectrum(rng.integers(0, 2, size=(20, 6)), rng.normal(size=20))
+    tables = fs.compile(spectrum, rng.integers(0, 2, size=(30, 6)))
+    rows = rng.integers(0, 2, size=(40, 6))
+    return tables.shap_interaction_values(rows), tables.shap_interaction_values(rows, top=5)
+
+
+def test_the_heat_map_shows_the_strongest_players_first() -> None:
+    values, _ = example()
+    strength = np.abs(values).mean(axis=0)
+    axes = interaction_heatmap(values, list("abcdef"), top=4)
+    order = np.argsort(-strength.sum(axis=1))[:4]
+    np.testing.assert_allclose(axes.images[0].get_array(), strength[np.ix_(order, order)])
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["abcdef"[i] for i in order]
+    several = np.stack([values, 2 * values], axis=-1)
+    np.testing.assert_allclose(
+        interaction_heatmap(several, top=4, output=1).images[0].get_array(), 2 * axes.images[0].get_array()
+    )
+
+
+def test_the_network_has_an_edge_per_pair() -> None:
+    _, top = example()
+    axes = interaction_network(top)
+    widths = [line.get_linewidth() for line in axes.lines]
+    assert len(widths) == 5
+    assert widths == sorted(widths, reverse=True)
+    assert {text.get_text() for text in axes.texts} == {name for pair in top.pairs for name in pair}
+
+
+def test_wrong_arguments() -> None:
+    values, _ = example()
+    with pytest.raises(fs.InputError, match="2 names for 6"):
+        interaction_heatmap(values, ["a", "b"])
+    with pytest.raises(fs.InputError, match="shape"):
+        interaction_heatmap(values[0])
+    with pytest.raises(fs.InputError, match="top=k"):
+        interaction_network(values)

@@ -1,0 +1,188 @@
+"""Probabilities and losses: shap's rescaled values, and the SHAP values of the probability itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fouriershap as fs
+import oracles
+from fouriershap import _margins
+
+OPTIONS = {"n_estimators": 10, "max_depth": 3}
+
+
+def data(n_classes: int = 2, missing: bool = True) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 6)).astype(np.float32)
+    if missing:
+        X[rng.random(X.shape) < 0.1] = np.nan
+    Z = np.nan_to_num(X)
+    y = Z[:, 0] * Z[:, 1] + Z[:, 2] + rng.normal(size=400) * 0.3
+    return X, np.searchsorted(np.quantile(y, np.arange(1, n_classes) / n_classes), y) if n_classes else y
+
+
+def model_of(name: str, n_classes: int = 2) -> tuple[Any, np.ndarray, np.ndarray]:
+    X, y = data(n_classes, missing=name != "GradientBoostingClassifier")
+    if name.startswith("XGB"):
+        import xgboost
+
+        return getattr(xgboost, name)(**OPTIONS).fit(X, y), X, y
+    if name.startswith("LGBM"):
+        import lightgbm
+
+        return getattr(lightgbm, name)(**OPTIONS, verbose=-1).fit(X, y), X, y
+    if name.startswith("CatBoost"):
+        import catboost
+
+        given = {"iterations": 10, "depth": 3, "verbose": False, "allow_writing_files": False}
+        return getattr(catboost, name)(**given).fit(X, y), X, y
+    from sklearn import ensemble
+
+    own = {"max_iter": 10, "max_depth": 3} if name.startswith("Hist") else OPTIONS
+    return getattr(ensemble, name)(random_state=0, **own).fit(X, y), X, y
+
+
+def close(got: np.ndarray, want: np.ndarray, tolerance: float) -> None:
+    assert got.shape == want.shape
+    assert np.abs(got - want).max() <= tolerance * np.abs(want).max()
+
+
+BINARY = [
+    "XGBClassifier",
+    "LGBMClassifier",
+    "CatBoostClassifier",
+    "GradientBoostingClassifier",
+    "HistGradientBoostingClassifier",
+]
+
+
+@pytest.mark.parametrize("name", BINARY)
+def test_probabilities_as_in_shap(name: str) -> None:
+    shap = pytest.importorskip("shap")
+    model, X, _ = model_of(name)
+    explainer = fs.TreeExplainer(model, X[:40], output="probability", precision="double")
+    got = explainer.shap_values(X[100:130], check_additivity=True)
+    probability = model.predict_proba(X[100:130])[:, 1]
+    np.testing.assert_allclose(got.sum(axis=1) + explainer.expected_value, probability, atol=1e-5)
+    if name.startswith("Hist"):  # shap gives up where values are missing
+        return
+    theirs = shap.TreeExplainer(model, X[:40], model_output="probability")
+    close(got, np.asarray(theirs.shap_values(X[100:130])), 1e-5)
+    assert np.isclose(explainer.expected_value, theirs.expected_value, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["XGBClassifier", "LGBMClassifier", "XGBRegressor", "LGBMRegressor"])
+def test_losses_as_in_shap(name: str) -> None:
+    shap = pytest.importorskip("shap")
+    model, X, y = model_of(name, 0 if name.endswith("Regressor") else 2)
+    rows, labels = X[100:130], y[100:130].astype(float)
+    explainer = fs.TreeExplainer(model, X[:40], output="log_loss", precision="double")
+    got = explainer.shap_values(rows, labels, check_additivity=True)
+    theirs = shap.TreeExplainer(model, X[:40], model_output="log_loss")
+    close(got, np.asarray(theirs.shap_values(rows, labels)), 1e-5)
+    assert np.isclose(explainer.expected_loss(labels[0]), theirs.expected_value(labels[0]), rtol=1e-5)
+    explanation = explainer(rows, labels)
+    expected = [explainer.expected_loss(label) for label in labels]
+    np.testing.assert_allclose(explanation.base_values, expected)
+
+
+def test_forests_hold_probabilities_already() -> None:
+    model, X, _ = model_of("RandomForestClassifier", 3)
+    raw = fs.TreeExplainer(model, X[:40]).shap_values(X[100:110])
+    for exact in (False, True):
+        explainer = fs.TreeExplainer(model, X[:40], output="probability", exact=exact)
+        np.testing.assert_array_equal(explainer.shap_values(X[100:110]), raw)
+        assert explainer.fidelity is None
+
+
+def test_weights_groups_and_files(tmp_path: Path) -> None:
+    model, X, _ = model_of("XGBClassifier")
+    weights = np.random.default_rng(0).integers(1, 4, size=20)
+    given = {"output": "probability", "groups": {"g": [0, 1]}, "precision": "double"}
+    weighted = fs.TreeExplainer(model, X[:20], weights=weights, **given)
+    repeated = fs.TreeExplainer(model, np.repeat(X[:20], weights, axis=0), **given)
+    got = weighted.shap_values(X[50:60])
+    np.testing.assert_allclose(got, repeated.shap_values(X[50:60]), atol=1e-12)
+    weighted.save(tmp_path / "p.fshap")
+    loaded = fs.load(tmp_path / "p.fshap")
+    np.testing.assert_array_equal(loaded.shap_values(X[50:60]), got)
+    assert loaded.expected_value == weighted.expected_value
+    np.testing.assert_allclose(weighted.shap_values(X[50:60], n_jobs=2), got)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("index", ["shapley", "banzhaf"])
+def test_exact_probabilities_match_brute_force(n_classes: int, index: str) -> None:
+    model, X, _ = model_of("XGBClassifier", n_classes)
+    given = {"output": "probability", "exact": True, "index": index, "groups": {"g": [0, 4]}}
+    explainer = fs.TreeExplainer(model, X[:15], **given)
+    got, pairs = explainer.shap_values(X[50:52]), explainer.shap_interaction_values(X[50:52])
+    owner = explainer._engine.player
+
+    def probability(rows: np.ndarray) -> np.ndarray:
+        raw = explainer.ensemble.predict(rows)
+        if n_classes == 2:
+            return 1 / (1 + np.exp(-raw))
+        return np.exp(raw) / np.exp(raw).sum(axis=1, keepdims=True)
+
+    np.testing.assert_allclose(probability(X[:9])[:, -1], model.predict_proba(X[:9])[:, -1], atol=1e-5)
+    for row, values, found in zip(X[50:52], got, pairs, strict=True):
+        v = oracles.coalition_values(probability, row, X[:15], owner)
+        want = oracles.interaction_matrix(v, 5, index == "banzhaf")
+        want = want if n_classes > 2 else want[..., 0]
+        close(found, want, 1e-8)
+        close(values, want.sum(axis=1), 1e-8)
+    assert explainer.fidelity is None
+
+
+@pytest.mark.filterwarnings("ignore::fouriershap.FidelityWarning")
+def test_exact_probabilities_of_many_players_have_a_fidelity(monkeypatch: pytest.MonkeyPatch) -> None:
+    import xgboost
+
+    monkeypatch.setattr(_margins, "_BUDGET", 600)
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 20)).astype(np.float32)
+    model = xgboost.XGBClassifier(n_estimators=5, max_depth=2).fit(X, X[:, 0] * X[:, 1] > 0)
+    explainer = fs.TreeExplainer(model, X[:50], output="probability", exact=True)
+    values = explainer.shap_values(X[60:70])
+    assert explainer.fidelity is not None
+    assert explainer.fidelity.r2 > 0.8
+    gap = values.sum(axis=1) + explainer.expected_value - model.predict_proba(X[60:70])[:, 1]
+    assert np.abs(gap).max() < 0.1
+    assert explainer.shap_interaction_values(X[60:62]).shape == (2, 20, 20)
+
+
+def test_what_is_not_there_is_refused() -> None:
+    model, X, y = model_of("XGBClassifier", 3)
+    with pytest.raises(fs.UnsupportedModelError, match="exact=True"):
+        fs.TreeExplainer(model, X[:20], output="probability")
+    with pytest.raises(fs.UnsupportedModelError, match="BlackBoxExplainer"):
+        fs.TreeExplainer(model, X[:20], output="log_loss")
+    with pytest.raises(fs.InputError, match="background"):
+        fs.TreeExplainer(model, output="probability", exact=True)
+    with pytest.raises(fs.InputError, match="'raw', 'probability', 'log_loss'"):
+        fs.TreeExplainer(model, X[:20], output="odds")
+    with pytest.raises(fs.InputError, match="exact=True is for"):
+        fs.TreeExplainer(model, X[:20], exact=True)
+    binary, X, y = model_of("XGBClassifier")
+    loss = fs.TreeExplainer(binary, X[:20], output="log_loss")
+    with pytest.raises(fs.InputError, match="needs the labels"):
+        loss.shap_values(X[:3])
+    with pytest.raises(fs.InputError, match="2 labels for 3 rows"):
+        loss.shap_values(X[:3], y[:2])
+    with pytest.raises(fs.InputError, match="other than 0 and 1"):
+        loss.shap_values(X[:3], [1, 2, 1])
+    with pytest.raises(fs.InputError, match="expected_loss"):
+        _ = loss.expected_value
+    with pytest.raises(fs.InputError, match="no interactions"):
+        loss.shap_interaction_values(X[:3])
+    probability = fs.TreeExplainer(binary, X[:20], output="probability")
+    with pytest.raises(fs.InputError, match="log_loss"):
+        probability.shap_values(X[:3], y[:3])
+    with pytest.raises(fs.InputError, match="keep sums"):
+        fs.TreeExplainer(binary, X[:20], output="probability", index="banzhaf")
