@@ -54,8 +54,10 @@ class Example(NamedTuple):
     def rows(self) -> pd.DataFrame:
         return pd.concat(self.parts)
 
-    def single_process(self) -> pd.DataFrame:
-        return next(self.explainer.explain_batches([self.rows], **self.options))
+    def single_process(self, plain: bool = False) -> pd.DataFrame:
+        """The answer of this process; ``plain`` for what engines without categories show as the value."""
+        rows = plain_categories(self.rows) if plain and self.options["out"] == "top_k" else self.rows
+        return next(self.explainer.explain_batches([rows], **self.options))
 
     def given(self, folder: Any) -> Any:
         """The explainer itself or the path of its file."""
