@@ -18,6 +18,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow.parquet as pq
 
 from _common import print_machine, write_results
@@ -64,7 +65,7 @@ def run_engine(engine: str, workers: int, n_rows: int, folder: Path) -> dict[str
     )
     written = answer.with_suffix(".parquet") if engine == "command-line" else answer
     keys = pq.read_table(written, columns=["key"])["key"].to_numpy()
-    if len(keys) != n_rows or len(set(keys.tolist())) != n_rows:
+    if len(keys) != n_rows or len(np.unique(keys)) != n_rows:
         raise SystemExit(f"{engine}, {workers} workers: {len(keys):,} answers for {n_rows:,} rows.")
     size = sum(
         path.stat().st_size for path in ([written] if written.is_file() else written.rglob("*.parquet"))
