@@ -26,6 +26,9 @@ $(VENV)/.test: $(SOURCES)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --editable '.[test]'
+	@# Half a gigabyte, and of no use without Java: the tests of Spark skip where it is missing.
+	@if java -version >/dev/null 2>&1; then \
+	  $(BIN)/python -m pip install --quiet --editable '.[spark]' || echo "no pyspark: Spark is not tested"; fi
 	@touch $@
 
 $(VENV)/.demo: $(SOURCES)
@@ -62,7 +65,7 @@ types: $(VENV)/.test
 	$(BIN)/mypy
 
 unit: $(VENV)/.test
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist loadgroup
 
 format: $(VENV)/.test
 	$(BIN)/ruff format .

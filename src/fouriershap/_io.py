@@ -126,6 +126,11 @@ def read(path: str | os.PathLike[str], kind: str | None = None) -> Contents:
     return Contents(found, arrays, header)
 
 
+def checksum(path: str | os.PathLike[str]) -> str:
+    """The checksum that a file states, without reading its arrays."""
+    return _parse(Path(path))[0].get("sha256", "")
+
+
 def load(path: str | os.PathLike[str], kind: str | None, build: Callable[[Contents], T]) -> T:
     """Read a file and build an object from it; contents that do not fit together are its fault."""
     contents = read(path, kind)

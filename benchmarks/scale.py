@@ -1,0 +1,127 @@
+"""A large file by the command line, Spark and Dask: rows per second, speed-up, memory, and what that adds up to.
+
+    python benchmarks/scale.py                          # 10^7 rows; about ten minutes on two quiet cores
+    python benchmarks/scale.py --rows 100000 --dry-run  # to see that all works; writes nothing
+    python benchmarks/scale.py --only command-line memory
+
+Needs `pip install -e '.[cli,spark,dask,bench]'`, Java >= 17 for Spark, and about 6 GB of disk.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from _common import print_machine, write_results
+from scale_cells import inputs, report
+from scale_cells.processes import run_watched, shared_memory, start_seconds
+
+PACKAGES = ("xgboost", "pyarrow", "pyspark", "dask", "distributed")
+ENGINES = ("command-line", "dask", "spark")
+WORKERS = (1, 2)
+
+
+def role(engine: str, command: list[str]) -> str | None:
+    """Which processes of an engine are workers."""
+    line = " ".join(command)
+    if engine == "command-line":
+        return "worker" if "fouriershap.cli" in line else None
+    if engine == "dask":
+        return "worker" if "spawn_main" in line else None
+    if "java" in line.split(" ")[0]:
+        return "JVM"
+    return "worker" if "pyspark.daemon" in line else None
+
+
+def command(engine: str, workers: int, model: Path, rows: Path, answer: Path) -> list[str]:
+    if engine == "command-line":
+        options = ["--id", "key", "--n-jobs", str(workers), "--quiet"]
+        explain = ["explain", str(model), str(rows), "-o", str(answer.with_suffix(".parquet"))]
+        return [sys.executable, "-m", "fouriershap.cli", *explain, *options]
+    paths = map(str, (model, rows, answer))
+    return [sys.executable, "-m", "scale_cells.engines", engine, str(workers), *paths]
+
+
+def run_engine(engine: str, workers: int, n_rows: int, folder: Path) -> dict[str, Any]:
+    """Explain the first ``n_rows`` rows, and check that every row came back once."""
+    model, rows, answer = folder / "model.fshap", folder / f"rows-{n_rows}.parquet", folder / "answer"
+    if not rows.exists():
+        inputs.write_rows(rows, n_rows)
+    n_threads = workers if engine == "command-line" else 1
+    watched = run_watched(
+        command(engine, workers, model, rows, answer), n_threads, lambda line: role(engine, line)
+    )
+    times = (
+        {"job": watched.seconds} if engine == "command-line" else json.loads(watched.output.splitlines()[-1])
+    )
+    written = answer.with_suffix(".parquet") if engine == "command-line" else answer
+    keys = pq.read_table(written, columns=["key"])["key"].to_numpy()
+    if len(keys) != n_rows or len(np.unique(keys)) != n_rows:
+        raise SystemExit(f"{engine}, {workers} workers: {len(keys):,} answers for {n_rows:,} rows.")
+    size = sum(
+        path.stat().st_size for path in ([written] if written.is_file() else written.rglob("*.parquet"))
+    )
+    for path in folder.glob("answer*"):
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    peaks = {name: sorted(found)[-workers:] for name, found in watched.peaks.items()}
+    return {
+        "engine": engine,
+        "workers": workers,
+        "rows": n_rows,
+        "seconds": times,
+        "rows_per_second": n_rows / times["job"],
+        "peak_bytes": {name: max(found) for name, found in peaks.items()},
+        "bytes_per_row": {"read": rows.stat().st_size / n_rows, "written": size / n_rows},
+    }
+
+
+def run(arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
+    inputs.write_explainer(folder / "model.fshap")
+    runs = []
+    for engine in ENGINES:
+        if arguments.only and engine not in arguments.only:
+            continue
+        n_rows = arguments.rows if engine == "command-line" else min(arguments.rows, arguments.engine_rows)
+        for workers in WORKERS:
+            begin = time.perf_counter()
+            runs.append(run_engine(engine, workers, n_rows, folder))
+            speed = runs[-1]["rows_per_second"]
+            print(f"{engine}, {workers}: {speed:,.0f} rows/s ({time.perf_counter() - begin:.0f} s in all)")
+    return {
+        "rows_asked": arguments.rows,
+        "runs": runs,
+        "start": start_seconds(folder / "model.fshap"),
+        "memory": shared_memory(folder / "model.fshap"),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=int, default=10_000_000, help="of the file, for the command line")
+    parser.add_argument("--engine-rows", type=int, default=2_000_000, help="at most, for Spark and Dask")
+    parser.add_argument(
+        "--only", nargs="+", choices=(*ENGINES, "memory"), help="engines; memory is always measured"
+    )
+    parser.add_argument("--dry-run", action="store_true", help="print the page, write nothing")
+    arguments = parser.parse_args()
+    print_machine(PACKAGES)
+    with tempfile.TemporaryDirectory(prefix="scale-") as folder:
+        results = run(arguments, Path(folder))
+    results["extrapolation"] = report.extrapolate(results["runs"])
+    print(report.markdown(results))
+    if not arguments.dry_run:
+        path = write_results("scale", results, PACKAGES)
+        path.with_suffix(".md").write_text(report.page(json.loads(path.read_text())))
+
+
+if __name__ == "__main__":
+    main()

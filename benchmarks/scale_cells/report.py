@@ -1,0 +1,131 @@
+"""The results of `scale.py` as a page, and what they say about a larger job."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scale_cells import inputs
+
+LARGE_ROWS, LARGE_CORES = 10**9, 100
+_MB = 1e6
+
+
+def extrapolate(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """10^9 rows on 100 cores, from the run with the most workers of each engine."""
+    found = []
+    for engine in dict.fromkeys(run["engine"] for run in runs):
+        last = max((run for run in runs if run["engine"] == engine), key=lambda run: run["workers"])
+        speed = last["rows_per_second"] / last["workers"] * LARGE_CORES
+        seconds = LARGE_ROWS / speed
+        found.append(
+            {
+                "engine": engine,
+                "rows_per_second_and_worker": last["rows_per_second"] / last["workers"],
+                "seconds": seconds,
+                "core_hours": seconds * LARGE_CORES / 3600,
+                "read_bytes_per_second": last["bytes_per_row"]["read"] * speed,
+                "write_bytes_per_second": last["bytes_per_row"]["written"] * speed,
+                "written_bytes": last["bytes_per_row"]["written"] * LARGE_ROWS,
+            }
+        )
+    return found
+
+
+def page(document: dict[str, Any]) -> str:
+    """The page with machine, versions and date above it."""
+    machine = document["machine"]
+    versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
+    head = (
+        "# Beyond one process\n\nWritten by `benchmarks/scale.py`. "
+        f"{document['date']}; {machine['cpu']}, {machine['cores']} cores, {machine['instruction_set']} kernels; "
+        f"Python {machine['python']}, {versions}.\n\n"
+    )
+    return head + markdown(document["results"])
+
+
+def markdown(results: dict[str, Any]) -> str:
+    parts = [_setting(results), _speed(results), _start(results), _memory(results), _extrapolation(results)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _setting(results: dict[str, Any]) -> str:
+    return (
+        f"{inputs.MODEL}, background {inputs.BACKGROUND_ROWS:,}. {inputs.DATA}. Parquet in, parquet out (the key, 30 "
+        "values and the base value, as doubles; compressed by the command line only). A worker is a thread of the "
+        "command line, a process with one thread of Dask, a task slot of Spark. Every answer is checked to hold each "
+        f"key once.\n\nThe file asked for has {results['rows_asked']:,} rows. Where a row of the table says fewer, its "
+        "numbers come from a smaller file."
+    )
+
+
+def _speed(results: dict[str, Any]) -> str:
+    lines = [
+        "| engine | workers | rows of the file | seconds | rows per second | speed-up | peak memory per worker |",
+        "|---|--:|--:|--:|--:|--:|--:|",
+    ]
+    for run in results["runs"]:
+        one = next(
+            other for other in results["runs"] if (other["engine"], other["workers"]) == (run["engine"], 1)
+        )
+        smaller = "" if run["rows"] == results["rows_asked"] else " (smaller)"
+        peak = f"{run['peak_bytes'].get('worker', 0) / _MB:,.0f} MB"
+        if "JVM" in run["peak_bytes"]:
+            peak += f" + {run['peak_bytes']['JVM'] / _MB:,.0f} MB JVM"
+        lines.append(
+            f"| {run['engine']} | {run['workers']} | {run['rows']:,}{smaller} | {run['seconds']['job']:.1f} | "
+            f"{run['rows_per_second']:,.0f} | {run['rows_per_second'] / one['rows_per_second']:.2f} | {peak} |"
+        )
+    note = (
+        "Seconds of the command line include its start. Of Dask and Spark they begin with warm workers. Memory is the "
+        "largest resident size, shared pages counted in full, sampled ten times a second; the command line is one "
+        "process. Spark's JVM is one process for all tasks, and shares the cores with them."
+    )
+    return "## Speed\n\n" + "\n".join(lines) + "\n\n" + note
+
+
+def _start(results: dict[str, Any]) -> str:
+    lines = [f"| {name} | {value:.2f} s |" for name, value in results["start"].items()]
+    for run in results["runs"]:
+        if "start" in run["seconds"]:
+            what = f"{run['engine']}, {run['workers']} workers"
+            lines.append(f"| {what}: the cluster or session | {run['seconds']['start']:.2f} s |")
+            lines.append(f"| {what}: a first job of few rows | {run['seconds']['first_job']:.2f} s |")
+    table = "\n".join(["| | |", "|---|--:|", *lines])
+    return (
+        "## Start\n\nA fresh worker process, quickest of five: imports, opening the file (its checksum is verified), "
+        "the first row. Below it what the engines themselves take.\n\n" + table
+    )
+
+
+def _memory(results: dict[str, Any]) -> str:
+    memory = results["memory"]
+    mapped = memory["file mapped"]
+    return (
+        f"## Shared pages\n\n{memory['processes']} processes have opened one file of {memory['file'] / _MB:.2f} MB and "
+        f"explained rows with it. Of the file each has {mapped['Rss'] / _MB:.2f} MB resident, "
+        f"{mapped['Pss'] / _MB:.2f} MB in proportion (a page that k processes share counts 1/k), and "
+        f"{mapped['Private_Dirty'] / _MB:.2f} MB of its own; all of them together "
+        f"{memory['file mapped, all processes'] / _MB:.2f} MB. A whole process, Python and libraries included: "
+        f"{memory['process']['Rss'] / _MB:.0f} MB resident, {memory['process']['Pss'] / _MB:.0f} MB in proportion."
+    )
+
+
+def _extrapolation(results: dict[str, Any]) -> str:
+    lines = [
+        "| engine | rows per second and worker | time | core hours | reads | writes |",
+        "|---|--:|--:|--:|--:|--:|",
+    ]
+    lines += [
+        f"| {found['engine']} | {found['rows_per_second_and_worker']:,.0f} | {found['seconds'] / 60:.1f} min | "
+        f"{found['core_hours']:.1f} | {found['read_bytes_per_second'] / 1e9:.1f} GB/s | "
+        f"{found['write_bytes_per_second'] / 1e9:.1f} GB/s, {found['written_bytes'] / 1e9:,.0f} GB in all |"
+        for found in results["extrapolation"]
+    ]
+    return (
+        f"## On paper: {LARGE_ROWS:,} rows on {LARGE_CORES} cores\n\nNot measured. Assumed: cores like these; rows "
+        "and model like these; every core as quick as a worker of the run with two (so what two workers lose to each "
+        "other is in, what hundred lose to a network is not); storage that reads and writes at the rates in the table; "
+        "partitions of equal size, many per core; start-up as above, once, and not in the table. The command line "
+        f'stands for {LARGE_CORES // 2} machines with two cores and a file each. `out="top_k"` writes a fraction of '
+        "what is counted here.\n\n" + "\n".join(lines)
+    )

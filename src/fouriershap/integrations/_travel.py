@@ -1,0 +1,136 @@
+"""How an explainer travels to the workers of an engine: as the path of its file, or as an object."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from fouriershap import _io
+from fouriershap._batches import OutputColumn, check_ids, output_schema
+from fouriershap._errors import FileFormatError, InputError, MissingDependencyError
+from fouriershap._explainer import Explainer
+from fouriershap._load import load
+from fouriershap._parallel import count_jobs
+
+_KEPT = 8  # explainers that a worker process keeps open
+_opening = threading.Lock()  # threads of one worker wait for the first to open a file
+
+
+@dataclass(frozen=True)
+class SavedExplainer:
+    """A .fshap file that every worker can read.
+
+    Attributes
+    ----------
+    path : str
+        Absolute.
+    checksum : str
+        Of the contents. A worker that finds other contents fails: the rows of one job share one explainer.
+    """
+
+    path: str
+    checksum: str
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is sent to each worker: the explainer, or where to find it, and what to do with batches."""
+
+    source: Explainer | SavedExplainer
+    ids: tuple[str, ...]
+    out: str
+    top_k: int
+    n_jobs: int | None
+
+    def explain(self, batches: Iterable[Any]) -> Iterator[Any]:
+        """See `Explainer.explain_batches`."""
+        return self.explainer.explain_batches(
+            batches, ids=self.ids, out=self.out, top_k=self.top_k, n_jobs=self.n_jobs
+        )
+
+    @property
+    def explainer(self) -> Explainer:
+        if isinstance(self.source, Explainer):
+            return self.source
+        with _opening:
+            return _open(self.source)
+
+    @property
+    def schema(self) -> tuple[OutputColumn, ...]:
+        """The columns of the answer that follow the ids."""
+        return output_schema(self.explainer, ids=self.ids, out=self.out, top_k=self.top_k)
+
+
+def make_job(
+    explainer: Explainer | str | os.PathLike[str],
+    ids: Sequence[str] | None,
+    out: str,
+    top_k: int,
+    n_jobs: int | None,
+) -> Job:
+    """Check the arguments, and make the explainer ready to travel."""
+    count_jobs(n_jobs)
+    if isinstance(explainer, Explainer):
+        source: Explainer | SavedExplainer = _portable(explainer)
+    elif isinstance(explainer, str | os.PathLike):
+        source = SavedExplainer(str(Path(explainer).absolute()), _io.checksum(explainer))
+    else:
+        raise InputError(
+            f"explainer is a {type(explainer).__name__}; give an explainer or the path of a .fshap file."
+        )
+    job = Job(source, check_ids(ids), out, top_k, n_jobs)
+    job.explain([])  # raises what is wrong with the options here, not on a worker
+    return job
+
+
+def _portable(explainer: Explainer) -> Explainer:
+    """The same explainer with what a file would keep: tables, but neither model nor background."""
+    if getattr(explainer, "_before", None) is not None:
+        raise InputError(
+            "explainer explains a Pipeline, whose transformers do not travel: give one of the last step, "
+            "`TreeExplainer(pipeline[-1], pipeline[:-1].transform(background))`, and transformed rows."
+        )
+    with tempfile.TemporaryDirectory(prefix="fouriershap-", ignore_cleanup_errors=True) as folder:
+        path = Path(folder) / "explainer.fshap"
+        explainer.save(path)
+        return _check_explainer(load(path), path)
+
+
+@lru_cache(maxsize=_KEPT)
+def _open(saved: SavedExplainer) -> Explainer:
+    explainer = _check_explainer(load(saved.path), saved.path)
+    if _io.checksum(saved.path) != saved.checksum:  # asked after loading, so that no change slips between
+        raise FileFormatError(
+            f"{saved.path} has changed since the job was made: give every version of an explainer its own path."
+        )
+    return explainer
+
+
+def _check_explainer(loaded: Any, path: str | os.PathLike[str]) -> Explainer:
+    if not isinstance(loaded, Explainer):
+        raise InputError(f"{path} holds a {type(loaded).__name__}; give the file of an explainer.")
+    return loaded
+
+
+def import_engine(name: str) -> Any:
+    """A module of the engine; its extra has the name of the package."""
+    try:
+        return import_module(name)
+    except ImportError as error:
+        extra = name.partition(".")[0].removeprefix("py")
+        raise MissingDependencyError(
+            f"{name} cannot be imported ({error}): pip install 'fouriershap[{extra}]'"
+        ) from error
+
+
+def check_frame(frame: Any, argument: str, method: str, wanted: str) -> None:
+    """A frame of the engine has this method; say how to get one from what came."""
+    if not hasattr(frame, method):
+        raise InputError(f"{argument} is a {type(frame).__name__}; give {wanted}.")

@@ -1,0 +1,90 @@
+"""SHAP values of the rows of a Dask data frame."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from fouriershap._errors import InputError
+from fouriershap._explainer import Explainer
+from fouriershap.integrations._travel import Job, check_frame, import_engine, make_job
+
+
+def explain(
+    ddf: Any,
+    explainer: Explainer | str | os.PathLike[str],
+    *,
+    ids: Sequence[str] | None = None,
+    out: str = "columns",
+    top_k: int = 3,
+    n_jobs: int | None = 1,
+) -> Any:
+    """Explain the rows of a Dask data frame, lazily, partition by partition.
+
+    Parameters
+    ----------
+    ddf : dask.dataframe.DataFrame
+        Features, found by name, and ids.
+    explainer : Explainer or path
+        A .fshap file on storage that client and workers share is opened once per worker process, and the
+        processes of one machine share its memory. An explainer is compiled and sent once to each worker.
+    ids : sequence of str, optional
+        Columns that are carried into the answer. Any other column must be a feature.
+    out : {"columns", "array", "top_k"}
+        See `Explainer.explain_batches`.
+    top_k : int
+        Reasons per row for "top_k".
+    n_jobs : int, optional
+        Threads per partition. One, since Dask runs a partition per core.
+
+    Returns
+    -------
+    dask.dataframe.DataFrame
+        With the index, divisions and ids of ``ddf``.
+
+    Raises
+    ------
+    InputError
+        An argument is wrong, or columns of ``ddf`` are missing or not known to the model.
+
+    Examples
+    --------
+    >>> import dask.dataframe as dd, fouriershap as fs, pandas as pd
+    >>> from fouriershap.integrations import dask
+    >>> from sklearn.tree import DecisionTreeRegressor
+    >>> X = pd.DataFrame({"age": [20, 40, 60, 80], "height": [1.5, 1.9, 1.6, 1.8]})
+    >>> model = DecisionTreeRegressor(random_state=0).fit(X, [1.0, 2.0, 3.0, 5.0])
+    >>> rows = dd.from_pandas(X.assign(name=["Ann", "Bob", "Eve", "Kim"]), npartitions=2)
+    >>> reasons = dask.explain(rows, fs.TreeExplainer(model, X), ids=["name"], out="top_k", top_k=1)
+    >>> reasons.compute(scheduler="synchronous")
+      name feature_1 value_1  contribution_1  base_value
+    0  Ann       age      20           -1.75        2.75
+    1  Bob       age      40           -0.75        2.75
+    2  Eve       age      60            0.25        2.75
+    3  Kim       age      80            2.25        2.75
+    """
+    dask = import_engine("dask")
+    check_frame(
+        ddf, "ddf", "map_partitions", "a Dask data frame, as of `dd.from_pandas(rows, npartitions=8)`"
+    )
+    job = make_job(explainer, ids, out, top_k, n_jobs)
+    meta = next(job.explain([ddf._meta]))
+    _check_categories(ddf, job.ids)
+    # An object becomes a value of the graph: each worker gets it once, not with every partition.
+    sent = dask.delayed(job, traverse=False) if isinstance(job.source, Explainer) else job
+    return ddf.map_partitions(_explain_partition, sent, meta=meta, transform_divisions=False)
+
+
+def _explain_partition(partition: Any, job: Job) -> Any:
+    return next(job.explain([partition]))
+
+
+def _check_categories(ddf: Any, ids: tuple[str, ...]) -> None:
+    """Unknown categories differ between partitions, and their positions say nothing."""
+    for name in ddf.columns:
+        if name not in ids and ddf[name].dtype == "category" and not ddf[name].cat.known:
+            raise InputError(
+                f"ddf has a column {name!r} whose categories are not known, so that each partition may number them "
+                f"differently. Give `ddf.categorize([{name!r}])`, or text."
+            )

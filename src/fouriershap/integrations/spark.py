@@ -1,0 +1,111 @@
+"""SHAP values of the rows of a Spark data frame."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from fouriershap._batches import ARRAY, NUMBER, OutputColumn
+from fouriershap._explainer import Explainer
+from fouriershap.integrations._travel import Job, check_frame, import_engine, make_job
+
+
+def explain(
+    df: Any,
+    explainer: Explainer | str | os.PathLike[str],
+    *,
+    ids: Sequence[str] | None = None,
+    out: str = "columns",
+    top_k: int = 3,
+    n_jobs: int | None = 1,
+) -> Any:
+    """Explain the rows of a Spark data frame, lazily, where they are.
+
+    Rows travel between Spark and Python as Arrow batches (``mapInArrow``), so ids keep their types and nulls.
+    The workers need fouriershap and pyarrow; the model and its library are not needed.
+
+    Parameters
+    ----------
+    df : pyspark.sql.DataFrame
+        Features, found by name, and ids. A null is a missing value; text is the label of a category.
+    explainer : Explainer or path
+        A .fshap file on storage that driver and workers share is opened once per worker process, and the
+        processes of one machine share its memory. An explainer is compiled and broadcast.
+    ids : sequence of str, optional
+        Columns that are carried into the answer. Any other column must be a feature.
+    out : {"columns", "array", "top_k"}
+        See `Explainer.explain_batches`.
+    top_k : int
+        Reasons per row for "top_k".
+    n_jobs : int, optional
+        Threads per task. One, since Spark runs a task per core.
+
+    Returns
+    -------
+    pyspark.sql.DataFrame
+        The ids with their types, then doubles, texts, or arrays of doubles.
+
+    Raises
+    ------
+    InputError
+        An argument is wrong, or columns of ``df`` are missing or not known to the model.
+
+    Examples
+    --------
+    ::
+
+        from fouriershap.integrations import spark
+
+        reasons = spark.explain(df, "/shared/model.fshap", ids=["customer"], out="top_k")
+        reasons.write.parquet("/shared/reasons")
+    """
+    types = import_engine("pyspark.sql.types")
+    check_frame(df, "df", "mapInArrow", "a Spark data frame, as of `spark.createDataFrame(rows)`")
+    job = make_job(explainer, ids, out, top_k, n_jobs)
+    _check_columns(job, df.columns)
+    added = [types.StructField(column.name, _spark_type(column, types)) for column in job.schema]
+    schema = types.StructType([*(df.schema[name] for name in job.ids), *added])
+    # Numbers for names on the way: mapInArrow takes the dot in a name for a field of a struct.
+    numbered = df.toDF(*map(str, range(len(df.columns))))
+    return numbered.mapInArrow(_explain_with(job, df.columns, df.sparkSession), schema)
+
+
+def _check_columns(job: Job, names: Sequence[str]) -> None:
+    """Explain no rows under these names: what is wrong with them is said here, not on a worker."""
+    import pyarrow as pa
+
+    next(job.explain([pa.Table.from_arrays([pa.nulls(0)] * len(names), names=list(names))]))
+
+
+def _spark_type(column: OutputColumn, types: Any) -> Any:
+    if column.kind == ARRAY:
+        return types.ArrayType(types.DoubleType(), containsNull=False)
+    return types.DoubleType() if column.kind == NUMBER else types.StringType()
+
+
+def _explain_with(job: Job, names: Sequence[str], session: Any) -> Callable[[Iterator[Any]], Iterator[Any]]:
+    """The function that runs on the workers. An object is broadcast, so that each process unpickles it once."""
+    if not isinstance(job.source, Explainer) or not hasattr(session, "sparkContext"):
+        # A path is short; Spark Connect has no broadcast, and sends the object with the function.
+        return lambda batches: _answers(job, names, batches)
+    sent = session.sparkContext.broadcast(job)
+    return lambda batches: _answers(sent.value, names, batches)
+
+
+def _answers(job: Job, names: Sequence[str], batches: Iterator[Any]) -> Iterator[Any]:
+    import pyarrow as pa
+
+    named = (pa.RecordBatch.from_arrays(batch.columns, names=names) for batch in batches)
+    return map(_with_lists, job.explain(named))
+
+
+def _with_lists(batch: Any) -> Any:
+    """Arrays as lists of any length: Spark does not read fixed-size lists."""
+    import pyarrow as pa
+
+    fixed = [i for i, kind in enumerate(batch.schema.types) if pa.types.is_fixed_size_list(kind)]
+    for i in fixed:
+        name, lists = batch.schema.names[i], batch.column(i).cast(pa.list_(pa.float64()))
+        batch = batch.set_column(i, name, lists)
+    return batch

@@ -1,0 +1,165 @@
+"""Spark on one machine says what one process says, also when a worker dies."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+
+import fouriershap as fs
+from engines import Example, check_same, examples, make_explainer, nothing_left_running, plain_categories
+from fouriershap.integrations import spark as engine
+
+pyspark = pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'fouriershap[spark]'")
+
+
+def java_version() -> int:
+    """The major version of the Java that Spark would start; 0 where there is none."""
+    home = os.environ.get("JAVA_HOME")
+    java = shutil.which("java", path=f"{home}/bin" if home else None)
+    if java is None:
+        return 0
+    said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+    found = re.search(r'version "(\d+)', said)
+    return int(found[1]) if found else 0
+
+
+pytestmark = [
+    pytest.mark.xdist_group("spark"),  # one session
+    pytest.mark.skipif(
+        java_version() < 17, reason=f"Spark needs Java >= 17; found {java_version() or 'none'}"
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[Any]:
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    os.environ |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    settings = {
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.memory": "1g",
+        "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "50",
+        "spark.sql.session.timeZone": "UTC",
+    }
+    with nothing_left_running():
+        builder = SparkSession.builder.master("local[2,4]")  # 2 cores, 4 attempts at a task
+        for name, value in settings.items():
+            builder = builder.config(name, value)
+        session = builder.getOrCreate()
+        session.sparkContext.setLogLevel("OFF")
+        yield session
+        session.stop()
+        gateway = SparkContext._gateway
+        gateway.shutdown()
+        gateway.proc.stdin.close()  # the JVM ends with its input
+        gateway.proc.wait(timeout=60)
+        SparkContext._gateway = SparkContext._jvm = None
+
+
+def spark_frame(spark: Any, X: pd.DataFrame, n_parts: int) -> Any:
+    """Rows as Spark holds them: whole numbers with nulls, text, and no categories."""
+    import pyarrow as pa
+
+    table = pa.Table.from_pandas(plain_categories(X), preserve_index=False)
+    return spark.createDataFrame(table).repartition(n_parts)
+
+
+def collected(answer: Any) -> pd.DataFrame:
+    return answer.toArrow().to_pandas()
+
+
+@settings(max_examples=5, deadline=None)
+@given(example=examples())
+def test_a_session_says_what_one_process_says(spark: Any, example: Example) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        df = spark_frame(spark, example.rows, len(example.parts))
+        answer = engine.explain(df, example.given(Path(folder)), **example.options)
+        check_same(collected(answer), example.single_process(plain=True))
+
+
+def test_ids_keep_their_types(spark: Any) -> None:
+    explainer, X = make_explainer("xgboost")
+    df = spark_frame(spark, X[:20], 3).selectExpr(
+        "*",
+        "cast(monotonically_increasing_id() % 1000 as int) as key",
+        "timestamp'2026-01-01 12:00:00' as when",
+        "cast('1.25' as decimal(10, 2)) as price",
+        "array(1, null) as parts",
+        "cast(null as bigint) as nothing",
+        "named_struct('x', 1, 'y', 'z') as `a.b`",
+    )
+    ids = ["when", "key", "price", "parts", "nothing", "a.b"]
+    answer = engine.explain(df, explainer, ids=ids, out="array")
+    assert answer.schema.fields[: len(ids)] == [df.schema[name] for name in ids]
+    assert answer.schema["shap_values"].dataType.simpleString() == "array<double>"
+    carried = sorted(map(repr, answer.select(*ids[:-1], "`a.b`").collect()))
+    assert carried == sorted(map(repr, df.select(*ids[:-1], "`a.b`").collect()))
+
+
+class Sabotaged:
+    """A data frame whose Python workers get killed once, when a part of their rows has been explained."""
+
+    def __init__(self, df: Any, marker: Path) -> None:
+        self._df, self._marker = df, marker
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._df, name)
+
+    def toDF(self, *names: str) -> Sabotaged:  # noqa: N802
+        return Sabotaged(self._df.toDF(*names), self._marker)
+
+    def mapInArrow(self, explain: Callable[[Any], Any], schema: Any) -> Any:  # noqa: N802
+        marker = self._marker
+
+        def explain_and_die(batches: Any) -> Iterator[Any]:
+            for number, answer in enumerate(explain(batches)):
+                if number == 2 and not marker.exists():
+                    marker.touch()
+                    os.kill(os.getpid(), signal.SIGKILL)
+                yield answer
+
+        return self._df.mapInArrow(explain_and_die, schema)
+
+
+@pytest.mark.parametrize("source", ["object", "path"])
+def test_a_worker_that_dies_loses_and_doubles_no_row(spark: Any, tmp_path: Path, source: str) -> None:
+    explainer, X = make_explainer("xgboost")
+    rows = pd.concat([X] * 4, ignore_index=True).assign(key=lambda rows: np.arange(len(rows)))
+    example = Example(explainer, [rows], source, {"ids": ["key"]})
+    df = Sabotaged(spark_frame(spark, rows, 4), tmp_path / "died")
+    found = collected(engine.explain(df, example.given(tmp_path), ids=["key"]))
+    assert (tmp_path / "died").exists()
+    assert len(found) == len(rows)
+    check_same(found, example.single_process())
+
+
+def test_what_is_wrong_is_said_before_anything_runs(spark: Any) -> None:
+    explainer, X = make_explainer("xgboost")
+    df = spark_frame(spark, X[:5], 1)
+    for frame, options, message in [
+        (X, {}, "df is a DataFrame; give a Spark data frame"),
+        (df, {"ids": ["key"]}, "no column 'key'"),
+        (df.drop("b"), {}, "lacks the column 'b'"),
+        (df.withColumnRenamed("b", "a"), {}, "two columns of one name"),
+        (df.withColumnRenamed("b", "B"), {}, "lacks the column 'b'"),
+    ]:
+        with pytest.raises(fs.InputError, match=message):
+            engine.explain(frame, explainer, **options)
