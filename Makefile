@@ -12,7 +12,7 @@ export FOURIERSHAP_DATA ?= $(abspath $(DATA))
 endif
 export MPLBACKEND ?= Agg
 
-.PHONY: help demo test format lint types unit docs bench clean
+.PHONY: help demo test format lint types unit docs bench paper readme-table clean
 
 help:
 	@echo "make demo    explain a model and show the result (writes demo/)"
@@ -20,6 +20,7 @@ help:
 	@echo "make format  format and fix what can be fixed"
 	@echo "make docs    the documentation, as pages (build/docs/index.html)"
 	@echo "make bench   the benchmarks against every peer (long; writes benchmarks/results/)"
+	@echo "make paper   the paper's experiments on its data (QUICK=1: small ones; writes benchmarks/results/)"
 	@echo "make clean   remove the environments and everything built"
 
 $(VENV)/.test: $(SOURCES)
@@ -77,5 +78,13 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/jax_versions.py
 	$(BIN)/python benchmarks/blackbox.py
 
+# Two of the paper's peers, DeepLIFT and FastSHAP, need torch: .venv/bin/pip install torch==2.13.0
+# What is not installed is skipped, and the report says so. Finished cells are not run again.
+paper: $(VENV)/.bench
+	cd benchmarks && $(abspath $(BIN))/python -m paper $(if $(QUICK),--quick)
+
+readme-table: $(VENV)/.bench
+	cd benchmarks && $(abspath $(BIN))/python -m paper --report --readme ../README.md
+
 clean:
-	rm -rf .venv .venv-* build demo
+	rm -rf .venv .venv-* build demo benchmarks/.cache benchmarks/results/paper-quick

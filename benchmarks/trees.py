@@ -5,7 +5,7 @@
     python benchmarks/trees.py --only scale grid.13  # groups or single members; updates results/trees.*
     python benchmarks/trees.py --list
 
-FOURIERSHAP_DATA names the folder of the paper's data sets (see `_data.py`); without it the grid runs on
+The grid runs on the data sets of `fouriershap.datasets`; where these cannot be had, on
 synthetic bits, and says so.
 """
 

@@ -45,7 +45,7 @@ def run_child(
 
 def _peak_memory(folder: Path, who: str, n_jobs: int) -> dict[str, float]:
     """Bytes of peak memory above what is resident once libraries, model and data are loaded."""
-    from tree_cells import peers
+    from peers import trees as peers
 
     model = joblib.load(folder / "model.joblib")
     X, background = np.load(folder / "X.npy"), np.load(folder / "background.npy")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tree_cells import models, peers
+from peers import trees as peers
+from tree_cells import models
 from tree_cells.race import OURS, Cell, Contender, Outcome, race
 
 GROUP = "deep"

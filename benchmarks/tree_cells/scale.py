@@ -8,7 +8,8 @@ import numpy as np
 
 from fouriershap import TreeExplainer
 from fouriershap.trees import read_model
-from tree_cells import models, peers
+from peers import trees as peers
+from tree_cells import models
 from tree_cells.race import OURS, Contender, Outcome, race
 
 GROUP = "scale"

@@ -4,7 +4,7 @@ Random functions of degree 1 to 5 with coefficients of size 0.1 to 1 (or 1, "tie
 and with noise of 1 % of the spread a run succeeds if exactly the true terms are found (a constant is no term); with
 10 % if R^2 >= 0.9995. Queries include the certificate. Writes results/sparse_transform.json and .md.
 
-    python benchmarks/sparse_transform.py [--first-seed 10000] [--share 1.0]
+    python benchmarks/sparse_wht.py [--first-seed 10000] [--share 1.0]
 """
 
 from __future__ import annotations

@@ -1,0 +1,67 @@
+"""Figure 3: random forests of 20 trees, speed-up over TreeSHAP (interventional) by depth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+import fouriershap as fs
+from paper import models
+from paper.settings import DATASETS, Settings
+from paper.store import Cell, quickest
+from peers import missing, trees
+
+OURS, BASE, SPECTRUM = "fouriershap", "TreeSHAP (shap)", "FourierSHAP, pruned spectrum"
+SLOW = 1.0  # seconds; a peer beyond it runs once per cell
+OPTIONAL = {"woodelf": trees.woodelf, "fasttreeshap": trees.fasttreeshap, "pltreeshap": trees.pltreeshap}
+
+
+def cells(settings: Settings) -> Iterator[Cell]:
+    for name in DATASETS:
+        for depth in settings.depths:
+            yield Cell("fig3", f"{name}/{depth}", partial(_race, name, depth, settings))
+
+
+def _race(name: str, depth: int, settings: Settings) -> dict[str, Any]:
+    """Seconds, construction included, per contender and repeat; repeats differ in rows and background."""
+    model = models.forest(name, settings, depth, settings.tree_trees).model
+    data, size = models.split(name, settings), settings.tree_sizes
+    seconds: dict[str, list[float]] = {}
+    r2: dict[str, float] = {}
+    skipped = {peer: reason for peer in OPTIONAL if (reason := missing(peer))}
+    spectrum = _spectrum(model, settings)
+    for repeat in range(settings.tree_repeats):
+        part = slice(repeat * size, (repeat + 1) * size)
+        X, background = data.X_test[part], data.X[part]
+        expected = None
+        for who, run in _contenders(model, X, background, skipped, spectrum).items():
+            taken, values = quickest(run, repeats=5, most_seconds=0.5)
+            seconds.setdefault(who, []).append(taken)
+            expected = values if who == BASE else expected
+            r2[who] = min(r2.get(who, 1.0), models.r_squared(expected, values))
+        if "woodelf" in seconds and seconds["woodelf"][-1] > SLOW:
+            skipped.setdefault("woodelf", f"not repeated: more than {SLOW:g} s")
+    terms = None if spectrum is None else len(spectrum)
+    return {"seconds": seconds, "r2": r2, "skipped": skipped, "spectrum_terms": terms}
+
+
+def _contenders(
+    model: Any, X: np.ndarray, background: np.ndarray, skipped: dict[str, str], spectrum: fs.Spectrum | None
+) -> dict[str, Any]:
+    found = {BASE: trees.shap(model, X, background), OURS: trees.ours(model, X, background, models.N_JOBS)}
+    found |= {peer: build(model, X, background) for peer, build in OPTIONAL.items() if peer not in skipped}
+    if spectrum is not None:
+        found[SPECTRUM] = lambda: fs.shap_values(spectrum, X.astype(np.uint8), background.astype(np.uint8))
+    return found
+
+
+def _spectrum(model: Any, settings: Settings) -> fs.Spectrum | None:
+    """The paper's way: the exact spectrum, pruned (App. E.2), made before the clock starts. None where it is large."""
+    try:
+        spectrum = fs.tree_spectrum(model, prune=True, max_terms=50 * settings.tree_terms)
+    except fs.CapacityError:
+        return None
+    return spectrum if len(spectrum) <= settings.tree_terms else None

@@ -1,0 +1,100 @@
+"""Figure 5 and Tables 2 and 4. (Table 1 is KernelSHAP's times of Figure 2, Table 3 FastSHAP's training there.)"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+from paper import models
+from paper.fig2 import black_box, size
+from paper.settings import Settings
+from paper.store import Cell, quickest
+from paper.truth import by_definition, truth
+from peers.kernel_shap import kernel_shap
+
+FIGURE_5 = TABLE_4 = 10  # rows, and background rows
+
+
+def cells(settings: Settings) -> Iterator[Cell]:
+    yield Cell("fig5", "entacmaea", partial(_figure_5, settings))
+    for b in settings.table2_sizes:
+        yield Cell("table2", f"KernelSHAP/{b}", partial(_kernel_shap, b, settings))
+    for method, budget in settings.table2_methods:
+        yield Cell("table2", f"{method}/{budget}", partial(_ours, method, budget, settings))
+    for factor in settings.factors:
+        yield Cell("table4", f"{factor:g}", partial(_sample_factor, factor, settings))
+
+
+def _figure_5(settings: Settings) -> dict[str, Any]:
+    name = "entacmaea"
+    predict = models.black_box(name, settings).predict
+    X, background = models.rows(name, settings, FIGURE_5), models.background(name, settings, FIGURE_5)
+    exact = by_definition(predict, X, background)
+    found = {
+        "KernelSHAP, l1_reg=0": kernel_shap(predict, background, settings.seed, all_features=True)(X),
+        "FourierSHAP": black_box(name, settings, max(settings.budgets))[0]
+        .with_background(background)
+        .shap_values(X),
+        "Eq. 1, all coalitions": exact,
+    }
+    default = kernel_shap(predict, background, settings.seed)(X)
+    return {
+        "values": {who: values.tolist() for who, values in found.items()},
+        "r2": {
+            who: models.r_squared(exact, values) for who, values in (found | {"KernelSHAP": default}).items()
+        },
+        "largest_difference": {who: float(abs(values - exact).max()) for who, values in found.items()},
+        "largest_value": float(abs(exact).max()),
+    }
+
+
+def _kernel_shap(b: int, settings: Settings) -> dict[str, Any]:
+    predict = models.black_box("sgemm", settings).predict
+    explain = kernel_shap(predict, models.background("sgemm", settings, b), settings.seed)
+    X = models.rows("sgemm", settings, settings.table2_rows)
+    begin = time.perf_counter()
+    explain(X)
+    return {"seconds_per_row": (time.perf_counter() - begin) / len(X), "rows_timed": len(X)}
+
+
+def _ours(method: str, budget: int, settings: Settings) -> dict[str, Any]:
+    """One representation for every background; its R^2 is that at the largest sizes of Figure 2."""
+    explainer, once, queries = black_box("sgemm", settings, budget, method)
+    largest = max(settings.sizes)
+    values = explainer.shap_values(models.rows("sgemm", settings, largest))
+    points = []
+    for b in settings.table2_sizes:
+        background = models.background("sgemm", settings, b)
+        for q in settings.table2_sizes:
+            X = models.rows("sgemm", settings, q)
+            compiled = explainer.with_background(background)
+            first = quickest(partial(compiled.shap_values, X), repeats=1)[0]
+            seconds = quickest(partial(compiled.shap_values, X), repeats=20)[0]
+            points.append({"background": b, "rows": q, "explain_seconds": seconds, "first_seconds": first})
+    return {
+        "points": points,
+        "r2": models.r_squared(truth("sgemm", settings).values[largest], values),
+        "terms": size(explainer),
+        "representation": type(explainer.representation).__name__,
+        "fitted": explainer.method,
+        "once_seconds": once,
+        "once_queries": queries,
+    }
+
+
+def _sample_factor(factor: float, settings: Settings) -> dict[str, Any]:
+    name = "gb1"
+    predict = models.black_box(name, settings).predict
+    background, X = models.background(name, settings, TABLE_4), models.rows(name, settings, TABLE_4)
+    explain = kernel_shap(predict, background, settings.seed, sample_factor=factor)
+    begin = time.perf_counter()
+    values = explain(X)
+    seconds = time.perf_counter() - begin
+    exact = truth(name, settings).values[TABLE_4][: len(X)]
+    return {
+        "seconds": seconds,
+        "r2_exact": models.r_squared(exact, values),
+        "values": values.round(7).tolist(),
+    }

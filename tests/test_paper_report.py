@@ -1,0 +1,163 @@
+"""The page and the README table come from the results alone."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
+
+from paper import claims, fig2, fig3, figures, numbers, readme, report, store
+from paper.settings import DATASETS, QUICK
+
+MACHINE = {
+    "cpu": "a processor",
+    "cores": 2,
+    "instruction_set": "avx2",
+    "python": "3.11",
+    "versions": {"shap": "0"},
+}
+
+
+def point(setting: str, seconds: float, r2: float, **more: Any) -> dict[str, Any]:
+    return {
+        "setting": setting,
+        "background": 10,
+        "rows": 10,
+        "seconds": seconds,
+        "r2": r2,
+        "queries": 100,
+        **more,
+    }
+
+
+def document(cells: dict[str, Any]) -> dict[str, Any]:
+    settings = {
+        "name": "quick",
+        "seed": 0,
+        "sampler_rows": 2,
+        "sampler_seconds": 1.0,
+        "fastshap_background": 10,
+    }
+    settings |= {"fastshap_rows": 64, "fastshap_subsets": 16, "fastshap_epochs": 5, "tree_terms": 9}
+    ending = {"date": "2026-01-01 00:00", "seconds": 60.0}
+    outcome = {
+        name: (cell if isinstance(cell.get("skipped"), str) else {"result": cell}) | ending
+        for name, cell in cells.items()
+    }
+    return {"machine": MACHINE, "settings": settings, "cells": outcome}
+
+
+@pytest.fixture
+def results() -> dict[str, Any]:
+    ours = {"explain_seconds": 0.001, "once_seconds": 3.0, "once_queries": 2000, "terms": 77}
+    return {
+        "fig2": document(
+            {
+                f"sgemm/{fig2.BASE}": {"points": [point("", 10.0, 0.8)]},
+                f"sgemm/{fig2.BLACK_BOX}": {"points": [point("2,000 queries", 0.002, 0.98, **ours)]},
+                f"sgemm/{fig2.LINREG}": {"points": [point("128", 1.0, 0.9), point("512", 4.0, 0.99)]},
+                f"sgemm/{fig2.DEEP_LIFT}": {"skipped": "torch cannot be imported"},
+            }
+        ),
+        "fig3": document(
+            {
+                f"gb1/{depth}": {
+                    "seconds": {fig3.BASE: [0.06, 0.08], fig3.OURS: [0.01, slow]},
+                    "r2": {fig3.BASE: 1.0, fig3.OURS: 1.0},
+                    "skipped": {"pltreeshap": "pltreeshap cannot be imported"},
+                }
+                for depth, slow in ((3, 0.01), (10, 0.08))
+            }
+        ),
+    }
+
+
+def test_the_page_holds_the_numbers(results: dict[str, Any]) -> None:
+    page = report.page(results, "paper")
+    assert "| BlackBoxExplainer, 2,000 queries, 77 terms | 0.9800 | 5,000 |" in page
+    assert "torch cannot be imported" in page
+    assert "pltreeshap cannot be imported" in page
+    assert "paper/figure3.png" in page
+    assert "## Figure 5" not in page  # no results, no section
+    assert "a processor, 2 cores" in page
+    changed = results["fig2"]["cells"][f"sgemm/{fig2.BLACK_BOX}"]["result"]["points"][0]
+    changed["r2"] = 0.1234
+    assert "0.1234" in report.page(results, "paper")
+
+
+def test_claims_follow_the_numbers(results: dict[str, Any]) -> None:
+    linreg, trees, exact = claims.claims(results)
+    assert not linreg.held  # one model of four
+    assert not trees.held
+    for part in results.values():
+        for label, cell in list(part["cells"].items()):
+            what = label.split("/")[1]
+            part["cells"] |= {f"{name}/{what}": cell for name in DATASETS}
+    linreg, trees, exact = claims.claims(results)
+    assert linreg.held  # about 0.2 s a row against 0.2 ms
+    assert trees.held  # 7 times at depth 3; depth 10 is no part of the claim
+    assert "7.0x" in trees.found
+    assert exact.held
+    results["fig3"]["cells"]["gb1/3"]["result"]["seconds"][fig3.OURS] = [0.06, 0.08]
+    assert not claims.claims(results)[1].held
+
+
+def test_seconds_at_an_accuracy() -> None:
+    curve = [(1.0, 0.9), (4.0, 0.99)]
+    assert numbers.seconds_at(curve, 0.9) == pytest.approx(1.0)
+    assert numbers.seconds_at(curve, 1 - 10**-1.5) == pytest.approx(2.0)
+    assert numbers.seconds_at(curve, 0.5) == pytest.approx(1.0)
+    assert numbers.seconds_at(curve, 0.9999) == pytest.approx(4.0)
+
+
+def test_the_readme_table_is_written_between_its_markers(results: dict[str, Any], tmp_path: Path) -> None:
+    page = tmp_path / "README.md"
+    page.write_text(f"before\n{readme.BEGIN}\nold\n{readme.END}\nafter\n")
+    for _ in range(2):
+        readme.update(page, results)
+        text = page.read_text()
+        assert text.startswith(f"before\n{readme.BEGIN}\n| black box")
+        assert text.endswith(f"{readme.END}\nafter\n")
+        assert "R² 0.9800, 5,000x" in text
+        assert "old" not in text
+    page.write_text("no markers")
+    with pytest.raises(SystemExit, match="markers"):
+        readme.update(page, results)
+
+
+def test_figures_are_drawn(results: dict[str, Any], tmp_path: Path) -> None:
+    figures.draw(results, tmp_path)
+    names = {"figure2", "figure2-queries", "figure3"}
+    assert {path.name for path in tmp_path.iterdir()} == {f"{n}.{e}" for n in names for e in ("png", "svg")}
+
+
+def test_finished_cells_are_not_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "RESULTS", tmp_path)
+    runs: list[str] = []
+
+    def work() -> dict[str, Any]:
+        runs.append("work")
+        return {"value": 1}
+
+    def skipped() -> dict[str, Any]:
+        runs.append("skipped")
+        raise store.Skipped("not installed")
+
+    def fails() -> dict[str, Any]:
+        runs.append("fails")
+        raise ValueError("a peer broke")
+
+    cells = [store.Cell("fig1", run.__name__, run) for run in (work, skipped, fails)]
+    store.run(cells, QUICK)
+    store.run(cells, QUICK)
+    assert runs == ["work", "skipped", "fails", "skipped", "fails"]
+    found = store.read(store.folder(QUICK))
+    assert numbers.results_of(found, "fig1") == {"work": {"value": 1}}
+    assert numbers.left_out(found) == [
+        ("fig1, skipped", "not installed"),
+        ("fig1, fails", "failed: ValueError: a peer broke"),
+    ]
