@@ -7,8 +7,10 @@ must be done for the background and the rows; what is done once per model (or, b
 
 from __future__ import annotations
 
+import signal
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache, partial
 from typing import Any
 
@@ -105,7 +107,25 @@ def _sampler(name: str, peer: str, settings: Settings) -> dict[str, Any]:
     module, explain = SAMPLERS[peer]
     _need(module)
     b, rows = settings.sampler_background, settings.sampler_rows
-    return {"points": _by_row(name, settings, explain, b, rows, settings.sampler_seconds)[-1:]}
+    truth(name, settings)
+    with _at_most(settings.sampler_limit):
+        return {"points": _by_row(name, settings, explain, b, rows, settings.sampler_seconds)[-1:]}
+
+
+@contextmanager
+def _at_most(limit: float) -> Iterator[None]:
+    """Leave out a peer that is not done in time."""
+
+    def stop(*_: Any) -> None:
+        raise Skipped(f"no result within {limit:g} s")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, limit)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def _linreg(name: str, settings: Settings) -> dict[str, Any]:
