@@ -18,7 +18,9 @@ import fouriershap as fs
 from engines import Example, check_same, examples, make_explainer, nothing_left_running
 from fouriershap.integrations import ray as engine
 
-os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # read when ray is imported
+# Read when ray is imported; the second makes Ray local to the machine: every server listens on loopback alone.
+os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
 pytestmark = pytest.mark.xdist_group("ray")  # one cluster
 
 
@@ -30,7 +32,6 @@ def ray() -> Iterator[Any]:
         ray.init(
             num_cpus=1,
             include_dashboard=False,
-            _node_ip_address="127.0.0.1",
             object_store_memory=100 << 20,
             logging_level="ERROR",
             log_to_driver=False,
