@@ -1,10 +1,12 @@
-"""Blocks of rows on a pool of threads."""
+"""Blocks of rows on a few threads."""
 
 from __future__ import annotations
 
 import os
+import time
+from collections import deque
 from collections.abc import Callable
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from threading import Thread
 
 from fouriershap._errors import InputError
 
@@ -32,18 +34,42 @@ def for_each_block(
     drops the blocks that have not begun, waits for those that have, and is raised.
     """
     jobs = count_jobs(n_jobs)
-    blocks = [(first, min(first + block_rows, n_rows)) for first in range(0, n_rows, block_rows)]
+    blocks = deque((first, min(first + block_rows, n_rows)) for first in range(0, n_rows, block_rows))
     if jobs == 1 or len(blocks) <= 1:
         for first, last in blocks:
             work(first, last)
         return
-    with ThreadPoolExecutor(min(jobs, len(blocks)), thread_name_prefix="fouriershap") as pool:
+    failures: list[BaseException] = []
+    busy: set[int] = set()  # threads that have a block, or are about to take one
+
+    def labour(key: int) -> None:
+        busy.add(key)
         try:
-            pending = {pool.submit(work, first, last) for first, last in blocks}
-            while pending:
-                done, pending = wait(pending, timeout=_PATIENCE, return_when=FIRST_EXCEPTION)
-                for future in done:
-                    future.result()
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+            while True:
+                try:
+                    first, last = blocks.popleft()
+                except IndexError:  # nothing is left
+                    return
+                work(first, last)
+        except BaseException as error:  # noqa: BLE001 - raised again by the thread that waits
+            failures.append(error)
+            blocks.clear()
+        finally:
+            busy.discard(key)
+
+    # No pool: this thread shares no lock with the others, so that Ctrl-C cannot leave one taken for good.
+    n_threads = min(jobs, len(blocks))
+    threads = [Thread(target=labour, args=(key,), name=f"fouriershap_{key}") for key in range(n_threads)]
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            while thread.is_alive():
+                thread.join(_PATIENCE)
+    except BaseException:
+        blocks.clear()
+        while busy:  # not `join`: a thread whose start was interrupted does not know yet that it is alive
+            time.sleep(_PATIENCE / 10)
+        raise
+    if failures:
+        raise failures[0]
