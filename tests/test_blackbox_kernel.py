@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
-from fouriershap.blackbox import _kernel
+import fouriershap as fs
+from fouriershap.blackbox import _conjugate, _distil, _kernel
 
 
 def data(n=40):
@@ -59,3 +61,39 @@ def test_a_function_without_noise_is_no_trouble():
     theta, noise = _kernel.learn_theta(points[:200], one_hot.feature, y[:200])
     ridge, _ = _kernel.fit_ridge(one_hot, points[:400], y[:400], theta, noise)
     assert ((ridge.predict(codes[400:]) - y[400:]) ** 2).mean() < 0.01
+
+
+@pytest.mark.parametrize("n_pivots", [60, 1000])
+@pytest.mark.parametrize("noise", [1e-2, 1e-4])
+def test_conjugate_gradients_agree_with_the_factor(monkeypatch, n_pivots, noise):
+    codes, y = data(300)
+    y = np.column_stack([y, y**2 - (y**2).mean()])
+    y -= y.mean(axis=0)
+    monkeypatch.setattr(_conjugate, "N_PIVOTS", n_pivots)
+    monkeypatch.setattr(_conjugate, "TOLERANCE", 1e-5)
+    monkeypatch.setattr(_conjugate, "MOST_STEPS", 300)
+    one_hot = _kernel.make_one_hot(codes)
+    points, theta = one_hot(codes), np.array([0.3, 0.5, 0.1, 0.2])
+    fold = np.random.default_rng(2).permutation(np.arange(300) % 5)
+    ridge, factor = _kernel.fit_ridge(one_hot, points, y, theta, noise)
+    weights = theta[one_hot.feature]
+    alpha, missed = _conjugate.solve_with_folds(points, y, weights, noise, fold)
+    k = _kernel.gram(points, points, weights)
+    np.testing.assert_allclose(k @ alpha, k @ ridge.alpha, atol=2e-3)
+    np.testing.assert_allclose(missed, _kernel.held_out_residuals(factor, ridge.alpha, fold), atol=2e-3)
+
+
+def test_many_points_go_by_conjugate_gradients(monkeypatch):
+    monkeypatch.setattr(_distil, "MOST_FACTORED", 100)
+    X = np.random.default_rng(3).integers(0, 2, size=(300, 12)).astype(float)
+    explainer = fs.BlackBoxExplainer(
+        lambda rows: rows[:, 0] * rows[:, 1] - 0.5 * rows[:, 2],
+        X[:20],
+        data=X,
+        method="kernel",
+        budget=1000,
+        random_state=0,
+    )
+    assert f"noise {_conjugate.LEAST_NOISE:.1e}" in explainer.candidates[0].note
+    assert explainer.fidelity.r2 > 0.99
+    assert explainer.candidates[0].r2 > 0.99

@@ -18,7 +18,7 @@ from fouriershap.trees import TreeEnsemble, read_model
 
 FIRST = 100  # trees
 LONGEST = (200, 1000)  # trees: at least, at most; between them one per four answers
-SHAPES = ((0.1, 8), (0.2, 31))  # learning rate, leaves
+SHAPES = ((0.1, 6), (0.1, 8), (0.2, 31))  # learning rate, leaves
 TRIED_ON = (0, 1)  # folds that choose the shape
 _MOST_DEPTH = 12  # at most 16 features on a path fit into tables
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fouriershap.blackbox._boosting import boost, stack_outputs
+from fouriershap.blackbox._conjugate import LEAST_NOISE, solve_with_folds
 from fouriershap.blackbox._kernel import (
     KernelRidge,
+    OneHot,
     fit_ridge,
     held_out_residuals,
     learn_theta,
@@ -19,7 +23,8 @@ from fouriershap.blackbox._task import Fit, Task, r_squared
 from fouriershap.trees import read_model
 
 N_THETA = 800  # points for the likelihood: its cost grows with their cube
-MOST_POINTS = 8_000  # points of the ridge, likewise
+MOST_FACTORED = 8_000  # points of a ridge solved by a factor, likewise; beyond, by conjugate gradients
+MOST_POINTS = 24_000  # points of the ridge: its matrix takes 2.3 GB then
 N_LABELLED = (16, 80_000)  # hybrids per answer, and at most
 N_CHECK = 4_000
 STUDENT = (0.2, 31)  # labels without noise bear long steps
@@ -38,15 +43,33 @@ def fit_kernel(task: Task) -> Fit:
     scale[scale == 0] = 1.0
     y = (answers - answers.mean(axis=0)) / scale
     theta, noise = learn_theta(points[:N_THETA], one_hot.feature, y[:N_THETA])
-    ridge, factor = fit_ridge(one_hot, points, y, theta, noise)
-    missed = held_out_residuals(factor, ridge.alpha, task.fold[chosen])
+    if len(points) > MOST_FACTORED:
+        noise = max(noise, LEAST_NOISE)
+    ridge, missed = _solve(one_hot, points, y, theta, noise, task.fold[chosen])
     r2 = r_squared(answers, answers - missed * scale)
     mean = answers.mean(axis=0)
-    full = KernelRidge(one_hot, points, ridge.theta, ridge.alpha * scale, ridge.mean * scale + mean)
+    full = replace(ridge, alpha=ridge.alpha * scale, mean=ridge.mean * scale + mean)
     note = f"{len(chosen)} points, noise {noise:.1e}"
     return Fit(
         "kernel", r2, lambda: distil(full, task, GOOD_ENOUGH * (1 - r2)), time.perf_counter() - begin, note
     )
+
+
+def _solve(
+    one_hot: OneHot,
+    points: NDArray[np.float32],
+    y: Floats,
+    theta: Floats,
+    noise: float,
+    fold: NDArray[np.int64],
+) -> tuple[KernelRidge, Floats]:
+    """The regression, and what K folds of the answers miss (n, n_outputs)."""
+    if len(points) <= MOST_FACTORED:
+        ridge, factor = fit_ridge(one_hot, points, y, theta, noise)
+        return ridge, held_out_residuals(factor, ridge.alpha, fold)
+    weights = theta[one_hot.feature]
+    alpha, missed = solve_with_folds(points, y, weights, noise, fold)
+    return KernelRidge(one_hot, points, weights, alpha, np.zeros(y.shape[1]), np.float32), missed
 
 
 def distil(teacher: KernelRidge, task: Task, tolerance: float) -> TreeSurrogate:

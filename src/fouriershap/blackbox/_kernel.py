@@ -61,14 +61,17 @@ def make_one_hot(pool_codes: Floats, most_levels: int = 64, n_cuts: int = 16) ->
     return OneHot(tuple(levels), tuple(is_cut), np.array(feature))
 
 
-def gram(a: NDArray[np.float32], b: NDArray[np.float32], theta: Floats) -> Floats:
+def gram(
+    a: NDArray[np.float32], b: NDArray[np.float32], theta: Floats, dtype: type[np.floating[Any]] = np.float64
+) -> NDArray[Any]:
     """Kernel matrix (n_a, n_b) of one-hot rows; theta (n_columns,) is that of each column's feature.
 
-    In double precision: without noise the matrix is so close to singular that single is not enough.
+    Factors need double precision: without noise the matrix is so close to singular that single is not enough.
     """
-    shared: Floats = (a * theta) @ b.T.astype(np.float64)
-    shared -= _total(a, theta)
-    return np.exp(shared, out=shared)
+    shared: NDArray[Any] = (a * theta).astype(dtype) @ b.T.astype(dtype)
+    shared -= dtype(_total(a, theta))
+    np.exp(shared, out=shared)
+    return shared
 
 
 def _total(a: NDArray[np.float32], theta: Floats) -> float:
@@ -84,7 +87,7 @@ def learn_theta(x: NDArray[np.float32], feature: NDArray[np.int64], y: Floats) -
     x : (n, n_columns) one-hot rows
     y : (n, n_outputs), each of mean 0 and spread 1; they share the kernel
     """
-    scipy_linalg, minimize = _scipy()
+    scipy_linalg, minimize = scipy_tools()
     n, n_features = len(x), int(feature.max()) + 1
     x64 = x.astype(np.float64)
 
@@ -114,20 +117,32 @@ def learn_theta(x: NDArray[np.float32], feature: NDArray[np.int64], y: Floats) -
 
 @dataclass(frozen=True, eq=False)
 class KernelRidge:
-    """A fitted kernel ridge regression."""
+    """A fitted kernel ridge regression.
+
+    Attributes
+    ----------
+    points : (n, n_columns) one-hot rows
+    theta : (n_columns,) float64
+    alpha : (n, n_outputs) float64
+    mean : (n_outputs,) float64
+    dtype : type
+        Precision of the kernel in predictions: that in which it was solved.
+    """
 
     one_hot: OneHot
     points: NDArray[np.float32]
     theta: Floats
     alpha: Floats
     mean: Floats
+    dtype: type[np.floating[Any]] = np.float64
 
     def predict(self, codes: Floats) -> Floats:
         """Outputs (n_rows, n_outputs)."""
         out = np.empty((len(codes), self.alpha.shape[1]))
+        alpha = self.alpha.astype(self.dtype)
         for first in range(0, len(codes), _BLOCK):
             rows = self.one_hot(codes[first : first + _BLOCK])
-            out[first : first + _BLOCK] = gram(rows, self.points, self.theta) @ self.alpha
+            out[first : first + _BLOCK] = gram(rows, self.points, self.theta, self.dtype) @ alpha
         return out + self.mean
 
 
@@ -135,7 +150,7 @@ def fit_ridge(
     one_hot: OneHot, points: NDArray[np.float32], y: Floats, theta: Floats, noise: float
 ) -> tuple[KernelRidge, Any]:
     """The regression and the Cholesky factor of its kernel matrix."""
-    scipy_linalg, _ = _scipy()
+    scipy_linalg, _ = scipy_tools()
     weights = theta[one_hot.feature]
     k = gram(points, points, weights)
     k[np.diag_indices(len(k))] += noise
@@ -150,7 +165,7 @@ def held_out_residuals(factor: Any, alpha: Floats, fold: NDArray[np.int64]) -> F
 
     With A the inverse kernel matrix, the residuals of fold F are A_FF^{-1} alpha_F.
     """
-    scipy_linalg, _ = _scipy()
+    scipy_linalg, _ = scipy_tools()
     inverse, _ = scipy_linalg.lapack.dpotri(factor[0], lower=1)
     out = np.empty_like(alpha)
     for k in np.unique(fold):
@@ -161,7 +176,7 @@ def held_out_residuals(factor: Any, alpha: Floats, fold: NDArray[np.int64]) -> F
     return out
 
 
-def _scipy() -> tuple[Any, Any]:
+def scipy_tools() -> tuple[Any, Any]:
     try:
         import scipy.linalg
         from scipy.optimize import minimize

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from fouriershap._errors import InputError
 from fouriershap.blackbox._boosting import fit_trees
-from fouriershap.blackbox._distil import MOST_POINTS, fit_kernel
+from fouriershap.blackbox._distil import MOST_FACTORED, fit_kernel
 from fouriershap.blackbox._surrogates import Surrogate
 from fouriershap.blackbox._swht import EXACT, fit_swht
 from fouriershap.blackbox._task import Fit, Task
@@ -55,5 +55,5 @@ def choose(task: Task, method: str) -> tuple[str, Surrogate, tuple[Candidate, ..
 def _worth_trying(name: str, task: Task) -> bool:
     if name == "swht":
         return task.transform is not None
-    # Beyond its most points the kernel is slow, and sees a part of the answers only.
-    return name != "kernel" or len(task.codes) <= MOST_POINTS
+    # With more points the kernel is slow, and its trees lose a good part of it, which the folds do not see.
+    return name != "kernel" or len(task.codes) <= MOST_FACTORED
