@@ -24,6 +24,7 @@ def test_the_demo_runs(
     shown = capsys.readouterr().out
     for text in ("shap.TreeExplainer", "every coalition", *spectrum.FEATURES):
         assert text in shown
+    assert "report.html" in shown and (tmp_path / "demo" / "report.html").stat().st_size > 1_000_000
     page = (tmp_path / "demo" / "index.html").read_text(encoding="utf-8")
     for picture in ("trees.png", "blackbox.png", "spectrum.png"):
         assert (tmp_path / "demo" / picture).stat().st_size > 10_000

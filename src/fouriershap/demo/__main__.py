@@ -17,6 +17,7 @@ def main() -> None:
     page = folder / "index.html"
     write_page(page, "fouriershap: what it does", sections)
     print(f"The same with pictures: {page}")
+    print(f'The tree model as a page that answers "what if": {folder / trees.REPORT}')
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ import fouriershap as fs
 from fouriershap.demo._draw import INK, NEGATIVE, POSITIVE, QUIET, panels, swarm, title, waterfall
 from fouriershap.demo._page import Section, in_seconds
 
+REPORT = "report.html"
 _MANY = 200_000
 
 
@@ -36,11 +37,11 @@ def timed(work: Callable[[], Any]) -> tuple[Any, float]:
 
 
 def run(folder: Path) -> Section:
-    """Explain the model, compare with shap, and draw."""
+    """Explain the model, compare with shap, draw, and write a report page."""
     import shap
 
     model, X, names = train()
-    explainer, building = timed(lambda: fs.TreeExplainer(model, X).compile())
+    explainer, building = timed(lambda: fs.TreeExplainer(model, X, feature_names=names).compile())
     phi, ours = timed(lambda: explainer.shap_values(X))
     # shap would cut a background given as an array to 100 rows, so it gets a masker.
     masker = shap.maskers.Independent(X, max_samples=len(X))
@@ -64,6 +65,7 @@ def run(folder: Path) -> Section:
     picture = folder / "trees.png"
     seconds = {"shap": shap_seconds, "fouriershap,\nall in all": building + ours, "explaining\nalone": ours}
     _draw(picture, names, X, phi, row, float(explainer.expected_value), seconds)
+    explainer.report(X, folder / REPORT, title="Malignant or benign")
     return Section("A gradient-boosted model, beside shap", text, table, picture)
 
 
