@@ -143,7 +143,7 @@ def test_exact_probabilities_match_brute_force(n_classes: int, index: str) -> No
 def test_exact_probabilities_of_many_players_have_a_fidelity(monkeypatch: pytest.MonkeyPatch) -> None:
     import xgboost
 
-    monkeypatch.setattr(_margins, "_BUDGET", 600)
+    monkeypatch.setattr(_margins, "_BUDGET", 1500)
 
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 20)).astype(np.float32)
@@ -151,9 +151,9 @@ def test_exact_probabilities_of_many_players_have_a_fidelity(monkeypatch: pytest
     explainer = fs.TreeExplainer(model, X[:50], output="probability", exact=True)
     values = explainer.shap_values(X[60:70])
     assert explainer.fidelity is not None
-    assert explainer.fidelity.r2 > 0.8
+    assert explainer.fidelity.r2 > 0.9
     gap = values.sum(axis=1) + explainer.expected_value - model.predict_proba(X[60:70])[:, 1]
-    assert np.abs(gap).max() < 0.1
+    assert np.sqrt((gap**2).mean()) < 0.05
     assert explainer.shap_interaction_values(X[60:62]).shape == (2, 20, 20)
 
 

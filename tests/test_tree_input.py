@@ -144,7 +144,7 @@ def test_wrong_weights(tree, weights, message):
     ("options", "message"),
     [
         ({"feature_perturbation": "observational"}, "feature_perturbation is 'observational'; choose"),
-        ({"output": "probability"}, "output is 'probability'"),
+        ({"output": "odds"}, "output is 'odds'"),
         ({"precision": "half"}, "precision is 'half'"),
         ({"method": "fast"}, "method is 'fast'"),
         ({"memory": -1}, "memory is -1"),
