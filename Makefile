@@ -77,6 +77,8 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/trees.py
 	$(BIN)/python benchmarks/jax_versions.py
 	$(BIN)/python benchmarks/blackbox.py
+	$(BIN)/python benchmarks/sparse_wht.py
+	$(BIN)/python benchmarks/interactions.py
 
 # Two of the paper's peers, DeepLIFT and FastSHAP, need torch: .venv/bin/pip install torch==2.13.0
 # What is not installed is skipped, and the report says so. Finished cells are not run again.
