@@ -97,14 +97,16 @@ def test_an_exception_in_a_block_is_raised_and_stops_the_rest(n_jobs: int) -> No
 
 
 @pytest.fixture
-def no_garbage_collection() -> Iterator[None]:
-    """An interrupt that arrives inside a callback of the collector would be lost."""
+def undisturbed() -> Iterator[None]:
+    """An interrupt that arrives inside a callback of the collector would be lost; Spark leaves a handler of its own."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     gc.disable()
     yield
     gc.enable()
+    signal.signal(signal.SIGINT, before)
 
 
-@pytest.mark.usefixtures("no_garbage_collection")
+@pytest.mark.usefixtures("undisturbed")
 @pytest.mark.parametrize("n_jobs", [1, 2, 8])
 @pytest.mark.parametrize("block", [0, 100])
 def test_ctrl_c(n_jobs: int, block: int) -> None:
@@ -125,7 +127,7 @@ def test_ctrl_c(n_jobs: int, block: int) -> None:
     assert len(done) == settled
 
 
-@pytest.mark.usefixtures("no_garbage_collection")
+@pytest.mark.usefixtures("undisturbed")
 def test_ctrl_c_reaches_a_long_explanation() -> None:
     """The kernels come up for air between blocks of rows."""
     rng = np.random.default_rng(0)
