@@ -98,7 +98,7 @@ def test_an_exception_in_a_block_is_raised_and_stops_the_rest(n_jobs: int) -> No
 
 @pytest.fixture
 def undisturbed() -> Iterator[None]:
-    """An interrupt that arrives inside a callback of the collector would be lost; Spark leaves a handler of its own."""
+    """No callback of the collector, in which an interrupt would be lost, and no handler that a library left."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     gc.disable()
     yield
