@@ -245,8 +245,21 @@ def test_bad_arguments_are_named(tmp_path: Path) -> None:
     banzhaf = fs.TreeExplainer(explainer.ensemble, X[:50], index="banzhaf")
     with pytest.raises(fs.InputError, match="banzhaf"):
         banzhaf.report(X, tmp_path / "r.html")
+    with pytest.raises(fs.InputError, match="title is 5"):
+        explainer.report(X, tmp_path / "r.html", title=5)
     with pytest.raises(fs.InputError, match="0 rows"):
         explainer.report(X[:0], tmp_path / "r.html")
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_outputs_beyond_the_margin_are_refused(tmp_path: Path, exact: bool) -> None:
+    """The page looks values up in the margin's tables: it would show them beside probabilities."""
+    X = np.random.default_rng(0).normal(size=(60, 4)).astype(np.float32)
+    model = xgboost.XGBClassifier(n_estimators=5, max_depth=3).fit(X, X[:, 0] * X[:, 1] > 0)
+    explainer = fs.TreeExplainer(model, X[:5], output="probability", exact=exact)
+    with pytest.raises(fs.InputError, match="output='probability'"):
+        explainer.report(X, tmp_path / "r.html")
+    assert not list(tmp_path.iterdir())
 
 
 def test_without_plotly_the_error_gives_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -68,6 +68,11 @@ def describe(explainer: Explainer, X: Any, budget: int) -> Subject:
 def _(explainer: TreeExplainer, X: Any, budget: int) -> Subject:
     engine = explainer._engine
     _check_additive(engine.index)
+    if explainer._output is not None:  # the page computes by the tables, and these are the margin's
+        raise InputError(
+            f"this explainer has output={explainer.output!r}, which the page could not compute anew: it has the tables "
+            "of the raw output. Use output='raw'."
+        )
     e = engine.ensemble
     shown = densified(explainer._prepared(X, "X"), e.absent_is_missing)
     inputs = tree_inputs(shown, explainer._rows(X), e, explainer.feature_names, engine.player)

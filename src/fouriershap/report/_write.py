@@ -63,6 +63,8 @@ def write_report(
     _check("max_bytes", max_bytes)
     subject = describe(explainer, X, max_bytes)
     values = explainer._explain(X, explainer.n_jobs)
+    if title is not None and not isinstance(title, str):
+        raise InputError(f"title is {title!r}; give a text, or None.")
     page = Page(title or f"{subject.kind}, explained")
     held = _Rows(subject.inputs, values, _row_names(X))
     content = _content(explainer, subject, values, X) | {"title": title or f"{subject.kind}, explained"}
