@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 
+import fouriershap as fs
 from _common import print_machine, write_results
 from scale_cells import inputs, report
 from scale_cells.processes import run_watched, shared_memory, start_seconds
@@ -51,8 +52,23 @@ def command(engine: str, workers: int, model: Path, rows: Path, answer: Path) ->
     return [sys.executable, "-m", "scale_cells.engines", engine, str(workers), *paths]
 
 
+def check_answer(model: Path, rows: Path, written: Path, n_rows: int, who: str) -> float:
+    """Every row came back once, and those of the first and last row groups with the values of this process."""
+    keys = pq.read_table(written, columns=["key"])["key"].to_numpy()
+    if len(keys) != n_rows or len(np.unique(keys)) != n_rows:
+        raise SystemExit(f"{who}: {len(keys):,} answers for {n_rows:,} rows.")
+    ends = [[("key", "<", inputs.GROUP_ROWS)], [("key", ">=", n_rows - inputs.GROUP_ROWS)]]
+    some = pq.read_table(rows, filters=ends)
+    there = pq.read_table(written, filters=ends).sort_by("key")
+    here = fs.load(model).shap_values(np.column_stack([some[name] for name in inputs.NAMES]))
+    difference = float(np.abs(np.column_stack([there[name] for name in inputs.NAMES]) - here).max())
+    if not difference <= 1e-6:
+        raise SystemExit(f"{who}: SHAP values differ by {difference:.1e} from those of one process.")
+    return difference
+
+
 def run_engine(engine: str, workers: int, n_rows: int, folder: Path) -> dict[str, Any]:
-    """Explain the first ``n_rows`` rows, and check that every row came back once."""
+    """Explain the first ``n_rows`` rows, and check the answer."""
     model, rows, answer = folder / "model.fshap", folder / f"rows-{n_rows}.parquet", folder / "answer"
     if not rows.exists():
         inputs.write_rows(rows, n_rows)
@@ -64,9 +80,7 @@ def run_engine(engine: str, workers: int, n_rows: int, folder: Path) -> dict[str
         {"job": watched.seconds} if engine == "command-line" else json.loads(watched.output.splitlines()[-1])
     )
     written = answer.with_suffix(".parquet") if engine == "command-line" else answer
-    keys = pq.read_table(written, columns=["key"])["key"].to_numpy()
-    if len(keys) != n_rows or len(np.unique(keys)) != n_rows:
-        raise SystemExit(f"{engine}, {workers} workers: {len(keys):,} answers for {n_rows:,} rows.")
+    difference = check_answer(model, rows, written, n_rows, f"{engine}, {workers} workers")
     size = sum(
         path.stat().st_size for path in ([written] if written.is_file() else written.rglob("*.parquet"))
     )
@@ -77,6 +91,7 @@ def run_engine(engine: str, workers: int, n_rows: int, folder: Path) -> dict[str
         "engine": engine,
         "workers": workers,
         "rows": n_rows,
+        "largest_difference": difference,
         "seconds": times,
         "rows_per_second": n_rows / times["job"],
         "peak_bytes": {name: max(found) for name, found in peaks.items()},

@@ -53,7 +53,8 @@ def _setting(results: dict[str, Any]) -> str:
         f"{inputs.MODEL}, background {inputs.BACKGROUND_ROWS:,}. {inputs.DATA}. Parquet in, parquet out (the key, 30 "
         "values and the base value, as doubles; compressed by the command line only). A worker is a thread of the "
         "command line, a process with one thread of Dask, a task slot of Spark. Every answer is checked to hold each "
-        f"key once.\n\nThe file asked for has {results['rows_asked']:,} rows. Where a row of the table says fewer, its "
+        f"key once, and its first and last {inputs.GROUP_ROWS:,} rows against one process (largest difference "
+        f"{max(run['largest_difference'] for run in results['runs']):.1e}).\n\nThe file asked for has {results['rows_asked']:,} rows. Where a row of the table says fewer, its "
         "numbers come from a smaller file."
     )
 

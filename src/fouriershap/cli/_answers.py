@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pyarrow as pa
@@ -23,14 +24,49 @@ _FORMATS |= {".arrows": "stream"}
 
 
 class Writer:
-    """Writes tables of one schema to a path or an open file."""
+    """Writes tables of one schema to a path or an open file.
 
-    def __init__(self, target: Any, form: str) -> None:
-        self._target, self._form = target, form
+    With ``behind`` a table is written on a thread while the caller works on the next one; what goes wrong there
+    is raised by the next call.
+    """
+
+    def __init__(self, target: Any, form: str, behind: bool = False) -> None:
+        self._target, self._form, self._behind = target, form, behind
         self._writer: Any = None
+        self._thread: Thread | None = None
+        self._failures: list[BaseException] = []
 
     def write(self, table: Any) -> None:
         """Append a table; the first one decides the columns."""
+        self._wait()
+        if not self._behind:
+            self._write(table)
+            return
+        self._thread = Thread(target=self._try, args=(table,), name="fouriershap_writer")
+        self._thread.start()
+
+    def close(self) -> None:
+        """End the file."""
+        try:
+            self._wait()
+        finally:
+            if self._writer is not None:
+                self._writer.close()
+
+    def _wait(self) -> None:
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+        if self._failures:
+            raise self._failures.pop()
+
+    def _try(self, table: Any) -> None:
+        try:
+            self._write(table)
+        except BaseException as error:  # noqa: BLE001 - raised again by the thread that waits
+            self._failures.append(error)
+
+    def _write(self, table: Any) -> None:
         if self._writer is None:
             make = {
                 "parquet": _parquet_writer,
@@ -40,11 +76,6 @@ class Writer:
             }
             self._writer = make[self._form](self._target, table.schema)
         self._writer.write_table(table)
-
-    def close(self) -> None:
-        """End the file."""
-        if self._writer is not None:
-            self._writer.close()
 
 
 def _parquet_writer(target: Any, schema: Any) -> Any:
@@ -78,16 +109,16 @@ def check_folder(path: Path) -> None:
 
 
 @contextmanager
-def open_answer(path: Path, form: str) -> Iterator[Writer]:
+def open_answer(path: Path, form: str, behind: bool) -> Iterator[Writer]:
     """A writer; the file appears under its name when all is written."""
     if path == PIPE:
-        writer = Writer(pa.PythonFile(sys.stdout.buffer, mode="w"), form)
+        writer = Writer(pa.PythonFile(sys.stdout.buffer, mode="w"), form, behind)
         yield writer
         writer.close()
         sys.stdout.buffer.flush()
         return
     with atomic_file(path) as temporary:
-        writer = Writer(temporary, form)
+        writer = Writer(temporary, form, behind)
         try:
             yield writer
         finally:

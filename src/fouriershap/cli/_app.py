@@ -108,7 +108,7 @@ def explain(
     chosen = answer_format(output, form)
     if plots is not None:
         check_plots()
-    count_jobs(n_jobs)
+    behind = count_jobs(n_jobs) > 1
     explainer = open_explainer(file)
     carried = tuple(ids or ())
     stream = open_rows(rows, csv_kinds(explainer, carried), tuple(drop or ()))
@@ -116,7 +116,8 @@ def explain(
     batches = stream.tables if plots is None else _keep_first(stream, kept)
     out = "columns" if top_k is None else "top_k"
     begin, n_rows = time.perf_counter(), 0
-    with _named(stream.name), open_answer(output, chosen) as writer, progress(stream.total, quiet) as advance:
+    writing = open_answer(output, chosen, behind)
+    with _named(stream.name), writing as writer, progress(stream.total, quiet) as advance:
         answers = explainer.explain_batches(batches, ids=carried, out=out, top_k=top_k or 1, n_jobs=n_jobs)
         for answer in answers:
             writer.write(answer)
