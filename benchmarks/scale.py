@@ -122,7 +122,7 @@ def run(arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=10_000_000, help="of the file, for the command line")
-    parser.add_argument("--engine-rows", type=int, default=2_000_000, help="at most, for Spark and Dask")
+    parser.add_argument("--engine-rows", type=int, default=10_000_000, help="at most, for Spark and Dask")
     parser.add_argument(
         "--only", nargs="+", choices=(*ENGINES, "memory"), help="engines; memory is always measured"
     )
