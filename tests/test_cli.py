@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import signal
 import subprocess
 import sys
@@ -11,13 +12,18 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
 import fouriershap as fs
 from cli_files import MODELS, PICKLES, model_and_rows, read_answer, save_model, save_rows
+from fouriershap._batch_frames import open_batch
 from fouriershap.cli._app import app
-from models import CASES
+from fouriershap.cli._library import ask_library
+from fouriershap.cli._models import open_model
+from fouriershap.trees import TreeEnsemble, read_model
+from models import CASES, raw_output
 
 runner = CliRunner()
 COMMAND = [sys.executable, "-m", "fouriershap.cli"]
@@ -129,6 +135,33 @@ def test_check_fails_on_another_model(tmp_path: Path) -> None:
     assert "agreement with the model: FAILED" in result.output
 
 
+@pytest.mark.parametrize("library", ["xgboost", "lightgbm", "catboost", "sklearn"])
+def test_check_asks_the_library_itself(tmp_path: Path, library: str) -> None:
+    """Every kind of model that the readers are tested with, pickled: the referee is the library's own predict."""
+    for case in (make() for make in CASES[library].values()):
+        (tmp_path / "model.pkl").write_bytes(pickle.dumps(case.model))
+        table = open_batch(pa.Table.from_pandas(pd.DataFrame(case.X)), (), None).features
+        opened = open_model(tmp_path / "model.pkl", trust_pickle=True)
+        np.testing.assert_allclose(
+            ask_library(opened, table), raw_output(case.model, case.X), rtol=1e-6, atol=1e-6, err_msg=case.name
+        )
+
+
+def test_check_finds_a_file_that_is_read_wrongly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mistake in our reader is in the explainer and in our reading of the model alike."""
+    from fouriershap.cli import _models
+
+    def misread(path: Path) -> TreeEnsemble:
+        right = read_model(path)
+        return right.replace(values=right.values * 1.01)
+
+    monkeypatch.setattr(_models, "read_model", misread)
+    file, X, _ = fitted(tmp_path, "xgboost.json")
+    rows = save_rows(X.drop(columns="key"), tmp_path / "X.parquet")
+    result = run("check", file, rows, "--model", tmp_path / "xgboost.json", code=3)
+    assert "additivity: ok" in result.output and "agreement with the model: FAILED" in result.output
+
+
 def test_info_of_every_kind_of_file(tmp_path: Path) -> None:
     file, _, _ = fitted(tmp_path, "catboost.cbm")
     text = run("info", file).output
@@ -139,13 +172,17 @@ def test_info_of_every_kind_of_file(tmp_path: Path) -> None:
     text = run("info", tmp_path / "h.fshap").output
     assert "1: 36.00%" in text and "2: 64.00%" in text
     fs.compile(h, np.eye(3)).save(tmp_path / "t.fshap")
-    assert "players" in run("info", tmp_path / "t.fshap").output
+    fs.Explainer(h, np.eye(3)).save(tmp_path / "e.fshap")
+    for name in ("t.fshap", "e.fshap"):
+        text = run("info", tmp_path / name).output
+        for part in ("players", "3 rows", "2: 64.00%", "expected value"):
+            assert part in text
     bits = np.random.default_rng(0).integers(0, 2, size=(200, 9))
     for method in ("exact", "trees"):
         explainer = fs.BlackBoxExplainer(lambda x: x[:, 0] * x[:, 1], bits, method=method, budget=600)
         explainer.save(tmp_path / "b.fshap")
         text = run("info", tmp_path / "b.fshap").output
-        assert "R² " in text and method in text
+        assert "R² " in text and method in text and "200 rows" in text
 
 
 def test_a_black_box_explains_files(tmp_path: Path) -> None:

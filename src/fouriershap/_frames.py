@@ -219,13 +219,10 @@ def _categorical(series: Any, f: int, ensemble: TreeEnsemble, name: str) -> NDAr
     native = series.to_native()
     if hasattr(native, "cat") and hasattr(native.cat, "codes"):  # pandas
         codes = np.array(native.cat.codes, dtype=np.float64)
-    elif hasattr(native, "unify_dictionaries"):  # pyarrow
-        indices = native.unify_dictionaries().combine_chunks().indices
-        codes = np.array(indices.fill_null(-1), dtype=np.float64)
     elif hasattr(series.dtype, "categories"):  # Enum
         positions = {label: float(c) for c, label in enumerate(series.dtype.categories)}
         codes = np.array([positions.get(label, -1.0) for label in series.to_list()])
-    else:
+    else:  # Arrow's dictionaries, too, may differ from batch to batch
         raise InputError(
             f"{name} has a column {series.name!r} of type {series.dtype}, whose categories have no fixed order, "
             "and the model keeps no labels. Give the codes of the training data, or an Enum."

@@ -8,6 +8,7 @@ attributed in proportion to the margin. *Exact* values are the SHAP values of th
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._errors import InputError, UnsupportedModelError
+from fouriershap._errors import FidelityWarning, InputError, UnsupportedModelError
 from fouriershap._parallel import for_each_block
 from fouriershap.shapley import walk
 from fouriershap.shapley._coalitions import CoalitionPairs, coalition_values, values_of_game
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 OUTPUTS = ("raw", "probability", "log_loss")
+_LEAST_FIDELITY = 0.95
 _BUDGET = 20_000  # queries of the probability, which the trees answer quickly
 _ROWS = 64  # rows per job
 _MOST_HYBRIDS = 1 << 18  # of one row: coalitions times background rows
@@ -178,7 +180,7 @@ class Exact:
 
         e = self.engine
         labels = [str(player) for player in e.player]
-        return BlackBoxExplainer(
+        fitted = BlackBoxExplainer(
             self.probability,
             self._background,
             budget=_BUDGET,
@@ -187,7 +189,18 @@ class Exact:
             weights=e.weights,
             index=e.index,
             random_state=0,
+            min_fidelity=-np.inf,  # its ways out are not this class's
         )
+        if min(fitted.fidelity.r2, fitted.fidelity.k_fold) < _LEAST_FIDELITY:
+            warnings.warn(
+                f"exact=True: the representation of the probability explains {fitted.fidelity.r2:.3f} of its variance "
+                f"on {fitted.fidelity.n_points} held-out rows, less than {_LEAST_FIDELITY}. Ways out: fewer players by "
+                "groups= and a smaller background (under 16 players the definition may be affordable), or "
+                "BlackBoxExplainer(model.predict_proba, background, budget=...) with a larger budget.",
+                FidelityWarning,
+                stacklevel=2,
+            )
+        return fitted
 
     @property
     def fidelity(self) -> Fidelity | None:

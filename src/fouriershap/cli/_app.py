@@ -66,7 +66,7 @@ def fit(
         raise InputError(f"{output}: give the output the suffix .fshap.")
     check_folder(output)
     count_jobs(n_jobs)
-    ensemble = open_model(model, trust_pickle)
+    ensemble = open_model(model, trust_pickle).ensemble
     rows = None
     if background is not None:
         stream = open_rows(background, tree_kinds(ensemble, ensemble.feature_names), tuple(drop or ()))
@@ -180,15 +180,15 @@ def check(
     trust_pickle: Trust = False,
     debug: Debug = False,
 ) -> None:
-    """Check that explanations add up, and to what the model itself says; exit code 3 if not."""
+    """Check that explanations add up, and to what the model's own library predicts; exit code 3 if not."""
     explainer = open_explainer(file)
-    ensemble = open_model(model, trust_pickle)
+    opened = open_model(model, trust_pickle)
     stream = open_rows(rows, csv_kinds(explainer, ()), tuple(drop or ()))
     with _named(stream.name):
         table = _first_rows(stream, sample)
         if not table.num_rows:
             raise InputError("has no rows to check.")
-        gaps = largest_gaps(explainer, ensemble, table)
+        gaps = largest_gaps(explainer, opened, table)
     for what, gap in zip(("additivity", "agreement with the model"), gaps, strict=True):
         verdict = "ok" if gap <= tolerance else "FAILED"
         typer.echo(f"{what}: {verdict}, largest difference {gap:.1e} of the scale, {table.num_rows:,} rows")

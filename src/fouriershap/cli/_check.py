@@ -12,10 +12,11 @@ from fouriershap._errors import InputError
 from fouriershap._explainer import Explainer
 from fouriershap._frames import to_rows
 from fouriershap._tree_explainer import TreeExplainer
-from fouriershap.trees import TreeEnsemble
+from fouriershap.cli._library import ask_library
+from fouriershap.cli._models import ModelFile
 
 
-def largest_gaps(explainer: Explainer, model: TreeEnsemble, table: Any) -> tuple[float, float]:
+def largest_gaps(explainer: Explainer, model: ModelFile, table: Any) -> tuple[float, float]:
     """Largest differences, as shares of the scale of the outputs.
 
     Returns
@@ -23,20 +24,22 @@ def largest_gaps(explainer: Explainer, model: TreeEnsemble, table: Any) -> tuple
     additivity : float
         Between base value plus SHAP values and the output of the trees in the file.
     agreement : float
-        Between base value plus SHAP values and the output of the model.
+        Between base value plus SHAP values and what the model's own library predicts.
     """
     if not isinstance(explainer, TreeExplainer):
         raise InputError("the file holds a black box explainer, whose model cannot be asked from a file.")
-    known = explainer.ensemble
-    if (known.n_features, known.n_outputs) != (model.n_features, model.n_outputs):
+    if explainer.output != "raw":
+        raise InputError(f"the file explains output={explainer.output!r}; check compares raw outputs.")
+    known, read = explainer.ensemble, model.ensemble
+    if (known.n_features, known.n_outputs) != (read.n_features, read.n_outputs):
         raise InputError(
-            f"the model has {model.n_features} features and {model.n_outputs} outputs, the file "
+            f"the model has {read.n_features} features and {read.n_outputs} outputs, the file "
             f"{known.n_features} and {known.n_outputs}: it was made from another model."
         )
     rows = open_batch(table, (), explainer._frame_names).features
     sums = explainer._explain(rows, None).sum(axis=1) + explainer._expected
     own = explainer._engine.predict(to_rows(rows, known))
-    theirs = model.predict(to_rows(rows, model))
+    theirs = ask_library(model, rows)
     scale = max(float(np.abs(theirs).max()), float(np.abs(theirs - explainer._expected).max()), 1e-300)
     return _largest(sums - own) / scale, _largest(sums - theirs) / scale
 

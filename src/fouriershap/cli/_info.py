@@ -29,14 +29,11 @@ def _describe(loaded: Loaded) -> Lines:
     if isinstance(loaded, Spectrum):
         return [("holds", "spectrum"), *_spectrum(loaded)]
     if isinstance(loaded, Tables):
-        terms = loaded._terms
-        lines = [("holds", "tables of a spectrum"), ("players", str(loaded.n_players))]
-        lines += [("terms", f"{terms.n_terms:,}"), ("tables", f"{loaded.n_tables:,}, {_size(loaded.nbytes)}")]
-        return [*lines, ("expected value", _numbers(np.atleast_1d(loaded.expected_value)))]
+        return [("holds", "tables of a spectrum"), ("players", str(loaded.n_players)), *_tables(loaded)]
     if isinstance(loaded, TreeExplainer):
         return [("holds", "tree explainer"), ("model", loaded.ensemble.kind), *_explainer(loaded)]
     if isinstance(loaded, SpectrumExplainer):
-        return [("holds", "spectrum explainer"), *_explainer(loaded), *_describe(loaded.tables)[2:]]
+        return [("holds", "spectrum explainer"), *_explainer(loaded), *_tables(loaded.tables)]
     lines = [("holds", "black box explainer"), ("model", f"asked {loaded.fidelity.n_queries:,} times")]
     fidelity = f"R² {loaded.fidelity.r2:.4f} [{loaded.fidelity.low:.4f}, {loaded.fidelity.high:.4f}]"
     return [*lines, ("method", loaded.method), ("fidelity", fidelity), *_explainer(loaded)]
@@ -53,7 +50,8 @@ def _explainer(explainer: TreeExplainer | BlackBoxExplainer | SpectrumExplainer)
     elif isinstance(explainer, SpectrumExplainer):
         return lines
     elif isinstance(explainer.representation, Spectrum):
-        lines += _spectrum(explainer.representation)
+        n_background = len(explainer._compiled.background)  # type: ignore[attr-defined]
+        lines += [*_spectrum(explainer.representation), ("background", _rows(n_background))]
     else:
         lines += _trees(explainer._compiled.explainer._engine)  # type: ignore[attr-defined]
     return [*lines, ("expected value", _numbers(explainer._expected))]
@@ -69,16 +67,33 @@ def _trees(engine: TreeEngine) -> Lines:
     size = "none" if tables is None else f"{tables.n_tables:,}, {_size(tables.nbytes)}"
     walked = int((~engine._feasible).sum())
     lines += [("tables", size + (f"; {walked:,} trees without" if walked else ""))]
-    rows = "unknown" if engine.n_background is None else f"{engine.n_background:,} rows"
-    return [*lines, ("background", "none: tree_path_dependent" if engine.background is None else rows)]
+    rows = "none: tree_path_dependent" if engine.background is None else _rows(engine.n_background)
+    return [*lines, ("background", rows)]
+
+
+def _tables(tables: Tables) -> Lines:
+    terms = tables._terms
+    energy = np.bincount(terms.degrees, (terms.coefficients**2).sum(axis=1), minlength=1)
+    lines = [("terms", f"{terms.n_terms:,}"), *_energy(energy)]
+    rest = tables.plan.n_direct_terms
+    size = f"{tables.n_tables:,}, {_size(tables.nbytes)}" + (f"; {rest:,} terms without" if rest else "")
+    lines += [("tables", size), ("background", _rows(tables.n_background))]
+    return [*lines, ("expected value", _numbers(np.atleast_1d(tables.expected_value)))]
 
 
 def _spectrum(spectrum: Spectrum) -> Lines:
-    profile = np.atleast_1d(spectrum.degree_profile())
-    total = profile.sum() or 1.0
-    shares = ", ".join(f"{degree}: {part / total:.2%}" for degree, part in enumerate(profile))
     lines = [("bits", str(spectrum.n_bits)), ("terms", f"{len(spectrum):,}")]
-    return [*lines, ("degree", str(spectrum.degree)), ("energy by degree", shares)]
+    return [*lines, *_energy(np.atleast_1d(spectrum.degree_profile()))]
+
+
+def _energy(by_degree: NDArray[np.float64]) -> Lines:
+    total = by_degree.sum() or 1.0
+    shares = ", ".join(f"{degree}: {part / total:.2%}" for degree, part in enumerate(by_degree) if part)
+    return [("degree", str(len(by_degree) - 1)), ("energy by degree", shares or "none")]
+
+
+def _rows(n: int | None) -> str:
+    return "unknown" if n is None else f"{n:,} rows"
 
 
 def _numbers(values: NDArray[np.float64]) -> str:

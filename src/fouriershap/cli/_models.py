@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,24 @@ _HARMLESS = {
 _PICKLES = (".pkl", ".pickle", ".joblib")
 
 
-def open_model(path: Path, trust_pickle: bool) -> TreeEnsemble:
+@dataclass(frozen=True, eq=False)
+class ModelFile:
+    """A model as we read it, and as its library does.
+
+    Attributes
+    ----------
+    path : Path
+    ensemble : TreeEnsemble
+    estimator : object or None
+        The library's own, where reading went through it.
+    """
+
+    path: Path
+    ensemble: TreeEnsemble
+    estimator: Any = None
+
+
+def open_model(path: Path, trust_pickle: bool) -> ModelFile:
     """Read a model file.
 
     Parameters
@@ -40,15 +58,14 @@ def open_model(path: Path, trust_pickle: bool) -> TreeEnsemble:
     if not path.is_file():
         raise InputError(f"{path}: there is no such file.")
     if suffix in _NATIVE:
-        return read_model(path)
-    if suffix == ".skops":
-        return read_model(_from_skops(path))
-    if not trust_pickle:
+        return ModelFile(path, read_model(path))
+    if suffix != ".skops" and not trust_pickle:
         raise InputError(
             f"{path}: a pickle can run any program when it is opened. If you trust where it comes from, add "
             "--trust-pickle; safer: save the model with skops, or in its library's own format."
         )
-    return read_model(_from_pickle(path))
+    estimator = _from_skops(path) if suffix == ".skops" else _from_pickle(path)
+    return ModelFile(path, read_model(estimator), estimator)
 
 
 def _from_skops(path: Path) -> Any:

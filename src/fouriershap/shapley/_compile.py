@@ -47,6 +47,8 @@ class Tables:
         Mean of the function over the background.
     plan : Plan
         Which terms went into tables, and why.
+    n_background : int or None
+        Rows of the background; None in files that do not tell.
     """
 
     def __init__(
@@ -61,7 +63,9 @@ class Tables:
         plan: Plan,
         index: str = "shapley",
         memory: int = 0,
+        n_background: int | None = None,
     ) -> None:
+        self.n_background = n_background
         self._terms, self._tables, self._rest = terms, tables, rest
         # What terms without a table and interactions need; a file has it only for the former.
         self._background, self._weights = background, weights
@@ -203,6 +207,7 @@ class Tables:
             "single": self._single,
             "index": self.index,
             "memory": self._memory,
+            "n_background": self.n_background,
         }
         header["plan"] = asdict(self.plan)
         return arrays, header
@@ -231,7 +236,7 @@ class Tables:
         single = bool(header["single"]) and terms.n_outputs == 1
         index, memory = check_index(header.get("index", "shapley")), check_memory(header.get("memory"))
         parts = (background, weights, arrays["expected"], single, plan, index, memory)
-        return cls(terms, tables, rest, *parts)
+        return cls(terms, tables, rest, *parts, header.get("n_background"))
 
 
 _TERM_ARRAYS = ("atom_start", "atom_bits", "atom_player", "start", "atoms", "coefficients", "constant")
@@ -320,7 +325,7 @@ def compile_rows(
         )
     expected = np.average(spectrum(rows).reshape(len(rows), -1), axis=0, weights=share)
     rest = terms.select(~in_tables)
-    return Tables(terms, tables, rest, rows, share, expected, spectrum._single, plan, index, memory)
+    return Tables(terms, tables, rest, rows, share, expected, spectrum._single, plan, index, memory, len(rows))
 
 
 def _tables_within(
