@@ -39,7 +39,7 @@ from fouriershap.shapley._pairs import PairEngine
 from fouriershap.shapley.jax import need_jax
 from fouriershap.trees import TreeEnsemble
 
-METHODS = ("auto", "exact", "trees", "kernel", "swht")
+METHODS = ("auto", "exact", "trees", "kernel", "blend", "swht")
 
 
 class BlackBoxExplainer(Explainer):
@@ -59,7 +59,7 @@ class BlackBoxExplainer(Explainer):
     data : array or data frame, optional
         Rows from which queries are put together; by default the background. Give training rows where the
         background is small: the representation is faithful where the data are.
-    method : {"auto", "exact", "trees", "kernel", "swht"}
+    method : {"auto", "exact", "trees", "kernel", "blend", "swht"}
         "exact" asks every combination of levels; "trees" boosts trees on level codes; "kernel" fits a product
         kernel and distils it into trees; "swht" finds the terms of the model's spectrum by a sparse
         Walsh-Hadamard transform, with three quarters of the budget, and fits their coefficients to hybrids.
@@ -158,6 +158,7 @@ class BlackBoxExplainer(Explainer):
             budget=budget,
             seed=seed,
             limits=limits,
+            n_jobs=n_jobs,
         )
         fitted = fitter.fit(method)
         share = check_weights(weights, rows.n_rows)

@@ -8,17 +8,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fouriershap._errors import MissingDependencyError
+from fouriershap._parallel import for_each_block
+from fouriershap.blackbox._ensembles import stack_outputs
 from fouriershap.blackbox._leaves import refit_leaves
 from fouriershap.blackbox._surrogates import Floats, TreeSurrogate
-from fouriershap.blackbox._task import N_FOLDS, Fit, Task, r_squared
-from fouriershap.trees import TreeEnsemble, read_model
+from fouriershap.blackbox._task import N_FOLDS, Fit, Task
+from fouriershap.trees import read_model
 
 FIRST = 100  # trees
 LONGEST = (200, 1000)  # trees: at least, at most; between them one per four answers
-SHAPES = ((0.1, 6), (0.1, 8), (0.2, 31))  # learning rate, leaves
+SHAPES = ((0.1, 6), (0.1, 14), (0.1, 31))  # learning rate, leaves
 TRIED_ON = (0, 1)  # folds that choose the shape
 _MOST_DEPTH = 12  # at most 16 features on a path fit into tables
 
@@ -58,7 +59,7 @@ def fit_trees(task: Task) -> Fit:
 
     sizes = ", ".join(f"{g.length} of {g.shape[1]} leaves{', refitted' * g.refitted}" for g in grown[:3])
     note = f"trees: {sizes}{', ...' * (len(grown) > 3)}"
-    return Fit("trees", r_squared(task.answers, held_out), make, time.perf_counter() - begin, note)
+    return Fit("trees", task.judge(held_out), held_out, make, time.perf_counter() - begin, note)
 
 
 def _best_shape(task: Task, y: Floats) -> _Grown:
@@ -78,13 +79,18 @@ def _cross_validate(task: Task, y: Floats, shape: tuple[float, int], folds: Sequ
     One validation split stops far too early on heavy tails; the sum over folds does not.
     """
     models: dict[int, Any] = dict.fromkeys(folds)
+    losses: dict[int, Floats] = {}
     length, longest = FIRST, int(np.clip(len(y) // 4, *LONGEST))
-    while True:
-        for k in folds:
-            inside = task.fold != k
+
+    def grow(first: int, last: int) -> None:
+        for k in folds[first:last]:
+            inside, outside = task.fold != k, task.fold == k
             models[k] = boost(task.codes[inside], y[inside], shape, length, task.seed, models[k])
-        losses = [_loss_by_length(models[k], task.codes[task.fold == k], y[task.fold == k]) for k in folds]
-        loss = np.sum(losses, axis=0)
+            losses[k] = _loss_by_length(models[k], task.codes[outside], y[outside])
+
+    while True:
+        for_each_block(grow, len(folds), 1, task.n_jobs)
+        loss = np.sum(list(losses.values()), axis=0)
         best = int(np.argmin(loss))
         # Twice as long while the end is where it is best, and still gets better by a twentieth.
         if length >= longest or best < 0.9 * length or loss[length // 2 - 1] < 1.05 * loss[best]:
@@ -144,7 +150,8 @@ def one_thread() -> Any:
     _regressor()
     from threadpoolctl import threadpool_limits  # scikit-learn brings it along
 
-    return threadpool_limits(1)
+    # A thread's own setting: several may fit at once. Others would be the whole process's.
+    return threadpool_limits(1, user_api="openmp")
 
 
 def _regressor() -> Any:
@@ -155,31 +162,3 @@ def _regressor() -> Any:
             "fitting trees to a black box needs scikit-learn: pip install 'fouriershap[blackbox]'"
         ) from error
     return HistGradientBoostingRegressor
-
-
-def stack_outputs(ensembles: Sequence[TreeEnsemble]) -> TreeEnsemble:
-    """Ensembles of one output each, without categorical nodes, as one ensemble of several outputs."""
-    sizes = np.array([e.n_nodes for e in ensembles])
-    start = np.cumsum(sizes) - sizes
-    first = ensembles[0]
-
-    def shifted(name: str) -> NDArray[Any]:
-        parts = [
-            np.where(getattr(e, name) < 0, -1, getattr(e, name) + s)
-            for e, s in zip(ensembles, start, strict=True)
-        ]
-        return np.concatenate(parts)
-
-    def joined(name: str) -> NDArray[Any]:
-        return np.concatenate([getattr(e, name) for e in ensembles])
-
-    same = ("feature", "threshold", "missing_left", "category_set", "cover", "values")
-    return first.replace(
-        n_outputs=len(ensembles),
-        tree_output=np.repeat(np.arange(len(ensembles)), [e.n_trees for e in ensembles]),
-        base=joined("base"),
-        output_names=None,
-        kind="surrogate " + first.kind.removeprefix("scikit-learn "),
-        **{name: shifted(name) for name in ("roots", "left", "right")},
-        **{name: joined(name) for name in same},
-    )

@@ -33,15 +33,19 @@ def solve_with_folds(
     weights : (n_columns,) float64
         theta of each column's feature.
     fold : (n,) int64
+        -1 for rows that are in every fit.
 
     Returns
     -------
     alpha, missed : (n, n_outputs) float64
+        NaN is what rows miss that are in every fit.
     """
-    folds = np.unique(fold)
+    folds = np.unique(fold[fold >= 0])
     masks = np.stack([np.ones(len(y), dtype=bool)] + [fold != number for number in folds])
     near = _near_inverses(points, weights, noise, masks)
-    return _conjugate_gradients(single_gram(points, weights), y, noise, masks, near)
+    alpha, missed = _conjugate_gradients(single_gram(points, weights), y, noise, masks, near)
+    missed[fold < 0] = np.nan
+    return alpha, missed
 
 
 def single_gram(points: NDArray[np.float32], weights: Floats) -> NDArray[np.float32]:

@@ -8,8 +8,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap.blackbox._boosting import boost, stack_outputs
+from fouriershap.blackbox._boosting import boost
 from fouriershap.blackbox._conjugate import LEAST_NOISE, solve_with_folds
+from fouriershap.blackbox._ensembles import stack_outputs
 from fouriershap.blackbox._kernel import (
     KernelRidge,
     OneHot,
@@ -46,12 +47,19 @@ def fit_kernel(task: Task) -> Fit:
     if len(points) > MOST_FACTORED:
         noise = max(noise, LEAST_NOISE)
     ridge, missed = _solve(one_hot, points, y, theta, noise, task.fold[chosen])
-    r2 = r_squared(answers, answers - missed * scale)
+    predictions = np.full(task.answers.shape, np.nan)
+    predictions[chosen] = answers - missed * scale
+    r2 = task.judge(predictions)
     mean = answers.mean(axis=0)
     full = replace(ridge, alpha=ridge.alpha * scale, mean=ridge.mean * scale + mean)
     note = f"{len(chosen)} points, noise {noise:.1e}"
     return Fit(
-        "kernel", r2, lambda: distil(full, task, GOOD_ENOUGH * (1 - r2)), time.perf_counter() - begin, note
+        "kernel",
+        r2,
+        predictions,
+        lambda: distil(full, task, GOOD_ENOUGH * (1 - r2)),
+        time.perf_counter() - begin,
+        note,
     )
 
 
@@ -63,7 +71,7 @@ def _solve(
     noise: float,
     fold: NDArray[np.int64],
 ) -> tuple[KernelRidge, Floats]:
-    """The regression, and what K folds of the answers miss (n, n_outputs)."""
+    """The regression, and what K folds of the answers miss (n, n_outputs); NaN for rows in no fold."""
     if len(points) <= MOST_FACTORED:
         ridge, factor = fit_ridge(one_hot, points, y, theta, noise)
         return ridge, held_out_residuals(factor, ridge.alpha, fold)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,15 +13,19 @@ from fouriershap._errors import InputError
 from fouriershap._spectrum import Spectrum
 from fouriershap.blackbox import _exact, _swht
 from fouriershap.blackbox._bits import BitCode, exact_code, interval_code, looks_discrete
+from fouriershap.blackbox._boosting import FIRST, SHAPES, boost
 from fouriershap.blackbox._fidelity import Fidelity, Interval, check_noise, measure
 from fouriershap.blackbox._hybrids import draw_hybrids, hybrid_codes
 from fouriershap.blackbox._levels import Encoding, recode
 from fouriershap.blackbox._pool import Pool
 from fouriershap.blackbox._queries import Oracle
+from fouriershap.blackbox._rare import SHARE, find_rare
 from fouriershap.blackbox._select import Candidate, choose
 from fouriershap.blackbox._surrogates import Floats, Surrogate
 from fouriershap.blackbox._task import Task, make_folds, r_squared
+from fouriershap.trees import read_model
 
+_N_LOOKS = 1000  # hybrids at which it is seen which players matter
 _ROUNDS = 4  # of drawing hybrids, while those drawn are known already
 _REPEATED = 20  # rows that are asked twice
 _MOST_HELD_OUT = 2000
@@ -58,6 +63,7 @@ class Fitter:
     budget: int
     seed: int
     limits: _swht.Limits
+    n_jobs: int | None = None
 
     def __post_init__(self) -> None:
         self.rng = np.random.default_rng(self.seed)
@@ -108,11 +114,16 @@ class Fitter:
         most = self.budget - repeated
         if transform is not None and transform.is_exact:
             most = min(most, self.oracle.count + _MOST_CHECKS)
-        index, codes, answers = self._collect(most)
+        is_settled = method == "swht" or (transform is not None and transform.is_exact)
+        index, n_hybrids = self._collect(most) if is_settled else self._collect_with_rare(most)
+        codes = self._codes(index)
+        answers = self.oracle.ask(self.pool, index, codes)
         noise = self._noise(index, answers)
         # A tenth; more of few answers, for a certificate that says something.
-        n_held_out = min(max(len(codes) // 10, min(100, len(codes) // 5)), _MOST_HELD_OUT)
+        n_held_out = min(max(n_hybrids // 10, min(100, n_hybrids // 5)), _MOST_HELD_OUT)
         train, held_out = np.arange(len(codes))[n_held_out:], np.arange(len(codes))[:n_held_out]
+        folds = np.full(len(train), -1)
+        folds[: n_hybrids - n_held_out] = make_folds(n_hybrids - n_held_out, self.rng)
         output = int(np.argmax(answers.var(axis=0)))
         encoding, changes = self.encoding.reordered(codes[train], answers[train][:, output])
         self.encoding, codes = encoding, recode(codes, changes)
@@ -123,10 +134,11 @@ class Fitter:
             self.pool_codes,
             codes[train],
             answers[train],
-            make_folds(len(train), self.rng),
+            folds,
             lambda n: self._codes(self._draw(n)),
             self.seed,
             None if transform is None else transform.recoded(changes),
+            self.n_jobs,
         )
         name, surrogate, candidates = choose(task, method)
         predictions = surrogate.predict(codes[held_out])
@@ -145,26 +157,52 @@ class Fitter:
                 f"players; at least {least} would do, some thousands are usual."
             )
 
-    def _collect(self, n: int) -> tuple[NDArray[np.int32], Floats, Floats]:
-        """Distinct hybrids in random order, with their codes and answers."""
-        kept: list[NDArray[np.int32]] = []
-        for _ in range(_ROUNDS):
-            index = self._draw(n - self.oracle.count)
-            codes = self._codes(index)
-            fresh = np.sort(np.unique(codes, axis=0, return_index=True)[1])
-            fresh = fresh[~self.oracle.is_known(codes[fresh])]
-            self.oracle.ask(self.pool, index[fresh], codes[fresh])
-            kept.append(index[fresh])
-            if self.oracle.count >= n:
-                break
-        index = self.rng.permutation(np.concatenate(kept), axis=0)
-        codes = self._codes(index)
+    def _collect(self, n: int) -> tuple[NDArray[np.int32], int]:
+        """Distinct hybrids in random order, asked until ``n`` queries are spent, and how many they are."""
+        index = self._ask_new(n, self._draw)
         if len(index) < 100:
             raise InputError(
                 f"the data give only {len(index)} different hybrids, too few to fit a representation. Give data= "
                 "with more rows, or method='exact', which asks every combination of levels."
             )
-        return index, codes, self.oracle.ask(self.pool, index, codes)
+        return index, len(index)
+
+    def _collect_with_rare(self, n: int) -> tuple[NDArray[np.int32], int]:
+        """The same, and after the hybrids others with rare levels, where there are some that matter."""
+        rare = find_rare(self.pool_codes, self.encoding.player, self.encoding.n_players)
+        if not len(rare.players):
+            return self._collect(n)
+        left = n - self.oracle.count
+        index, _ = self._collect(n - int(SHARE * left))
+        predict = self._first_look(index)
+        importance = rare.importance(predict, self._draw(_N_LOOKS), self.rng)
+        n_changed = int(rare.share(importance) * left)
+        hybrids = [index, self._ask_new(n - n_changed, self._draw)]
+        changed = self._ask_new(n, lambda m: rare.change(self._draw(m), importance, self.rng))
+        n_hybrids = sum(map(len, hybrids))
+        return np.concatenate([*hybrids, changed]), n_hybrids
+
+    def _first_look(self, index: NDArray[np.int32]) -> Callable[[NDArray[np.int32]], Floats]:
+        """A quick fit: enough to see which players matter."""
+        codes = self._codes(index)
+        answers = self.oracle.ask(self.pool, index, codes)
+        y = answers[:, int(np.argmax(answers.var(axis=0)))]
+        trees = read_model(boost(codes, y, SHAPES[0], FIRST, self.seed))
+        return lambda some: trees.predict(self._codes(some))[:, 0]
+
+    def _ask_new(self, n: int, draw: Callable[[int], NDArray[np.int32]]) -> NDArray[np.int32]:
+        """Distinct new rows in random order, asked until ``n`` queries are spent in all."""
+        kept: list[NDArray[np.int32]] = [np.empty((0, self.encoding.n_players), dtype=np.int32)]
+        for _ in range(_ROUNDS):
+            if self.oracle.count >= n:
+                break
+            index = draw(n - self.oracle.count)
+            codes = self._codes(index)
+            fresh = np.sort(np.unique(codes, axis=0, return_index=True)[1])
+            fresh = fresh[~self.oracle.is_known(codes[fresh])]
+            self.oracle.ask(self.pool, index[fresh], codes[fresh])
+            kept.append(index[fresh])
+        return self.rng.permutation(np.concatenate(kept), axis=0)
 
     def _noise(self, index: NDArray[np.int32], answers: Floats) -> float:
         n = min(_REPEATED, len(index), max(self.budget // 50, 1), self.budget - self.oracle.count)

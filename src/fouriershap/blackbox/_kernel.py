@@ -163,12 +163,13 @@ def fit_ridge(
 def held_out_residuals(factor: Any, alpha: Floats, fold: NDArray[np.int64]) -> Floats:
     """What each fold's answers miss when the others alone are fitted, (n, n_outputs), without refitting.
 
-    With A the inverse kernel matrix, the residuals of fold F are A_FF^{-1} alpha_F.
+    With A the inverse kernel matrix, the residuals of fold F are A_FF^{-1} alpha_F. NaN for rows of fold -1, which
+    are in every fit.
     """
     scipy_linalg, _ = scipy_tools()
     inverse, _ = scipy_linalg.lapack.dpotri(factor[0], lower=1)
-    out = np.empty_like(alpha)
-    for k in np.unique(fold):
+    out = np.full_like(alpha, np.nan)
+    for k in np.unique(fold[fold >= 0]):
         inside = np.flatnonzero(fold == k)
         block = np.tril(inverse[np.ix_(inside, inside)])
         block = block + np.tril(block, -1).T

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
 from fouriershap._errors import InputError
+from fouriershap.blackbox._blend import blend
 from fouriershap.blackbox._boosting import fit_trees
 from fouriershap.blackbox._distil import MOST_FACTORED, fit_kernel
 from fouriershap.blackbox._surrogates import Surrogate
@@ -13,6 +16,11 @@ from fouriershap.blackbox._swht import EXACT, fit_swht
 from fouriershap.blackbox._task import Fit, Task
 
 CANDIDATES: dict[str, Callable[[Task], Fit]] = {"swht": fit_swht, "trees": fit_trees, "kernel": fit_kernel}
+
+BLEND = "blend"
+WORTH_BLENDING = 0.95  # of what the best alone misses: less than that, or it is not worth twice the trees
+# R^2 from which the kernel is not tried: it is slow, on many points very much so.
+GOOD, GOOD_FOR_MANY = 0.999, 0.995
 
 
 @dataclass(frozen=True)
@@ -39,21 +47,25 @@ class Candidate:
 
 def choose(task: Task, method: str) -> tuple[str, Surrogate, tuple[Candidate, ...]]:
     """The candidate asked for, or the best by K-fold R^2, built from all answers."""
-    if method != "auto" and method not in CANDIDATES:
-        raise InputError(f"method is {method!r}; choose 'auto' or one of {', '.join(CANDIDATES)}.")
-    names = [name for name in CANDIDATES if _worth_trying(name, task)] if method == "auto" else [method]
-    fits: list[Fit] = []
-    for name in names:
-        fits.append(CANDIDATES[name](task))
-        if fits[-1].r2 >= EXACT:  # nothing can be better
-            break
-    best = max(fits, key=lambda fit: fit.r2)
-    table = [Candidate(fit.name, fit.r2, fit.seconds, fit is best, fit.note) for fit in fits]
+    if method not in ("auto", BLEND, *CANDIDATES):
+        raise InputError(f"method is {method!r}; choose 'auto' or one of {', '.join((*CANDIDATES, BLEND))}.")
+    fits: dict[str, Fit] = {}
+    for name in {"auto": tuple(CANDIDATES), BLEND: ("trees", "kernel")}.get(method, (method,)):
+        if method != "auto" or _worth_trying(name, task, fits):
+            fits[name] = CANDIDATES[name](task)
+    best = max(fits.values(), key=lambda fit: fit.r2)
+    if {"trees", "kernel"} <= fits.keys():
+        fits[BLEND] = blend(task, fits["trees"], fits["kernel"])
+        if method == BLEND or 1 - fits[BLEND].r2 < WORTH_BLENDING * (1 - best.r2):
+            best = fits[BLEND]
+    table = [Candidate(fit.name, fit.r2, fit.seconds, fit is best, fit.note) for fit in fits.values()]
     return best.name, best.make(), tuple(sorted(table, key=lambda line: -line.r2))
 
 
-def _worth_trying(name: str, task: Task) -> bool:
+def _worth_trying(name: str, task: Task, fits: dict[str, Fit]) -> bool:
+    best = max((fit.r2 for fit in fits.values()), default=-np.inf)
+    if best >= EXACT:  # nothing can be better
+        return False
     if name == "swht":
         return task.transform is not None
-    # With more points the kernel is slow, and its trees lose a good part of it, which the folds do not see.
-    return name != "kernel" or len(task.codes) <= MOST_FACTORED
+    return name != "kernel" or best < (GOOD if len(task.codes) <= MOST_FACTORED else GOOD_FOR_MANY)

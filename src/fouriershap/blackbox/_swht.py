@@ -19,7 +19,7 @@ from fouriershap._spectrum import Spectrum
 from fouriershap.blackbox._bits import BitCode
 from fouriershap.blackbox._exact import all_rows
 from fouriershap.blackbox._surrogates import Floats, SpectrumSurrogate
-from fouriershap.blackbox._task import N_FOLDS, Fit, Task, r_squared
+from fouriershap.blackbox._task import N_FOLDS, Fit, Task
 from fouriershap.fourier._sparse import (
     Recovery,
     Search,
@@ -190,10 +190,11 @@ def fit_swht(task: Task) -> Fit:
     found = task.transform
     assert found is not None
     frequencies, prior = _support(found, task.n_outputs)
-    bits = found.code.bits(task.codes)
-    missed = task.answers - _spectrum(frequencies, prior)(bits).reshape(task.answers.shape)
+    judged = task.fold >= 0  # the others are no hybrids: a few coefficients for all rows would follow them, too
+    bits, answers, fold = found.code.bits(task.codes[judged]), task.answers[judged], task.fold[judged]
+    missed = answers - _spectrum(frequencies, prior)(bits).reshape(answers.shape)
     refitted = np.argsort(-np.abs(prior).max(axis=1), kind="stable")[:MOST_REFITTED]
-    folds = [task.fold == k for k in range(N_FOLDS)]
+    folds = [fold == k for k in range(N_FOLDS)]
     parts = [_Normal.make(bits[inside], frequencies[refitted], missed[inside]) for inside in folds]
     total = sum(parts[1:], parts[0])
     strengths = (np.inf,) if found.is_exact else STRENGTHS
@@ -203,7 +204,8 @@ def fit_swht(task: Task) -> Fit:
         for predictions, strength in zip(held_out, strengths, strict=True):
             predictions[inside] = signs @ (total - part).solve(strength)
     best = int(np.argmin(((missed - held_out) ** 2).sum(axis=(1, 2))))
-    r2 = r_squared(task.answers, task.answers - missed + held_out[best])
+    predictions = np.full(task.answers.shape, np.nan)
+    predictions[judged] = answers - missed + held_out[best]
 
     def make() -> SpectrumSurrogate:
         coefficients = prior.copy()
@@ -215,7 +217,7 @@ def fit_swht(task: Task) -> Fit:
         f"{len(found.frequencies)} terms from {found.n_queries:,} uniform queries, R^2 {found.r2:.4f} on the cube, "
         f"pull {strengths[best]:g}"
     )
-    return Fit("swht", r2, make, time.perf_counter() - begin, note)
+    return Fit("swht", task.judge(predictions), predictions, make, time.perf_counter() - begin, note)
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,12 +29,15 @@ class Task:
     codes : (n, n_features) float64
     answers : (n, n_outputs) float64
     fold : (n,) int64
-        Fold of each row, 0 to N_FOLDS - 1.
+        Fold of each row, 0 to N_FOLDS - 1; -1 for rows that are fitted in every fold and judged in none, since
+        they are no hybrids.
     draw : callable
         ``draw(n)`` gives the codes (n, n_features) of new hybrids, without answers.
     seed : int
     transform : Transform or None
         The sparse transform of the model, where it was tried and is worth a candidate.
+    n_jobs : int or None
+        Threads.
     """
 
     encoding: Encoding
@@ -45,10 +48,16 @@ class Task:
     draw: Callable[[int], NDArray[np.float64]]
     seed: int
     transform: Transform | None = None
+    n_jobs: int | None = None
 
     @property
     def n_outputs(self) -> int:
         return int(self.answers.shape[1])
+
+    def judge(self, predictions: NDArray[np.float64]) -> float:
+        """R^2 of predictions (n, n_outputs) by models that were fitted without the row's fold; NaN for none."""
+        judged = (self.fold >= 0) & ~np.isnan(predictions).any(axis=1)
+        return r_squared(self.answers[judged], predictions[judged])
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +69,8 @@ class Fit:
     name : str
     r2 : float
         R^2 of the answers by models that were fitted without their fold.
+    predictions : (n, n_outputs) float64
+        Of those models; NaN for rows that are not judged.
     make : callable
         Builds the surrogate from all answers; only the winner's is called.
     seconds : float
@@ -68,6 +79,7 @@ class Fit:
 
     name: str
     r2: float
+    predictions: NDArray[np.float64]
     make: Callable[[], Any]
     seconds: float
     note: str
