@@ -143,7 +143,11 @@ def test_check_asks_the_library_itself(tmp_path: Path, library: str) -> None:
         table = open_batch(pa.Table.from_pandas(pd.DataFrame(case.X)), (), None).features
         opened = open_model(tmp_path / "model.pkl", trust_pickle=True)
         np.testing.assert_allclose(
-            ask_library(opened, table), raw_output(case.model, case.X), rtol=1e-6, atol=1e-6, err_msg=case.name
+            ask_library(opened, table),
+            raw_output(case.model, case.X),
+            rtol=1e-6,
+            atol=1e-6,
+            err_msg=case.name,
         )
 
 

@@ -54,7 +54,8 @@ def _setting(results: dict[str, Any]) -> str:
         "values and the base value, as doubles; compressed by the command line only). A worker is a thread of the "
         "command line, a process with one thread of Dask, a task slot of Spark. Every answer is checked to hold each "
         f"key once, and its first and last {inputs.GROUP_ROWS:,} rows against one process (largest difference "
-        f"{max(run['largest_difference'] for run in results['runs']):.1e}).\n\nThe file asked for has {results['rows_asked']:,} rows. Where a row of the table says fewer, its "
+        f"{max(run['largest_difference'] for run in results['runs']):.1e}).\n\n"
+        f"The file asked for has {results['rows_asked']:,} rows. Where a row of the table says fewer, its "
         "numbers come from a smaller file."
     )
 

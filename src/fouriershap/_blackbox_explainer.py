@@ -61,8 +61,9 @@ class BlackBoxExplainer(Explainer):
         background is small: the representation is faithful where the data are.
     method : {"auto", "exact", "trees", "kernel", "blend", "swht"}
         "exact" asks every combination of levels; "trees" boosts trees on level codes; "kernel" fits a product
-        kernel and distils it into trees; "swht" finds the terms of the model's spectrum by a sparse
-        Walsh-Hadamard transform, with three quarters of the budget, and fits their coefficients to hybrids.
+        kernel and distils it into trees; "blend" is both together, by the weight that K folds ask for; "swht"
+        finds the terms of the model's spectrum by a sparse Walsh-Hadamard transform, with three quarters of the
+        budget, and fits their coefficients to hybrids.
         "auto" is exact where the budget allows, else the best by K-fold R^2; it tries "swht" where levels are
         few and an eighth of the budget shows that the model is sparse.
     budget : int

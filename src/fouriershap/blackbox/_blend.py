@@ -30,4 +30,6 @@ def blend(task: Task, trees: Fit, kernel: Fit) -> Fit:
         return TreeSurrogate(ensemble, task.encoding.player)
 
     seconds = trees.seconds + kernel.seconds + time.perf_counter() - begin
-    return Fit("blend", task.judge(predictions), predictions, make, seconds, f"{share:.0%} kernel, the rest trees")
+    return Fit(
+        "blend", task.judge(predictions), predictions, make, seconds, f"{share:.0%} kernel, the rest trees"
+    )

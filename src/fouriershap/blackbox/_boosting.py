@@ -18,9 +18,9 @@ from fouriershap.blackbox._task import N_FOLDS, Fit, Task
 from fouriershap.trees import read_model
 
 FIRST = 100  # trees
-LONGEST = (200, 1000)  # trees: at least, at most; between them one per four answers
+LONGEST = (200, 600)  # trees: at least, at most; between them one per four answers. Refitted, more add little
 SHAPES = ((0.1, 6), (0.1, 14), (0.1, 31))  # learning rate, leaves
-TRIED_ON = (0, 1)  # folds that choose the shape
+TRIED_ON, TRIED_LENGTH = (0, 1), 300  # folds that choose the shape, and most trees for that
 _MOST_DEPTH = 12  # at most 16 features on a path fit into tables
 
 
@@ -64,23 +64,26 @@ def fit_trees(task: Task) -> Fit:
 
 def _best_shape(task: Task, y: Floats) -> _Grown:
     """The shape that does best on some folds, judged on all."""
-    tried = np.isin(task.fold, TRIED_ON)
+    inside = np.isin(task.fold, TRIED_ON)
 
     def loss(grown: _Grown) -> float:
-        return float(((grown.predictions - y)[tried] ** 2).sum())
+        return float(((grown.predictions - y)[inside] ** 2).sum())
 
-    best = min((_cross_validate(task, y, shape, TRIED_ON) for shape in SHAPES), key=loss)
-    return _cross_validate(task, y, best.shape, range(N_FOLDS))
+    longest = int(np.clip(len(y) // 4, *LONGEST))
+    tried = [_cross_validate(task, y, shape, TRIED_ON, min(longest, TRIED_LENGTH)) for shape in SHAPES]
+    return _cross_validate(task, y, min(tried, key=loss).shape, range(N_FOLDS), longest)
 
 
-def _cross_validate(task: Task, y: Floats, shape: tuple[float, int], folds: Sequence[int]) -> _Grown:
+def _cross_validate(
+    task: Task, y: Floats, shape: tuple[float, int], folds: Sequence[int], longest: int
+) -> _Grown:
     """Best number of trees by the summed loss over folds, and whether refitting their leaves helps.
 
     One validation split stops far too early on heavy tails; the sum over folds does not.
     """
     models: dict[int, Any] = dict.fromkeys(folds)
     losses: dict[int, Floats] = {}
-    length, longest = FIRST, int(np.clip(len(y) // 4, *LONGEST))
+    length = FIRST
 
     def grow(first: int, last: int) -> None:
         for k in folds[first:last]:
@@ -132,6 +135,7 @@ def boost(
             learning_rate=rate,
             max_leaf_nodes=leaves,
             max_depth=_MOST_DEPTH,
+            max_bins=_count_bins(codes),
             min_samples_leaf=1,
             l2_regularization=1e-3,
             early_stopping=False,
@@ -141,6 +145,12 @@ def boost(
     model.set_params(max_iter=length)
     with one_thread():
         return model.fit(codes, y)
+
+
+def _count_bins(codes: Floats) -> int:
+    """As many as the feature with most levels has: scikit-learn clears all of them, used or not, for every node."""
+    most = max(len(np.unique(column[~np.isnan(column)])) for column in codes.T)
+    return int(np.clip(most, 2, 255))
 
 
 def one_thread() -> Any:

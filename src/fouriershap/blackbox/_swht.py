@@ -190,7 +190,9 @@ def fit_swht(task: Task) -> Fit:
     found = task.transform
     assert found is not None
     frequencies, prior = _support(found, task.n_outputs)
-    judged = task.fold >= 0  # the others are no hybrids: a few coefficients for all rows would follow them, too
+    judged = (
+        task.fold >= 0
+    )  # the others are no hybrids: a few coefficients for all rows would follow them, too
     bits, answers, fold = found.code.bits(task.codes[judged]), task.answers[judged], task.fold[judged]
     missed = answers - _spectrum(frequencies, prior)(bits).reshape(answers.shape)
     refitted = np.argsort(-np.abs(prior).max(axis=1), kind="stable")[:MOST_REFITTED]

@@ -73,7 +73,8 @@ def _trees(engine: TreeEngine) -> Lines:
 
 def _tables(tables: Tables) -> Lines:
     terms = tables._terms
-    energy = np.bincount(terms.degrees, (terms.coefficients**2).sum(axis=1), minlength=1)
+    energies = (terms.coefficients**2).sum(axis=1)
+    energy = np.bincount(terms.degrees, energies, minlength=1).astype(np.float64)
     lines = [("terms", f"{terms.n_terms:,}"), *_energy(energy)]
     rest = tables.plan.n_direct_terms
     size = f"{tables.n_tables:,}, {_size(tables.nbytes)}" + (f"; {rest:,} terms without" if rest else "")

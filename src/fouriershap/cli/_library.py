@@ -19,7 +19,9 @@ from fouriershap.cli._models import ModelFile
 def ask_library(model: ModelFile, rows: Any) -> NDArray[np.float64]:
     """Raw outputs (n_rows, n_outputs), before any link, of an Arrow table in the model's order of columns."""
     library = model.ensemble.kind.split()[0]
-    ask = {"xgboost": _xgboost, "lightgbm": _lightgbm, "catboost": _catboost, "scikit-learn": _sklearn}[library]
+    ask = {"xgboost": _xgboost, "lightgbm": _lightgbm, "catboost": _catboost, "scikit-learn": _sklearn}[
+        library
+    ]
     try:
         raw = ask(model, _as_trained(model, rows))
     except ImportError as error:
@@ -35,26 +37,32 @@ def ask_library(model: ModelFile, rows: Any) -> NDArray[np.float64]:
 
 def _as_trained(model: ModelFile, rows: Any) -> Any:
     """A pandas frame whose columns of labels are categories again: CSV has none, Arrow has them at will."""
+    pandas = import_module("pandas")
     ensemble, frame = model.ensemble, rows.to_pandas()
     for feature, name in enumerate(frame.columns):
-        if ensemble.vocabularies.get(feature) is None:
-            frame[name] = frame[name].astype(np.float64)  # null and True, too, are numbers to every library
+        column, labels = frame[name], ensemble.vocabularies.get(feature)
+        if labels is None:
+            frame[name] = column.astype(np.float64)  # null and True, too, are numbers to every library
         elif ensemble.hashed:
-            frame[name] = frame[name].astype(object).where(frame[name].notna(), "nan").astype(str)
+            frame[name] = column.astype(object).where(column.notna(), "nan").astype(str)
         else:
-            frame[name] = frame[name].astype("category")
+            unknown = [label for label in column.dropna().unique() if label not in labels]
+            frame[name] = pandas.Categorical(column.astype(object), categories=[*labels, *unknown])
     return frame
 
 
 def _xgboost(model: ModelFile, frame: Any) -> Any:
     xgboost = import_module("xgboost")
-    if model.estimator is not None:
-        return model.estimator.predict(frame, output_margin=True)
-    booster = xgboost.Booster(model_file=str(model.path))
+    estimator = model.estimator
+    if estimator is None:
+        estimator = xgboost.Booster(model_file=str(model.path))
+    is_booster = isinstance(estimator, xgboost.Booster)
+    booster = estimator if is_booster else estimator.get_booster()
     if booster.feature_names is None:
         frame = frame.to_numpy(dtype=np.float64)
-    rows = xgboost.DMatrix(frame, feature_types=booster.feature_types, enable_categorical=True)
-    return booster.predict(rows, output_margin=True)
+    if is_booster:
+        frame = xgboost.DMatrix(frame, feature_types=booster.feature_types, enable_categorical=True)
+    return estimator.predict(frame, output_margin=True)
 
 
 def _lightgbm(model: ModelFile, frame: Any) -> Any:

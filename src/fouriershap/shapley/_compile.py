@@ -325,7 +325,9 @@ def compile_rows(
         )
     expected = np.average(spectrum(rows).reshape(len(rows), -1), axis=0, weights=share)
     rest = terms.select(~in_tables)
-    return Tables(terms, tables, rest, rows, share, expected, spectrum._single, plan, index, memory, len(rows))
+    return Tables(
+        terms, tables, rest, rows, share, expected, spectrum._single, plan, index, memory, len(rows)
+    )
 
 
 def _tables_within(
