@@ -22,7 +22,8 @@ import numpy as np
 import pyarrow.parquet as pq
 
 import fouriershap as fs
-from _common import print_machine, write_results
+from _common import RESULTS, print_machine, write_results
+from _pages import ROOT, fill
 from scale_cells import inputs, report
 from scale_cells.processes import run_watched, shared_memory, start_seconds
 
@@ -127,15 +128,24 @@ def main() -> None:
         "--only", nargs="+", choices=(*ENGINES, "memory"), help="engines; memory is always measured"
     )
     parser.add_argument("--dry-run", action="store_true", help="print the page, write nothing")
+    parser.add_argument("--report", action="store_true", help="no run: the pages from the results")
     arguments = parser.parse_args()
+    if arguments.report:
+        write_pages(RESULTS / "scale.json")
+        return
     print_machine(PACKAGES)
     with tempfile.TemporaryDirectory(prefix="scale-") as folder:
         results = run(arguments, Path(folder))
     results["extrapolation"] = report.extrapolate(results["runs"])
     print(report.markdown(results))
     if not arguments.dry_run:
-        path = write_results("scale", results, PACKAGES)
-        path.with_suffix(".md").write_text(report.page(json.loads(path.read_text())))
+        write_pages(write_results("scale", results, PACKAGES))
+
+
+def write_pages(path: Path) -> None:
+    document = json.loads(path.read_text())
+    path.with_suffix(".md").write_text(report.page(document))
+    fill(ROOT / "docs" / "scale.md", "scale", report.summary(document["results"]))
 
 
 if __name__ == "__main__":

@@ -5,22 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 from _common import seconds
+from _pages import fill
 from paper import fig2, fig3
 from paper.claims import tree_ratios
 from paper.numbers import Results, best_setting, figure2_points, results_of, summary
 from paper.report import table
 from paper.settings import DATASETS, LABELS
 
-BEGIN, END = "<!-- benchmarks -->", "<!-- /benchmarks -->"
-
 
 def update(page: Path, results: Results) -> None:
-    """Replace what stands between the markers."""
-    text = page.read_text()
-    if text.count(BEGIN) != 1 or text.count(END) != 1 or text.index(BEGIN) > text.index(END):
-        raise SystemExit(f"{page.name} needs the markers {BEGIN} and {END}, once each, in this order.")
-    before, rest = text.split(BEGIN)
-    page.write_text(f"{before}{BEGIN}\n{benchmark_table(results)}{END}{rest.split(END)[1]}")
+    """Replace what stands between the page's markers."""
+    fill(page, "benchmarks", benchmark_table(results))
 
 
 def benchmark_table(results: Results) -> str:

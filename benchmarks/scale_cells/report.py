@@ -8,6 +8,7 @@ from scale_cells import inputs
 
 LARGE_ROWS, LARGE_CORES = 10**9, 100
 _MB = 1e6
+_NAMES = {"command-line": "the command line", "dask": "Dask", "spark": "Spark"}
 
 
 def extrapolate(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -48,6 +49,19 @@ def markdown(results: dict[str, Any]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def summary(results: dict[str, Any]) -> str:
+    """The table of speeds and one line on 10^9 rows, for the documentation."""
+    engines = ", ".join(
+        f"{found['seconds'] / 60:.1f} min by {_NAMES[found['engine']]}" for found in results["extrapolation"]
+    )
+    return (
+        f"{inputs.MODEL}, {inputs.BACKGROUND_ROWS:,} background rows, {results['rows_asked']:,} rows of 30 columns "
+        f"from parquet to parquet:\n\n{_speed_table(results)}\n\n{LARGE_ROWS:,} rows on {LARGE_CORES} cores would "
+        f"take {engines} if every core is as quick as a worker of two here, and storage keeps up: on paper, not "
+        "measured."
+    )
+
+
 def _setting(results: dict[str, Any]) -> str:
     return (
         f"{inputs.MODEL}, background {inputs.BACKGROUND_ROWS:,}. {inputs.DATA}. Parquet in, parquet out (the key, 30 "
@@ -60,7 +74,7 @@ def _setting(results: dict[str, Any]) -> str:
     )
 
 
-def _speed(results: dict[str, Any]) -> str:
+def _speed_table(results: dict[str, Any]) -> str:
     lines = [
         "| engine | workers | rows of the file | seconds | rows per second | speed-up | peak memory per worker |",
         "|---|--:|--:|--:|--:|--:|--:|",
@@ -77,12 +91,16 @@ def _speed(results: dict[str, Any]) -> str:
             f"| {run['engine']} | {run['workers']} | {run['rows']:,}{smaller} | {run['seconds']['job']:.1f} | "
             f"{run['rows_per_second']:,.0f} | {run['rows_per_second'] / one['rows_per_second']:.2f} | {peak} |"
         )
+    return "\n".join(lines)
+
+
+def _speed(results: dict[str, Any]) -> str:
     note = (
         "Seconds of the command line include its start. Of Dask and Spark they begin with warm workers. Memory is the "
         "largest resident size, shared pages counted in full, sampled ten times a second; the command line is one "
         "process. Spark's JVM is one process for all tasks, and shares the cores with them."
     )
-    return "## Speed\n\n" + "\n".join(lines) + "\n\n" + note
+    return f"## Speed\n\n{_speed_table(results)}\n\n{note}"
 
 
 def _start(results: dict[str, Any]) -> str:
