@@ -21,6 +21,9 @@ FIRST = 100  # trees
 LONGEST = (200, 600)  # trees: at least, at most; between them one per four answers. Refitted, more add little
 SHAPES = ((0.1, 6), (0.1, 14), (0.1, 31))  # learning rate, leaves
 TRIED_ON, TRIED_LENGTH = (0, 1), 300  # folds that choose the shape, and most trees for that
+_MANY = (
+    200_000  # codes from which folds are fitted at the same time; with fewer, threads wait for Python's lock
+)
 _MOST_DEPTH = 12  # at most 16 features on a path fit into tables
 
 
@@ -92,7 +95,7 @@ def _cross_validate(
             losses[k] = _loss_by_length(models[k], task.codes[outside], y[outside])
 
     while True:
-        for_each_block(grow, len(folds), 1, task.n_jobs)
+        for_each_block(grow, len(folds), 1, task.n_jobs if task.codes.size >= _MANY else 1)
         loss = np.sum(list(losses.values()), axis=0)
         best = int(np.argmin(loss))
         # Twice as long while the end is where it is best, and still gets better by a twentieth.

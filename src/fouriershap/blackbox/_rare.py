@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 RARE = 0.1  # share of the data rows under which a level is rare
-MOST_LEVELS = 256  # of a player; more are numbers on a scale, whose neighbours say the same
+ROWS_PER_LEVEL = 4  # on average; fewer make a scale of numbers, whose neighbours say the same
 SHARE = 0.5  # of the hybrids that are changed where rare levels are all that matters
 N_CHANGED = 2  # players of a hybrid: more lead too far from the data
 FLATTENED = 0.25  # power of the importance: those that seem to matter little are asked, too
@@ -92,7 +92,7 @@ def find_rare(pool_codes: Floats, player: NDArray[np.int32], n_players: int) -> 
     codes = np.where(np.isnan(pool_codes), np.inf, pool_codes)  # missing is a level like any other
     for p in range(n_players):
         _, first, count = np.unique(codes[:, player == p], axis=0, return_index=True, return_counts=True)
-        if 1 < len(first) <= MOST_LEVELS and count.min() < RARE * len(pool_codes):
+        if 1 < len(first) <= len(codes) / ROWS_PER_LEVEL and count.min() < RARE * len(codes):
             players.append(p)
             levels.append(first)
     return RareLevels(np.array(players, dtype=np.int64), tuple(levels), n_players)

@@ -20,7 +20,7 @@ CANDIDATES: dict[str, Callable[[Task], Fit]] = {"swht": fit_swht, "trees": fit_t
 BLEND = "blend"
 WORTH_BLENDING = 0.95  # of what the best alone misses: less than that, or it is not worth twice the trees
 # R^2 from which the kernel is not tried: it is slow, on many points very much so.
-GOOD, GOOD_FOR_MANY = 0.999, 0.995
+GOOD, GOOD_FOR_MANY = 0.999, 0.985
 
 
 @dataclass(frozen=True)
