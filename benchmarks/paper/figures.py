@@ -114,7 +114,8 @@ def _figure_1(results: dict[str, Any]) -> tuple[str, Any]:
         if right < 20 * left:  # a decade or more, so that the axis has labels
             axis.set_xlim(left / 3, right * 3)
         axis.set(xlabel="seconds", ylabel="R² on random points", ylim=(None, 1.02))
-        axis.legend(loc="lower right")
+        if axis.lines:
+            axis.legend(loc="lower right")
     return "figure1", drawn
 
 
