@@ -79,6 +79,19 @@ def test_pickles_need_trust(tmp_path: Path, name: str) -> None:
     )
 
 
+def test_skops_files_with_other_functions_are_refused(tmp_path: Path) -> None:
+    """`functools.partial` is let through, what it holds is not."""
+    import functools
+    import os
+
+    import skops.io
+    from sklearn.preprocessing import FunctionTransformer
+
+    skops.io.dump(FunctionTransformer(functools.partial(os.system, "exit 1")), tmp_path / "m.skops")
+    with pytest.raises(fs.InputError, match="system, which skops does not know"):
+        open_model(tmp_path / "m.skops", trust_pickle=False)
+
+
 def test_reasons_plots_and_several_outputs(tmp_path: Path) -> None:
     import xgboost
 
