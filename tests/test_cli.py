@@ -225,6 +225,24 @@ def test_no_rows_give_an_empty_answer_with_columns(tmp_path: Path) -> None:
         assert answer.columns.tolist() == ["key", "a", "colour", "b", "size", "base_value"]
 
 
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_write_that_fails_leaves_no_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n_jobs: int
+) -> None:
+    """With several threads the writer is one of them: its error must come back, from the last table, too."""
+    from fouriershap.cli._answers import Writer
+
+    def full(writer: Writer, table: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    file, X, _ = fitted(tmp_path, "xgboost.json")
+    rows = save_rows(X, tmp_path / "X.parquet")
+    monkeypatch.setattr(Writer, "_write", full)
+    options = ("-o", tmp_path / "y.parquet", "--id", "key", "--n-jobs", n_jobs)
+    assert "No space left" in run("explain", file, rows, *options, code=1).output
+    assert not [path for path in tmp_path.iterdir() if "y.parquet" in path.name]
+
+
 def test_many_batches_and_a_number_that_comes_late(tmp_path: Path) -> None:
     """Types are the model's, not those of the first rows."""
     file, X, values = fitted(tmp_path, "catboost.cbm")
