@@ -96,22 +96,36 @@ inline double integral(const double* weight, const double* with, const double* w
   return sum_lanes(sum);
 }
 
-// phi[F][column] of one leaf of value 1, F the players that the row fails, from the subset sums z of the
-// background's failing sets.
-void interventional(const double* z, int u, const Quadrature& q, const int32_t* column, double* phi) {
+// Three integrals for each set P of players that a row holds, in lines of 4: what a failing player loses, what a
+// passing player gains as long as it is held, and what is left of that gain once it is not (P is without it then).
+// Gains divide by t; the constant z[{}] cancels in their difference and goes first, for precision.
+void integrals(const double* z, int u, const Quadrature& q, double* out) {
   const int64_t size = int64_t{1} << u, n = q.n;
   const Powers plain(u, q, 0), divided(u, q, 1);
+  for (int64_t p = 0; p < size; ++p) {
+    const int n_failed = u - __builtin_popcountll(p);
+    const double* zp = z + p * n;
+    out[4 * p] = n_failed ? -integral(plain.power[n_failed - 1], zp, n) : 0.0;
+    out[4 * p + 1] = integral(divided.power[n_failed], zp, z, n);
+    out[4 * p + 2] = n_failed ? integral(divided.power[n_failed - 1], zp, z, n) : 0.0;
+  }
+}
+
+// phi[F][column] of one leaf of value 1, F the players that the row fails, from the leaf's `integrals`.
+void interventional(const double* found, int u, const int32_t* column, double* phi) {
+  int player[kWidth], to[kWidth], n_shown = 0;
+  for (int j = 0; j < u; ++j)
+    if (column[j] >= 0) player[n_shown] = j, to[n_shown++] = column[j];
+  const int64_t size = int64_t{1} << u;
   for (int64_t f = 0; f < size; ++f) {
     const int64_t held = (size - 1) & ~f;
-    const int n_failed = __builtin_popcountll(f);
-    const double* zp = z + held * n;
-    const double lost = n_failed ? -integral(plain.power[n_failed - 1], zp, n) : 0.0;
+    const double lost = found[4 * held], gained = found[4 * held + 1];
     double* line = phi + f * kWidth;
-    for (int c8 = 0; c8 < kWidth; ++c8) line[c8] = 0.0;
-    for (int j = 0; j < u; ++j)
-      if (column[j] >= 0)
-        line[column[j]] = f >> j & 1 ? lost
-                                     : integral(divided.power[n_failed], zp, z + (held ^ (int64_t{1} << j)) * n, n);
+    for (int i = 0; i < kWidth; ++i) line[i] = 0.0;
+    for (int i = 0; i < n_shown; ++i) {
+      const int64_t bit = int64_t{1} << player[i];
+      line[to[i]] = f & bit ? lost : gained - found[4 * (held & ~bit) + 2];
+    }
   }
 }
 
@@ -203,7 +217,8 @@ void tree_tables(const double* histograms, const int64_t* histogram_offset, cons
   double* phi = allocate(most_subsets * kWidth);
   double* c = allocate(most_subsets);
   double* z = allocate(most_subsets * 16);
-  int64_t held_leaf = -1;  // whose masks, c and z are there: a block of one leaf may have many tables
+  double* found = allocate(most_subsets * 4);
+  int64_t held_leaf = -1;  // whose masks, c, z and integrals are there: a block of one leaf may have many tables
   for (int64_t t = first_table; t < last_table; ++t) {
     const int32_t b = table_block[t];
     const int64_t n_patterns = block_patterns[b];
@@ -226,6 +241,7 @@ void tree_tables(const double* histograms, const int64_t* histogram_offset, cons
           for (int64_t p = 0; p < n_patterns; ++p) c[masks[p]] += h[p];
           reached[l] = c[0];
           subset_sums(c, u, q, z);
+          if (order == 1) integrals(z, u, q, found);
         } else {
           reached[l] = 1.0;
           for (int j = 0; j < u; ++j) reached[l] *= ratio[j];
@@ -234,7 +250,7 @@ void tree_tables(const double* histograms, const int64_t* histogram_offset, cons
       if (!histograms)
         path_dependent(ratio, u, q, order, column, phi);
       else if (order == 1)
-        interventional(z, u, q, column, phi);
+        interventional(found, u, column, phi);
       else
         interventional_pairs(z, u, q, column, phi);
       for (int64_t o = 0; o < width; ++o) {
@@ -248,6 +264,7 @@ void tree_tables(const double* histograms, const int64_t* histogram_offset, cons
     T* out = values + table_offset[t];
     for (int64_t i = 0; i < n_patterns * kWidth * width; ++i) out[i] = static_cast<T>(sums[i]);
   }
+  std::free(found);
   std::free(z);
   std::free(c);
   std::free(phi);
