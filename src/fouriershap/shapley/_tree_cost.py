@@ -11,11 +11,15 @@ from fouriershap import kernels
 from fouriershap.trees._codes import CodedTrees
 
 # Nanoseconds on one core of a 2021 server processor. Only their ratios matter, and only roughly.
-_BUILD_LEAF = 2_500.0  # cutting a tree into blocks, per leaf
+_BUILD_LEAF = 5_500.0  # cutting a tree into blocks, per leaf
 _BUILD_CALL = 2_000_000.0  # laying out tables, whatever their number
-_BUILD_PATTERN = 25.0  # filling tables, per pattern of a leaf
 _HISTOGRAM = 0.25  # per leaf and background row (leaves share blocks)
-_LOOK_UP = 0.35  # per leaf and explained row
+# Two numbers: for a tree with at most 8 features on a path, whose leaves share tables, and for a deeper one, whose
+# leaves take a table or two each, from memory that is touched for the first time.
+_MOST_SHARED = 8
+_BUILD_PATTERN = (45.0, 130.0)  # filling tables, per pattern of a leaf
+_LOOK_UP = (0.35, 3.0)  # per leaf and explained row
+_BYTES_PER_PATTERN = (24.0, 56.0)  # of a leaf's own table, after leaves have been merged into blocks
 # Walking: per leaf that a (row, background row) pair visits, times the square root of the tree's leaves. In
 # small trees many rows fail the same players and are walked as one; large ones outgrow the caches.
 _PAIR_VISIT = 0.28
@@ -25,7 +29,6 @@ MOST_FEATURES_OF_PAIRS = (
     10  # a leaf's table of pairs costs 2^features times features^2: beyond, walking is quicker
 )
 MOST_DEPTH = 512  # cutting into blocks costs up to the cube of the depth, and chains are quick to walk
-_BYTES_PER_PATTERN = 24.0  # of a leaf's own table, after leaves have been merged into blocks
 
 
 @dataclass(frozen=True)
@@ -77,11 +80,16 @@ def feasible_trees(
     too_many_codes = coded.book.n_codes > 65_536
     if too_many_codes.any():
         fits[e.tree_of_node[(e.feature >= 0) & too_many_codes[e.feature]]] = False
-    need = trees[:, 3] * (_BYTES_PER_PATTERN * itemsize / 4 * e.values.shape[1])
+    need = trees[:, 3] * _by_depth(trees, _BYTES_PER_PATTERN) * (itemsize / 4 * e.values.shape[1])
     by_size = np.argsort(need, kind="stable")
     allowed = np.zeros(len(trees), dtype=bool)
     allowed[by_size] = np.cumsum(np.where(fits, need, 0.0)[by_size]) <= memory
     return fits & allowed
+
+
+def _by_depth(trees: NDArray[np.float64], costs: tuple[float, float]) -> NDArray[np.float64]:
+    """(n_trees,) the first or the second of two costs."""
+    return np.where(trees[:, 2] <= _MOST_SHARED, *costs)
 
 
 def plan_trees(
@@ -93,10 +101,11 @@ def plan_trees(
     width: int,
 ) -> TreePlan:
     """Choose for ``n_rows`` rows (None: any number). ``visits`` is None where there is no background."""
-    leaves, patterns = trees[feasible, 0], trees[feasible, 3]
-    build = _BUILD_CALL + (leaves * _BUILD_LEAF + patterns * _BUILD_PATTERN * width).sum()
-    build += leaves.sum() * _HISTOGRAM * n_background
-    row = leaves.sum() * _LOOK_UP * width
+    in_question = trees[feasible]
+    leaves, patterns = in_question[:, 0], in_question[:, 3]
+    filling = patterns * _by_depth(in_question, _BUILD_PATTERN) * width
+    build = _BUILD_CALL + (leaves * (_BUILD_LEAF + _HISTOGRAM * n_background) + filling).sum()
+    row = (leaves * _by_depth(in_question, _LOOK_UP)).sum() * width
     if visits is None:
         walk = leaves.sum() * _PATH_LEAF
     else:
@@ -113,6 +122,6 @@ def plan_trees(
     else:
         method, reason = "tables", "every tree fits into tables, and looking up is cheaper than walking"
     in_tables = 0 if method == "walk" else n_feasible
-    need = float(patterns.sum() * _BYTES_PER_PATTERN * width)
+    need = float((patterns * _by_depth(in_question, _BYTES_PER_PATTERN)).sum() * width)
     costs = (float(build) / 1e9, float(row) / 1e9, float(walk) / 1e9)
     return TreePlan(method, in_tables, len(trees) - in_tables, need, *costs, reason)
