@@ -103,6 +103,39 @@ def test_one_background_row_with_data():
     np.testing.assert_allclose(explainer.shap_values([[1.0, 1.0, 1.0]]), [[1, -2, 0]], atol=1e-9)
 
 
+@pytest.mark.parametrize("constant", [0.0, 3.7])
+@pytest.mark.parametrize("method", ["auto", "trees", "kernel", "blend", "swht"])
+def test_a_constant_model_explains_nothing(method, constant):
+    X = np.random.default_rng(0).normal(size=(300, 3))
+    explainer = fs.BlackBoxExplainer(
+        lambda rows: np.full(len(rows), constant), X, budget=300, method=method, random_state=0
+    )
+    assert explainer.expected_value == pytest.approx(constant, abs=1e-12)
+    assert explainer.fidelity.r2 == 1.0
+    np.testing.assert_allclose(explainer.shap_values(X[:5]), 0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("n_outputs", [1, 2])
+def test_zero_has_no_terms(n_outputs):
+    bits = np.random.default_rng(0).integers(0, 2, size=(40, 5)).astype(float)
+    explainer = fs.BlackBoxExplainer(
+        lambda rows: np.zeros((len(rows), n_outputs)), bits, method="exact", budget=64
+    )
+    assert not explainer.shap_values(bits[:3]).any()
+
+
+def test_one_of_two_outputs_may_be_constant():
+    X = np.random.default_rng(0).normal(size=(300, 3))
+
+    def both(rows):
+        return np.column_stack([rows[:, 0], np.full(len(rows), 2.0)])
+
+    explainer = fs.BlackBoxExplainer(both, X, budget=400, method="blend", random_state=0)
+    phi = explainer.shap_values(X[:5])
+    np.testing.assert_allclose(phi[:, :, 1], 0.0, atol=1e-12)
+    np.testing.assert_allclose(phi[:, 0, 0], X[:5, 0] - X[:, 0].mean(), atol=0.1)
+
+
 def test_a_constant_column_gets_nothing():
     data = np.column_stack([X[:, 0] > 0, np.ones(50), X[:, 1] > 0]).astype(float)
     explainer = fs.BlackBoxExplainer(lambda x: x[:, 0] * x[:, 1], data)

@@ -52,5 +52,7 @@ def exact_surrogate(code: BitCode, answers: Floats) -> SpectrumSurrogate:
     spectrum = walsh_hadamard(values, code.n_bits)
     # What a transform of exact values leaves below rounding is no term.
     amplitude = np.abs(spectrum.coefficients).max(initial=0.0)
-    kept = np.abs(spectrum.coefficients).reshape(len(spectrum), -1).max(axis=1) > 1e-14 * amplitude
+    kept = (
+        np.abs(spectrum.coefficients).reshape(len(spectrum), answers.shape[1]).max(axis=1) > 1e-14 * amplitude
+    )
     return SpectrumSurrogate(spectrum._select(kept), code)

@@ -85,10 +85,14 @@ def learn_theta(x: NDArray[np.float32], feature: NDArray[np.int64], y: Floats) -
     Parameters
     ----------
     x : (n, n_columns) one-hot rows
-    y : (n, n_outputs), each of mean 0 and spread 1; they share the kernel
+    y : (n, n_outputs), each of mean 0 and spread 1; they share the kernel. Zeros, where an output is constant
     """
     scipy_linalg, minimize = scipy_tools()
     n, n_features = len(x), int(feature.max()) + 1
+    start = np.append(np.full(n_features, np.log(1.0 / n_features)), np.log(1e-3))
+    y = y[:, y.any(axis=0)]  # a constant tells nothing of the kernel
+    if not y.shape[1]:
+        return np.exp(start[:-1]), float(np.exp(start[-1]))
     x64 = x.astype(np.float64)
 
     def loss(log: Floats) -> tuple[float, Floats]:
@@ -107,7 +111,6 @@ def learn_theta(x: NDArray[np.float32], feature: NDArray[np.int64], y: Floats) -
         gradient = 0.5 * theta * (weighted.sum() - same)
         return value, np.append(gradient, -0.5 * noise * np.trace(outer))
 
-    start = np.append(np.full(n_features, np.log(1.0 / n_features)), np.log(1e-3))
     bounds = [_BOUNDS] * n_features + [_NOISE_BOUNDS]
     options = {"maxiter": 40}
     with one_thread():
