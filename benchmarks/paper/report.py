@@ -285,12 +285,15 @@ def _table_2(results: Results) -> str:
             f"{seconds(cell['once_seconds'])}, R² {cell['r2']:.4f}; the first call after a new background takes "
             f"{seconds(cell['last']['first_seconds'])} at the largest sizes:\n",
             _grid(
-                sizes, sizes, lambda q, b, times=times: f"{_paper(TABLE_2_FOURIER, q, b)} / {times[q, b]:.2g}"
+                sizes,
+                sizes,
+                lambda q, b, times=times: f"{_paper(TABLE_2_FOURIER, q, b)} / {_times(times[q, b])}",
             ),
         ]
     parts.append(
         "Two CPU cores against an RTX 4090: tables do not read the background again, so our time does not grow with "
-        "it; the more accurate the representation, the larger its tables. R² is that at the largest sizes of Figure 2. "
+        "it once they pay; before, trees are walked. The more accurate the representation, the larger its tables. "
+        "R² is that at the largest sizes of Figure 2. "
         f"~: extrapolated from {results['table2']['settings']['table2_rows']} rows. The paper does not state its "
         "number of terms.\n"
     )
