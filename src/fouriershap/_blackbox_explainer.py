@@ -33,7 +33,7 @@ from fouriershap.blackbox._refine import refine_cost, refined_values, true_outpu
 from fouriershap.blackbox._select import Candidate
 from fouriershap.blackbox._surrogates import Compiled, SpectrumSurrogate
 from fouriershap.shapley._background import check_weights
-from fouriershap.shapley._compile import check_device
+from fouriershap.shapley._compiled import check_device
 from fouriershap.shapley._indices import check_index
 from fouriershap.shapley._pairs import PairEngine
 from fouriershap.shapley.jax import need_jax

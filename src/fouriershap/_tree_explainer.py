@@ -16,14 +16,13 @@ from fouriershap._arrays import as_floats
 from fouriershap._errors import InputError
 from fouriershap._explainer import Explainer, without_single_output
 from fouriershap._explanation import check_additivity
-from fouriershap._frames import column_names, densified, to_rows, unmask
-from fouriershap._groups import check_groups
+from fouriershap._frames import densified, to_rows, unmask
 from fouriershap._margins import OUTPUTS, Exact, make_output
 from fouriershap._memory import check_memory
 from fouriershap._parallel import count_jobs
 from fouriershap._pipelines import Preprocessing, split_pipeline
-from fouriershap.shapley._background import check_weights
-from fouriershap.shapley._compile import check_device
+from fouriershap._tree_inputs import background_rows, find_players, name_features
+from fouriershap.shapley._compiled import check_device
 from fouriershap.shapley._indices import check_index
 from fouriershap.shapley._pairs import PairEngine
 from fouriershap.shapley._tree_cost import TreePlan
@@ -135,9 +134,9 @@ class TreeExplainer(Explainer):
             raise InputError("feature_perturbation='interventional' needs a background; give one.")
         if feature_perturbation == "tree_path_dependent":
             background = None
-        ensemble, names = _feature_names(feature_names, ensemble, background, before)
-        player, player_names, inputs = _players(groups, names, before, given)
-        rows, share = _background_rows(background, weights, ensemble)
+        ensemble, names = name_features(feature_names, ensemble, background, before)
+        player, player_names, inputs = find_players(groups, names, before, given)
+        rows, share = background_rows(background, weights, ensemble)
         dtype = np.dtype(_PRECISIONS[precision])
         engine = TreeEngine(
             ensemble, player, rows, share, check_memory(memory), dtype, method, check_index(index)
@@ -401,7 +400,7 @@ class TreeExplainer(Explainer):
         if background is None:
             raise InputError("background is None; give rows, as to the constructor.")
         prepared = self._prepared(unmask(background), "background")
-        rows, share = _background_rows(prepared, weights, self.ensemble)
+        rows, share = background_rows(prepared, weights, self.ensemble)
         other = copy(self)
         other._engine = self._engine.with_background(rows, share)
         other._output = make_output(other._engine, self.output, self.exact)
@@ -444,41 +443,3 @@ class TreeExplainer(Explainer):
 def _check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
     if value not in choices:
         raise InputError(f"{name} is {value!r}; choose one of {', '.join(map(repr, choices))}.")
-
-
-def _background_rows(
-    background: Any, weights: ArrayLike | None, ensemble: TreeEnsemble
-) -> tuple[NDArray[Any] | None, NDArray[np.float64] | None]:
-    if background is None:
-        if weights is not None:
-            raise InputError("weights were given, but no background whose rows they could weigh.")
-        return None, None
-    rows = to_rows(background, ensemble, name="background")
-    return rows, check_weights(weights, len(rows))
-
-
-def _feature_names(
-    given: ArrayLike | None, ensemble: TreeEnsemble, background: Any, before: Preprocessing | None
-) -> tuple[TreeEnsemble, tuple[str, ...]]:
-    """Names of the features, and the ensemble with the names that frames are checked against."""
-    made = before.output_names() if before is not None else None
-    if made is not None and len(made) == ensemble.n_features:
-        ensemble = ensemble.replace(feature_names=made)
-    if given is not None:
-        names = tuple(str(name) for name in np.asarray(given).reshape(-1).tolist())
-        if len(names) != ensemble.n_features:
-            raise InputError(f"feature_names has {len(names)} names for {ensemble.n_features} features.")
-        return ensemble, names
-    found = ensemble.feature_names or (column_names(background) if background is not None else None)
-    return ensemble, found or tuple(f"Feature {i}" for i in range(ensemble.n_features))
-
-
-def _players(
-    groups: Any, names: tuple[str, ...], before: Preprocessing | None, background: Any
-) -> tuple[NDArray[np.int32], tuple[str, ...], tuple[str, ...] | None]:
-    """Player of each feature, the players' names, and the input columns where they are the players."""
-    if not isinstance(groups, str) or groups != "input":
-        return *check_groups(groups, names), None
-    if before is None:
-        raise InputError("groups is 'input', which needs a Pipeline with steps before the model.")
-    return before.input_players(background, len(names))

@@ -27,6 +27,7 @@ from fouriershap.trees import read_model
 
 _N_LOOKS = 1000  # hybrids at which it is seen which players matter
 _ROUNDS = 4  # of drawing hybrids, while those drawn are known already
+_LEAST_HYBRIDS = 100  # to fit anything
 _REPEATED = 20  # rows that are asked twice
 _MOST_HELD_OUT = 2000
 _MOST_CHECKS = 2000  # hybrids that are asked where the sparse transform is exact already
@@ -159,8 +160,10 @@ class Fitter:
 
     def _collect(self, n: int) -> tuple[NDArray[np.int32], int]:
         """Distinct hybrids in random order, asked until ``n`` queries are spent, and how many they are."""
-        index = self._ask_new(n, self._draw)
-        if len(index) < 100:
+        return self._enough(self._ask_new(n, self._draw))
+
+    def _enough(self, index: NDArray[np.int32]) -> tuple[NDArray[np.int32], int]:
+        if len(index) < _LEAST_HYBRIDS:
             raise InputError(
                 f"the data give only {len(index)} different hybrids, too few to fit a representation. Give data= "
                 "with more rows, or method='exact', which asks every combination of levels."
@@ -173,7 +176,9 @@ class Fitter:
         if not len(rare.players):
             return self._collect(n)
         left = n - self.oracle.count
-        index, _ = self._collect(n - int(SHARE * left))
+        index = self._ask_new(n - int(SHARE * left), self._draw)
+        if len(index) < _LEAST_HYBRIDS:  # none can be spared
+            return self._enough(np.concatenate([index, self._ask_new(n, self._draw)]))
         predict = self._first_look(index)
         importance = rare.importance(predict, self._draw(_N_LOOKS), self.rng)
         n_changed = int(rare.share(importance) * left)
