@@ -124,7 +124,7 @@ def page(results: dict[str, Any]) -> str:
         describe(results),
         markdown_table(header, rows),
         f"Fastest first: {order}. In CPU time, Precompute is {cpu['jax base'] / cpu['jax precompute']:.0f} times "
-        f"faster than Base\n(the paper, on an RTX 4090, finds the same order), and Positional is {ahead} Sparse (the "
+        f"faster than Base\n(the paper, on an RTX 4090, finds it faster, too), and Positional is {ahead} Sparse (the "
         "paper: ahead at low degree):\nit counts ones once per player of a term, Sparse once per term. The numbers "
         "rank the versions on this device only.",
         f"The paper reports {PAPER_SECONDS * 1e3:.0f} ms for {last} on the RTX 4090 (the size of its spectrum is not "

@@ -94,19 +94,26 @@ def _fast_shap(results: Results) -> Iterator[Claim]:
             continue
         theirs = summary(best_setting(points[fig2.FAST])[1])
         background = points[fig2.FAST][0]["background"]
-        ours = [_at(points, who, background) for who in OURS if who in points]
         quick = [
-            o for each in ours for o in each if o["explain_seconds"] <= SIMILAR * theirs["explain_seconds"]
+            (ours, who)
+            for who in OURS
+            if who in points
+            for ours in _at(points, who, background)
+            if ours["explain_seconds"] <= SIMILAR * theirs["explain_seconds"]
         ]
         if not quick:
             found.append(f"{name} never as quick")
             continue
-        best = max(quick, key=lambda o: o["r2"])
+        best, who = max(quick, key=lambda one: one[0]["r2"])
         wins += best["r2"] > theirs["r2"]
         times = theirs["explain_seconds"] / best["explain_seconds"]
-        found.append(f"{name} R² {best['r2']:.4f} against {theirs['r2']:.4f} at {times:,.1f}x its speed")
+        speed = f"explaining {times:,.1f}x as fast ({who})"
+        found.append(f"{name} R² {best['r2']:.4f} against {theirs['r2']:.4f}, {speed}")
     if found:
-        text = f"more accurate than FastSHAP at similar speed (within {SIMILAR:g} times) in at least 3 of 4"
+        text = (
+            "more accurate than FastSHAP at similar speed in at least 3 of 4 (the most accurate of ours whose "
+            f"explaining, once compiled, takes at most {SIMILAR:g} times the pass of a trained FastSHAP)"
+        )
         yield Claim(text, "; ".join(found), wins >= 3)
 
 

@@ -239,7 +239,7 @@ def _figure_5(results: Results, folder: str) -> str:
     return (
         f"## Figure 5: the same values three times\n\n{_picture(folder, 'figure5')}\n"
         f"R² against Eq. 1: {r2}. FourierSHAP differs by at most {worst:.0e} of the largest value. The paper shows "
-        "three pictures that look alike; so do these, provided that KernelSHAP may use all features.\n"
+        "three pictures that look alike; so do these.\n"
     )
 
 
@@ -262,7 +262,7 @@ def _table_1(results: Results) -> str:
     return (
         "## Table 1: KernelSHAP on SGEMM, seconds (paper / here)\n\n"
         + _grid(sizes, sizes, lambda q, b: f"{_paper(TABLE_1, q, b)} / {ours[q, b]:.1f}")
-        + "\nOther hardware (the paper's network ran on a GPU); times grow with rows x background rows in both.\n"
+        + "\nOther hardware: the paper's network ran on a GPU.\n"
     )
 
 
@@ -343,7 +343,7 @@ def _table_4(results: Results) -> str:
     lines = []
     for factor, cell in cells.items():
         time_, r2 = TABLE_4[factor]
-        here = f"{r_squared(last, cell['values']):.3f}", f"{cell['r2_exact']:.3f}"
+        here = f"{r_squared(last, cell['values']):.5f}", f"{cell['r2_exact']:.5f}"
         lines.append((factor, f"{time_:.1f} s", seconds(cell["seconds"]), f"{r2:.3f}", *here))
     header = (
         "sample factor",
@@ -357,7 +357,7 @@ def _table_4(results: Results) -> str:
         "## Table 4: KernelSHAP's convergence on GB1\n\n"
         + table(header, lines)
         + "\nTen rows, ten background rows, shap's defaults. The paper compares KernelSHAP with more of itself; the "
-        "exact values, which trees allow, show what keeping ten features costs.\n"
+        "exact values, which trees allow, show how far that is from the truth.\n"
     )
 
 
