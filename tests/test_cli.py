@@ -259,6 +259,59 @@ def test_many_batches_and_a_number_that_comes_late(tmp_path: Path) -> None:
 # Real processes
 
 
+def test_ids_and_dropped_columns_are_never_interpreted(tmp_path: Path) -> None:
+    file, X, values = fitted(tmp_path, "xgboost.json")
+    keys = ["NA", "", "None", *X["key"][3:]]
+    comment = [""] * (len(X) - 1) + ["text at last"]
+    rows = save_rows(X.assign(key=keys, comment=comment), tmp_path / "rows.csv")
+    answer = tmp_path / "answer.parquet"
+    run("explain", file, rows, "-o", answer, "--id", "key", "--drop", "comment")
+    found = pd.read_parquet(answer)
+    assert found["key"].tolist() == keys
+    np.testing.assert_allclose(found.iloc[:, 1:-1], values, atol=1e-6)
+
+
+def test_a_model_without_names_takes_numbers_that_come_late(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from xgboost import XGBRegressor
+
+    monkeypatch.setattr("fouriershap.cli._rows._CSV_BLOCK", 400)
+    X = np.vstack([np.tile([[1.0, 2.0]], (200, 1)), [[0.25, np.nan]]])
+    model = XGBRegressor(n_estimators=3, max_depth=2).fit(X, X[:, 0])
+    model.save_model(tmp_path / "m.json")
+    rows = save_rows(pd.DataFrame(X, columns=["u", "v"]).convert_dtypes(), tmp_path / "rows.csv")
+    run("fit", tmp_path / "m.json", "--background", rows, "-o", tmp_path / "m.fshap", "--quiet")
+    run("explain", tmp_path / "m.fshap", rows, "-o", tmp_path / "a.csv", "--quiet")
+    expected = fs.TreeExplainer(model, X).shap_values(X)
+    np.testing.assert_allclose(pd.read_csv(tmp_path / "a.csv").iloc[:, :2], expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("suffix", [".arrow", ".arrows", ".parquet"])
+def test_ids_of_changing_categories(tmp_path: Path, suffix: str) -> None:
+    file, X, _ = fitted(tmp_path, "xgboost.json")
+    parts = [
+        pa.Table.from_pandas(
+            X.iloc[first : first + 20].assign(key=pd.Categorical(X["key"].iloc[first : first + 20])),
+            preserve_index=False,
+        )
+        for first in (0, 20)
+    ]
+    with pa.ipc.new_stream(tmp_path / "rows.arrows", parts[0].schema) as writer:
+        for part in parts:
+            writer.write_table(part)
+    run("explain", file, tmp_path / "rows.arrows", "-o", tmp_path / f"a{suffix}", "--id", "key", "--quiet")
+    assert read_answer(tmp_path / f"a{suffix}")["key"].astype(str).tolist() == X["key"].iloc[:40].tolist()
+
+
+def test_check_fails_on_what_is_no_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file, X, _ = fitted(tmp_path, "xgboost.json")
+    rows = save_rows(X.drop(columns="key"), tmp_path / "rows.parquet")
+    monkeypatch.setattr("fouriershap.cli._app.largest_gaps", lambda *_: (0.0, float("nan")))
+    result = run("check", file, rows, "--model", tmp_path / "xgboost.json", code=3)
+    assert "agreement with the model: FAILED" in result.output
+
+
 def test_pipes(tmp_path: Path) -> None:
     file, X, values = fitted(tmp_path, "xgboost.json")
     for suffix, form in ((".csv", "csv"), (".arrows", "arrow")):

@@ -193,6 +193,14 @@ def test_the_folder_comes_first(small_gb1: Path, monkeypatch: pytest.MonkeyPatch
         datasets.load("gb1")
 
 
+def test_a_file_that_ends_early(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    whole = gzip.compress(GB1.encode())
+    (tmp_path / _sources.SOURCES["gb1"].file).write_bytes(whole[: len(whole) // 2])
+    monkeypatch.setenv(_sources.FOLDER, str(tmp_path))
+    with pytest.raises(datasets.DatasetError, match="is damaged"):
+        datasets.load("gb1")
+
+
 def test_an_unknown_name() -> None:
     with pytest.raises(InputError, match=r"'iris'.*'entacmaea'"):
         datasets.load("iris")

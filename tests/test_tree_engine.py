@@ -313,3 +313,17 @@ def test_leaf_values_of_very_different_size():
     )
     assert_within(far.shap_values(X), near.shap_values(X), 1e-6)
     assert far.expected_value == pytest.approx(near.expected_value + 1e6 * e.n_trees)
+
+
+@pytest.mark.parametrize(("depth", "precision"), [(5, "single"), (12, "single"), (12, "double")])
+def test_the_plan_knows_how_large_tables_are(depth, precision):
+    from sklearn.ensemble import RandomForestRegressor
+
+    rng = np.random.default_rng(0)
+    bits = rng.integers(0, 2, size=(2000, 40)).astype(float)
+    y = bits @ rng.normal(size=40) + bits[:, 0] * bits[:, 1]
+    model = RandomForestRegressor(4, max_depth=depth, max_leaf_nodes=60, random_state=0).fit(bits, y)
+    explainer = fs.TreeExplainer(model, bits[:50], precision=precision)
+    expected = explainer.plan().table_bytes
+    found = explainer.compile()._engine.tables.nbytes
+    assert found / 3 < expected < 3 * found

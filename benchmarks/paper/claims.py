@@ -20,6 +20,7 @@ from paper.numbers import (
     table2,
 )
 from paper.settings import DATASETS, NETWORKS
+from paper.tables import PAPER
 
 TIMES_LINREG, TIMES_TREES, TREES_R2 = 10.0, 5.0, 0.99
 SIMILAR = 3.0  # "similar speed": explaining takes at most so many times FastSHAP's pass
@@ -123,49 +124,59 @@ def _at(points: dict[str, list[dict[str, Any]]], who: str, background: int) -> l
 
 
 def tree_ratios(results: Results) -> dict[str, dict[int, float]]:
-    """Per data set and depth, how many times faster than TreeSHAP we are, on average over the repeats."""
+    """Per data set and depth, how many times faster than TreeSHAP we are, over all repeats, on one thread each."""
     ratios: dict[str, dict[int, float]] = {}
     for label, cell in results_of(results, "fig3").items():
         name, depth = label.split("/")
         both = zip(cell["seconds"][fig3.BASE], cell["seconds"][fig3.OURS], strict=True)
-        ratios.setdefault(name, {})[int(depth)] = float(np.mean([base / own for base, own in both]))
+        ratios.setdefault(name, {})[int(depth)] = float(np.divide(*np.sum(list(both), axis=0)))
     return ratios
 
 
 def _trees(results: Results) -> Iterator[Claim]:
+    ratios = tree_ratios(results)
     least = {
-        name: min((ratio for depth, ratio in found.items() if depth in DEPTHS), default=np.inf)
-        for name, found in tree_ratios(results).items()
+        name: min(ratio for depth, ratio in found.items() if depth in DEPTHS)
+        for name, found in ratios.items()
+        if set(found) & set(DEPTHS)
     }
     if least:
-        text = f"at least {TIMES_TREES:g} times faster than TreeSHAP at every depth from 3 to 8, on every data set"
-        yield Claim(text, "least: " + _by_name(least, "{:.1f}x"), _all(least, TIMES_TREES))
+        text = (
+            f"at least {TIMES_TREES:g} times faster than TreeSHAP at every depth from 3 to 8, on every data set "
+            "(one thread each)"
+        )
+        complete = all(set(DEPTHS) <= set(found) for found in ratios.values())
+        missing = "" if complete else " (not every depth was run)"
+        found = "least: " + _by_name(least, "{:.1f}x") + missing
+        yield Claim(text, found, complete and _all(least, TIMES_TREES))
 
 
 def _exact(results: Results) -> Iterator[Claim]:
     r2 = [cell["r2"][fig3.OURS] for cell in results_of(results, "fig3").values()]
     if r2:
         text = f"trees: R² of at least {TREES_R2} against TreeSHAP (ours is exact: nothing is pruned)"
-        yield Claim(text, f"1 - R² at most {max(1 - min(r2), 0):.0e}", min(r2) >= TREES_R2)
+        worst = float(np.min(r2))
+        yield Claim(text, f"1 - R² at most {max(1 - worst, 0):.0e}", worst >= TREES_R2)
 
 
 def _table2(results: Results) -> Iterator[Claim]:
-    ours, points = table2(results), figure2_points(results, "sgemm")
-    if not ours or fig2.TABLES not in points:
+    ours = table2(results)
+    if PAPER not in ours:
         return
-    paper = summary(next(iter(by_setting(points[fig2.TABLES]).values())))["r2"]
     last = next(iter(ours.values()))["last"]
+    paper = ours[PAPER]["r2"]
     text = (
-        f"SGEMM, {last['rows']} x {last['background']}: explained in under {TENTH * 1e3:.0f} ms (the paper's GPU: "
-        f"{PAPER_SECONDS * 1e3:.0f} ms), R² no worse than the paper's setting ({paper:.4f} here)"
+        f"SGEMM, {last['rows']} x {last['background']}: explained in under {TENTH * 1e3:.0f} ms from a new background "
+        f"on, compiling included (the paper's GPU: {PAPER_SECONDS * 1e3:.0f} ms), R² no worse than the paper's setting "
+        f"({paper:.4f} here)"
     )
     found = "; ".join(
-        f"{cell['fitted']}, {cell['terms']:,} terms: {cell['last']['explain_seconds'] * 1e3:.1f} ms, "
-        f"R² {cell['r2']:.4f}"
+        f"{cell['fitted']}, {cell['terms']:,} terms: {cell['last']['first_seconds'] * 1e3:.1f} ms "
+        f"({cell['last']['explain_seconds'] * 1e3:.1f} ms once compiled), R² {cell['r2']:.4f}"
         for cell in ours.values()
     )
     full_size = last["rows"] == last["background"] == 400
-    held = any(cell["last"]["explain_seconds"] < TENTH and cell["r2"] >= paper for cell in ours.values())
+    held = any(cell["last"]["first_seconds"] < TENTH and cell["r2"] >= paper for cell in ours.values())
     yield Claim(text, found, full_size and held)
 
 

@@ -140,14 +140,18 @@ def _linreg(name: str, settings: Settings) -> dict[str, Any]:
 
 
 def _batches(
-    name: str, settings: Settings, background: int, build: Callable[[], Explain]
+    name: str,
+    settings: Settings,
+    background: int,
+    build: Callable[[], Explain],
+    compiled: Callable[[], Explain] | None = None,
 ) -> Iterator[dict[str, Any]]:
     """Methods that explain all rows at once: `seconds` from a new background on, `explain_seconds` once it is compiled.
 
     Tables are filled at the first call that pays for them, so the first call belongs to what a background costs.
     """
     found = truth(name, settings).values[background]
-    explain = build()
+    explain = (build if compiled is None else compiled)()
     for rows in settings.sizes:
         X = models.rows(name, settings, rows)
         fresh, values = quickest(lambda X=X: build()(X), repeats=5, most_seconds=0.5)
@@ -211,8 +215,9 @@ def _black_box(name: str, settings: Settings) -> dict[str, Any]:
         }
         for b in settings.sizes:
             background = models.background(name, settings, b)
-            build = partial(_compiled, explainer, background)
-            points += [point | more for point in _batches(name, settings, b, build)]
+            build = partial(_against, explainer, background)
+            found = _batches(name, settings, b, build, partial(build, compiled=True))
+            points += [point | more for point in found]
     return {"points": points}
 
 
@@ -222,8 +227,9 @@ def size(explainer: fs.BlackBoxExplainer) -> int:
     return len(found) if isinstance(found, fs.Spectrum) else int(found.n_leaves)
 
 
-def _compiled(explainer: fs.BlackBoxExplainer, background: np.ndarray) -> Explain:
-    return explainer.with_background(background).shap_values
+def _against(explainer: fs.BlackBoxExplainer, background: np.ndarray, compiled: bool = False) -> Explain:
+    other = explainer.with_background(background)
+    return other.compile().shap_values if compiled else other.shap_values
 
 
 def _deep_lift(name: str, settings: Settings) -> dict[str, Any]:

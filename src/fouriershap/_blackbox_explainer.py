@@ -16,6 +16,7 @@ from fouriershap._explainer import Explainer, without_single_output
 from fouriershap._frames import densified, unmask
 from fouriershap._functions import as_function, asked_in
 from fouriershap._groups import check_groups
+from fouriershap._parallel import count_jobs
 from fouriershap._progress import Progress
 from fouriershap._spectrum import Spectrum
 from fouriershap._spectrum_terms import TopTerms
@@ -144,6 +145,8 @@ class BlackBoxExplainer(Explainer):
         function, background = asked_in(function, background), densified(unmask(background))
         rows = Pool(background, "background")
         pool, first = join(rows, densified(unmask(data)))
+        share = check_weights(weights, rows.n_rows)
+        count_jobs(n_jobs)
         column_player, names = check_groups(groups, rows.names)
         encoding = make_encoding(pool, column_player, names, categorical)
         seed = int(np.random.default_rng(random_state).integers(2**31))
@@ -162,7 +165,7 @@ class BlackBoxExplainer(Explainer):
             n_jobs=n_jobs,
         )
         fitted = fitter.fit(method)
-        share = check_weights(weights, rows.n_rows)
+        self._oracle.close()
         codes = fitted.encoding.encode(rows, "background")
         compiled = fitted.surrogate.compile(codes, share, n_jobs, index).to(device)
         self._set(fitted, compiled, rows.names, n_jobs, output_names)
@@ -328,9 +331,14 @@ class BlackBoxExplainer(Explainer):
         rows, codes = self._encode(unmask(background), "background")
         share = check_weights(weights, rows.n_rows)
         other = copy(self)
-        compiled = self._fitted.surrogate.compile(codes, share, self.n_jobs, self._index)
+        compiled = self._compiled.with_background(codes, share)
         other._compiled, other._background = compiled.to(self._device), (rows, share)
         return other
+
+    def compile(self) -> BlackBoxExplainer:
+        """Build the tables now, whatever the number of rows to come; by default the first calls decide."""
+        self._compiled.build()
+        return self
 
     def to(self, device: str) -> BlackBoxExplainer:
         """The same explainer, explaining by the native kernels ("cpu") or under XLA ("jax")."""

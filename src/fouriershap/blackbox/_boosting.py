@@ -96,7 +96,7 @@ def _cross_validate(
 
     while True:
         for_each_block(grow, len(folds), 1, task.n_jobs if task.codes.size >= _MANY else 1)
-        loss = np.sum(list(losses.values()), axis=0)
+        loss = np.sum([losses[k] for k in folds], axis=0)
         best = int(np.argmin(loss))
         # Twice as long while the end is where it is best, and still gets better by a twentieth.
         if length >= longest or best < 0.9 * length or loss[length // 2 - 1] < 1.05 * loss[best]:

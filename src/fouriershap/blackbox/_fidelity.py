@@ -49,6 +49,8 @@ class Fidelity:
     cube : Interval, optional
         The same on uniform points of the cube, each level of each player as likely as the next: methods "exact"
         and "swht". It says nothing about SHAP values; it is what the literature on spectra reports.
+    by_output : tuple of float
+        ``r2`` of each output where there are several: pooled, an output of small spread hardly counts.
     """
 
     r2: float
@@ -60,6 +62,7 @@ class Fidelity:
     noise: float = 0.0
     k_fold: float = 1.0
     cube: Interval | None = None
+    by_output: tuple[float, ...] = ()
 
     def __float__(self) -> float:
         return self.r2
@@ -72,7 +75,8 @@ class Fidelity:
     def from_header(cls, header: dict[str, Any]) -> Fidelity:
         """The inverse of `to_header`."""
         cube = header.get("cube")
-        return cls(**(header | {"cube": None if cube is None else Interval(*cube)}))
+        by_output = tuple(header.get("by_output", ()))
+        return cls(**(header | {"cube": None if cube is None else Interval(*cube), "by_output": by_output}))
 
 
 def measure(answers: Floats, predictions: Floats, rng: np.random.Generator) -> tuple[float, float, float]:
@@ -80,6 +84,13 @@ def measure(answers: Floats, predictions: Floats, rng: np.random.Generator) -> t
     r2 = r_squared(answers, predictions)
     low, high = bootstrap_interval(answers, predictions, rng)
     return r2, min(low, r2), max(high, r2)
+
+
+def output_r2(answers: Floats, predictions: Floats) -> tuple[float, ...]:
+    """R^2 of each output, where there are several."""
+    if answers.shape[1] == 1:
+        return ()
+    return tuple(r_squared(a[:, None], p[:, None]) for a, p in zip(answers.T, predictions.T, strict=True))
 
 
 def bootstrap_interval(
@@ -140,10 +151,14 @@ def _log_ratio(counts: Floats, error: Floats, centred: Floats) -> tuple[Floats, 
 
 def warn_if_low(fidelity: Fidelity, minimum: float, method: str) -> None:
     """Say so where the certificate, or the K folds, are below what was asked for."""
-    if min(fidelity.r2, fidelity.k_fold) >= minimum:
+    if min(fidelity.r2, fidelity.k_fold, *fidelity.by_output) >= minimum:
         return
+    outputs = ""
+    if fidelity.by_output:
+        worst = int(np.argmin(fidelity.by_output))
+        outputs = f" ({fidelity.by_output[worst]:.3f} of that of output {worst})"
     warnings.warn(
-        f"the representation (method {method!r}) explains {fidelity.r2:.3f} of the model's variance on "
+        f"the representation (method {method!r}) explains {fidelity.r2:.3f} of the model's variance{outputs} on "
         f"{fidelity.n_points} held-out hybrids (95 % interval {fidelity.low:.3f} to {fidelity.high:.3f}), and "
         f"{fidelity.k_fold:.3f} by K folds, less than min_fidelity = {minimum}. Ways out: a larger budget= "
         f"(now {fidelity.n_queries:,} queries), more rows in data=, one-hot columns declared by "

@@ -14,11 +14,11 @@ from fouriershap._spectrum import Spectrum
 from fouriershap.blackbox import _exact, _swht
 from fouriershap.blackbox._bits import BitCode, exact_code, interval_code, looks_discrete
 from fouriershap.blackbox._boosting import FIRST, SHAPES, boost
-from fouriershap.blackbox._fidelity import Fidelity, Interval, check_noise, measure
+from fouriershap.blackbox._fidelity import Fidelity, Interval, check_noise, measure, output_r2
 from fouriershap.blackbox._hybrids import draw_hybrids, hybrid_codes
 from fouriershap.blackbox._levels import Encoding, recode
 from fouriershap.blackbox._pool import Pool
-from fouriershap.blackbox._queries import Oracle
+from fouriershap.blackbox._queries import Oracle, first_rows, row_keys
 from fouriershap.blackbox._rare import SHARE, find_rare
 from fouriershap.blackbox._select import Candidate, choose
 from fouriershap.blackbox._surrogates import Floats, Surrogate
@@ -77,6 +77,7 @@ class Fitter:
             code = exact_code(self.encoding, self.pool_codes)
             if _exact.fits(code, self.budget):
                 return self._fit_exact(code)
+        self._check_budget()
         return self._fit_hybrids(method, self._transform(method))
 
     def _fit_exact(self, code: BitCode) -> Fitted:
@@ -110,13 +111,12 @@ class Fitter:
         return ask
 
     def _fit_hybrids(self, method: str, transform: _swht.Transform | None) -> Fitted:
-        self._check_budget()
         repeated = min(_REPEATED, self.budget // 50)
         most = self.budget - repeated
         if transform is not None and transform.is_exact:
             most = min(most, self.oracle.count + _MOST_CHECKS)
         is_settled = method == "swht" or (transform is not None and transform.is_exact)
-        index, n_hybrids = self._collect(most) if is_settled else self._collect_with_rare(most)
+        index, n_hybrids = self._collect(most, transform) if is_settled else self._collect_with_rare(most)
         codes = self._codes(index)
         answers = self.oracle.ask(self.pool, index, codes)
         noise = self._noise(index, answers)
@@ -144,8 +144,10 @@ class Fitter:
         name, surrogate, candidates = choose(task, method)
         predictions = surrogate.predict(codes[held_out])
         r2, low, high = measure(answers[held_out], predictions, self.rng)
-        k_fold = max(line.r2 for line in candidates)
-        fidelity = Fidelity(r2, low, high, n_held_out, self.oracle.count, noise=noise, k_fold=k_fold)
+        k_fold = next(line.r2 for line in candidates if line.chosen)
+        by_output = output_r2(answers[held_out], predictions)
+        counts = (n_held_out, self.oracle.count)
+        fidelity = Fidelity(r2, low, high, *counts, noise=noise, k_fold=k_fold, by_output=by_output)
         if name == "swht" and transform is not None:
             fidelity = replace(fidelity, cube=_on_the_cube(transform, surrogate, self.rng))
         return Fitted(name, surrogate, encoding, fidelity, candidates)
@@ -158,9 +160,14 @@ class Fitter:
                 f"players; at least {least} would do, some thousands are usual."
             )
 
-    def _collect(self, n: int) -> tuple[NDArray[np.int32], int]:
+    def _collect(self, n: int, transform: _swht.Transform | None = None) -> tuple[NDArray[np.int32], int]:
         """Distinct hybrids in random order, asked until ``n`` queries are spent, and how many they are."""
-        return self._enough(self._ask_new(n, self._draw))
+        index = self._ask_new(n, self._draw)
+        if len(index) < _LEAST_HYBRIDS and transform is not None and transform.exhaustive:
+            again = self._draw(_MOST_CHECKS)
+            if self.oracle.is_known(self._codes(again)).all():  # the transform has asked every row there is
+                return again, len(again)
+        return self._enough(index)
 
     def _enough(self, index: NDArray[np.int32]) -> tuple[NDArray[np.int32], int]:
         if len(index) < _LEAST_HYBRIDS:
@@ -203,7 +210,7 @@ class Fitter:
                 break
             index = draw(n - self.oracle.count)
             codes = self._codes(index)
-            fresh = np.sort(np.unique(codes, axis=0, return_index=True)[1])
+            fresh = np.array(first_rows(row_keys(codes)))
             fresh = fresh[~self.oracle.is_known(codes[fresh])]
             self.oracle.ask(self.pool, index[fresh], codes[fresh])
             kept.append(index[fresh])

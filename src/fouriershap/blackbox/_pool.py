@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._errors import InputError
+from fouriershap.trees._labels import is_missing
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -103,7 +104,7 @@ class Pool:
             if column.dtype.kind in "biuf":
                 return np.asarray(column, dtype=np.float64)
             try:
-                return np.array([np.nan if v is None else float(v) for v in column], dtype=np.float64)
+                return np.array([_number(v) for v in column], dtype=np.float64)
             except (TypeError, ValueError):
                 return None
         import narwhals as nw
@@ -123,7 +124,7 @@ class Pool:
             values: Iterable[Any] = self.native[:, j].tolist()
         else:
             values = self._frame[self._frame.columns[j]].to_list()
-        return [None if v is None or v != v else getattr(v, "item", lambda v=v: v)() for v in values]
+        return [None if is_missing(v) else getattr(v, "item", lambda v=v: v)() for v in values]
 
     def category_order(self, j: int) -> list[Any] | None:
         """The categories of an ordered categorical column in their order; None for any other."""
@@ -133,6 +134,13 @@ class Pool:
         # Only an Enum has them; `cat.get_categories` gives them in the order in which they appear.
         categories = getattr(series.dtype, "categories", None)
         return None if categories is None else list(categories)
+
+
+def _number(value: Any) -> float:
+    """A number or NaN. Text is a label, also where it reads like a number: "01" and "1" are two."""
+    if isinstance(value, str | bytes):
+        raise TypeError
+    return np.nan if is_missing(value) else float(value)
 
 
 def _as_frame(X: Any) -> nw.DataFrame[Any] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -50,11 +50,7 @@ class Oracle:
     def ask(self, pool: Pool, index: NDArray[np.int32], codes: NDArray[np.float64]) -> NDArray[np.float64]:
         """Answers (n, n_outputs) for hybrids ``index`` (n, n_players) with ``codes``; known ones are free."""
         keys = row_keys(codes)
-        new: dict[bytes, int] = {}
-        for i, key in enumerate(keys):
-            if key not in self._position and key not in new:
-                new[key] = i
-        fresh = np.fromiter(new.values(), dtype=np.int64, count=len(new))
+        fresh = np.array([i for i in first_rows(keys) if keys[i] not in self._position], dtype=np.int64)
         for first in range(0, len(fresh), self._batch_size):
             part = fresh[first : first + self._batch_size]
             answers = self._ask_batch(pool, index[part])
@@ -66,7 +62,27 @@ class Oracle:
 
     def ask_again(self, pool: Pool, index: NDArray[np.int32]) -> NDArray[np.float64]:
         """Fresh answers to rows that are known already: what a model without noise would repeat."""
-        return self._ask_batch(pool, index)
+        answers = self._ask_batch(pool, index)
+        self._asked.pop()  # rows and answers that are kept belong together, one for one
+        return answers
+
+    @contextlib.contextmanager
+    def passing(self) -> Iterator[None]:
+        """What is asked within is forgotten afterwards, so that memory does not grow with the rows explained."""
+        n_answers, n_batches = len(self._answers), len(self._asked)
+        try:
+            yield
+        finally:
+            del self._answers[n_answers:], self._asked[n_batches:]
+            while self._position:
+                key, position = self._position.popitem()
+                if position < n_answers:
+                    self._position[key] = position
+                    break
+
+    def close(self) -> None:
+        """End the progress bar, if there is one."""
+        self._report.close()
 
     def is_known(self, codes: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Which rows have been answered."""
@@ -123,7 +139,15 @@ class Oracle:
         )
 
 
+def first_rows(keys: list[bytes]) -> list[int]:
+    """Where each different row comes first."""
+    first: dict[bytes, int] = {}
+    for i, key in enumerate(keys):
+        first.setdefault(key, i)
+    return list(first.values())
+
+
 def row_keys(codes: NDArray[np.float64]) -> list[bytes]:
-    """Rows as bytes: equal for equal rows."""
+    """Rows as bytes: equal for equal rows; missing values are alike."""
     rows = np.ascontiguousarray(np.where(np.isnan(codes), np.nan, codes))
     return [row.tobytes() for row in rows]

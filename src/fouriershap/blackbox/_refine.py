@@ -29,10 +29,14 @@ def true_outputs(
     oracle: Oracle, encoding: Encoding, pool: Pool, codes: Floats, background: Background
 ) -> tuple[Floats, Floats]:
     """The model's outputs (n_rows, n_outputs) of rows, and its mean (n_outputs,) over the background."""
-    rows, weights = background
-    answers = oracle.ask(rows, _pure(rows.n_rows, encoding), encoding.encode(rows, "background"))
-    outputs = oracle.ask(pool, _pure(pool.n_rows, encoding), codes)
-    return outputs, np.asarray(np.average(answers, axis=0, weights=weights))
+    answers = _ask_background(oracle, encoding, background[0])
+    with oracle.passing():
+        outputs = oracle.ask(pool, _pure(pool.n_rows, encoding), codes)
+    return outputs, np.asarray(np.average(answers, axis=0, weights=background[1]))
+
+
+def _ask_background(oracle: Oracle, encoding: Encoding, rows: Pool) -> Floats:
+    return oracle.ask(rows, _pure(rows.n_rows, encoding), encoding.encode(rows, "background"))
 
 
 def refined_values(
@@ -47,10 +51,12 @@ def refined_values(
 ) -> Floats:
     """Values (n_rows, n_players, n_outputs) of the model, from those of the representation."""
     out = np.empty_like(values)
+    _ask_background(oracle, fitted.encoding, background[0])  # the end of every path
     for i in range(len(codes)):
         # The row is row 0 of its own pool; the background follows.
         joined = pool.rows(np.array([i])).joined(background[0])
-        out[i] = _refine_row(oracle, fitted, joined, background[1], values[i], pairs, rng)
+        with oracle.passing():
+            out[i] = _refine_row(oracle, fitted, joined, background[1], values[i], pairs, rng)
     return out
 
 

@@ -37,6 +37,12 @@ class Compiled(Protocol):
     def expected(self) -> Floats:
         """Mean output (n_outputs,) over the background."""
 
+    def with_background(self, codes: Floats, weights: Floats | None) -> Compiled:
+        """The same against another background."""
+
+    def build(self) -> None:
+        """Build the tables now, if they are not built yet."""
+
     def to(self, device: str) -> Compiled:
         """The same, explaining by the native kernels ("cpu") or under XLA ("jax")."""
 
@@ -76,17 +82,8 @@ class TreeSurrogate:
         self, background: Floats, weights: Floats | None, n_jobs: int | None, index: str = "shapley"
     ) -> CompiledTrees:
         groups = [str(player) for player in self.player]
-        return CompiledTrees(
-            TreeExplainer(
-                self.ensemble,
-                background,
-                groups=groups,
-                weights=weights,
-                index=index,
-                precision="double",
-                n_jobs=n_jobs,
-            )
-        )
+        settings: dict[str, Any] = {"weights": weights, "index": index, "n_jobs": n_jobs}
+        return CompiledTrees(TreeExplainer(self.ensemble, background, groups=groups, **settings))
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,6 +105,12 @@ class CompiledTrees:
     @property
     def expected(self) -> Floats:
         return np.atleast_1d(np.asarray(self.explainer.expected_value, dtype=np.float64))
+
+    def with_background(self, codes: Floats, weights: Floats | None) -> CompiledTrees:
+        return CompiledTrees(self.explainer.with_background(codes, weights=weights))
+
+    def build(self) -> None:
+        self.explainer.compile()
 
     def to(self, device: str) -> CompiledTrees:
         return CompiledTrees(self.explainer.to(device))
@@ -193,6 +196,12 @@ class CompiledSpectrum:
         if self.tables is None:
             return np.atleast_1d(self.surrogate.spectrum(self.background[:1])[0])
         return np.atleast_1d(np.asarray(self.tables.expected_value, dtype=np.float64))
+
+    def with_background(self, codes: Floats, weights: Floats | None) -> CompiledSpectrum:
+        return self.surrogate.compile(codes, weights, None, self.index)
+
+    def build(self) -> None:
+        """Nothing: they are there from the beginning."""
 
     def to(self, device: str) -> CompiledSpectrum:
         return self if self.tables is None else replace(self, tables=self.tables.to(device))

@@ -67,6 +67,8 @@ class Writer:
             self._failures.append(error)
 
     def _write(self, table: Any) -> None:
+        if self._form == "arrow":
+            table = _plain(table)
         if self._writer is None:
             make = {
                 "parquet": _parquet_writer,
@@ -76,6 +78,15 @@ class Writer:
             }
             self._writer = make[self._form](self._target, table.schema)
         self._writer.write_table(table)
+
+
+def _plain(table: Any) -> Any:
+    """Labels in place of dictionaries: an Arrow file takes one dictionary per column, batches may bring others."""
+    for position, field in enumerate(table.schema):
+        if pa.types.is_dictionary(field.type):
+            plain = table.column(position).cast(field.type.value_type)
+            table = table.set_column(position, field.name, plain)
+    return table
 
 
 def _parquet_writer(target: Any, schema: Any) -> Any:

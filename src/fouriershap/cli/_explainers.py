@@ -10,7 +10,7 @@ from fouriershap._explainer import Explainer
 from fouriershap._load import Loaded, load
 from fouriershap._tree_explainer import TreeExplainer
 from fouriershap.blackbox._levels import LABEL
-from fouriershap.cli._rows import NUMBER, NUMBER_LABEL, TEXT
+from fouriershap.cli._rows import AS_IT_IS, NUMBER, NUMBER_LABEL, TEXT
 from fouriershap.trees import TreeEnsemble
 
 
@@ -47,7 +47,7 @@ def csv_kinds(explainer: Explainer, ids: tuple[str, ...]) -> dict[str, str]:
             kinds[name] = _kind(levels[column]) if column in levels else NUMBER
     else:
         kinds = dict.fromkeys(explainer.feature_names, NUMBER)
-    return kinds | dict.fromkeys(ids, TEXT)
+    return kinds | dict.fromkeys(ids, AS_IT_IS)
 
 
 def tree_kinds(ensemble: TreeEnsemble, names: tuple[str, ...] | None) -> dict[str, str]:

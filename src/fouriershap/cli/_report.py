@@ -47,7 +47,7 @@ def _tell(error: BaseException, debug: bool) -> int:
     if debug:
         traceback.print_exception(error)
     if isinstance(error, KeyboardInterrupt):
-        typer.echo("fouriershap: interrupted; nothing was written", err=True)
+        typer.echo("fouriershap: interrupted; no file was written", err=True)
         return INTERRUPTED
     text = " ".join(str(error).split())
     if isinstance(error, OSError) and error.filename is not None:

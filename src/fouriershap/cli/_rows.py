@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute
 import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.parquet
@@ -21,8 +22,8 @@ PIPE = Path("-")
 _CSV_BLOCK = 8 << 20  # bytes read at a time
 _NULLS = ["", "NA", "N/A", "NaN", "nan", "null", "None"]
 
-NUMBER, TEXT, NUMBER_LABEL = "number", "text", "number as label"
-_CSV_TYPES = {NUMBER: pa.float64(), TEXT: pa.string(), NUMBER_LABEL: pa.float64()}
+NUMBER, TEXT, NUMBER_LABEL, AS_IT_IS = "number", "text", "number as label", "as it is"
+_CSV_TYPES = {NUMBER: pa.float64(), TEXT: pa.string(), NUMBER_LABEL: pa.float64(), AS_IT_IS: pa.string()}
 
 
 @dataclass(frozen=True)
@@ -53,14 +54,16 @@ def open_rows(path: Path, kinds: Mapping[str, str] | None = None, drop: tuple[st
     ----------
     path : Path
     kinds : mapping, optional
-        What columns hold: `NUMBER`, `TEXT` or `NUMBER_LABEL`. Others are guessed from the first rows of a CSV
-        file. Numbers that are labels become categories: libraries take plain numbers for codes.
+        What columns hold: `NUMBER`, `TEXT`, `NUMBER_LABEL`, or `AS_IT_IS` for texts in which nothing means
+        "missing". Others are guessed from the first rows of a CSV file. Numbers that are labels become categories:
+        libraries take plain numbers for codes.
     drop : tuple of str
         Columns to leave out.
     """
     name = "standard input" if path == PIPE else str(path)
+    kinds = dict(kinds or {}) | dict.fromkeys(drop, AS_IT_IS)
     try:
-        schema, total, batches = _opener(path)(path, kinds or {})
+        schema, total, batches = _opener(path)(path, kinds)
     except FileNotFoundError:
         raise InputError(f"{name}: there is no such file.") from None
     except IsADirectoryError:
@@ -73,7 +76,7 @@ def open_rows(path: Path, kinds: Mapping[str, str] | None = None, drop: tuple[st
     if len(set(schema.names)) < len(schema.names):
         twice = next(column for column in schema.names if schema.names.count(column) > 1)
         raise InputError(f"{name}: has two columns named {twice!r}.")
-    return Rows(name, schema, total, _tables(name, schema, batches, kinds or {}, drop))
+    return Rows(name, schema, total, _tables(name, schema, batches, kinds, drop))
 
 
 def read_all(rows: Rows) -> Any:
@@ -158,16 +161,34 @@ def _cut(batches: Any) -> Iterator[Any]:
 def _open_csv(path: Path | Any, kinds: Mapping[str, str]) -> _Opened:
     if isinstance(path, Path) and path.is_dir():
         raise IsADirectoryError
-    reader = pa.csv.open_csv(
-        path,
+    types = {column: _CSV_TYPES[kind] for column, kind in kinds.items()}
+    reader = _csv_reader(path, types)
+    # The first block may have whole numbers only, or none at all, in a column that nobody has named.
+    guessed = [f.name for f in reader.schema if f.name not in types and f.type in (pa.int64(), pa.null())]
+    if guessed and isinstance(path, Path):
+        reader.close()
+        reader = _csv_reader(path, types | dict.fromkeys(guessed, pa.float64()))
+    return reader.schema, None, _cut(_without_nulls(batch, kinds) for batch in reader)
+
+
+def _csv_reader(source: Any, types: Mapping[str, Any]) -> Any:
+    return pa.csv.open_csv(
+        source,
         read_options=pa.csv.ReadOptions(block_size=_CSV_BLOCK),
-        convert_options=pa.csv.ConvertOptions(
-            column_types={column: _CSV_TYPES[kind] for column, kind in kinds.items()},
-            null_values=_NULLS,
-            strings_can_be_null=True,
-        ),
+        convert_options=pa.csv.ConvertOptions(column_types=types, null_values=_NULLS),
     )
-    return reader.schema, None, _cut(reader)
+
+
+def _without_nulls(batch: Any, kinds: Mapping[str, str]) -> Any:
+    """Words for "missing" become nulls in texts, but not in ids: NA is a country, too."""
+    for position, field in enumerate(batch.schema):
+        if field.type == pa.string() and kinds.get(field.name) != AS_IT_IS:
+            column = batch.column(position)
+            is_null = pa.compute.is_in(column, value_set=pa.array(_NULLS))
+            batch = batch.set_column(
+                position, field, pa.compute.if_else(is_null, pa.scalar(None, pa.string()), column)
+            )
+    return batch
 
 
 def _open_pipe(path: Path, kinds: Mapping[str, str]) -> _Opened:

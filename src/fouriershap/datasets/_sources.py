@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import http.client
 import io
 import os
 import sys
 import tempfile
 import urllib.request
 import zipfile
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -116,7 +118,11 @@ def find(name: str) -> Encoded:
                 f"{FOLDER} names a folder without {source.file}. Put the file there, or unset the variable to "
                 f"download the data from {source.url}."
             )
-        return _read(name, path, gzip.decompress(path.read_bytes()), source.read)
+        try:
+            content = gzip.decompress(path.read_bytes())
+        except (OSError, EOFError, zlib.error) as error:
+            raise DatasetError(f"{path} is damaged ({error}). Put a whole copy of the file there.") from error
+        return _read(name, path, content, source.read)
     path = cache_folder() / f"{name}.txt"
     if not path.is_file():
         return _download(name, path)
@@ -140,12 +146,15 @@ def _download(name: str, path: Path) -> Encoded:
     try:
         with urllib.request.urlopen(source.url, timeout=TIMEOUT_SECONDS) as answer:
             content = answer.read()
-    except OSError as error:
+    except (OSError, http.client.HTTPException) as error:
         raise DatasetError(
             f"{name!r} cannot be downloaded from {source.url} ({error}). Set {FOLDER} to a folder that holds "
             f"{source.file}, or try again with a connection."
         ) from error
-    content = _unzipped(name, content)
+    try:
+        content = _unzipped(name, content)
+    except (zipfile.BadZipFile, EOFError, zlib.error) as error:
+        raise DatasetError(f"what {source.url} sent is damaged ({error}); try again.") from error
     found = hashlib.sha256(content).hexdigest()
     if source.sha256 is not None and found != source.sha256:
         raise DatasetError(

@@ -87,6 +87,8 @@ class Queries:
         words = pack(rows)
         try:
             raw = np.asarray(self._h(rows))
+        except QueryError:
+            raise  # h has asked another model, which failed: its rows and answers are the caller's
         except Exception as error:
             raise self._error(f"h raised {type(error).__name__}: {error}", len(rows)) from error
         answers = self._check(raw, len(rows))

@@ -19,7 +19,10 @@ _HISTOGRAM = 0.25  # per leaf and background row (leaves share blocks)
 _MOST_SHARED = 8
 _BUILD_PATTERN = (45.0, 130.0)  # filling tables, per pattern of a leaf
 _LOOK_UP = (0.35, 3.0)  # per leaf and explained row
-_BYTES_PER_PATTERN = (24.0, 56.0)  # of a leaf's own table, after leaves have been merged into blocks
+_BYTES_PER_PATTERN = (
+    24.0,
+    56.0,
+)  # of a leaf's own table in float32, after leaves have been merged into blocks
 # Walking: per leaf that a (row, background row) pair visits, times the square root of the tree's leaves. In
 # small trees many rows fail the same players and are walked as one; large ones outgrow the caches.
 _PAIR_VISIT = 0.28
@@ -45,7 +48,7 @@ class TreePlan:
     build_seconds, row_seconds : float
         Estimates, on one core, of building those tables, and of explaining one row with them.
     walk_row_seconds : float
-        Of explaining one row by walking the same trees instead.
+        Of explaining one row by walking the same trees instead; NaN for any number of rows, where nobody counts.
     reason : str
     """
 
@@ -99,6 +102,7 @@ def plan_trees(
     n_background: int,
     n_rows: int | None,
     width: int,
+    itemsize: int = 4,
 ) -> TreePlan:
     """Choose for ``n_rows`` rows (None: any number). ``visits`` is None where there is no background."""
     in_question = trees[feasible]
@@ -122,6 +126,6 @@ def plan_trees(
     else:
         method, reason = "tables", "every tree fits into tables, and looking up is cheaper than walking"
     in_tables = 0 if method == "walk" else n_feasible
-    need = float((patterns * _by_depth(in_question, _BYTES_PER_PATTERN)).sum() * width)
+    need = float((patterns * _by_depth(in_question, _BYTES_PER_PATTERN)).sum() * width * itemsize / 4)
     costs = (float(build) / 1e9, float(row) / 1e9, float(walk) / 1e9)
     return TreePlan(method, in_tables, len(trees) - in_tables, need, *costs, reason)

@@ -147,8 +147,9 @@ class TreeEngine:
         width = self.ensemble.values.shape[1]
         visits = None if n_rows is None else self._visits()
         if n_rows is None and self.background is not None:
-            visits = np.zeros(self.ensemble.n_trees)
-        return plan_trees(self._profile, self._feasible, visits, n_background, n_rows, width)
+            visits = np.full(self.ensemble.n_trees, np.nan)
+        sizes = (width, self.dtype.itemsize)
+        return plan_trees(self._profile, self._feasible, visits, n_background, n_rows, *sizes)
 
     @property
     def tables(self) -> TableSet | None:
