@@ -16,12 +16,12 @@ X = np.random.default_rng(0).normal(size=(50, 3))
 class Asked:
     """A model that remembers how often it was asked what."""
 
-    def __init__(self, predict):
-        self.predict, self.rows = predict, []
+    def __init__(self, function):
+        self.function, self.rows = function, []
 
     def __call__(self, rows):
         self.rows.append(np.asarray(rows).copy())
-        return self.predict(rows)
+        return self.function(rows)
 
 
 def test_rows_with_missing_values_are_asked_and_counted_once():
@@ -73,13 +73,13 @@ def test_explaining_keeps_no_answers():
     explainer.gap(X[:1])  # the background is asked, once
     oracle = explainer._oracle
     kept = (len(oracle._answers), len(oracle._asked), len(oracle._position))
-    before = oracle.count
-    explainer.shap_values(X[:8], refine=1)
-    explainer.gap(X[:8])
+    before, rows = oracle.count, np.random.default_rng(1).normal(size=(8, 3))
+    explainer.shap_values(rows, refine=1)
+    explainer.gap(rows)
     assert (len(oracle._answers), len(oracle._asked), len(oracle._position)) == kept
     assert oracle.count - before <= explainer.refine_cost(8, 1) + 8
     again = oracle.count
-    explainer.gap(X[:8])
+    explainer.gap(rows)
     assert oracle.count == again + 8  # the background is known
 
 

@@ -31,6 +31,7 @@ STYLES = {
 }
 TREE_STYLES = {
     fig3.OURS: (BLUE, "o"),
+    fig3.OURS_THREADS: ("#7fb8e6", "P"),
     fig3.SPECTRUM: (PURPLE, "^"),
     "woodelf": (ORANGE, "s"),
     "fasttreeshap": (GREEN, "D"),
@@ -197,7 +198,7 @@ def _amortisation(results: dict[str, Any]) -> tuple[str, Any]:
 
 def _figure_3(results: dict[str, Any]) -> tuple[str, Any]:
     drawn, panels = _panels(
-        "Figure 3. Random forests of 20 trees: speed-up over TreeSHAP by depth, 100 x 100 rows"
+        "Figure 3. Random forests of 20 trees: speed-up over TreeSHAP by depth, 100 x 100 rows, one thread"
     )
     cells = results_of(results, "fig3")
     for name, axis in panels.items():

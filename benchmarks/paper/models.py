@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -135,7 +136,7 @@ def _catboost(data: Split, depth: int, seed: int) -> Any:
 
 def _kept(key: str, settings: Settings, fit: Callable[[Split], Any], name: str) -> Trained:
     """Train, or read what an earlier run with the same settings trained."""
-    path = CACHE / settings.name / f"{key}.joblib"
+    path = kept_at(f"{key}.joblib", settings)
     if path.exists():
         model, seconds, test_r2 = joblib.load(path)
         return Trained(model, predictor(model), test_r2, seconds)
@@ -143,9 +144,18 @@ def _kept(key: str, settings: Settings, fit: Callable[[Split], Any], name: str) 
     model = fit(data)
     seconds = time.perf_counter() - begin
     test_r2 = r_squared(data.y_test, predictor(model)(data.X_test))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    joblib.dump((model, seconds, test_r2), path)
+    unfinished = path.with_suffix(".part")
+    joblib.dump((model, seconds, test_r2), unfinished)
+    unfinished.replace(path)
     return Trained(model, predictor(model), test_r2, seconds)
+
+
+def kept_at(name: str, settings: Settings) -> Path:
+    """A file for what follows from the settings that training and the choice of rows depend on."""
+    decisive = (settings.seed, settings.most_training_rows, sorted(settings.epochs.items()))
+    folder = CACHE / f"{settings.name}-{hashlib.sha256(repr(decisive).encode()).hexdigest()[:8]}"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder / name
 
 
 def predictor(model: Any) -> Predict:

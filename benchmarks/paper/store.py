@@ -53,7 +53,7 @@ def run(cells: Iterable[Cell], settings: Settings) -> None:
     """Run what is not finished, in order, and write after each cell.
 
     A cell that was skipped or that failed is tried again by the next run. Results of other settings or of
-    another machine are thrown away.
+    another machine are put aside.
     """
     cells = list(cells)
     where = folder(settings)
@@ -95,6 +95,8 @@ def _document(path: Path, settings: Settings) -> dict[str, Any]:
         found = json.loads(path.read_text())
         if all(found[key] == fresh[key] for key in ("machine", "settings")):
             return found
+        path.replace(path.with_suffix(".old"))
+        print(f"    {path.name} is of another machine, other versions or settings: kept as {path.stem}.old")
     return fresh
 
 

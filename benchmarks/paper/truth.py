@@ -72,7 +72,8 @@ def by_definition(predict: models.Predict, X: np.ndarray, background: np.ndarray
 
 def _converged(name: str, settings: Settings) -> Truth:
     """KernelSHAP with all features, twice, in blocks of background rows; the mean of the two runs is the truth."""
-    path = models.CACHE / settings.name / f"truth-{name}-{settings.truth_samples}.npy"
+    sizes = "-".join(map(str, settings.sizes))
+    path = models.kept_at(f"truth-{name}-{settings.truth_samples}-{sizes}.npy", settings)
     if not path.exists():
         predict = models.black_box(name, settings).predict
         X = models.rows(name, settings, max(settings.sizes))
@@ -85,7 +86,9 @@ def _converged(name: str, settings: Settings) -> Truth:
             ]
             for seed in (settings.seed + 1, settings.seed + 2)
         ]
-        np.save(path, np.array(runs))
+        unfinished = path.with_suffix(".part.npy")
+        np.save(unfinished, np.array(runs))
+        unfinished.replace(path)
     runs = np.load(path)
     by_size = {b: runs[:, : b // BLOCK].mean(axis=1) for b in settings.sizes}
     ceiling = min(models.r_squared(first, second) for first, second in by_size.values())
