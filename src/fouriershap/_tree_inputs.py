@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,12 @@ def name_features(
             raise InputError(f"feature_names has {len(names)} names for {ensemble.n_features} features.")
         return ensemble, names
     found = ensemble.feature_names or (column_names(background) if background is not None else None)
-    return ensemble, found or tuple(f"Feature {i}" for i in range(ensemble.n_features))
+    return ensemble, found or _numbered(ensemble.n_features)
+
+
+@lru_cache(maxsize=8)
+def _numbered(n: int) -> tuple[str, ...]:
+    return tuple(f"Feature {i}" for i in range(n))
 
 
 def find_players(

@@ -61,6 +61,14 @@ bool encode_column(const T* rows, int64_t n_rows, int64_t row_stride, const Sear
                    C* out) {
   bool any_missing = false;
   const C missing = static_cast<C>(search.n_levels + 1);
+  if (search.n_levels == 0) {  // a feature that no tree tests
+    for (int64_t r = 0; r < n_rows; ++r) {
+      const T x = rows[r * row_stride];
+      any_missing |= x != x;
+      out[r] = x != x ? missing : 0;
+    }
+    return any_missing;
+  }
   for (int64_t r = 0; r < n_rows; ++r) {
     T x = rows[r * row_stride];
     const bool is_missing = x != x;

@@ -95,6 +95,14 @@ def _by_depth(trees: NDArray[np.float64], costs: tuple[float, float]) -> NDArray
     return np.where(trees[:, 2] <= _MOST_SHARED, *costs)
 
 
+def walk_seconds(trees: NDArray[np.float64], visits: NDArray[np.float64] | None, n_background: int) -> float:
+    """Of one row on one core. ``visits`` is None where there is no background."""
+    leaves = trees[:, 0]
+    if visits is None:
+        return float(leaves.sum()) * _PATH_LEAF / 1e9
+    return float(visits @ np.sqrt(leaves)) * _PAIR_VISIT * n_background / 1e9
+
+
 def plan_trees(
     trees: NDArray[np.float64],
     feasible: NDArray[np.bool_],
@@ -110,10 +118,7 @@ def plan_trees(
     filling = patterns * _by_depth(in_question, _BUILD_PATTERN) * width
     build = _BUILD_CALL + (leaves * (_BUILD_LEAF + _HISTOGRAM * n_background) + filling).sum()
     row = (leaves * _by_depth(in_question, _LOOK_UP)).sum() * width
-    if visits is None:
-        walk = leaves.sum() * _PATH_LEAF
-    else:
-        walk = (visits[feasible] * np.sqrt(leaves)).sum() * (_PAIR_VISIT * n_background)
+    walk = 1e9 * walk_seconds(in_question, None if visits is None else visits[feasible], n_background)
     n_feasible = int(feasible.sum())
     worth = n_rows is None or n_rows * walk > build + n_rows * row
     if not n_feasible:

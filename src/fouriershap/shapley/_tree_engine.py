@@ -20,6 +20,7 @@ from fouriershap.shapley._tree_cost import (
     feasible_trees,
     plan_trees,
     profile,
+    walk_seconds,
 )
 from fouriershap.shapley._tree_pairs import PairTrees, TreePairs, make_pairs
 from fouriershap.shapley._tree_tables import TreeBlocks, build_blocks, fill_tables
@@ -298,14 +299,12 @@ class TreeEngine:
         """Estimated time of walking all trees for so many rows, on one core; infinite for large forests."""
         if self.ensemble.n_leaves > _LARGE_FOREST:
             return float("inf")
-        everything = np.ones(self.ensemble.n_trees, dtype=bool)
         n_background = 0 if self.background is None else len(self.background)
-        if self.background is not None:  # at most, were every leaf visited
-            most = plan_trees(self._profile, everything, self._profile[:, 0], n_background, n_rows, 1)
-            if most.walk_row_seconds * n_rows < _WORTH_THREADS:
+        if self.background is not None:
+            most = n_rows * walk_seconds(self._profile, self._profile[:, 0], n_background)
+            if most < _WORTH_THREADS:  # even if every leaf were visited
                 return 0.0
-        plan = plan_trees(self._profile, everything, self._visits(), n_background, n_rows, 1)
-        return plan.walk_row_seconds * n_rows
+        return n_rows * walk_seconds(self._profile, self._visits(), n_background)
 
     def interactions(self, wanted: NDArray[np.int64] | None, n_jobs: int | None = None) -> TreePairs:
         """What gives the interactions of the pairs with these keys, None for all; kept until others are wanted."""
