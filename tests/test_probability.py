@@ -157,6 +157,42 @@ def test_exact_probabilities_of_many_players_have_a_fidelity(monkeypatch: pytest
     assert explainer.shap_interaction_values(X[60:62]).shape == (2, 20, 20)
 
 
+@pytest.mark.filterwarnings("ignore::fouriershap.FidelityWarning")
+def test_exact_probabilities_of_input_columns_belong_to_their_players(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The encoder puts its columns first, so that players do not come in the order of the features."""
+    import pandas as pd
+    from sklearn.compose import make_column_transformer
+    from sklearn.ensemble import GradientBoostingClassifier
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder
+
+    monkeypatch.setattr(_margins, "_BUDGET", 1500)
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(300, 17)), columns=[f"x{j}" for j in range(17)])
+    frame.insert(1, "city", rng.choice(["a", "b", "c"], 300))
+    encode = make_column_transformer((OneHotEncoder(), ["city"]), remainder="passthrough")
+    model = make_pipeline(encode, GradientBoostingClassifier(n_estimators=10, max_depth=2, random_state=0))
+    model.fit(frame, frame["x0"] > 0)
+    given = {"groups": "input", "output": "probability"}
+    explainer = fs.TreeExplainer(model, frame[:50], exact=True, **given)
+    assert explainer.player_names[:2] == ("x0", "city") and explainer.fidelity is not None
+    strength = np.abs(explainer.shap_values(frame[60:80])).mean(axis=0)
+    assert strength[0] > 0.2 and strength[1:].max() < 0.05
+    pairs = np.abs(explainer.shap_interaction_values(frame[60:62])).mean(axis=0)
+    assert np.argmax(pairs.sum(axis=1)) == 0
+
+
+def test_exact_probabilities_say_what_they_need() -> None:
+    import xgboost
+
+    X = np.random.default_rng(0).normal(size=(100, 20)).astype(np.float32)
+    model = xgboost.XGBClassifier(n_estimators=2, max_depth=2).fit(X, X[:, 0] > 0)
+    with pytest.raises(fs.InputError, match="one background row, too few.*groups="):
+        fs.TreeExplainer(model, X[:1], output="probability", exact=True)
+
+
 def test_what_is_not_there_is_refused() -> None:
     model, X, y = model_of("XGBClassifier", 3)
     with pytest.raises(fs.UnsupportedModelError, match="exact=True"):

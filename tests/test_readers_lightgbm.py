@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import fouriershap as fs
 from fouriershap._errors import InputError, UnsupportedModelError
 from fouriershap.trees import read_model
 from models import CASES, LABELS, frame, frame_target, numbers, rows_of, target
@@ -130,3 +131,15 @@ def test_mixed_kinds_of_missing_values_are_refused():
     both = lightgbm.LGBMRegressor(n_estimators=3, verbose=-1).fit(X, target(X), init_model=first)
     with pytest.raises(UnsupportedModelError, match="zero_as_missing"):
         read_model(both)
+
+
+def test_a_feature_that_is_number_and_category_is_refused():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.integers(0, 6, 300), rng.normal(size=300)]).astype(float)
+    y = X[:, 0] + (X[:, 0] == 3) * 2 + X[:, 1]
+    settings = {"verbose": -1, "min_data_in_leaf": 5, "min_data_per_group": 5}
+    first = lightgbm.train(settings, lightgbm.Dataset(X, y, free_raw_data=False), 3)
+    data = lightgbm.Dataset(X, y, categorical_feature=[0], free_raw_data=False)
+    both = lightgbm.train(settings, data, 3, init_model=first)
+    with pytest.raises(UnsupportedModelError, match="feature 0 both as a number and as a category"):
+        fs.TreeExplainer(both, X)

@@ -17,6 +17,7 @@ from sklearn.ensemble import (
 from sklearn.linear_model import LinearRegression
 from sklearn.tree import DecisionTreeRegressor
 
+import fouriershap as fs
 from fouriershap._errors import InputError, UnsupportedModelError
 from fouriershap.trees import read_model
 from models import CASES, LABELS, numbers, rows_of, target
@@ -159,6 +160,30 @@ def test_subclasses():
     )
     with pytest.raises(UnsupportedModelError, match=r"Squared.*own predict"):
         read_model(Squared().fit(X, target(X)))
+
+
+def test_a_subclass_means_what_its_base_means():
+    class Churn(GradientBoostingClassifier):
+        pass
+
+    class Robust(GradientBoostingRegressor):
+        pass
+
+    X = numbers()
+    assert read_model(Churn(n_estimators=2).fit(X, target(X) > 0)).objective == "binary"
+    assert read_model(Robust(n_estimators=2, loss="huber").fit(X, target(X))).objective == ""
+
+
+@pytest.mark.parametrize(("n_columns", "max_features"), [(1, 1.0), (4, 1)])
+def test_isolation_trees_of_one_column(n_columns, max_features):
+    X = numbers()[:, :n_columns]
+    model = IsolationForest(n_estimators=5, max_features=max_features, random_state=0).fit(X)
+    values = fs.TreeExplainer(model, X[:20]).shap_values(X[:5])
+    np.testing.assert_allclose(
+        values.sum(axis=1) + fs.TreeExplainer(model, X[:20]).expected_value,
+        read_model(model).predict(X[:5])[:, 0],
+        atol=1e-5,
+    )
 
 
 def test_no_library_is_imported():

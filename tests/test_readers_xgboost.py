@@ -138,3 +138,10 @@ def test_what_cannot_be_read():
         read_model(xgboost.XGBRegressor())
     with pytest.raises(UnsupportedModelError, match="gblinear"):
         read_model(xgboost.XGBRegressor(booster="gblinear", n_estimators=2).fit(X, target(X)))
+
+
+def test_labels_that_are_all_alike():
+    X = numbers()
+    booster = xgboost.train({"objective": "binary:logistic"}, xgboost.DMatrix(X, np.zeros(len(X))), 2)
+    margin = booster.predict(xgboost.DMatrix(X), output_margin=True)
+    np.testing.assert_allclose(read_model(booster).predict(X)[:, 0], margin, rtol=1e-5)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._errors import InputError
-from fouriershap._frames import _as_frame
+from fouriershap._frames import as_frame, densified, is_record_batch, is_sparse
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Batch:
         if len(self.ids.columns):
             out = nw.concat([self.ids, out], how="horizontal")
         answer = out.to_native()
-        return _record_batch(answer) if _is_record_batch(self.native) else answer
+        return _record_batch(answer) if is_record_batch(self.native) else answer
 
 
 class Texts:
@@ -72,8 +72,8 @@ class Texts:
     """
 
     def __init__(self, rows: Any) -> None:
-        self._frame = _as_frame(rows)
-        self._array = np.asarray(rows) if self._frame is None else None
+        self._frame = as_frame(rows)
+        self._array = np.asarray(densified(rows)) if self._frame is None else None
 
     def __call__(self, column: int, rows: NDArray[np.int64]) -> NDArray[np.object_]:
         """The values of a column in some rows (positions); None where they are missing."""
@@ -97,7 +97,7 @@ def is_one_frame(batches: Any) -> bool:
     """Whether this is rows rather than an iterator of them."""
     if isinstance(batches, np.ndarray):
         return batches.dtype != object and batches.ndim <= 2
-    return _is_record_batch(batches) or _as_frame(batches) is not None
+    return is_sparse(batches) or as_frame(batches) is not None
 
 
 def open_batch(native: Any, ids: tuple[str, ...], known: tuple[str, ...] | None) -> Batch:
@@ -110,10 +110,12 @@ def open_batch(native: Any, ids: tuple[str, ...], known: tuple[str, ...] | None)
     known : tuple of str or None
         Names of the features.
     """
-    frame = _as_frame(_table(native) if _is_record_batch(native) else native, "the batch")
+    frame = as_frame(native, "the batch")
     if frame is None:
         if ids:
             raise InputError(f"the batch is an array, which has no columns named {list(ids)!r}; give frames.")
+        if is_sparse(native):
+            return Batch(native, native.shape[0], native=native)
         return Batch(native, len(native) if hasattr(native, "__len__") else 1, native=native)
     actual = {str(name): name for name in frame.columns}
     lacking = [name for name in ids if name not in actual]
@@ -179,16 +181,6 @@ def _series(name: str, column: NDArray[Any], kind: Any) -> Any:
         objects[:] = list(column)
         return nw.new_series(name, objects, nw.Object, backend=kind)
     return nw.new_series(name, column, nw.Array(nw.Float64, column.shape[1]), backend=kind)
-
-
-def _is_record_batch(native: Any) -> bool:
-    return type(native).__name__ == "RecordBatch" and type(native).__module__.startswith("pyarrow")
-
-
-def _table(batch: Any) -> Any:
-    import pyarrow as pa
-
-    return pa.Table.from_batches([batch])
 
 
 def _record_batch(table: Any) -> Any:

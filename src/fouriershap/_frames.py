@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def column_names(X: Any) -> tuple[str, ...] | None:
     """The column names of a data frame, None for anything else."""
-    frame = _as_frame(X)
+    frame = as_frame(X)
     return None if frame is None else tuple(str(name) for name in frame.columns)
 
 
@@ -75,11 +75,17 @@ def to_rows(X: Any, ensemble: TreeEnsemble, name: str = "X") -> NDArray[Any]:
         What errors call it.
     """
     X = densified(X, ensemble.absent_is_missing)
-    frame = _as_frame(X, name)
+    frame = as_frame(X, name)
     if frame is not None:
         columns = [str(column) for column in frame.columns]
         _check_names(columns, ensemble.feature_names, ensemble.n_features, name)
-        parts = [_column(frame, f, column, ensemble, name) for f, column in enumerate(frame.columns)]
+        in_order = _labels_in_order(frame, ensemble)
+        parts = [
+            _coded(frame[column], in_order[column])
+            if column in in_order
+            else _column(frame, f, column, ensemble, name)
+            for f, column in enumerate(frame.columns)
+        ]
         matrix = np.column_stack(parts) if parts else np.empty((len(frame), 0))
         return _cleaned(matrix, ensemble, name)
     array = _as_matrix(X, ensemble, name)
@@ -148,23 +154,39 @@ def _from_objects(array: NDArray[Any], ensemble: TreeEnsemble, name: str) -> NDA
 
 
 def _numbers(column: NDArray[Any]) -> NDArray[np.float64]:
-    for value in column.tolist():
+    values = column.tolist()
+    for value in values:
         if isinstance(value, str | bytes):  # NumPy would read "1" as a number, which no library does
             raise ValueError(f"{value!r} is text")
-    return column.astype(np.float64)
+    return np.array([np.nan if is_missing(value) else value for value in values], dtype=np.float64)
 
 
-def _as_frame(X: Any, name: str = "X") -> nw.DataFrame[Any] | None:
+def as_frame(X: Any, name: str = "X") -> nw.DataFrame[Any] | None:
+    """A data frame for narwhals, its columns named by texts; None for anything else."""
     if isinstance(X, np.ndarray | list | tuple):
         return None
     import narwhals as nw
     from narwhals.exceptions import DuplicateError
 
+    if is_record_batch(X):
+        import pyarrow as pa
+
+        X = pa.Table.from_batches([X])
     try:
         frame = nw.from_native(X, eager_only=True, pass_through=True)
-        return frame if isinstance(frame, nw.DataFrame) and frame.columns is not None else None
+        if not isinstance(frame, nw.DataFrame) or frame.columns is None:
+            return None
+        if all(isinstance(column, str) for column in frame.columns):
+            return frame
+        # pandas numbers columns where nobody names them; narwhals takes numbers for rows.
+        return nw.from_native(X.set_axis([str(column) for column in X.columns], axis=1), eager_only=True)
     except DuplicateError as error:
         raise InputError(f"{name} has two columns of one name: {error}") from None
+
+
+def is_record_batch(X: Any) -> bool:
+    """Whether X is a batch of pyarrow, which narwhals does not know."""
+    return type(X).__name__ == "RecordBatch" and type(X).__module__.startswith("pyarrow")
 
 
 def _check_names(columns: list[str], known: tuple[str, ...] | None, n_features: int, name: str) -> None:
@@ -187,6 +209,23 @@ def _check_names(columns: list[str], known: tuple[str, ...] | None, n_features: 
         )
     wrong = next((a, b) for a, b in zip(known, columns, strict=True) if a not in (b, b.replace(" ", "_")))
     raise InputError(f"{name} has a column {wrong[1]!r} where the model has the feature {wrong[0]!r}.")
+
+
+def _labels_in_order(frame: nw.DataFrame[Any], ensemble: TreeEnsemble) -> dict[str, tuple[Any, ...]]:
+    """Labels by column, where a model knows them by the order of a frame's categorical columns."""
+    import narwhals as nw
+
+    if not ensemble.frame_labels:
+        return {}
+    columns = [c for c, dtype in frame.schema.items() if isinstance(dtype, nw.Categorical | nw.Enum)]
+    known = ensemble.frame_labels
+    return dict(zip(columns, known, strict=True)) if len(columns) == len(known) else {}
+
+
+def _coded(series: Any, labels: tuple[Any, ...]) -> NDArray[np.float64]:
+    """Positions among labels, NaN for any other."""
+    position = {label: float(code) for code, label in enumerate(labels)}
+    return np.array([np.nan if is_missing(v) else position.get(v, np.nan) for v in series.to_list()])
 
 
 def _column(
@@ -212,7 +251,12 @@ def _categorical(series: Any, f: int, ensemble: TreeEnsemble, name: str) -> NDAr
     """Labels by the model's vocabulary; without one, the positions of the categories."""
     if f in ensemble.vocabularies:
         return category_codes(ensemble, f, np.array(series.to_list(), dtype=object))
-    if not ensemble.is_categorical[f]:
+    if f in ensemble.lost_labels:
+        raise InputError(
+            f"{name} has a categorical column {series.name!r}, but the model ({ensemble.kind}) does not say which "
+            "labels it was trained on. Give the codes of the training data, as numbers."
+        )
+    if not ensemble.is_categorical[f] and (ensemble.feature == f).any():
         raise InputError(
             f"{name} has a categorical column {series.name!r}, but the model treats this feature as a number."
         )
@@ -232,7 +276,7 @@ def _categorical(series: Any, f: int, ensemble: TreeEnsemble, name: str) -> NDAr
 
 def frame_library(X: Any) -> str | None:
     """The library of a data frame, as narwhals calls it; None for anything else."""
-    frame = _as_frame(X)
+    frame = as_frame(X)
     return None if frame is None else frame.implementation.value
 
 
@@ -241,7 +285,7 @@ def frame_columns(X: Any) -> list[tuple[NDArray[np.float64], NDArray[Any] | None
 
     Missing values are NaN among the numbers and "missing" among the labels.
     """
-    frame = _as_frame(X)
+    frame = as_frame(X)
     if frame is None:
         array = np.ma.filled(X.astype(np.float64), np.nan) if np.ma.isMaskedArray(X) else np.asarray(X)
         return [_numbers_and_labels(array[:, j]) for j in range(array.shape[1])]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
+import secrets
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +18,8 @@ from fouriershap._errors import FileFormatError
 
 T = TypeVar("T")
 VERSION = 1
+_MOST_DIGITS = 9
+_ATTEMPTS = 3
 _FORMAT = "fouriershap"
 _NUMPY_TYPES = {
     "F64": np.float64,
@@ -29,6 +31,10 @@ _NUMPY_TYPES = {
     "U8": np.uint8,
     "BOOL": np.bool_,
 }
+
+
+# What building from contents that do not fit together may raise.
+_MISFITS = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
 
 
 class Contents(NamedTuple):
@@ -70,16 +76,13 @@ def write(
 @contextmanager
 def atomic_file(path: Path) -> Iterator[Path]:
     """A path to write to: the file appears whole under ``path`` when the block ends, or not at all."""
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
-    os.close(handle)
-    temporary = Path(name)
+    # With the permissions that the file is to have; those of `tempfile` are the owner's alone.
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.part")
+    os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666))
     try:
         yield temporary
         with temporary.open("rb+") as file:
             os.fsync(file.fileno())
-        umask = os.umask(0)
-        os.umask(umask)
-        temporary.chmod(0o666 & ~umask)  # mkstemp made it private to the owner
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
@@ -87,6 +90,26 @@ def atomic_file(path: Path) -> Iterator[Path]:
 
 
 def read(path: str | os.PathLike[str], kind: str | None = None) -> Contents:
+    """Read and verify a file, see `_read`. If another one takes its place meanwhile, that one is read."""
+    for _ in range(_ATTEMPTS):
+        before = _stamp(path)
+        try:
+            contents = _read(path, kind)
+        except (FileFormatError, ValueError):
+            if _stamp(path) == before:
+                raise
+            continue
+        if _stamp(path) == before:
+            return contents
+    return _read(path, kind)
+
+
+def _stamp(path: str | os.PathLike[str]) -> tuple[int, int, int]:
+    found = Path(path).stat()
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def _read(path: str | os.PathLike[str], kind: str | None = None) -> Contents:
     """Read and verify a file. The arrays are read-only views of the memory map.
 
     Raises
@@ -101,7 +124,7 @@ def read(path: str | os.PathLike[str], kind: str | None = None) -> Contents:
     if metadata.get("format") != _FORMAT:
         raise FileFormatError(f"{path} is a safetensors file, but not one that fouriershap wrote.")
     version = metadata.get("version", "")
-    if not version.isdecimal() or int(version) < 1:
+    if not version.isdecimal() or len(version) > _MOST_DIGITS or int(version) < 1:
         raise FileFormatError(f"{path} has no valid version ({version!r}); the file is damaged.")
     if int(version) > VERSION:
         raise FileFormatError(
@@ -121,7 +144,7 @@ def read(path: str | os.PathLike[str], kind: str | None = None) -> Contents:
         raise FileFormatError(f"{path} holds a {found!r}, not a {kind!r}; `fouriershap.load` opens any kind.")
     try:
         header = json.loads(metadata["header"])
-    except (KeyError, ValueError) as error:
+    except (KeyError, ValueError, RecursionError) as error:
         raise FileFormatError(f"{path} has no readable header: {error!r}") from error
     return Contents(found, arrays, header)
 
@@ -138,7 +161,7 @@ def load(path: str | os.PathLike[str], kind: str | None, build: Callable[[Conten
         return build(contents)
     except FileFormatError:
         raise
-    except (KeyError, IndexError, TypeError, ValueError) as error:
+    except _MISFITS as error:
         raise FileFormatError(f"the contents of {path} do not fit together: {error!r}") from error
 
 

@@ -9,7 +9,8 @@ attributed in proportion to the margin. *Exact* values are the SHAP values of th
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -178,14 +179,14 @@ class Exact:
         """The probability as a black box; the same at every run."""
         from fouriershap._blackbox_explainer import BlackBoxExplainer
 
-        e = self.engine
-        labels = [str(player) for player in e.player]
+        e, order = self.engine, self._by_player
+        back = np.argsort(order)
         fitted = BlackBoxExplainer(
-            self.probability,
-            self._background,
+            lambda rows: self.probability(rows[:, back]),
+            self._background[:, order],
             budget=_BUDGET,
-            categorical=np.flatnonzero(e.ensemble.is_categorical).tolist(),
-            groups=labels,
+            categorical=np.flatnonzero(e.ensemble.is_categorical[order]).tolist(),
+            groups=[str(player) for player in e.player[order]],
             weights=e.weights,
             index=e.index,
             random_state=0,
@@ -203,13 +204,30 @@ class Exact:
         return fitted
 
     @property
+    def _by_player(self) -> NDArray[np.int64]:
+        """Features in the order of their players: a black box numbers players by their first columns."""
+        return np.argsort(self.engine.player, kind="stable")
+
+    @contextmanager
+    def _fitted(self) -> Iterator[BlackBoxExplainer]:
+        """The surrogate; what it does not know is said in the words of this class."""
+        try:
+            yield self.surrogate
+        except InputError as error:
+            raise InputError(
+                f"exact=True explains these rows by a representation that was fitted to hybrids of the background, and "
+                f"{error} Here that means: more background rows, or groups= that leave fewer than 16 players."
+            ) from error
+
+    @property
     def fidelity(self) -> Fidelity | None:
         return None if self.by_definition else self.surrogate.fidelity
 
     def shap_values(self, rows: NDArray[Any], y: Floats, n_jobs: int | None) -> Floats:
         del y
         if not self.by_definition:
-            return self.surrogate._explain(rows, n_jobs)
+            with self._fitted() as surrogate:
+                return surrogate._explain(rows[:, self._by_player], n_jobs)
         out = np.zeros((len(rows), self.engine.n_players, self.engine.ensemble.n_outputs))
 
         def work(first: int, last: int) -> None:
@@ -228,7 +246,8 @@ class Exact:
     ) -> tuple[Callable[[NDArray[np.int64] | None], PairEngine], NDArray[Any]]:
         """As `Explainer._pairs`."""
         if not self.by_definition:
-            return self.surrogate._pairs(rows)
+            with self._fitted() as surrogate:
+                return surrogate._pairs(rows[:, self._by_player])
         e = self.engine
         engine = CoalitionPairs(self._game, e.n_players, e.ensemble.n_outputs, e.index)
         return (lambda wanted: engine), rows
@@ -251,5 +270,12 @@ def make_output(engine: TreeEngine, output: str, exact: bool) -> Rescaled | Exac
     if output == "raw" or objective == "probability":
         return None
     if exact:
-        return Exact(engine, _PROBABILITY[objective])
+        made = Exact(engine, _PROBABILITY[objective])
+        if not made.by_definition and len(made._background) < 2:
+            raise InputError(
+                f"exact=True has {engine.n_players} players, too many for all coalitions, and one background row, too "
+                "few to fit a representation to. Give more background rows, or groups= that leave fewer than 16 "
+                "players."
+            )
+        return made
     return Rescaled(engine, _RESCALED[output, objective])

@@ -13,6 +13,7 @@ from fouriershap._errors import InputError, UnsupportedModelError
 from fouriershap._frames import check_columns, column_names, densified, is_sparse
 
 _ROWS_TO_TRY = 32
+_CELLS_TO_TRY = 1 << 22  # at a time
 
 
 def split_pipeline(model: Any) -> tuple[Preprocessing | None, Any]:
@@ -101,19 +102,20 @@ class Preprocessing:
 
         pool = Pool(background, "background")
         n, n_columns = min(pool.n_rows, _ROWS_TO_TRY), len(names)
-        # Block 0: the rows. Block j + 1: the same, with column j from the row before.
-        index = np.tile(np.arange(n)[:, None], (n_columns + 1, n_columns)).reshape(n_columns + 1, n, -1)
-        index[np.arange(1, n_columns + 1), :, np.arange(n_columns)] = np.roll(np.arange(n), 1)
-        rows = self.transform(pool.take(index.reshape(-1, n_columns)), "background")
-        columns = np.asarray(densified(rows)).reshape(n_columns + 1, n, -1)
-        for j in range(n_columns):
-            same = (columns[j + 1] == columns[0]) | (
-                (columns[j + 1] != columns[j + 1]) & (columns[0] != columns[0])
-            )
-            wrong = np.flatnonzero(~same.all(axis=0) & (origin != j))
-            if len(wrong):
-                raise UnsupportedModelError(
-                    f"groups='input': feature {wrong[0]} of the final model changes with the input columns "
-                    f"{names[j]!r} and {names[origin[wrong[0]]]!r}; a transformer does not keep columns apart. "
-                    "Leave out groups, or explain `pipeline.predict` by BlackBoxExplainer."
-                )
+        at_once = max(1, _CELLS_TO_TRY // (n * n_columns))
+        for first in range(0, n_columns, at_once):
+            tried = np.arange(first, min(first + at_once, n_columns))
+            # Block 0: the rows. The blocks after it: the same, with one column from the row before.
+            index = np.tile(np.arange(n)[:, None], (len(tried) + 1, n_columns)).reshape(len(tried) + 1, n, -1)
+            index[np.arange(1, len(tried) + 1), :, tried] = np.roll(np.arange(n), 1)
+            rows = self.transform(pool.take(index.reshape(-1, n_columns)), "background")
+            plain, *changed = np.asarray(densified(rows)).reshape(len(tried) + 1, n, -1)
+            for j, columns in zip(tried, changed, strict=True):
+                same = (columns == plain) | ((columns != columns) & (plain != plain))
+                wrong = np.flatnonzero(~same.all(axis=0) & (origin != j))
+                if len(wrong):
+                    raise UnsupportedModelError(
+                        f"groups='input': feature {wrong[0]} of the final model changes with the input columns "
+                        f"{names[j]!r} and {names[origin[wrong[0]]]!r}; a transformer does not keep columns apart. "
+                        "Leave out groups, or explain `pipeline.predict` by BlackBoxExplainer."
+                    )

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fouriershap import _io
 from fouriershap._arrays import as_floats
-from fouriershap._errors import InputError
+from fouriershap._errors import FileFormatError, InputError
 from fouriershap._explainer import Explainer, without_single_output
 from fouriershap._explanation import check_additivity
 from fouriershap._frames import densified, to_rows, unmask
@@ -435,7 +435,10 @@ class TreeExplainer(Explainer):
         explainer = cls.__new__(cls)
         names, players = contents.header["feature_names"], contents.header["player_names"]
         what = (contents.header.get("output", "raw"), contents.header.get("exact", False))
-        explainer._set(engine_from_contents(contents), tuple(names), tuple(players), None, *what)
+        engine = engine_from_contents(contents)
+        if (len(names), len(players)) != (engine.ensemble.n_features, engine.n_players):
+            raise FileFormatError("the file is damaged: it has not as many names as features and players.")
+        explainer._set(engine, tuple(names), tuple(players), None, *what)
         explainer._lost_pipeline = bool(contents.header.get("pipeline", False))
         return explainer
 

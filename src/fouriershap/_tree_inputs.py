@@ -25,6 +25,8 @@ def background_rows(
             raise InputError("weights were given, but no background whose rows they could weigh.")
         return None, None
     rows = to_rows(background, ensemble, name="background")
+    if isinstance(background, np.ndarray) and np.may_share_memory(rows, background):
+        rows = rows.copy()  # tables may be built much later, and the caller's array may change until then
     return rows, check_weights(weights, len(rows))
 
 

@@ -51,6 +51,7 @@ def state_from_contents(contents: Contents) -> tuple[Fitted, Compiled, tuple[str
     features = tuple(_feature(entry) for entry in header["features"])
     column_player = np.asarray(contents.arrays["column_player"], dtype=np.int32)
     encoding = Encoding(features, column_player, tuple(header["player_names"]))
+    _verify(encoding, len(header["feature_names"]))
     parts = {name[10:]: array for name, array in contents.arrays.items() if name.startswith("surrogate.")}
     inner = Contents(KIND, parts, header["surrogate"])
     surrogate: Surrogate
@@ -64,6 +65,19 @@ def state_from_contents(contents: Contents) -> tuple[Fitted, Compiled, tuple[str
     candidates = tuple(Candidate(**line) for line in header["candidates"])
     fitted = Fitted(header["method"], surrogate, encoding, fidelity, candidates)
     return fitted, compiled, tuple(header["feature_names"])
+
+
+def _verify(encoding: Encoding, n_columns: int) -> None:
+    """Raise `FileFormatError` unless columns, features and players belong together."""
+    columns = [column for feature in encoding.features for column in feature.columns]
+    fits = encoding.column_player.shape == (n_columns,) and bool(encoding.features)
+    fits = fits and all(feature.columns for feature in encoding.features)
+    fits = fits and all(isinstance(column, int) and 0 <= column < n_columns for column in columns)
+    owners = [*encoding.column_player.tolist(), *(feature.player for feature in encoding.features)]
+    if not fits or not all(isinstance(p, int) and 0 <= p < encoding.n_players for p in owners):
+        raise FileFormatError(
+            "the file is damaged: its columns, features and players do not belong together."
+        )
 
 
 def _feature_header(feature: Feature) -> dict[str, Any]:

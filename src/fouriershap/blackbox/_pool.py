@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._errors import InputError
+from fouriershap._frames import as_frame
 from fouriershap.trees._labels import is_missing
-
-if TYPE_CHECKING:
-    import narwhals as nw
 
 _LABEL_TYPES = ("Categorical", "Enum", "String", "Object")
 
@@ -32,7 +30,7 @@ class Pool:
 
     def __init__(self, X: Any, name: str = "data") -> None:
         self.native = X
-        self._frame = _as_frame(X)
+        self._frame = as_frame(X, name)
         if self._frame is None:
             array = np.asarray(X.to_numpy() if hasattr(X, "to_numpy") else X)
             if array.ndim != 2:
@@ -44,9 +42,7 @@ class Pool:
             self.names: tuple[str, ...] = tuple(f"Feature {i}" for i in range(n_columns))
         else:
             self.n_rows = len(self._frame)
-            self.names = tuple(str(column) for column in self._frame.columns)
-            if len(set(self.names)) < len(self.names):
-                raise InputError(f"{name} has two columns of one name; every column needs its own.")
+            self.names = tuple(self._frame.columns)
         if not self.n_rows or not self.names:
             raise InputError(
                 f"{name} has {self.n_rows} rows and {len(self.names)} columns; there must be some."
@@ -76,7 +72,9 @@ class Pool:
 
         if other._frame is None:
             raise InputError("an array cannot be joined to a data frame: give a data frame.")
-        return Pool(nw.to_native(nw.concat([self._frame, other._frame], how="vertical")))
+        both = nw.to_native(nw.concat([self._frame, other._frame], how="vertical"))
+        # The model sees the caller's own names, also where they are no texts.
+        return Pool(both.set_axis(self.native.columns, axis=1) if hasattr(self.native, "iloc") else both)
 
     def rows(self, keep: slice | NDArray[Any]) -> Pool:
         """Some of the rows."""
@@ -141,12 +139,3 @@ def _number(value: Any) -> float:
     if isinstance(value, str | bytes):
         raise TypeError
     return np.nan if is_missing(value) else float(value)
-
-
-def _as_frame(X: Any) -> nw.DataFrame[Any] | None:
-    if isinstance(X, np.ndarray | list | tuple):
-        return None
-    import narwhals as nw
-
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
-    return frame if isinstance(frame, nw.DataFrame) else None

@@ -91,7 +91,7 @@ def make_job(
 
 
 def _portable(explainer: Explainer) -> Explainer:
-    """The same explainer with what a file would keep: tables, but neither model nor background."""
+    """The same explainer with what a file would keep: tables, but not the model; the background only if need be."""
     if getattr(explainer, "_before", None) is not None:
         raise InputError(
             "explainer explains a Pipeline, whose transformers do not travel: give one of the last step, "

@@ -118,11 +118,10 @@ struct PathWalk {
 
   // Adds the four totals of four rows to phi.
   static void add_totals(double* phi, f64x4 t0, f64x4 t1, f64x4 t2, f64x4 t3) {
-    typedef int64_t i64x4 __attribute__((vector_size(32)));
-    const i64x4 even = {0, 4, 2, 6}, odd = {1, 5, 3, 7}, low = {0, 1, 4, 5}, high = {2, 3, 6, 7};
-    const f64x4 u = __builtin_shuffle(t0, t1, even) + __builtin_shuffle(t0, t1, odd);
-    const f64x4 w = __builtin_shuffle(t2, t3, even) + __builtin_shuffle(t2, t3, odd);
-    store(phi, load<f64x4>(phi) + __builtin_shuffle(u, w, low) + __builtin_shuffle(u, w, high));
+    const f64x4 u = __builtin_shufflevector(t0, t1, 0, 4, 2, 6) + __builtin_shufflevector(t0, t1, 1, 5, 3, 7);
+    const f64x4 w = __builtin_shufflevector(t2, t3, 0, 4, 2, 6) + __builtin_shufflevector(t2, t3, 1, 5, 3, 7);
+    store(phi, load<f64x4>(phi) + __builtin_shufflevector(u, w, 0, 1, 4, 5) +
+                   __builtin_shufflevector(u, w, 2, 3, 6, 7));
   }
 
   // NK: vectors of four points, 0 where only known at run time.

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from fouriershap._errors import CapacityError, InputError
 from fouriershap._explainer import Explainer
+from fouriershap._frames import is_sparse
+from fouriershap._io import atomic_file
 from fouriershap.report._inputs import Input
 from fouriershap.report._pack import packed_all, script_json
 from fouriershap.report._page import Page
@@ -21,6 +23,7 @@ from fouriershap.shapley._terms import Terms
 _MOST_ROWS = 10_000  # more make searching in the page slow
 _FEW_ROWS = 200  # with fewer, the what-if part goes first
 _MOST_CURVE = 500
+_MOST_PACKED = 8  # tables of more times the room are not even packed
 _MOST_HEAT, _HEAT_ROWS = 30, 200  # players and rows of the interaction heat map
 
 
@@ -68,9 +71,10 @@ def write_report(
     page = Page(title or f"{subject.kind}, explained")
     held = _Rows(subject.inputs, values, _row_names(X))
     content = _content(explainer, subject, values, X) | {"title": title or f"{subject.kind}, explained"}
-    data = _fit(content, subject, held, min(len(values), rows or _MOST_ROWS), max_bytes - page.nbytes)
+    data = _fit(content, subject, held, min(len(values), int(rows or _MOST_ROWS)), max_bytes - page.nbytes)
     target = Path(path)
-    target.write_text(page.html(data), encoding="utf-8", newline="\n")
+    with atomic_file(target) as unfinished:
+        unfinished.write_text(page.html(data), encoding="utf-8", newline="\n")
     return target
 
 
@@ -138,7 +142,8 @@ def _interactions(explainer: Explainer, X: Any, values: NDArray[np.float64]) -> 
     if values.shape[1] > _MOST_HEAT:
         return None
     try:
-        pairs = np.asarray(explainer.shap_interaction_values(X[:_HEAT_ROWS]))
+        first = X.tocsr()[:_HEAT_ROWS] if is_sparse(X) else X[:_HEAT_ROWS]
+        pairs = np.asarray(explainer.shap_interaction_values(first))
     except (CapacityError, InputError):  # tables of pairs that no memory holds; explainers that have none
         return None
     pairs = pairs.reshape(*pairs.shape[:3], -1)
@@ -150,7 +155,9 @@ def _fit(content: dict[str, Any], subject: Subject, rows: _Rows, n_rows: int, ro
     room -= len(script_json(content)) + 1000
     what_if = None
     notes = []
-    if subject.lookup is not None:
+    if subject.lookup is not None and subject.lookup.tables.nbytes > _MOST_PACKED * room:
+        notes.append("There is no what-if part: its tables are far larger than the page may be.")
+    elif subject.lookup is not None:
         what_if = subject.lookup.header() | {"arrays": packed_all(subject.lookup.arrays())}
     elif subject.without:
         notes.append(f"There is no what-if part: {subject.without}")

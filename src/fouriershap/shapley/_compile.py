@@ -85,6 +85,8 @@ def compile_rows(
     check_index(index)
     terms = make_terms(spectrum, players)
     rows = check_bits(background, spectrum.n_bits, name="background")
+    if isinstance(background, np.ndarray) and np.may_share_memory(rows, background):
+        rows = rows.copy()  # terms without tables read it at every call
     share = check_weights(weights, len(rows))
     plan, wanted = plan_terms(terms, n_rows, len(rows), share is not None, memory, method)
     tables, in_tables = _tables_within(terms, wanted, rows, share, memory, index)

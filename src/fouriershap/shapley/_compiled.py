@@ -229,7 +229,7 @@ class Tables:
         for part in (terms, rest):
             verify_terms(part)
         verify_tables(tables, terms.n_atoms, 0)
-        if rest.n_terms:
+        if rest.n_terms or weights is not None:
             check_weights(weights, len(background))
         single = bool(header["single"]) and terms.n_outputs == 1
         index, memory = check_index(header.get("index", "shapley")), check_memory(header.get("memory"))

@@ -15,6 +15,7 @@ from fouriershap.shapley._pairs import PairEngine, pair_keys
 
 Floats = NDArray[np.float64]
 _BLOCK_NUMBERS = 1 << 22  # most numbers of a block of rows: what a thread holds beside the result
+_BLOCKS_AT_ONCE = 64  # whose sums are held at a time
 _HALF = 0.5  # shap's convention: a matrix has the pair twice, so each entry is half of the interaction
 
 
@@ -157,13 +158,17 @@ def top_pairs(
 ) -> TopInteractions:
     """The strongest pairs and their values, from two passes over blocks of rows."""
     step = _rows_per_block(engine)
-    sums = np.zeros((-(-len(rows) // step), len(engine.pairs)))
+    strength = np.zeros(len(engine.pairs))
+    for begin in range(0, len(rows), _BLOCKS_AT_ONCE * step):
+        some = rows[begin : begin + _BLOCKS_AT_ONCE * step]
+        sums = np.zeros((-(-len(some) // step), len(engine.pairs)))
 
-    def work(first: int, last: int) -> None:
-        sums[first // step] = np.abs(_block(engine, rows[first:last])).sum(axis=(0, 2))
+        def work(first: int, last: int, some: NDArray[Any] = some, sums: Floats = sums) -> None:
+            sums[first // step] = np.abs(_block(engine, some[first:last])).sum(axis=(0, 2))
 
-    for_each_block(work, len(rows), step, n_jobs)
-    strength = sums.sum(axis=0) / max(len(rows) * engine.n_outputs, 1)
+        for_each_block(work, len(some), step, n_jobs)
+        strength += sums.sum(axis=0)  # in the order of the rows, whatever the threads
+    strength /= max(len(rows) * engine.n_outputs, 1)
     best = np.argsort(-strength, kind="stable")[:top]
     pairs = engine.pairs[best]
     values = chosen_pairs(engine, rows, pairs, len(names), n_jobs)

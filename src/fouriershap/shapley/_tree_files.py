@@ -9,12 +9,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._io import Contents
+from fouriershap._memory import check_memory
 from fouriershap.shapley._indices import check_index
 from fouriershap.shapley._tables import TableSet, tables_from_arrays, tables_to_arrays
 from fouriershap.shapley._tree_engine import TreeEngine
 from fouriershap.shapley._tree_pairs import TreePairs, restore_pairs
 from fouriershap.shapley._tree_tables import code_columns
-from fouriershap.shapley._verify import verify_pages, verify_pairs, verify_tables, verify_trees
+from fouriershap.shapley._verify import (
+    verify_numbers,
+    verify_pages,
+    verify_pairs,
+    verify_rows,
+    verify_tables,
+    verify_trees,
+)
 from fouriershap.trees._codes import Columns, Pages, count_lines
 from fouriershap.trees._ensemble import TreeEnsemble
 
@@ -43,6 +51,7 @@ def engine_to_contents(
     }
     header["objective"] = e.objective
     header |= {"names": e.feature_names, "output_names": e.output_names}
+    header |= {"lost_labels": e.lost_labels, "frame_labels": e.frame_labels}
     header["vocabularies"] = [[f, list(map(_plain, labels))] for f, labels in e.vocabularies.items()]
     header |= {"precision": engine.dtype.name, "memory": engine.memory, "method": engine.method}
     header["index"] = engine.index
@@ -121,16 +130,20 @@ def engine_from_contents(contents: Contents) -> TreeEngine:
         feature_names=None if names is None else tuple(names),
         output_names=None if outputs is None else tuple(outputs),
         vocabularies={int(f): tuple(labels) for f, labels in header["vocabularies"]},
+        lost_labels=tuple(header.get("lost_labels", ())),
+        frame_labels=tuple(tuple(labels) for labels in header.get("frame_labels", ())),
     )
-    background = arrays.get("background")
+    background, weights = arrays.get("background"), arrays.get("weights")
     if background is None and header["interventional"]:
         background = np.empty((0, ensemble.n_features), dtype=ensemble.dtype)
     # The tables are in the file: nothing is compiled here.
     method = "walk" if header["method"] == "walk" else "auto"
-    settings = (header["memory"], np.dtype(header["precision"]), method)
+    settings = (check_memory(header["memory"]), np.dtype(header["precision"]), method)
     index = check_index(header.get("index", "shapley"))
     verify_trees(ensemble, arrays["player"], arrays["feasible"])
-    engine = TreeEngine(ensemble, arrays["player"], background, arrays.get("weights"), *settings, index)
+    verify_rows(ensemble, background, weights)
+    verify_numbers(settings[1], (arrays["expected"], arrays.get("table_expected")), ensemble.n_outputs)
+    engine = TreeEngine(ensemble, arrays["player"], background, weights, *settings, index)
     engine.n_background = header.get("n_background")
     state = None
     if "values" in arrays:

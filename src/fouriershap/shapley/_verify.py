@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterable
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._errors import FileFormatError
+from fouriershap.shapley._background import check_weights
 from fouriershap.shapley._tables import WIDTH, Blocks, TableSet
 from fouriershap.shapley._terms import Terms
 
@@ -18,10 +20,13 @@ if TYPE_CHECKING:  # trees import the tables, whose package imports this module
 
 _MOST_PATTERNS = 1 << 16
 _NARROW_PATTERNS = 1 << 8
+_FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
 def verify_tables(tables: TableSet, n_narrow: int, n_wide: int) -> None:
     """Raise `FileFormatError` unless every row of ``n_narrow + n_wide`` codes stays inside the tables."""
+    _verify_types(tables.blocks)
+    _verify_types(tables)
     _verify_blocks(tables.blocks, n_narrow, n_wide)
     _within("table_block", tables.table_block, 0, len(tables.blocks))
     n_groups = len(tables.group_output)
@@ -43,12 +48,25 @@ def verify_tables(tables: TableSet, n_narrow: int, n_wide: int) -> None:
     _within("table_offset", ends, 0, len(tables.values) + 1)
 
 
+def _verify_types(arrays: Blocks | TableSet) -> None:
+    """Kernels would convert other types, and numbers that were looked at here would become others."""
+    special = {"cut_at": np.uint16, "table_offset": np.int64}
+    for field in fields(arrays):
+        array = getattr(arrays, field.name)
+        if not isinstance(array, np.ndarray):
+            continue
+        kinds = _FLOATS if field.name == "values" else (np.dtype(special.get(field.name, np.int32)),)
+        shape = array.ndim == (2 if field.name == "group_players" else 1)
+        _require(array.dtype in kinds and shape, f"{field.name} has the wrong type")
+
+
 def _verify_blocks(blocks: Blocks, n_narrow: int, n_wide: int) -> None:
     n_blocks, n_cuts = len(blocks), len(blocks.cut_column)
     _starts("cut_start", blocks.cut_start, n_blocks, n_cuts)
     _require(len(blocks.n_patterns) == n_blocks, "n_patterns has the wrong length")
     _require(len(blocks.cut_at) == len(blocks.cut_weight) == n_cuts, "cuts have different lengths")
     _within("cut_column", blocks.cut_column, -n_wide, n_narrow)
+    _require((blocks.cut_at[blocks.cut_column >= 0] < _NARROW_PATTERNS).all(), "a cut lies beyond a byte")
     _within("n_patterns", blocks.n_patterns, 1, _MOST_PATTERNS + 1)
     _require(len(blocks.cut_missing) == n_blocks, "cut_missing has the wrong length")
     ordered = (blocks.cut_start[:-1] <= blocks.cut_missing) & (blocks.cut_missing <= blocks.cut_start[1:])
@@ -136,6 +154,23 @@ def verify_trees(trees: TreeEnsemble, player: NDArray[Any], feasible: NDArray[An
     )
 
 
+def verify_rows(trees: TreeEnsemble, background: NDArray[Any] | None, weights: NDArray[Any] | None) -> None:
+    """Raise `FileFormatError` unless a background is one of these trees."""
+    _require(trees.dtype in _FLOATS, "the trees compare in no known type")
+    if background is not None:
+        fits = background.ndim == 2 and background.shape[1] == trees.n_features
+        _require(fits and background.dtype == trees.dtype, "the background does not fit the trees")
+    if weights is not None:
+        check_weights(weights, 0 if background is None else len(background))
+
+
+def verify_numbers(precision: np.dtype[Any], outputs: Iterable[NDArray[Any] | None], n_outputs: int) -> None:
+    """Raise `FileFormatError` for a precision that no table has, and for outputs of the wrong number."""
+    _require(precision in _FLOATS, "tables have no such precision")
+    for array in outputs:
+        _require(array is None or array.shape == (n_outputs,), "expected values have the wrong length")
+
+
 def verify_pages(pages: Pages, column: NDArray[np.int32], n_codes: NDArray[np.int32]) -> None:
     """Raise `FileFormatError` unless every wide code finds its byte."""
     wide = np.flatnonzero(column < 0)
@@ -162,6 +197,7 @@ def _within(name: str, values: NDArray[Any], first: int, last: int) -> None:
 def _starts(name: str, starts: NDArray[Any], n_parts: int, n_items: int) -> None:
     """``starts`` cut ``n_items`` items into ``n_parts`` parts."""
     _within(name, starts, 0, n_items + 1)
+    _require(starts.dtype.kind == "i", f"{name} have no sign")  # differences of others never fall
     _require(starts.shape == (n_parts + 1,), f"{name} has the wrong length")
     _require(starts[0] == 0 and starts[-1] == n_items and (np.diff(starts) >= 0).all(), f"{name} do not rise")
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap import kernels
+from fouriershap._errors import UnsupportedModelError
 from fouriershap.shapley._tables import Codes, empty_codes
 from fouriershap.trees._ensemble import TreeEnsemble
 
@@ -240,7 +241,14 @@ def code_trees(ensemble: TreeEnsemble) -> CodedTrees:
     set_owner = np.full(len(e.set_start) - 1, -1, dtype=np.int64)
     set_owner[e.category_set[e.category_set >= 0]] = e.feature[e.category_set >= 0]
     # All (feature, level) pairs at once, thresholds of numerical and members of categorical nodes alike.
-    nodes = np.flatnonzero((e.feature >= 0) & (e.category_set < 0) & ~np.isnan(e.threshold))
+    numerical = (e.feature >= 0) & (e.category_set < 0)
+    if categorical.any() and categorical[e.feature[numerical]].any():
+        mixed = e.feature[numerical][categorical[e.feature[numerical]]][0]
+        raise UnsupportedModelError(
+            f"{e!r} splits feature {mixed} both as a number and as a category: its trees were trained on different "
+            "kinds of data. Train them again with one set of categorical features."
+        )
+    nodes = np.flatnonzero(numerical & ~np.isnan(e.threshold))
     members = np.repeat(set_owner, np.diff(e.set_start))
     feature = np.concatenate([e.feature[nodes], members[members >= 0]])
     level = np.concatenate([e.threshold[nodes], e.set_categories[members >= 0]]).astype(e.dtype)

@@ -69,6 +69,11 @@ class TreeEnsemble:
     vocabularies : dict
         feature index -> tuple of labels; the label at position c is category c of that feature.
         `fouriershap.trees.category_codes` turns a column of labels into codes.
+    frame_labels : tuple of tuples
+        Where a frame that has as many categorical columns as there are tuples is coded by their order, whatever
+        the columns (LightGBM): the labels of each, in the order of their codes.
+    lost_labels : tuple of int
+        Categorical features whose labels the model has, or had, but does not tell: they take codes alone.
     numbers_are_labels : bool
         Whether numbers in a column with a vocabulary are labels too (scikit-learn, CatBoost); otherwise they
         are codes already (XGBoost, LightGBM).
@@ -108,6 +113,8 @@ class TreeEnsemble:
     feature_names: tuple[str, ...] | None = None
     output_names: tuple[str, ...] | None = None
     vocabularies: dict[int, tuple[Any, ...]] = field(default_factory=dict)
+    lost_labels: tuple[int, ...] = ()
+    frame_labels: tuple[tuple[Any, ...], ...] = ()
     numbers_are_labels: bool = False
     negative_is_unknown: bool = False
     hashed: bool = False

@@ -37,9 +37,9 @@ def read_document(document: dict[str, Any]) -> TreeEnsemble:
     base = np.atleast_1d(np.asarray(bias, dtype=np.float64))
     width = len(base)
     if "oblivious_trees" in document:
-        trees = [_oblivious(tree, splits, scale, width) for tree in document["oblivious_trees"]]
+        trees = [_oblivious(tree, splits, scale, width) for tree in document["oblivious_trees"] or []]
     else:
-        trees = [_nested(tree, splits, scale, width) for tree in document["trees"]]
+        trees = [_nested(tree, splits, scale, width) for tree in document["trees"] or []]
     names = document.get("model_info", {}).get("class_params", {}).get("class_names", [])
     return TreeEnsemble(
         n_features=len(splits.names),
@@ -200,7 +200,7 @@ def _oblivious(document: dict[str, Any], splits: _Splits, scale: float, width: i
     inner = np.arange(2**depth - 1)
     values = np.zeros((2 ** (depth + 1) - 1, width))
     values[len(inner) :] = np.reshape(document["leaf_values"], (2**depth, width)) * scale
-    covers = [np.asarray(document["leaf_weights"], dtype=np.float64)]
+    covers = [np.asarray(document.get("leaf_weights", np.zeros(2**depth)), dtype=np.float64)]
     for _ in range(depth):
         covers.append(covers[-1].reshape(-1, 2).sum(axis=1))
     split = np.repeat(np.arange(depth)[::-1], 2 ** np.arange(depth))

@@ -48,6 +48,8 @@ def read_text(text: str) -> TreeEnsemble:
     scale = n_outputs / len(documents) if "average_output" in header else 1.0
     zeros = _zero_as_missing(documents, n_features)
     trees = [_tree(document, scale) for document in documents]
+    labels = _frame_labels(text)
+    vocabularies, lost = _vocabularies(labels, header["feature_infos"].split())
     return TreeEnsemble(
         n_features=n_features,
         n_outputs=n_outputs,
@@ -56,7 +58,9 @@ def read_text(text: str) -> TreeEnsemble:
         base=np.zeros(n_outputs),
         zero_as_missing=zeros,
         feature_names=_feature_names(header["feature_names"].split()),
-        vocabularies=_vocabularies(text, header["feature_infos"].split()),
+        vocabularies=vocabularies,
+        lost_labels=lost,
+        frame_labels=labels,
         objective=_OBJECTIVES.get(header.get("objective", "").partition(" num_class")[0], ""),
         kind="lightgbm rf" if "average_output" in header else "lightgbm gbdt",
         **join(trees),
@@ -158,18 +162,23 @@ def _categories(
     return {int(v): bits_of(words[bounds[i] : bounds[i + 1]]) for v, i in zip(nodes, index, strict=True)}
 
 
-def _vocabularies(text: str, infos: list[str]) -> dict[int, tuple[Any, ...]]:
-    """Labels of the columns that were categorical in a frame.
-
-    LightGBM stores the labels of these columns in their order, but not which columns they are. Categorical
-    features are the ones described as ``0:3:1`` and not as ``[0:3]``; where their number differs (ordered
-    categories, constant columns), nothing is guessed and such columns have to be given as codes.
-    """
+def _frame_labels(text: str) -> tuple[tuple[Any, ...], ...]:
+    """The labels of the columns that were categorical in the frame of the training data, in their order."""
     mark = "\npandas_categorical:"
-    if mark not in text:
-        return {}
-    labels = json.loads(text.rsplit(mark, 1)[1].splitlines()[0]) or []
+    found = json.loads(text.rsplit(mark, 1)[1].splitlines()[0]) if mark in text else None
+    return tuple(tuple(labels) for labels in found or ())
+
+
+def _vocabularies(
+    labels: tuple[tuple[Any, ...], ...], infos: list[str]
+) -> tuple[dict[int, tuple[Any, ...]], tuple[int, ...]]:
+    """Labels by feature, for rows that are no frames, and the features whose labels are not known.
+
+    LightGBM does not say which columns the labels belong to. Categorical features are the ones described as
+    ``0:3:1`` and not as ``[0:3]``; where their number differs (ordered categories, constant columns), nothing is
+    guessed: such columns have to be given as codes, or in a frame.
+    """
     columns = [f for f, info in enumerate(infos) if info != "none" and not info.startswith("[")]
     if len(columns) != len(labels):
-        return {}
-    return {f: tuple(names) for f, names in zip(columns, labels, strict=True)}
+        return {}, tuple(columns) if labels else ()
+    return {f: tuple(names) for f, names in zip(columns, labels, strict=True)}, ()

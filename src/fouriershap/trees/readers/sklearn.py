@@ -54,7 +54,7 @@ def read_isolation_forest(model: Any) -> TreeEnsemble:
     for estimator, columns in zip(model.estimators_, model.estimators_features_, strict=True):
         tree = _from_sklearn(estimator.tree_, 1.0)
         # A tree may see only some of the columns (max_features), and numbers them anew.
-        tree.feature = np.where(tree.left < 0, -1, np.asarray(columns)[tree.feature])
+        tree.feature = np.where(tree.left < 0, -1, np.asarray(columns)[np.maximum(tree.feature, 0)])
         length = _depths(tree) + _average_path_length(estimator.tree_.n_node_samples)
         tree.values = length[:, None] / len(model.estimators_)
         trees.append(tree)
@@ -129,7 +129,9 @@ def _ensemble(
 
 
 def _objective(model: Any, n_outputs: int) -> str:
-    boosted, loss = "GradientBoosting" in type(model).__name__, getattr(model, "loss", None)
+    # Of subclasses by other names, too.
+    boosted = any("GradientBoosting" in base.__name__ for base in type(model).__mro__)
+    loss = getattr(model, "loss", None)
     if hasattr(model, "classes_"):
         if not boosted:
             return "probability"

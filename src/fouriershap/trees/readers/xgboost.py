@@ -67,6 +67,7 @@ def read_document(document: dict[str, Any], n_iterations: int | None = None) -> 
     width = n_outputs if width > 1 else 1
     trees = [_tree(tree, scale, width) for tree, scale in zip(documents, scales, strict=False)]
     outputs = [-1] * n_trees if width > 1 else inner["tree_info"][:n_trees]
+    vocabularies, lost = _vocabularies(inner.get("cats", {}).get("enc", []))
     return TreeEnsemble(
         n_features=n_features,
         n_outputs=n_outputs,
@@ -76,7 +77,8 @@ def read_document(document: dict[str, Any], n_iterations: int | None = None) -> 
         zero_as_missing=np.zeros(n_features, dtype=bool),
         negative_is_unknown=True,
         feature_names=tuple(learner.get("feature_names") or ()) or None,
-        vocabularies=_vocabularies(inner.get("cats", {}).get("enc", [])),
+        vocabularies=vocabularies,
+        lost_labels=lost,
         kind=f"xgboost {name}",
         absent_is_missing=True,
         objective=_OBJECTIVES.get(learner["objective"]["name"], ""),
@@ -105,29 +107,32 @@ def _base(stored: str, objective: str, n_outputs: int) -> NDArray[np.float64]:
     """``base_score`` as a margin; a list since XGBoost 3.1, a number before."""
     score = np.atleast_1d(np.array(json.loads(stored), dtype=np.float64))
     if objective in _LOGIT:
+        score = np.clip(score, 1e-6, 1 - 1e-6)  # as XGBoost does, where all labels are alike
         score = np.log(score) - np.log1p(-score)
     elif objective in _LOG:
         score = np.log(score)
     return np.broadcast_to(score, (n_outputs,))
 
 
-def _vocabularies(encoders: list[dict[str, Any]]) -> dict[int, tuple[Any, ...]]:
-    """Labels of the features that were categorical in a frame.
+def _vocabularies(encoders: list[dict[str, Any]]) -> tuple[dict[int, tuple[Any, ...]], tuple[int, ...]]:
+    """Labels of the features that were categorical in a frame, and the features whose labels are lost.
 
     XGBoost (seen in 3.2.0) cuts the bytes of all labels by lengths counted in characters: where a label is
     not ASCII, labels are wrong and the last is cut off. Such a feature gets no vocabulary and takes codes.
     """
     vocabularies: dict[int, tuple[Any, ...]] = {}
+    lost: list[int] = []
     for feature, encoder in enumerate(encoders):
         values = np.asarray(encoder["values"]).tolist()
         if "offsets" in encoder:  # strings: the bytes of all labels, one after the other
             text = bytes(value & 0xFF for value in values)
             if not text.isascii():
+                lost.append(feature)
                 continue
             values = [text[a:b].decode() for a, b in pairwise(np.asarray(encoder["offsets"]).tolist())]
         if values:
             vocabularies[feature] = tuple(values)
-    return vocabularies
+    return vocabularies, tuple(lost)
 
 
 def _tree(document: dict[str, Any], scale: float, width: int) -> Tree:
