@@ -189,7 +189,7 @@ def test_exact_probabilities_say_what_they_need() -> None:
 
     X = np.random.default_rng(0).normal(size=(100, 20)).astype(np.float32)
     model = xgboost.XGBClassifier(n_estimators=2, max_depth=2).fit(X, X[:, 0] > 0)
-    with pytest.raises(fs.InputError, match="one background row, too few.*groups="):
+    with pytest.raises(fs.InputError, match=r"one background row, too few.*groups="):
         fs.TreeExplainer(model, X[:1], output="probability", exact=True)
 
 

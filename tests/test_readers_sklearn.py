@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.ensemble import (
     AdaBoostRegressor,
+    GradientBoostingClassifier,
     GradientBoostingRegressor,
     HistGradientBoostingRegressor,
     IsolationForest,
