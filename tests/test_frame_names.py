@@ -67,10 +67,11 @@ def test_batches_of_sparse_matrices():
     explainer = fs.TreeExplainer(MODEL, X)
     sparse = scipy.sparse.csr_matrix(np.where(np.abs(X) > 1, X, 0))
     expected = explainer.shap_values(sparse)
-    for batches in (sparse, [sparse[:50], sparse[50:]]):
-        answer = np.concatenate(list(explainer.explain_batches(batches)))
-        np.testing.assert_allclose(answer[:, :3], expected, atol=1e-7)
-    assert len(next(iter(explainer.explain_batches(sparse[:5], out="top_k", top_k=1)))) == 5
+    answer = np.concatenate(list(explainer.explain_batches([sparse[:50], sparse[50:]])))
+    np.testing.assert_allclose(answer[:, :3], expected, atol=1e-7)
+    assert len(next(iter(explainer.explain_batches([sparse[:5]], out="array")))) == 5
+    with pytest.raises(fs.InputError, match=r"for one `\[batch\]`"):
+        explainer.explain_batches(sparse)
 
 
 def test_a_missing_value_of_pandas_among_objects():

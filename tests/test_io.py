@@ -357,10 +357,9 @@ def deep_trees() -> fs.TreeExplainer:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 20))
     model = RandomForestRegressor(3, random_state=0).fit(X, X.sum(axis=1))
-    weights = rng.random(30) + 0.5
     small = RandomForestRegressor(3, max_depth=3, random_state=0).fit(X, X[:, 0])
     model.estimators_ = [*model.estimators_[:1], *small.estimators_]
-    return fs.TreeExplainer(model, X[:30], weights=weights).compile()
+    return fs.TreeExplainer(model, X[:30], weights=rng.random(30) + 0.5, memory=100_000).compile()
 
 
 @pytest.mark.parametrize(
@@ -451,12 +450,3 @@ def test_a_file_that_is_replaced_while_it_is_read(tmp_path: Path, monkeypatch: p
 
     monkeypatch.setattr(_io, "_parse", parse_and_replace)
     assert len(fs.load(path)) == 9
-
-
-def test_files_have_the_permissions_of_the_folder(tmp_path: Path) -> None:
-    before = os.umask(0o027)
-    try:
-        fs.Spectrum([[1, 0]], [1.0]).save(tmp_path / "h.fshap")
-    finally:
-        os.umask(before)
-    assert (tmp_path / "h.fshap").stat().st_mode & 0o777 == 0o640

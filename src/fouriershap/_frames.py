@@ -179,7 +179,10 @@ def as_frame(X: Any, name: str = "X") -> nw.DataFrame[Any] | None:
         if all(isinstance(column, str) for column in frame.columns):
             return frame
         # pandas numbers columns where nobody names them; narwhals takes numbers for rows.
-        return nw.from_native(X.set_axis([str(column) for column in X.columns], axis=1), eager_only=True)
+        named: nw.DataFrame[Any] = nw.from_native(
+            X.set_axis([str(column) for column in X.columns], axis=1), eager_only=True
+        )
+        return named
     except DuplicateError as error:
         raise InputError(f"{name} has two columns of one name: {error}") from None
 

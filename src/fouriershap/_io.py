@@ -76,13 +76,16 @@ def write(
 @contextmanager
 def atomic_file(path: Path) -> Iterator[Path]:
     """A path to write to: the file appears whole under ``path`` when the block ends, or not at all."""
-    # With the permissions that the file is to have; those of `tempfile` are the owner's alone.
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.part")
     os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666))
+    permissions = (
+        temporary.stat().st_mode & 0o777
+    )  # what the umask leaves; asking for it would change it for all
     try:
         yield temporary
         with temporary.open("rb+") as file:
             os.fsync(file.fileno())
+        temporary.chmod(permissions)  # writers may have made a file of their own
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
