@@ -40,19 +40,19 @@ def test_a_weighted_sum_predicts_and_explains_the_weighted_sum(seed, weights):
 
 def test_the_blend_is_no_worse_than_its_parts():
     rng = np.random.default_rng(0)
-    X = rng.integers(0, 3, size=(500, 12)).astype(float)
+    X = rng.integers(0, 3, size=(400, 7)).astype(float)
 
     def predict(rows):
-        return np.sin(rows @ np.linspace(0.1, 0.6, 12)) + (rows[:, 0] == 2) * (rows[:, 1] == 1)
+        return np.sin(rows @ np.linspace(0.1, 0.6, 7)) + (rows[:, 0] == 2) * (rows[:, 1] == 1)
 
-    explainer = fs.BlackBoxExplainer(predict, X[:20], data=X, method="blend", budget=1500, random_state=0)
+    explainer = fs.BlackBoxExplainer(predict, X[:20], data=X, method="blend", budget=700, random_state=0)
     lines = {line.name: line for line in explainer.candidates}
     assert explainer.method == "blend" and lines["blend"].chosen
     assert lines["blend"].r2 >= max(lines["trees"].r2, lines["kernel"].r2) > 0.9
     assert explainer.fidelity.r2 > lines["blend"].r2 - 0.03
     phi = explainer.shap_values(X[:5])
-    assert phi.shape == (5, 12)
-    again = fs.BlackBoxExplainer(predict, X[:20], data=X, method="auto", budget=1500, random_state=0)
+    assert phi.shape == (5, 7)
+    again = fs.BlackBoxExplainer(predict, X[:20], data=X, method="auto", budget=700, random_state=0)
     assert again.method in lines and {line.name for line in again.candidates} == set(lines)
 
 

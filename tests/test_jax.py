@@ -274,17 +274,18 @@ def test_black_boxes(method: str, index: str) -> None:
             [rows[:, 0] * rows[:, 1] + rows[:, 5], rows[:, 2] - (rows[:, 3] == rows[:, 4])]
         )
 
-    settings = {"method": method, "budget": 600, "min_fidelity": 0, "random_state": 0, "index": index}
+    settings = {"method": method, "budget": 300, "min_fidelity": 0, "random_state": 0, "index": index}
     native = fs.BlackBoxExplainer(predict, X[:40], data=X, **settings)
     on_jax = fs.BlackBoxExplainer(predict, X[:40], data=X, device="jax", **settings)
+    precision = "single" if method == "trees" else "double"  # of the tables of fitted trees
     expected = native.shap_values(X)
     assert expected.shape == (200, 6, 2) and np.abs(expected).max() > 0.1
-    assert_close(on_jax.shap_values(X), expected)
-    assert_close(native.to("jax").shap_values(X[:7]), expected[:7])
-    assert_close(on_jax.to("cpu").shap_values(X[:7]), expected[:7])
+    assert_close(on_jax.shap_values(X), expected, precision)
+    assert_close(native.to("jax").shap_values(X[:7]), expected[:7], precision)
+    assert_close(on_jax.to("cpu").shap_values(X[:7]), expected[:7], precision)
     expected = native.with_background(X[100:120]).shap_values(X[:7])
-    assert_close(on_jax.with_background(X[100:120]).shap_values(X[:7]), expected)
-    assert_close(on_jax.shap_interaction_values(X[:3]), native.shap_interaction_values(X[:3]))
+    assert_close(on_jax.with_background(X[100:120]).shap_values(X[:7]), expected, precision)
+    assert_close(on_jax.shap_interaction_values(X[:3]), native.shap_interaction_values(X[:3]), precision)
 
 
 def test_a_black_box_in_which_nothing_varies() -> None:

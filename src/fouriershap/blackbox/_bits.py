@@ -141,12 +141,7 @@ class BitCode:
         for player in players:
             n = len(player.rows)
             shapes = player.rows.shape == (n,) and player.levels.shape == (n, *player.features.shape)
-            if (
-                not shapes
-                or not n
-                or player.features.dtype.kind != "i"
-                or player.features.min(initial=-1) < 0
-            ):
+            if not shapes or not n or player.features.dtype.kind != "i" or player.features.min(initial=0) < 0:
                 raise FileFormatError(
                     f"the file is damaged: the levels of {player.name!r} do not fit together."
                 )
