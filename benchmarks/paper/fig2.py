@@ -187,7 +187,7 @@ def _stage2(spectrum: fs.Spectrum, background: np.ndarray, method: str) -> Expla
 
 @cache
 def black_box(
-    name: str, settings: Settings, budget: int, method: str = "auto"
+    name: str, settings: Settings, budget: int, method: str
 ) -> tuple[fs.BlackBoxExplainer, float, int]:
     """Our explainer, which asks about hybrids of training rows; the seconds and the queries of its fit."""
     h, begin = Counted(models.black_box(name, settings).predict), time.perf_counter()
@@ -206,7 +206,7 @@ def black_box(
 def _black_box(name: str, settings: Settings) -> dict[str, Any]:
     points = []
     for budget in settings.budgets:
-        explainer, once, queries = black_box(name, settings, budget)
+        explainer, once, queries = black_box(name, settings, budget, "auto")
         more = {"once_seconds": once, "once_queries": queries, "terms": size(explainer)}
         more |= {
             "setting": f"{budget:,} queries",

@@ -41,7 +41,7 @@ def _figure_5(settings: Settings) -> dict[str, Any]:
     exact = by_definition(predict, X, background)
     found = {
         "KernelSHAP, l1_reg=0": kernel_shap(predict, background, settings.seed, all_features=True)(X),
-        "FourierSHAP": black_box(name, settings, max(settings.budgets))[0]
+        "FourierSHAP": black_box(name, settings, max(settings.budgets), "auto")[0]
         .with_background(background)
         .shap_values(X),
         "Eq. 1, all coalitions": exact,
