@@ -167,3 +167,16 @@ def test_missing_labels_of_pandas_and_texts_that_look_like_numbers():
     texts = np.array([["1", "0"], ["01", "1"], ["1", "1"], ["01", "0"]] * 5, dtype=object)
     told_apart = fs.BlackBoxExplainer(lambda rows: (rows[:, 0] == "01").astype(float), texts)
     np.testing.assert_allclose(told_apart.shap_values(texts[:2]), [[-0.5, 0.0], [0.5, 0.0]])
+
+
+def test_no_rows_and_missing_values_that_were_never_asked_about(tmp_path):
+    frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(b=np.where(X[:, 1] > 0, np.nan, X[:, 1]))
+    explainer = fs.BlackBoxExplainer(
+        lambda rows: rows["a"] + rows["b"].fillna(3.0), frame, method="trees", budget=400, min_fidelity=-9
+    )
+    explainer.save(tmp_path / "b.fshap")
+    for one in (explainer, fs.load(tmp_path / "b.fshap")):
+        assert one.shap_values(frame[:0]).shape == (0, 3)
+        assert one.shap_values(frame.assign(b=np.nan)[:2]).shape == (2, 3)
+        with pytest.raises(fs.InputError, match="missing value in 'a'"):
+            one.shap_values(frame.assign(a=np.nan)[:2])

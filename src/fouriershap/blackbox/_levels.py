@@ -34,6 +34,8 @@ class Feature:
         Empty for numbers.
     ordered : bool
         Whether the levels have an order of their own; otherwise they may be put in any.
+    missing : bool
+        Whether missing values are known; where the data have none, the model was never asked about them.
     """
 
     kind: str
@@ -42,9 +44,19 @@ class Feature:
     player: int
     levels: tuple[Any, ...] = ()
     ordered: bool = True
+    missing: bool = True
 
     def encode(self, pool: Pool, name: str) -> NDArray[np.float64]:
         """Codes (n_rows,) float64; NaN for missing values."""
+        codes = self._encode(pool, name)
+        if not self.missing and np.isnan(codes).any():
+            raise InputError(
+                f"{name} has a missing value in {self.name!r}, which the model was never asked about. Give data= "
+                "with rows that lack it when the explainer is made."
+            )
+        return codes
+
+    def _encode(self, pool: Pool, name: str) -> NDArray[np.float64]:
         if self.kind == NUMBER:
             numbers = pool.numbers(self.columns[0])
             if numbers is None:
@@ -146,7 +158,8 @@ def make_encoding(
             features.append(Feature(ONE_HOT, name, columns, player, levels, ordered=False))
             continue
         features += [_feature(pool, j, player, j in named) for j in columns]
-    return Encoding(tuple(features), column_player, player_names)
+    known = (replace(f, missing=bool(np.isnan(f.encode(pool, "data")).any())) for f in features)
+    return Encoding(tuple(known), column_player, player_names)
 
 
 def _feature(pool: Pool, j: int, player: int, is_label: bool) -> Feature:

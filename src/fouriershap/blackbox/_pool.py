@@ -43,7 +43,7 @@ class Pool:
         else:
             self.n_rows = len(self._frame)
             self.names = tuple(self._frame.columns)
-        if not self.n_rows or not self.names:
+        if (not self.n_rows and name != "X") or not self.names:  # no rows to explain is an answer, too
             raise InputError(
                 f"{name} has {self.n_rows} rows and {len(self.names)} columns; there must be some."
             )

@@ -66,6 +66,8 @@ def write_report(
     _check("max_bytes", max_bytes)
     subject = describe(explainer, X, max_bytes)
     values = explainer._explain(X, explainer.n_jobs)
+    if not len(values):
+        raise InputError("X has 0 rows; a page shows some.")
     if title is not None and not isinstance(title, str):
         raise InputError(f"title is {title!r}; give a text, or None.")
     page = Page(title or f"{subject.kind}, explained")
