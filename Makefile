@@ -3,7 +3,7 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
-SOURCES := pyproject.toml CMakeLists.txt $(wildcard src/fouriershap/kernels/*.cpp src/fouriershap/kernels/*.h)
+SOURCES := pyproject.toml CMakeLists.txt $(wildcard src/fouriershap/_kernels/*.cpp src/fouriershap/_kernels/*.h)
 DATA   := $(firstword $(wildcard ../shared/data))
 
 # The paper's data sets are not part of the project; tests that need them skip where there are none.

@@ -56,7 +56,7 @@ def times(quick: Timing, slow: Timing) -> dict[str, float]:
 
 def describe_machine(packages: tuple[str, ...] = ()) -> dict[str, Any]:
     """Processor, cores and versions; nothing that names the machine or its owner."""
-    from fouriershap import kernels
+    from fouriershap import _kernels as kernels
 
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return {

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fouriershap import datasets
+import paper_data
 
 N_FEATURES = 30
 REGRESSION = (
@@ -42,8 +42,8 @@ def binary_data(n_bits: int, n_rows: int = 20_000, random_state: int = 0) -> Bin
     """At most ``n_rows`` rows of the paper's data set with so many bits, or of synthetic bits without it."""
     rng = np.random.default_rng(random_state)
     try:
-        data = datasets.load(NAMES[n_bits])
-    except datasets.DatasetError:
+        data = paper_data.load(NAMES[n_bits])
+    except paper_data.DatasetError:
         return _synthetic_bits(n_bits, n_rows, rng)
     chosen = rng.permutation(len(data.X))[:n_rows]
     return BinaryData(data.name, data.X[chosen].astype(np.float32), data.y[chosen])

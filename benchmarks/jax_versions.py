@@ -29,7 +29,7 @@ from _common import (
     write_results,
 )
 from _pages import ROOT, fill, markdown_table
-from fouriershap.shapley import jax as versions
+from fouriershap._shapley import jax as versions
 from stage2 import N_BITS, N_TERMS, random_spectrum, rows_of_bits
 
 SIZES = ((100, 100), (100, 400), (200, 200), (400, 100), (400, 400))

@@ -19,7 +19,7 @@ import numpy as np
 
 import fouriershap as fs
 from _common import RESULTS, print_machine, print_table, seconds, write_results
-from fouriershap.fourier._sparse import Search, recover
+from fouriershap._fourier.sparse_walsh_hadamard import Search, recover
 
 NEEDED_R2 = 0.9995
 

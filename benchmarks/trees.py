@@ -5,7 +5,7 @@
     python benchmarks/trees.py --only scale grid.13  # groups or single members; updates results/trees.*
     python benchmarks/trees.py --list
 
-The grid runs on the data sets of `fouriershap.datasets`; where these cannot be had, on
+The grid runs on the data sets of `paper_data`; where these cannot be had, on
 synthetic bits, and says so.
 """
 

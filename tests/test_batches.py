@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from sklearn.ensemble import RandomForestClassifier
 
 import fouriershap as fs
-from fouriershap._batches import output_schema
+from fouriershap._explainers.batches import output_schema
 from models import CASES, frame
 
 KINDS: dict[str, Callable[[pd.DataFrame], Any]] = {

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fouriershap import CapacityError
-from fouriershap.fourier import _bch
-from fouriershap.fourier._gf2 import product, xor_product, xor_span
+from fouriershap._fourier import bch as _bch
+from fouriershap._fourier.gf2 import product, xor_product, xor_span
 
 
 def key_of(code, positions):

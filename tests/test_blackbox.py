@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 import fouriershap as fs
 import oracles
-from fouriershap.blackbox import _exact
-from fouriershap.blackbox._bits import exact_code
-from fouriershap.blackbox._hybrids import draw_hybrids, second_rows
-from fouriershap.blackbox._levels import make_encoding
-from fouriershap.blackbox._pool import Pool
+from fouriershap._blackbox.bit_code import exact_code
+from fouriershap._blackbox.candidates import exact as _exact
+from fouriershap._blackbox.hybrids import draw_hybrids, second_rows
+from fouriershap._rows.levels import make_encoding
+from fouriershap._rows.pool import Pool
 
 
 def random_table(rng, levels, n_outputs=1):

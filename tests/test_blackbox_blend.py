@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 import fouriershap as fs
-from fouriershap.blackbox import _conjugate, _ensembles, _kernel
-from fouriershap.trees import read_model
+from fouriershap._blackbox.candidates import conjugate as _conjugate
+from fouriershap._blackbox.candidates import kernel_ridge as _kernel
+from fouriershap._blackbox.candidates import stacking as _ensembles
+from fouriershap._trees import read_model
 
 
 def grown(rng, n_trees):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fouriershap.blackbox._fidelity import bootstrap_interval, measure
-from fouriershap.blackbox._hybrids import draw_hybrids
-from fouriershap.blackbox._task import r_squared
+from fouriershap._blackbox.fidelity import bootstrap_interval, measure
+from fouriershap._blackbox.hybrids import draw_hybrids
+from fouriershap._blackbox.task import r_squared
 
 N_COLUMNS = 20
 N_REPETITIONS = 100

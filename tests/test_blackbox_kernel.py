@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import fouriershap as fs
-from fouriershap.blackbox import _conjugate, _distil, _kernel
+from fouriershap._blackbox.candidates import conjugate as _conjugate
+from fouriershap._blackbox.candidates import kernel as _distil
+from fouriershap._blackbox.candidates import kernel_ridge as _kernel
 
 
 def data(n=40):

@@ -7,10 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.ensemble import HistGradientBoostingRegressor
 
-from fouriershap.blackbox import _boosting, _leaves
-from fouriershap.blackbox._levels import Encoding, Feature
-from fouriershap.blackbox._task import Task, make_folds
-from fouriershap.trees import read_model
+from fouriershap._blackbox.candidates import leaves as _leaves
+from fouriershap._blackbox.candidates import trees as _boosting
+from fouriershap._blackbox.task import Task, make_folds
+from fouriershap._rows.levels import Encoding, Feature
+from fouriershap._trees import read_model
 
 
 def grown(codes, y, n_trees=4):

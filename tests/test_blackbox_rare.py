@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fouriershap as fs
-from fouriershap.blackbox import _fit, _rare
+from fouriershap._blackbox import fit as _fit
+from fouriershap._blackbox import rare as _rare
 
 
 def pool(seed, n=400):

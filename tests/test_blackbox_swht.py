@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 import fouriershap as fs
 import oracles
-from fouriershap.blackbox import _swht
-from fouriershap.blackbox._bits import exact_code, interval_code
-from fouriershap.blackbox._levels import make_encoding
-from fouriershap.blackbox._pool import Pool
+from fouriershap._blackbox.bit_code import exact_code, interval_code
+from fouriershap._blackbox.candidates import swht as _swht
+from fouriershap._rows.levels import make_encoding
+from fouriershap._rows.pool import Pool
 
 
 @settings(max_examples=6, deadline=None)

@@ -18,11 +18,11 @@ from typer.testing import CliRunner
 
 import fouriershap as fs
 from cli_files import MODELS, PICKLES, model_and_rows, read_answer, save_model, save_rows
-from fouriershap._batch_frames import open_batch
+from fouriershap._rows.batch import open_batch
+from fouriershap._trees import TreeEnsemble, read_model
 from fouriershap.cli._app import app
 from fouriershap.cli._library import ask_library
 from fouriershap.cli._models import open_model
-from fouriershap.trees import TreeEnsemble, read_model
 from models import CASES, raw_output
 
 runner = CliRunner()

@@ -3,9 +3,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fouriershap import kernels
-from fouriershap.kernels import tables_numpy
-from fouriershap.trees._codes import NO_COLUMN, Codebook, code_trees
+from fouriershap import _kernels as kernels
+from fouriershap._kernels import tables_numpy
+from fouriershap._trees.codes import NO_COLUMN, Codebook, code_trees
 from tree_oracles import RandomTrees
 
 SIZES = [0, 1, 15, 16, 17, 254, 255, 256, 257, 4096, 4097, 65_534, 65_535, 70_000]

@@ -15,8 +15,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fouriershap import FourierShapError, InputError, datasets
-from fouriershap.datasets import _encodings, _sources
+import paper_data
+from fouriershap import FourierShapError, InputError
+from paper_data import encodings, sources
 
 SHAPES = {
     "entacmaea": (8192, 13, 13),
@@ -33,11 +34,11 @@ AVGFP = (
 )
 
 
-@pytest.mark.parametrize("name", datasets.NAMES)
+@pytest.mark.parametrize("name", paper_data.NAMES)
 def test_the_real_data(name: str) -> None:
     try:
-        data = datasets.load(name)
-    except datasets.DatasetError as error:
+        data = paper_data.load(name)
+    except paper_data.DatasetError as error:
         pytest.skip(f"no data: {error}")
     n_rows, n_bits, n_players = SHAPES[name]
     assert data.X.shape == (n_rows, n_bits)
@@ -55,7 +56,7 @@ def test_the_real_data(name: str) -> None:
 
 
 def test_gb1_in_both_forms_is_the_same() -> None:
-    one, other = _encodings.gb1(GB1), _encodings.gb1_original(GB1_ORIGINAL)
+    one, other = encodings.gb1(GB1), encodings.gb1_original(GB1_ORIGINAL)
     np.testing.assert_array_equal(one.X, other.X)
     np.testing.assert_array_equal(one.y, [1, 0.5])
     np.testing.assert_array_equal(other.y, one.y)
@@ -64,12 +65,12 @@ def test_gb1_in_both_forms_is_the_same() -> None:
 
 def test_entacmaea_in_both_forms_is_the_same() -> None:
     bits = ["0" * 13, "0" * 12 + "1"]
-    text = ",".join([*_encodings.SITES, "brightness", "other"]) + "\n"
+    text = ",".join([*encodings.SITES, "brightness", "other"]) + "\n"
     text += "".join(",".join([*word, str(i), "7"]) + "\n" for i, word in enumerate(bits))
     original = "binary,brightness\ngenotype,combined\n" + "".join(
         f"'{word}',{i}\n" for i, word in enumerate(bits)
     )
-    one, other = _encodings.entacmaea(text), _encodings.entacmaea_original(original)
+    one, other = encodings.entacmaea(text), encodings.entacmaea_original(original)
     np.testing.assert_array_equal(one.X, other.X)
     np.testing.assert_array_equal(one.y, other.y)
     assert one.X[1].tolist() == [0] * 12 + [1]
@@ -77,7 +78,7 @@ def test_entacmaea_in_both_forms_is_the_same() -> None:
 
 @pytest.mark.parametrize("text", [AVGFP, AVGFP.replace(",", "\t")])
 def test_avgfp_merges_genotypes_with_the_same_sites(text: str) -> None:
-    found = _encodings.avgfp(text)
+    found = encodings.avgfp(text)
     expected = {(): 3.5, (2,): 1.5, (2, 235): 4.0}
     assert {tuple(np.flatnonzero(x).tolist()): y for x, y in zip(found.X, found.y, strict=True)} == expected
 
@@ -90,7 +91,7 @@ def test_sgemm_is_one_hot_with_levels_ascending() -> None:
         + "\n"
         + "\n".join(",".join(map(str, line)) for line in lines)
     )
-    found = _encodings.sgemm(text)
+    found = encodings.sgemm(text)
     np.testing.assert_array_equal(found.X[:, :3], np.eye(3)[::-1])
     assert found.feature_names[:4] == ("P0=1", "P0=2", "P0=3", "P1=7")
     assert found.groups[:4] == ("P0", "P0", "P0", "P1")
@@ -122,22 +123,22 @@ class QuietHandler(http.server.SimpleHTTPRequestHandler):
 def small_gb1(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, server: tuple[str, Path]) -> Path:
     """A data set of two rows in place of GB1, at the server's address; the folder that is served."""
     address, folder = server
-    bits, total, _ = _sources.fingerprint(_encodings.gb1(GB1))
-    small = replace(_sources.SOURCES["gb1"], url=f"{address}/gb1", bits_sha256=bits, target_sum=total)
-    monkeypatch.setitem(_sources.SOURCES, "gb1", small)
-    monkeypatch.delenv(_sources.FOLDER, raising=False)
-    monkeypatch.setattr(_sources, "cache_folder", lambda: tmp_path / "cache")
+    bits, total, _ = sources.fingerprint(encodings.gb1(GB1))
+    small = replace(sources.SOURCES["gb1"], url=f"{address}/gb1", bits_sha256=bits, target_sum=total)
+    monkeypatch.setitem(sources.SOURCES, "gb1", small)
+    monkeypatch.delenv(sources.FOLDER, raising=False)
+    monkeypatch.setattr(sources, "cache_folder", lambda: tmp_path / "cache")
     return folder
 
 
 def test_a_download_is_kept(small_gb1: Path) -> None:
     (small_gb1 / "gb1").write_text(GB1_ORIGINAL)
-    first = datasets.load("gb1")
+    first = paper_data.load("gb1")
     (small_gb1 / "gb1").unlink()
-    second = datasets.load("gb1")
+    second = paper_data.load("gb1")
     np.testing.assert_array_equal(first.X, second.X)
     assert first.player_names == ("V39", "D40", "G41", "V54")
-    assert [path.name for path in _sources.cache_folder().iterdir()] == ["gb1.txt"]
+    assert [path.name for path in sources.cache_folder().iterdir()] == ["gb1.txt"]
 
 
 def test_a_zip_in_a_zip_is_unpacked(small_gb1: Path) -> None:
@@ -149,7 +150,7 @@ def test_a_zip_in_a_zip_is_unpacked(small_gb1: Path) -> None:
             archive.writestr(name, content)
         content = packed.getvalue()
     (small_gb1 / "gb1").write_bytes(content)
-    assert len(datasets.load("gb1").X) == 2
+    assert len(paper_data.load("gb1").X) == 2
 
 
 @pytest.mark.parametrize(
@@ -163,44 +164,46 @@ def test_a_zip_in_a_zip_is_unpacked(small_gb1: Path) -> None:
 )
 def test_other_content_is_refused_and_not_kept(small_gb1: Path, text: str) -> None:
     (small_gb1 / "gb1").write_text(text)
-    with pytest.raises(datasets.DatasetError, match="is not the data set 'gb1'"):
-        datasets.load("gb1")
-    assert not _sources.cache_folder().exists()
+    with pytest.raises(paper_data.DatasetError, match="is not the data set 'gb1'"):
+        paper_data.load("gb1")
+    assert not sources.cache_folder().exists()
 
 
 def test_other_bytes_are_refused_where_they_are_known(
     small_gb1: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(_sources.SOURCES, "gb1", replace(_sources.SOURCES["gb1"], sha256="0" * 64))
+    monkeypatch.setitem(sources.SOURCES, "gb1", replace(sources.SOURCES["gb1"], sha256="0" * 64))
     (small_gb1 / "gb1").write_text(GB1_ORIGINAL)
-    with pytest.raises(datasets.DatasetError, match="SHA-256"):
-        datasets.load("gb1")
+    with pytest.raises(paper_data.DatasetError, match="SHA-256"):
+        paper_data.load("gb1")
 
 
 def test_no_connection_says_what_to_do(small_gb1: Path) -> None:
-    with pytest.raises(datasets.DatasetError, match=r"cannot be downloaded.*FOURIERSHAP_DATA.*gb1\.csv\.gz"):
-        datasets.load("gb1")
+    with pytest.raises(
+        paper_data.DatasetError, match=r"cannot be downloaded.*FOURIERSHAP_DATA.*gb1\.csv\.gz"
+    ):
+        paper_data.load("gb1")
 
 
 def test_the_folder_comes_first(small_gb1: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv(_sources.FOLDER, str(tmp_path))
-    with pytest.raises(datasets.DatasetError, match=r"a folder without gb1\.csv\.gz"):
-        datasets.load("gb1")
+    monkeypatch.setenv(sources.FOLDER, str(tmp_path))
+    with pytest.raises(paper_data.DatasetError, match=r"a folder without gb1\.csv\.gz"):
+        paper_data.load("gb1")
     (tmp_path / "gb1.csv.gz").write_bytes(gzip.compress(GB1.encode()))
-    assert len(datasets.load("gb1").y) == 2
+    assert len(paper_data.load("gb1").y) == 2
     (tmp_path / "gb1.csv.gz").write_bytes(gzip.compress(GB1.replace("ADGV", "WDGV").encode()))
     with pytest.raises(FourierShapError, match="is not the data set"):
-        datasets.load("gb1")
+        paper_data.load("gb1")
 
 
 def test_a_file_that_ends_early(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     whole = gzip.compress(GB1.encode())
-    (tmp_path / _sources.SOURCES["gb1"].file).write_bytes(whole[: len(whole) // 2])
-    monkeypatch.setenv(_sources.FOLDER, str(tmp_path))
-    with pytest.raises(datasets.DatasetError, match="is damaged"):
-        datasets.load("gb1")
+    (tmp_path / sources.SOURCES["gb1"].file).write_bytes(whole[: len(whole) // 2])
+    monkeypatch.setenv(sources.FOLDER, str(tmp_path))
+    with pytest.raises(paper_data.DatasetError, match="is damaged"):
+        paper_data.load("gb1")
 
 
 def test_an_unknown_name() -> None:
     with pytest.raises(InputError, match=r"'iris'.*'entacmaea'"):
-        datasets.load("iris")
+        paper_data.load("iris")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import fouriershap as fs
-from fouriershap import _io
+from fouriershap._base import files as _io
 from models import CASES
 from test_io import same_contents, small_spectrum, small_tables
 

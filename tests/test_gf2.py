@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fouriershap.fourier import _gf2
+from fouriershap._fourier import gf2 as _gf2
 
 seeds = st.integers(0, 2**32 - 1)
 

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 import fouriershap as fs
 import oracles
-from fouriershap import kernels
-from fouriershap._memory import check_memory
-from fouriershap.kernels import build_numpy, tables_numpy
-from fouriershap.shapley._interactions import interaction_values
-from fouriershap.shapley._tree_engine import TreeEngine
+from fouriershap import _kernels as kernels
+from fouriershap._base.memory import check_memory
+from fouriershap._kernels import build_numpy, tables_numpy
+from fouriershap._shapley.interactions import interaction_values
+from fouriershap._shapley.trees.engine import TreeEngine
 from strategies import generators, random_frequencies, random_players
 from test_walk import ensembles
 from tree_oracles import interventional_game, path_dependent_game

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from safetensors.numpy import save_file
 
 import fouriershap as fs
-from fouriershap import _io
+from fouriershap._base import files as _io
 from strategies import Problem, problems, random_frequencies, random_players
 
 

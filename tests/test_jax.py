@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from numpy.typing import NDArray
 
 import fouriershap as fs
-from fouriershap.shapley import jax as versions
+from fouriershap._shapley import jax as versions
 from strategies import Problem, generators, random_frequencies, random_players
 
 jax = pytest.importorskip("jax")

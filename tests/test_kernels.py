@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fouriershap import kernels
-from fouriershap._bits import pack
-from fouriershap.kernels import bits_numpy, build_numpy, tables_numpy
-from fouriershap.shapley._indices import term_shares
+from fouriershap import _kernels as kernels
+from fouriershap._base.bits import pack
+from fouriershap._kernels import bits_numpy, build_numpy, tables_numpy
+from fouriershap._shapley.indices import term_shares
 from strategies import generators, random_frequencies
 
-native = pytest.importorskip("fouriershap.kernels._native", reason="built without a compiler")
+native = pytest.importorskip("fouriershap._kernels._native", reason="built without a compiler")
 FEW = settings(max_examples=60, deadline=None)
 
 
@@ -332,7 +332,7 @@ END_TO_END = textwrap.dedent(
     import warnings
     import numpy as np
     import fouriershap as fs
-    from fouriershap import kernels
+    from fouriershap import _kernels as kernels
 
     rng = np.random.default_rng(0)
     frequencies = rng.random((60, 20)) < 0.2
@@ -381,7 +381,7 @@ def test_native_kernels_without_avx2() -> None:
 
 
 def test_missing_native_kernels_warn_once_and_say_what_to_do() -> None:
-    hidden = "import sys; sys.modules['fouriershap.kernels._native'] = None\n"
+    hidden = "import sys; sys.modules['fouriershap._kernels._native'] = None\n"
     first, message, where = run(hidden + END_TO_END)
     assert first == "numpy none SlowKernelWarning"
     assert "Install a C++ compiler" in message
@@ -393,7 +393,7 @@ def test_missing_native_kernels_warn_once_and_say_what_to_do() -> None:
 def test_native_kernels_can_be_insisted_on() -> None:
     program = textwrap.dedent(
         """
-        import sys; sys.modules['fouriershap.kernels._native'] = None
+        import sys; sys.modules['fouriershap._kernels._native'] = None
         import fouriershap as fs
         try:
             fs.Spectrum([[1]], [1.0])([[1]])

@@ -13,9 +13,9 @@ from sklearn.ensemble import RandomForestRegressor
 from sklearn.tree import DecisionTreeRegressor
 
 import fouriershap as fs
-from fouriershap import kernels
-from fouriershap.kernels import tables_numpy
-from fouriershap.trees._codes import count_lines, turn_pages
+from fouriershap import _kernels as kernels
+from fouriershap._kernels import tables_numpy
+from fouriershap._trees.codes import count_lines, turn_pages
 
 
 def forest() -> tuple[Any, np.ndarray]:

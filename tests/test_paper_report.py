@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 
 from paper import claims, fig2, fig3, figures, numbers, readme, report, store, tables
 from paper.settings import DATASETS, QUICK

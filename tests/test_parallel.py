@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fouriershap as fs
-from fouriershap._parallel import count_jobs, for_each_block
+from fouriershap._base.parallel import count_jobs, for_each_block
 from strategies import random_frequencies
 
 

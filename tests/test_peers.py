@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import oracles
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
-
 from paper.models import Network, r_squared
 from paper.truth import by_definition
 from peers import coalitions, missing

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 
 import fouriershap as fs
 import oracles
-from fouriershap._players import check_players
-from fouriershap.shapley._terms import make_terms
+from fouriershap._rows.players import check_players
+from fouriershap._shapley.spectrum.terms import make_terms
 from strategies import Problem, problems
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import fouriershap as fs
 import oracles
-from fouriershap import _margins
+from fouriershap._explainers import outputs as _margins
 
 OPTIONS = {"n_estimators": 10, "max_depth": 3}
 

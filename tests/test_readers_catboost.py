@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fouriershap._errors import InputError, UnsupportedModelError
-from fouriershap.trees import category_codes, read_model
+from fouriershap._base.errors import InputError, UnsupportedModelError
+from fouriershap._trees import category_codes, read_model
 from models import CASES, LABELS, classes, numbers, raw_output, rows_of, target
 from reader_checks import (
     EXTREME,

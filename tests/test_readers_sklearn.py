@@ -19,8 +19,8 @@ from sklearn.linear_model import LinearRegression
 from sklearn.tree import DecisionTreeRegressor
 
 import fouriershap as fs
-from fouriershap._errors import InputError, UnsupportedModelError
-from fouriershap.trees import read_model
+from fouriershap._base.errors import InputError, UnsupportedModelError
+from fouriershap._trees import read_model
 from models import CASES, LABELS, numbers, rows_of, target
 from reader_checks import (
     EXTREME,
@@ -188,7 +188,7 @@ def test_isolation_trees_of_one_column(n_columns, max_features):
 
 
 def test_no_library_is_imported():
-    script = "import sys, fouriershap.trees; print([m for m in sys.modules if m in {!r}])"
+    script = "import sys, fouriershap._trees; print([m for m in sys.modules if m in {!r}])"
     libraries = {"sklearn", "xgboost", "lightgbm", "catboost", "treelite", "pandas", "scipy"}
     run = [sys.executable, "-c", script.format(libraries)]
     assert subprocess.run(run, capture_output=True, text=True, check=True).stdout.strip() == "[]"

@@ -5,13 +5,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fouriershap import Spectrum
-from fouriershap.fourier._bch import list_positions, make_code
-from fouriershap.fourier._candidates import Stage, read_keys
-from fouriershap.fourier._evidence import term_scores, weigh
-from fouriershap.fourier._hash import characters, coded_hash, locate, mean_square, measure, random_hash
-from fouriershap.fourier._queries import Queries
-from fouriershap.fourier._refit import refit
-from fouriershap.fourier._subsets import related
+from fouriershap._fourier.bch import list_positions, make_code
+from fouriershap._fourier.candidates import Stage, read_keys
+from fouriershap._fourier.evidence import term_scores, weigh
+from fouriershap._fourier.hashing import characters, coded_hash, locate, mean_square, measure, random_hash
+from fouriershap._fourier.queries import Queries
+from fouriershap._fourier.refit import refit
+from fouriershap._fourier.subsets import related
 
 seeds = st.integers(0, 2**32 - 1)
 

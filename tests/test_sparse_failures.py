@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from fouriershap import FidelityWarning, Spectrum, sparse_walsh_hadamard, walsh_hadamard
-from fouriershap.fourier._bch import make_code
-from fouriershap.fourier._sparse import Search, recover
+from fouriershap._fourier.bch import make_code
+from fouriershap._fourier.sparse_walsh_hadamard import Search, recover
 from sparse_models import Model, assert_equal, r_squared, random_spectrum, same_terms
 
 pytestmark = pytest.mark.filterwarnings("error::fouriershap.FidelityWarning")

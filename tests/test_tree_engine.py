@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import fouriershap as fs
-from fouriershap.shapley import _tree_engine
+from fouriershap._shapley.trees import engine as _tree_engine
 from models import CASES, classes, numbers
 from shap_oracle import assert_within, brute_force, with_outputs
 from tree_oracles import RandomTrees

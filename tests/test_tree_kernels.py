@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fouriershap as fs
-from fouriershap import kernels
-from fouriershap.kernels import build_numpy, tables_numpy, walk_numpy
-from fouriershap.shapley._tree_cost import profile
-from fouriershap.shapley._tree_tables import build_blocks, coded_arrays, fill_tables
-from fouriershap.trees import read_model
+from fouriershap import _kernels as kernels
+from fouriershap._kernels import build_numpy, tables_numpy, walk_numpy
+from fouriershap._shapley.trees.blocks import build_blocks, coded_arrays, fill_tables
+from fouriershap._shapley.trees.plan import profile
+from fouriershap._trees import read_model
 from tree_oracles import RandomTrees, interventional_game, path_dependent_game, shapley_values
 
 needs_native = pytest.mark.skipif(kernels.backend() == "numpy", reason="compares with the native kernels")

@@ -93,7 +93,7 @@ def test_many_features_take_many_words():
 
 
 def test_chunks_add_up(monkeypatch):
-    from fouriershap.trees import _spectrum
+    from fouriershap._fourier import tree_spectrum as _spectrum
 
     X, y = binary_data(3, 12)
     model = train("sklearn", X, y, 3)

@@ -3,12 +3,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fouriershap import kernels
-from fouriershap._errors import InputError
-from fouriershap.kernels import walk_numpy
-from fouriershap.shapley import walk
-from fouriershap.trees._codes import code_trees
-from fouriershap.trees._ensemble import TreeEnsemble
+from fouriershap import _kernels as kernels
+from fouriershap._base.errors import InputError
+from fouriershap._kernels import walk_numpy
+from fouriershap._shapley.trees import walk
+from fouriershap._trees.codes import code_trees
+from fouriershap._trees.ensemble import TreeEnsemble
 from tree_oracles import (
     RandomTrees,
     evaluate,

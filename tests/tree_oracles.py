@@ -5,8 +5,8 @@ from math import factorial
 
 import numpy as np
 
-from fouriershap.trees._codes import CodedTrees, code_trees
-from fouriershap.trees._ensemble import TreeEnsemble
+from fouriershap._trees.codes import CodedTrees, code_trees
+from fouriershap._trees.ensemble import TreeEnsemble
 
 
 class RandomTrees:

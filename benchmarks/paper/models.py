@@ -13,7 +13,7 @@ from typing import Any
 import joblib
 import numpy as np
 
-from fouriershap import datasets
+import paper_data
 from paper.settings import DEPTH, NETWORKS, Settings
 
 CACHE = Path(__file__).parents[1] / ".cache"
@@ -65,7 +65,7 @@ class Trained:
 
 @cache
 def split(name: str, settings: Settings) -> Split:
-    data = datasets.load(name)
+    data = paper_data.load(name)
     order = np.random.default_rng(settings.seed).permutation(len(data.X))
     n_test = int(TEST_SHARE * len(order))
     test, train = order[:n_test], order[n_test:][: settings.most_training_rows]

@@ -9,8 +9,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import paper_data
 from _common import RESULTS, describe_machine
-from fouriershap import datasets
 from paper.settings import Settings
 
 PACKAGES = (
@@ -80,7 +80,7 @@ def _outcome(cell: Cell) -> dict[str, Any]:
     except Skipped as reason:
         outcome = {"skipped": str(reason)}
         print(f"    skipped: {reason}")
-    except datasets.DatasetError as error:
+    except paper_data.DatasetError as error:
         raise SystemExit(str(error)) from error
     except Exception as error:  # noqa: BLE001 - one peer that fails must not end a run of an hour; it is reported
         outcome = {"failed": f"{type(error).__name__}: {error}"[:300]}

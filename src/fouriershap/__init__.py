@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from fouriershap._errors import (
+from fouriershap._base.errors import (
     AdditivityError,
     CapacityError,
     FidelityWarning,
@@ -19,14 +19,15 @@ from fouriershap._errors import (
 )
 
 if TYPE_CHECKING:
-    from fouriershap._blackbox_explainer import BlackBoxExplainer
-    from fouriershap._explainer import Explainer
-    from fouriershap._load import load
-    from fouriershap._spectrum import Spectrum
-    from fouriershap._spectrum_explainer import SpectrumExplainer
-    from fouriershap._tree_explainer import TreeExplainer
-    from fouriershap.fourier import sparse_walsh_hadamard, walsh_hadamard
-    from fouriershap.shapley import (
+    from fouriershap._explainers.base import Explainer
+    from fouriershap._explainers.blackbox import BlackBoxExplainer
+    from fouriershap._explainers.load import load
+    from fouriershap._explainers.spectrum import SpectrumExplainer
+    from fouriershap._explainers.trees import TreeExplainer
+    from fouriershap._fourier import sparse_walsh_hadamard, walsh_hadamard
+    from fouriershap._fourier.spectrum import Spectrum
+    from fouriershap._fourier.tree_spectrum import tree_spectrum
+    from fouriershap._shapley import (
         Plan,
         Tables,
         compile,  # noqa: A004
@@ -34,27 +35,26 @@ if TYPE_CHECKING:
         shap_interaction_values,
         shap_values,
     )
-    from fouriershap.shapley._interactions import TopInteractions
-    from fouriershap.trees._spectrum import tree_spectrum
+    from fouriershap._shapley.interactions import TopInteractions
 
 # What is imported when it is first asked for, so that `import fouriershap` costs little more than NumPy.
 _HOMES = {
-    "BlackBoxExplainer": "_blackbox_explainer",
-    "Explainer": "_explainer",
-    "Plan": "shapley",
-    "Spectrum": "_spectrum",
-    "SpectrumExplainer": "_spectrum_explainer",
-    "Tables": "shapley",
-    "TopInteractions": "shapley._interactions",
-    "TreeExplainer": "_tree_explainer",
-    "compile": "shapley",
-    "load": "_load",
-    "plan": "shapley",
-    "shap_interaction_values": "shapley",
-    "shap_values": "shapley",
-    "sparse_walsh_hadamard": "fourier",
-    "tree_spectrum": "trees._spectrum",
-    "walsh_hadamard": "fourier",
+    "BlackBoxExplainer": "_explainers.blackbox",
+    "Explainer": "_explainers.base",
+    "Plan": "_shapley",
+    "Spectrum": "_fourier.spectrum",
+    "SpectrumExplainer": "_explainers.spectrum",
+    "Tables": "_shapley",
+    "TopInteractions": "_shapley.interactions",
+    "TreeExplainer": "_explainers.trees",
+    "compile": "_shapley",
+    "load": "_explainers.load",
+    "plan": "_shapley",
+    "shap_interaction_values": "_shapley",
+    "shap_values": "_shapley",
+    "sparse_walsh_hadamard": "_fourier",
+    "tree_spectrum": "_fourier.tree_spectrum",
+    "walsh_hadamard": "_fourier",
 }
 
 __version__ = "0.1.0"

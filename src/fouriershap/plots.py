@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fouriershap._errors import InputError, MissingDependencyError
-from fouriershap.shapley._interactions import TopInteractions
+from fouriershap._base.errors import InputError, MissingDependencyError
+from fouriershap._shapley.interactions import TopInteractions
 
 __all__ = ["interaction_heatmap", "interaction_network"]
 

@@ -14,9 +14,9 @@ import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.parquet
 
-from fouriershap._batches import BASE
-from fouriershap._errors import InputError
-from fouriershap._io import atomic_file
+from fouriershap._base.errors import InputError
+from fouriershap._base.files import atomic_file
+from fouriershap._explainers.batches import BASE
 from fouriershap.cli._rows import PIPE
 
 _FORMATS = {".parquet": "parquet", ".csv": "csv", ".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow"}

@@ -10,10 +10,10 @@ from typing import Annotated, Any
 
 import typer
 
-from fouriershap._batch_frames import open_batch
-from fouriershap._errors import InputError, MissingDependencyError
-from fouriershap._parallel import count_jobs
-from fouriershap._tree_explainer import TreeExplainer
+from fouriershap._base.errors import InputError, MissingDependencyError
+from fouriershap._base.parallel import count_jobs
+from fouriershap._explainers.trees import TreeExplainer
+from fouriershap._rows.batch import open_batch
 from fouriershap.cli._answers import answer_format, check_folder, open_answer
 from fouriershap.cli._check import largest_gaps
 from fouriershap.cli._explainers import csv_kinds, open_explainer, tree_kinds

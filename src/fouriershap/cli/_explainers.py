@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fouriershap._blackbox_explainer import BlackBoxExplainer
-from fouriershap._errors import InputError
-from fouriershap._explainer import Explainer
-from fouriershap._load import Loaded, load
-from fouriershap._tree_explainer import TreeExplainer
-from fouriershap.blackbox._levels import LABEL
+from fouriershap._base.errors import InputError
+from fouriershap._explainers.base import Explainer
+from fouriershap._explainers.blackbox import BlackBoxExplainer
+from fouriershap._explainers.load import Loaded, load
+from fouriershap._explainers.trees import TreeExplainer
+from fouriershap._rows.levels import LABEL
+from fouriershap._trees import TreeEnsemble
 from fouriershap.cli._rows import AS_IT_IS, NUMBER, NUMBER_LABEL, TEXT
-from fouriershap.trees import TreeEnsemble
 
 
 def open_file(path: Path) -> Loaded:

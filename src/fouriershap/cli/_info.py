@@ -7,14 +7,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._blackbox_explainer import BlackBoxExplainer
-from fouriershap._load import Loaded
-from fouriershap._spectrum import Spectrum
-from fouriershap._spectrum_explainer import SpectrumExplainer
-from fouriershap._tree_explainer import TreeExplainer
+from fouriershap._explainers.blackbox import BlackBoxExplainer
+from fouriershap._explainers.load import Loaded
+from fouriershap._explainers.spectrum import SpectrumExplainer
+from fouriershap._explainers.trees import TreeExplainer
+from fouriershap._fourier.spectrum import Spectrum
+from fouriershap._shapley import Tables
+from fouriershap._shapley.trees.engine import TreeEngine
 from fouriershap.cli._explainers import open_file
-from fouriershap.shapley import Tables
-from fouriershap.shapley._tree_engine import TreeEngine
 
 Lines = list[tuple[str, str]]
 

@@ -7,8 +7,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from fouriershap._errors import InputError, MissingDependencyError
-from fouriershap.trees import TreeEnsemble, read_model
+from fouriershap._base.errors import InputError, MissingDependencyError
+from fouriershap._trees import TreeEnsemble, read_model
 
 _NATIVE = (".json", ".ubj", ".txt", ".cbm")
 # Of scikit-learn's tree models, and not on skops' own list: arrays of nodes, and how columns are checked.

@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-from fouriershap._errors import MissingDependencyError
-from fouriershap._explainer import Explainer
+from fouriershap._base.errors import MissingDependencyError
+from fouriershap._explainers.base import Explainer
 
 MOST_ROWS = 2000
 

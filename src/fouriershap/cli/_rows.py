@@ -15,7 +15,7 @@ import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.parquet
 
-from fouriershap._errors import InputError
+from fouriershap._base.errors import InputError
 
 BATCH_ROWS = 65_536
 PIPE = Path("-")

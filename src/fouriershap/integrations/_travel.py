@@ -12,12 +12,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from fouriershap import _io
-from fouriershap._batches import OutputColumn, check_ids, output_schema
-from fouriershap._errors import FileFormatError, InputError, MissingDependencyError
-from fouriershap._explainer import Explainer
-from fouriershap._load import load
-from fouriershap._parallel import count_jobs
+from fouriershap._base import files as _io
+from fouriershap._base.errors import FileFormatError, InputError, MissingDependencyError
+from fouriershap._base.parallel import count_jobs
+from fouriershap._explainers.base import Explainer
+from fouriershap._explainers.batches import OutputColumn, check_ids, output_schema
+from fouriershap._explainers.load import load
 
 _KEPT = 8  # explainers that a worker process keeps open
 _opening = threading.Lock()  # threads of one worker wait for the first to open a file

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap.blackbox._bits import BitCode
-from fouriershap.shapley import Tables
-from fouriershap.shapley._tables import Blocks, TableSet
-from fouriershap.shapley._tree_engine import TreeEngine
-from fouriershap.trees._codes import Codebook, Pages, count_lines
-from fouriershap.trees._ensemble import ZERO_BAND
+from fouriershap._blackbox.bit_code import BitCode
+from fouriershap._shapley import Tables
+from fouriershap._shapley.tables import Blocks, TableSet
+from fouriershap._shapley.trees.engine import TreeEngine
+from fouriershap._trees.codes import Codebook, Pages, count_lines
+from fouriershap._trees.ensemble import ZERO_BAND
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,19 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from fouriershap._blackbox_explainer import BlackBoxExplainer
-from fouriershap._errors import InputError
-from fouriershap._explainer import Explainer
-from fouriershap._frames import densified
-from fouriershap._spectrum import Spectrum
-from fouriershap._spectrum_explainer import SpectrumExplainer
-from fouriershap._tree_explainer import TreeExplainer
-from fouriershap.blackbox._fidelity import Fidelity
-from fouriershap.blackbox._surrogates import CompiledSpectrum, CompiledTrees
+from fouriershap._base.errors import InputError
+from fouriershap._blackbox.fidelity import Fidelity
+from fouriershap._blackbox.surrogates import CompiledSpectrum, CompiledTrees
+from fouriershap._explainers.base import Explainer
+from fouriershap._explainers.blackbox import BlackBoxExplainer
+from fouriershap._explainers.spectrum import SpectrumExplainer
+from fouriershap._explainers.trees import TreeExplainer
+from fouriershap._fourier.spectrum import Spectrum
+from fouriershap._rows.frames import densified
+from fouriershap._shapley.spectrum.terms import Terms
+from fouriershap._shapley.trees.engine import TreeEngine
 from fouriershap.report._inputs import Input, bit_inputs, encoding_inputs, level_inputs, tree_inputs
 from fouriershap.report._lookup import Lookup, bit_lookup, level_lookup, tree_lookup
-from fouriershap.shapley._terms import Terms
-from fouriershap.shapley._tree_engine import TreeEngine
 
 _ESTIMATE_SLACK = 8  # tables estimated larger than this many budgets are not built only to be left out
 _NO_TABLE = "some terms of the spectrum have no table."

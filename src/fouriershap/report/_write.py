@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._errors import CapacityError, InputError
-from fouriershap._explainer import Explainer
-from fouriershap._frames import is_sparse
-from fouriershap._io import atomic_file
+from fouriershap._base.errors import CapacityError, InputError
+from fouriershap._base.files import atomic_file
+from fouriershap._explainers.base import Explainer
+from fouriershap._rows.frames import is_sparse
+from fouriershap._shapley.spectrum.terms import Terms
 from fouriershap.report._inputs import Input
 from fouriershap.report._pack import packed_all, script_json
 from fouriershap.report._page import Page
 from fouriershap.report._subject import Subject, describe
-from fouriershap.shapley._terms import Terms
 
 _MOST_ROWS = 10_000  # more make searching in the page slow
 _FEW_ROWS = 200  # with fewer, the what-if part goes first

@@ -1,0 +1,75 @@
+"""Blocks of rows on a few threads."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import deque
+from collections.abc import Callable
+from threading import Thread
+
+from fouriershap._base.errors import InputError
+
+# Seconds. polars and CatBoost have waits resumed after a signal: one without an end would outlast Ctrl-C.
+_PATIENCE = 0.05
+
+
+def count_jobs(n_jobs: int | None) -> int:
+    """The number of threads: None is every core that the process may use, -1 too, -2 all but one."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if n_jobs is None:
+        return cores
+    if isinstance(n_jobs, bool) or not hasattr(n_jobs, "__index__") or int(n_jobs) == 0:
+        raise InputError(f"n_jobs is {n_jobs!r}; give a number of threads, or None for every core.")
+    n_jobs = int(n_jobs)
+    return n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)
+
+
+def for_each_block(
+    work: Callable[[int, int], None], n_rows: int, block_rows: int, n_jobs: int | None = None
+) -> None:
+    """Call ``work(first, last)`` for consecutive blocks of rows.
+
+    The blocks do not depend on ``n_jobs``, so neither does the result. An exception, Ctrl-C included,
+    drops the blocks that have not begun, waits for those that have, and is raised.
+    """
+    jobs = count_jobs(n_jobs)
+    blocks = deque((first, min(first + block_rows, n_rows)) for first in range(0, n_rows, block_rows))
+    if jobs == 1 or len(blocks) <= 1:
+        for first, last in blocks:
+            work(first, last)
+        return
+    failures: list[BaseException] = []
+    busy: set[int] = set()  # threads that have a block, or are about to take one
+
+    def labour(key: int) -> None:
+        busy.add(key)
+        try:
+            while True:
+                try:
+                    first, last = blocks.popleft()
+                except IndexError:  # nothing is left
+                    return
+                work(first, last)
+        except BaseException as error:  # noqa: BLE001 - raised again by the thread that waits
+            failures.append(error)
+            blocks.clear()
+        finally:
+            busy.discard(key)
+
+    # No pool: this thread shares no lock with the others, so that Ctrl-C cannot leave one taken for good.
+    n_threads = min(jobs, len(blocks))
+    threads = [Thread(target=labour, args=(key,), name=f"fouriershap_{key}") for key in range(n_threads)]
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            while thread.is_alive():
+                thread.join(_PATIENCE)
+    except BaseException:
+        blocks.clear()
+        while busy:  # not `join`: a thread whose start was interrupted does not know yet that it is alive
+            time.sleep(_PATIENCE / 10)
+        raise
+    if failures:
+        raise failures[0]

@@ -1,0 +1,232 @@
+"""Levels of players as bits: what a Walsh-Hadamard transform needs, and back to data rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fouriershap._base.errors import FileFormatError, InputError
+from fouriershap._rows.levels import NUMBER, Encoding, recode
+
+Floats = NDArray[np.float64]
+_FIELDS = ("features", "levels", "rows", "edges")
+MOST_LEVELS = 64  # of a player that cannot be cut into intervals
+N_INTERVALS = 8
+_FEW_LEVELS = 16
+
+
+@dataclass(frozen=True, eq=False)
+class PlayerLevels:
+    """The levels of one player.
+
+    Attributes
+    ----------
+    name : str
+    features : (n,) int64
+        Features that the player owns.
+    levels : (n_levels, n) float64
+        Their codes at each level.
+    rows : (n_levels,) int32
+        A data row that shows each level.
+    edges : (n_intervals - 1,) float64
+        Where the levels are intervals of one feature: what separates them. Missing values, if there are any,
+        are the level after the last interval. Empty where levels are codes as they are.
+    """
+
+    name: str
+    features: NDArray[np.int64]
+    levels: Floats
+    rows: NDArray[np.int32]
+    edges: Floats
+
+    @property
+    def n_levels(self) -> int:
+        return len(self.rows)
+
+    @property
+    def n_bits(self) -> int:
+        return (self.n_levels - 1).bit_length()
+
+    def find(self, codes: Floats, name: str) -> NDArray[np.int64]:
+        """Level (n_rows,) of codes (n_rows, n_features)."""
+        mine = codes[:, self.features]
+        if len(self.edges):
+            found = np.searchsorted(self.edges, mine[:, 0], side="right")
+            missing_level = len(self.edges) + 1 if self.n_levels == len(self.edges) + 2 else -1
+            found[np.isnan(mine[:, 0])] = missing_level
+        elif mine.shape[1] == 1:
+            found = _find_numbers(self.levels[:, 0], mine[:, 0])
+        else:
+            found = _find_rows(self.levels, mine)
+        if (found < 0).any():
+            missing = mine[int(np.argmin(found))]
+            raise InputError(
+                f"{name} has a level of {self.name!r} (code {missing.tolist()}) that the representation does not "
+                "know. Give data= with rows that hold it, or use method='trees'."
+            )
+        return found
+
+    def recoded(self, changes: Sequence[Floats | None]) -> PlayerLevels:
+        """The same levels after `Encoding.reordered`."""
+        levels = recode(self.levels, [changes[feature] for feature in self.features])
+        return replace(self, levels=_canonical(levels))
+
+
+@dataclass(frozen=True, eq=False)
+class BitCode:
+    """All players' levels as binary numbers; a number beyond the last level wraps around."""
+
+    players: tuple[PlayerLevels, ...]
+
+    @property
+    def n_players(self) -> int:
+        return len(self.players)
+
+    @property
+    def n_bits(self) -> int:
+        return sum(player.n_bits for player in self.players)
+
+    @property
+    def varying(self) -> NDArray[np.int64]:
+        """Players with more than one level."""
+        return np.flatnonzero([player.n_bits > 0 for player in self.players])
+
+    @property
+    def compact_players(self) -> NDArray[np.int32]:
+        """(n_bits,) the position in `varying` of the player that owns each bit."""
+        widths = [player.n_bits for player in self.players if player.n_bits]
+        return np.repeat(np.arange(len(widths), dtype=np.int32), widths)
+
+    def bits(self, codes: Floats, name: str = "X") -> NDArray[np.uint8]:
+        """Bits (n_rows, n_bits) of codes."""
+        parts = [np.zeros((len(codes), 0), dtype=np.uint8)]
+        for player in self.players:
+            level = player.find(codes, name)
+            parts.append((level[:, None] >> np.arange(player.n_bits) & 1).astype(np.uint8))
+        return np.concatenate(parts, axis=1)
+
+    def index(self, bits: NDArray[np.uint8]) -> NDArray[np.int32]:
+        """Hybrids (n_rows, n_players) that show the levels which bits stand for."""
+        out = np.empty((len(bits), self.n_players), dtype=np.int32)
+        first = 0
+        for j, player in enumerate(self.players):
+            weights = 1 << np.arange(player.n_bits)
+            number = bits[:, first : first + player.n_bits].astype(np.int64) @ weights
+            out[:, j] = player.rows[number % player.n_levels]
+            first += player.n_bits
+        return out
+
+    def recoded(self, changes: Sequence[Floats | None]) -> BitCode:
+        """The same bits after `Encoding.reordered`."""
+        return BitCode(tuple(player.recoded(changes) for player in self.players))
+
+    def to_contents(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        arrays: dict[str, NDArray[Any]] = {}
+        for j, player in enumerate(self.players):
+            for field in _FIELDS:
+                arrays[f"player.{j}.{field}"] = getattr(player, field)
+        return arrays, {"names": [player.name for player in self.players]}
+
+    @classmethod
+    def from_contents(cls, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> BitCode:
+        """The inverse of `to_contents`."""
+        players = tuple(
+            PlayerLevels(name, *(arrays[f"player.{j}.{field}"] for field in _FIELDS))
+            for j, name in enumerate(header["names"])
+        )
+        for player in players:
+            n = len(player.rows)
+            shapes = player.rows.shape == (n,) and player.levels.shape == (n, *player.features.shape)
+            if not shapes or not n or player.features.dtype.kind != "i" or player.features.min(initial=0) < 0:
+                raise FileFormatError(
+                    f"the file is damaged: the levels of {player.name!r} do not fit together."
+                )
+        return cls(players)
+
+
+def exact_code(encoding: Encoding, pool_codes: Floats) -> BitCode:
+    """Every combination of codes that a player shows in the data is a level."""
+    return BitCode(tuple(_levels_of(encoding, j, pool_codes) for j in range(encoding.n_players)))
+
+
+def interval_code(encoding: Encoding, pool_codes: Floats) -> BitCode:
+    """As `exact_code`, but numbers with many values are cut at quantiles into intervals."""
+    players = []
+    for player in exact_code(encoding, pool_codes).players:
+        numbers = all(encoding.features[f].kind == NUMBER for f in player.features)
+        if player.n_levels > _FEW_LEVELS and numbers and len(player.features) == 1:
+            player = _intervals_of(player, pool_codes)
+        if player.n_levels > MOST_LEVELS:
+            raise InputError(
+                f"method='swht' turns levels into bits, but {player.name!r} has {player.n_levels} of them; at most "
+                f"{MOST_LEVELS} are feasible. Use method='auto'."
+            )
+        players.append(player)
+    return BitCode(tuple(players))
+
+
+def looks_discrete(encoding: Encoding, pool_codes: Floats) -> bool:
+    """Whether new rows can be expected to bring no new levels: labels, or few numbers that recur."""
+    for f, feature in enumerate(encoding.features):
+        if feature.kind == NUMBER:
+            column = pool_codes[:, f]
+            n_levels = len(np.unique(column))
+            if n_levels > 2 and (n_levels > 32 or len(column) < 3 * n_levels):
+                return False
+            if not np.array_equal(column, np.round(column), equal_nan=True):
+                return False
+    return True
+
+
+def _levels_of(encoding: Encoding, player: int, pool_codes: Floats) -> PlayerLevels:
+    features = np.flatnonzero(encoding.player == player)
+    levels, rows = np.unique(_canonical(pool_codes[:, features]), axis=0, return_index=True)
+    if np.isnan(levels).any():  # numpy tells NaNs in rows apart
+        keys = {row.tobytes(): int(first) for row, first in zip(levels, rows, strict=True)}
+        rows = np.array(list(keys.values()))
+        levels = _canonical(pool_codes[np.ix_(rows, features)])
+    name = encoding.player_names[player]
+    return PlayerLevels(name, features, levels, rows.astype(np.int32), np.zeros(0))
+
+
+def _intervals_of(player: PlayerLevels, pool_codes: Floats) -> PlayerLevels:
+    """Intervals between quantiles, each shown by the row of its median."""
+    column = pool_codes[:, player.features[0]]
+    edges = np.unique(np.nanquantile(column, np.arange(1, N_INTERVALS) / N_INTERVALS, method="higher"))
+    edges = edges[edges > np.nanmin(column)]  # no interval without a value
+    if not len(edges):  # the least value is nearly everywhere: it against the rest
+        edges = np.unique(column[~np.isnan(column)])[1:2]
+    known = np.flatnonzero(~np.isnan(column))
+    number = np.searchsorted(edges, column[known], side="right")
+    rows = []
+    for i in range(len(edges) + 1):
+        inside = known[number == i]
+        rows.append(inside[np.argsort(column[inside], kind="stable")[len(inside) // 2]])
+    rows += np.flatnonzero(np.isnan(column))[:1].tolist()
+    index = np.array(rows, dtype=np.int32)
+    return replace(player, levels=_canonical(pool_codes[index][:, player.features]), rows=index, edges=edges)
+
+
+def _find_numbers(levels: Floats, values: Floats) -> NDArray[np.int64]:
+    """Position of each value among the levels, -1 for none; NaN equals NaN."""
+    order = np.argsort(levels)  # NaN last, where searchsorted looks for it
+    position = order[np.minimum(np.searchsorted(levels, values, sorter=order), len(levels) - 1)]
+    same = (levels[position] == values) | (np.isnan(levels[position]) & np.isnan(values))
+    return np.where(same, position, -1)
+
+
+def _find_rows(levels: Floats, rows: Floats) -> NDArray[np.int64]:
+    """Position of each row among the levels, -1 for none."""
+    # Rows as bytes compare whatever they hold, NaN included.
+    position = {row.tobytes(): k for k, row in enumerate(levels)}
+    unique, inverse = np.unique(_canonical(rows), axis=0, return_inverse=True)
+    found = np.array([position.get(row.tobytes(), -1) for row in unique], dtype=np.int64)
+    return found[np.ravel(inverse)]
+
+
+def _canonical(codes: Floats) -> Floats:
+    return np.ascontiguousarray(np.where(np.isnan(codes), np.nan, codes))

@@ -1,0 +1,1 @@
+"""Candidates: ways to fit answers, one file each."""

@@ -1,0 +1,58 @@
+"""Candidate "exact": the model asked at every combination of levels, as a spectrum."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fouriershap._base.errors import InputError
+from fouriershap._blackbox.bit_code import BitCode, exact_code
+from fouriershap._blackbox.surrogates import Floats, SpectrumSurrogate
+from fouriershap._fourier import walsh_hadamard
+from fouriershap._rows.levels import Encoding
+
+MOST_BITS = 18
+
+
+def n_combinations(code: BitCode) -> int:
+    """How many rows there are."""
+    product = 1
+    for player in code.players:
+        product *= player.n_levels
+    return product
+
+
+def fits(code: BitCode, budget: int) -> bool:
+    return code.n_bits <= MOST_BITS and n_combinations(code) <= budget
+
+
+def check_fits(encoding: Encoding, pool_codes: Floats, budget: int) -> BitCode:
+    """The code of all levels, or an error that says what would do."""
+    code = exact_code(encoding, pool_codes)
+    if n_combinations(code) > budget:
+        raise InputError(
+            f"method='exact' asks every combination of levels: {n_combinations(code):,} queries, but budget is "
+            f"{budget:,}. Raise the budget, or use method='auto'."
+        )
+    if code.n_bits > MOST_BITS:
+        raise InputError(
+            f"method='exact' needs {code.n_bits} bits for the levels of the players; at most {MOST_BITS} are "
+            "feasible. Use method='auto'."
+        )
+    return code
+
+
+def all_rows(code: BitCode) -> np.ndarray[tuple[int, ...], np.dtype[np.uint8]]:
+    """Every row of bits (2^n_bits, n_bits), position p holding bit i as ``p >> i & 1``."""
+    return (np.arange(1 << code.n_bits)[:, None] >> np.arange(code.n_bits) & 1).astype(np.uint8)
+
+
+def exact_surrogate(code: BitCode, answers: Floats) -> SpectrumSurrogate:
+    """From the answers to `all_rows` (2^n_bits, n_outputs)."""
+    values = answers[:, 0] if answers.shape[1] == 1 else answers
+    spectrum = walsh_hadamard(values, code.n_bits)
+    # What a transform of exact values leaves below rounding is no term.
+    amplitude = np.abs(spectrum.coefficients).max(initial=0.0)
+    kept = (
+        np.abs(spectrum.coefficients).reshape(len(spectrum), answers.shape[1]).max(axis=1) > 1e-14 * amplitude
+    )
+    return SpectrumSurrogate(spectrum._select(kept), code)

@@ -1,0 +1,177 @@
+"""Candidate "trees": gradient boosting on codes, its shape and length chosen by K folds."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fouriershap._base.errors import MissingDependencyError
+from fouriershap._base.parallel import for_each_block
+from fouriershap._blackbox.candidates.leaves import refit_leaves
+from fouriershap._blackbox.candidates.stacking import stack_outputs
+from fouriershap._blackbox.surrogates import Floats, TreeSurrogate
+from fouriershap._blackbox.task import N_FOLDS, Fit, Task
+from fouriershap._trees import read_model
+
+FIRST = 100  # trees
+LONGEST = (200, 600)  # trees: at least, at most; between them one per four answers. Refitted, more add little
+SHAPES = ((0.1, 6), (0.1, 14), (0.1, 31))  # learning rate, leaves
+TRIED_ON, TRIED_LENGTH = (0, 1), 300  # folds that choose the shape, and most trees for that
+_MANY = (
+    200_000  # codes from which folds are fitted at the same time; with fewer, threads wait for Python's lock
+)
+_MOST_DEPTH = 12  # at most 16 features on a path fit into tables
+
+
+@dataclass(frozen=True, eq=False)
+class _Grown:
+    """Boosted trees of one shape and length, judged on folds.
+
+    Attributes
+    ----------
+    shape : (learning rate, leaves)
+    length : int
+    refitted : bool
+        Whether leaf values are fitted again, all together.
+    predictions : (n,) float64
+        For each answer, by trees that have not seen its fold; NaN in folds that were left out.
+    """
+
+    shape: tuple[float, int]
+    length: int
+    refitted: bool
+    predictions: Floats
+
+
+def fit_trees(task: Task) -> Fit:
+    """Boosted trees, one model per output."""
+    begin = time.perf_counter()
+    grown = [_best_shape(task, y) for y in np.ascontiguousarray(task.answers.T)]
+    held_out = np.column_stack([g.predictions for g in grown])
+
+    def make() -> TreeSurrogate:
+        ensembles = []
+        for g, y in zip(grown, np.ascontiguousarray(task.answers.T), strict=True):
+            ensemble = read_model(boost(task.codes, y, g.shape, g.length, task.seed))
+            ensembles.append(refit_leaves(ensemble, task.codes, y) if g.refitted else ensemble)
+        return TreeSurrogate(stack_outputs(ensembles), task.encoding.player)
+
+    sizes = ", ".join(f"{g.length} of {g.shape[1]} leaves{', refitted' * g.refitted}" for g in grown[:3])
+    note = f"trees: {sizes}{', ...' * (len(grown) > 3)}"
+    return Fit("trees", task.judge(held_out), held_out, make, time.perf_counter() - begin, note)
+
+
+def _best_shape(task: Task, y: Floats) -> _Grown:
+    """The shape that does best on some folds, judged on all."""
+    inside = np.isin(task.fold, TRIED_ON)
+
+    def loss(grown: _Grown) -> float:
+        return float(((grown.predictions - y)[inside] ** 2).sum())
+
+    longest = int(np.clip(len(y) // 4, *LONGEST))
+    tried = [_cross_validate(task, y, shape, TRIED_ON, min(longest, TRIED_LENGTH)) for shape in SHAPES]
+    return _cross_validate(task, y, min(tried, key=loss).shape, range(N_FOLDS), longest)
+
+
+def _cross_validate(
+    task: Task, y: Floats, shape: tuple[float, int], folds: Sequence[int], longest: int
+) -> _Grown:
+    """Best number of trees by the summed loss over folds, and whether refitting their leaves helps.
+
+    One validation split stops far too early on heavy tails; the sum over folds does not.
+    """
+    models: dict[int, Any] = dict.fromkeys(folds)
+    losses: dict[int, Floats] = {}
+    length = FIRST
+
+    def grow(first: int, last: int) -> None:
+        for k in folds[first:last]:
+            inside, outside = task.fold != k, task.fold == k
+            models[k] = boost(task.codes[inside], y[inside], shape, length, task.seed, models[k])
+            losses[k] = _loss_by_length(models[k], task.codes[outside], y[outside])
+
+    while True:
+        for_each_block(grow, len(folds), 1, task.n_jobs if task.codes.size >= _MANY else 1)
+        loss = np.sum([losses[k] for k in folds], axis=0)
+        best = int(np.argmin(loss))
+        # Twice as long while the end is where it is best, and still gets better by a twentieth.
+        if length >= longest or best < 0.9 * length or loss[length // 2 - 1] < 1.05 * loss[best]:
+            break
+        length = min(2 * length, longest)
+    return _judge(task, y, shape, best + 1, models)
+
+
+def _loss_by_length(model: Any, codes: Floats, y: Floats) -> Floats:
+    with one_thread():
+        return np.array([((stage - y) ** 2).sum() for stage in model.staged_predict(codes)])
+
+
+def _judge(task: Task, y: Floats, shape: tuple[float, int], length: int, models: dict[int, Any]) -> _Grown:
+    """Predictions of each fold by the first ``length`` trees, refitted or not, whichever is better."""
+    plain, refitted = np.full((2, len(y)), np.nan)
+    for k, model in models.items():
+        inside = task.fold != k
+        ensemble = read_model(model)
+        ensemble = ensemble.select(np.arange(ensemble.n_trees) < length)
+        again = refit_leaves(ensemble, task.codes[inside], y[inside])
+        plain[~inside] = ensemble.predict(task.codes[~inside])[:, 0]
+        refitted[~inside] = again.predict(task.codes[~inside])[:, 0]
+    helps = bool(np.nansum((refitted - y) ** 2) < np.nansum((plain - y) ** 2))
+    return _Grown(shape, length, helps, refitted if helps else plain)
+
+
+def boost(
+    codes: Floats, y: Floats, shape: tuple[float, int], length: int, seed: int, model: Any = None
+) -> Any:
+    """A fitted HistGradientBoostingRegressor; with ``model`` that one, grown on to ``length`` trees.
+
+    Answers come without noise, so a single row may have a leaf: what is rare in the data (a letter at a site, a
+    mutation) often matters most. Where answers are noisy, K folds stop early instead.
+    """
+    if model is None:
+        rate, leaves = shape
+        model = _regressor()(
+            learning_rate=rate,
+            max_leaf_nodes=leaves,
+            max_depth=_MOST_DEPTH,
+            max_bins=_count_bins(codes),
+            min_samples_leaf=1,
+            l2_regularization=1e-3,
+            early_stopping=False,
+            warm_start=True,
+            random_state=seed,
+        )
+    model.set_params(max_iter=length)
+    with one_thread():
+        return model.fit(codes, y)
+
+
+def _count_bins(codes: Floats) -> int:
+    """As many as the feature with most levels has: scikit-learn clears all of them, used or not, for every node."""
+    most = max(len(np.unique(column[~np.isnan(column)])) for column in codes.T)
+    return int(np.clip(most, 2, 255))
+
+
+def one_thread() -> Any:
+    """Keep scikit-learn to one thread: its work comes in crumbs, and on a busy machine threads that wait for
+    each other after every crumb take many times as long.
+    """
+    _regressor()
+    from threadpoolctl import threadpool_limits  # scikit-learn brings it along
+
+    # A thread's own setting: several may fit at once. Others would be the whole process's.
+    return threadpool_limits(1, user_api="openmp")
+
+
+def _regressor() -> Any:
+    try:
+        from sklearn.ensemble import HistGradientBoostingRegressor
+    except ImportError as error:
+        raise MissingDependencyError(
+            "fitting trees to a black box needs scikit-learn: pip install 'fouriershap[blackbox]'"
+        ) from error
+    return HistGradientBoostingRegressor

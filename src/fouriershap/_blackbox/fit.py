@@ -1,0 +1,242 @@
+"""From a model and data to a representation with its certificate: the road through the candidates."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fouriershap._base.errors import InputError
+from fouriershap._blackbox.bit_code import BitCode, exact_code, interval_code, looks_discrete
+from fouriershap._blackbox.candidates import exact as _exact
+from fouriershap._blackbox.candidates import swht as _swht
+from fouriershap._blackbox.candidates.trees import FIRST, SHAPES, boost
+from fouriershap._blackbox.fidelity import Fidelity, Interval, check_noise, measure, output_r2
+from fouriershap._blackbox.hybrids import draw_hybrids, hybrid_codes
+from fouriershap._blackbox.oracle import Oracle, first_rows, row_keys
+from fouriershap._blackbox.rare import SHARE, find_rare
+from fouriershap._blackbox.select import Candidate, choose
+from fouriershap._blackbox.surrogates import Floats, Surrogate
+from fouriershap._blackbox.task import Task, make_folds, r_squared
+from fouriershap._fourier.spectrum import Spectrum
+from fouriershap._rows.levels import Encoding, recode
+from fouriershap._rows.pool import Pool
+from fouriershap._trees import read_model
+
+_N_LOOKS = 1000  # hybrids at which it is seen which players matter
+_ROUNDS = 4  # of drawing hybrids, while those drawn are known already
+_LEAST_HYBRIDS = 100  # to fit anything
+_REPEATED = 20  # rows that are asked twice
+_MOST_HELD_OUT = 2000
+_MOST_CHECKS = 2000  # hybrids that are asked where the sparse transform is exact already
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """Everything that fitting finds."""
+
+    method: str
+    surrogate: Surrogate
+    encoding: Encoding
+    fidelity: Fidelity
+    candidates: tuple[Candidate, ...]
+
+
+@dataclass(eq=False)
+class Fitter:
+    """What fitting works on.
+
+    Attributes
+    ----------
+    pool : Pool
+        Background rows first, then the data rows.
+    first_rows, second_rows : int arrays
+        Rows of the pool from which the two rows of a hybrid are drawn.
+    """
+
+    oracle: Oracle
+    pool: Pool
+    first_rows: NDArray[np.int64]
+    second_rows: NDArray[np.int64]
+    encoding: Encoding
+    budget: int
+    seed: int
+    limits: _swht.Limits
+    n_jobs: int | None = None
+
+    def __post_init__(self) -> None:
+        self.rng = np.random.default_rng(self.seed)
+        self.pool_codes = self.encoding.encode(self.pool, "data")
+
+    def fit(self, method: str) -> Fitted:
+        if method == "exact":
+            return self._fit_exact(_exact.check_fits(self.encoding, self.pool_codes, self.budget))
+        if method == "auto" and looks_discrete(self.encoding, self.pool_codes):
+            code = exact_code(self.encoding, self.pool_codes)
+            if _exact.fits(code, self.budget):
+                return self._fit_exact(code)
+        self._check_budget()
+        return self._fit_hybrids(method, self._transform(method))
+
+    def _fit_exact(self, code: BitCode) -> Fitted:
+        begin = time.perf_counter()
+        index = code.index(_exact.all_rows(code))
+        codes = self._codes(index)
+        answers = self.oracle.ask(self.pool, index, codes)
+        noise = self._noise(index, answers)
+        surrogate = _exact.exact_surrogate(code, answers)
+        whole = Interval(1.0, 1.0, 1.0)
+        fidelity = Fidelity(1.0, 1.0, 1.0, 0, self.oracle.count, exact=True, noise=noise, cube=whole)
+        note = f"all {_exact.n_combinations(code):,} combinations of levels"
+        line = Candidate("exact", 1.0, time.perf_counter() - begin, True, note)
+        return Fitted("exact", surrogate, self.encoding, fidelity, (line,))
+
+    def _transform(self, method: str) -> _swht.Transform | None:
+        """The sparse transform, if it is asked for or worth a try."""
+        if method == "swht":
+            code = interval_code(self.encoding, self.pool_codes)
+            return _swht.transform(self._asker(code), code, self.budget, self.limits, self.seed)
+        if method == "auto" and looks_discrete(self.encoding, self.pool_codes):
+            code = exact_code(self.encoding, self.pool_codes)
+            return _swht.probe(self._asker(code), code, self.budget, self.limits, self.seed)
+        return None
+
+    def _asker(self, code: BitCode) -> _swht.Ask:
+        def ask(bits: NDArray[np.uint8]) -> Floats:
+            index = code.index(bits)
+            return self.oracle.ask(self.pool, index, self._codes(index))
+
+        return ask
+
+    def _fit_hybrids(self, method: str, transform: _swht.Transform | None) -> Fitted:
+        repeated = min(_REPEATED, self.budget // 50)
+        most = self.budget - repeated
+        if transform is not None and transform.is_exact:
+            most = min(most, self.oracle.count + _MOST_CHECKS)
+        is_settled = method == "swht" or (transform is not None and transform.is_exact)
+        index, n_hybrids = self._collect(most, transform) if is_settled else self._collect_with_rare(most)
+        codes = self._codes(index)
+        answers = self.oracle.ask(self.pool, index, codes)
+        noise = self._noise(index, answers)
+        # A tenth; more of few answers, for a certificate that says something.
+        n_held_out = min(max(n_hybrids // 10, min(100, n_hybrids // 5)), _MOST_HELD_OUT)
+        train, held_out = np.arange(len(codes))[n_held_out:], np.arange(len(codes))[:n_held_out]
+        folds = np.full(len(train), -1)
+        folds[: n_hybrids - n_held_out] = make_folds(n_hybrids - n_held_out, self.rng)
+        output = int(np.argmax(answers.var(axis=0)))
+        encoding, changes = self.encoding.reordered(codes[train], answers[train][:, output])
+        self.encoding, codes = encoding, recode(codes, changes)
+        self.pool_codes = recode(self.pool_codes, changes)
+        self.oracle.recode(lambda known: recode(known, changes))
+        task = Task(
+            encoding,
+            self.pool_codes,
+            codes[train],
+            answers[train],
+            folds,
+            lambda n: self._codes(self._draw(n)),
+            self.seed,
+            None if transform is None else transform.recoded(changes),
+            self.n_jobs,
+        )
+        name, surrogate, candidates = choose(task, method)
+        predictions = surrogate.predict(codes[held_out])
+        r2, low, high = measure(answers[held_out], predictions, self.rng)
+        k_fold = next(line.r2 for line in candidates if line.chosen)
+        by_output = output_r2(answers[held_out], predictions)
+        counts = (n_held_out, self.oracle.count)
+        fidelity = Fidelity(r2, low, high, *counts, noise=noise, k_fold=k_fold, by_output=by_output)
+        if name == "swht" and transform is not None:
+            fidelity = replace(fidelity, cube=_on_the_cube(transform, surrogate, self.rng))
+        return Fitted(name, surrogate, encoding, fidelity, candidates)
+
+    def _check_budget(self) -> None:
+        least = max(200, 4 * self.encoding.n_players)
+        if self.budget < least:
+            raise InputError(
+                f"budget is {self.budget} queries, too few to say anything about {self.encoding.n_players} "
+                f"players; at least {least} would do, some thousands are usual."
+            )
+
+    def _collect(self, n: int, transform: _swht.Transform | None = None) -> tuple[NDArray[np.int32], int]:
+        """Distinct hybrids in random order, asked until ``n`` queries are spent, and how many they are."""
+        index = self._ask_new(n, self._draw)
+        if len(index) < _LEAST_HYBRIDS and transform is not None and transform.exhaustive:
+            again = self._draw(_MOST_CHECKS)
+            if self.oracle.is_known(self._codes(again)).all():  # the transform has asked every row there is
+                return again, len(again)
+        return self._enough(index)
+
+    def _enough(self, index: NDArray[np.int32]) -> tuple[NDArray[np.int32], int]:
+        if len(index) < _LEAST_HYBRIDS:
+            raise InputError(
+                f"the data give only {len(index)} different hybrids, too few to fit a representation. Give data= "
+                "with more rows, or method='exact', which asks every combination of levels."
+            )
+        return index, len(index)
+
+    def _collect_with_rare(self, n: int) -> tuple[NDArray[np.int32], int]:
+        """The same, and after the hybrids others with rare levels, where there are some that matter."""
+        rare = find_rare(self.pool_codes, self.encoding.player, self.encoding.n_players)
+        if not len(rare.players):
+            return self._collect(n)
+        left = n - self.oracle.count
+        index = self._ask_new(n - int(SHARE * left), self._draw)
+        if len(index) < _LEAST_HYBRIDS:  # none can be spared
+            return self._enough(np.concatenate([index, self._ask_new(n, self._draw)]))
+        predict = self._first_look(index)
+        importance = rare.importance(predict, self._draw(_N_LOOKS), self.rng)
+        n_changed = int(rare.share(importance) * left)
+        hybrids = [index, self._ask_new(n - n_changed, self._draw)]
+        changed = self._ask_new(n, lambda m: rare.change(self._draw(m), importance, self.rng))
+        n_hybrids = sum(map(len, hybrids))
+        return np.concatenate([*hybrids, changed]), n_hybrids
+
+    def _first_look(self, index: NDArray[np.int32]) -> Callable[[NDArray[np.int32]], Floats]:
+        """A quick fit: enough to see which players matter."""
+        codes = self._codes(index)
+        answers = self.oracle.ask(self.pool, index, codes)
+        y = answers[:, int(np.argmax(answers.var(axis=0)))]
+        trees = read_model(boost(codes, y, SHAPES[0], FIRST, self.seed))
+        return lambda some: trees.predict(self._codes(some))[:, 0]
+
+    def _ask_new(self, n: int, draw: Callable[[int], NDArray[np.int32]]) -> NDArray[np.int32]:
+        """Distinct new rows in random order, asked until ``n`` queries are spent in all."""
+        kept: list[NDArray[np.int32]] = [np.empty((0, self.encoding.n_players), dtype=np.int32)]
+        for _ in range(_ROUNDS):
+            if self.oracle.count >= n:
+                break
+            index = draw(n - self.oracle.count)
+            codes = self._codes(index)
+            fresh = np.array(first_rows(row_keys(codes)))
+            fresh = fresh[~self.oracle.is_known(codes[fresh])]
+            self.oracle.ask(self.pool, index[fresh], codes[fresh])
+            kept.append(index[fresh])
+        return self.rng.permutation(np.concatenate(kept), axis=0)
+
+    def _noise(self, index: NDArray[np.int32], answers: Floats) -> float:
+        n = min(_REPEATED, len(index), max(self.budget // 50, 1), self.budget - self.oracle.count)
+        if n < 1:
+            return 0.0  # no query is left to look for noise
+        again = self.oracle.ask_again(self.pool, index[:n])
+        return check_noise(answers[:n], again, float(np.sqrt(answers.var(axis=0).mean())))
+
+    def _draw(self, n: int) -> NDArray[np.int32]:
+        return draw_hybrids(n, self.encoding.n_players, self.first_rows, self.second_rows, self.rng)
+
+    def _codes(self, index: NDArray[np.int32]) -> Floats:
+        return hybrid_codes(self.pool_codes, self.encoding.player, index)
+
+
+def _on_the_cube(transform: _swht.Transform, surrogate: Surrogate, rng: np.random.Generator) -> Interval:
+    """R^2 at uniform points; all of them, or those of the transform's certificate."""
+    spectrum = surrogate.representation
+    assert isinstance(spectrum, Spectrum)
+    predictions = spectrum(transform.points).reshape(transform.answers.shape)
+    if transform.exhaustive:
+        r2 = r_squared(transform.answers, predictions)
+        return Interval(r2, r2, r2)
+    return Interval(*measure(transform.answers, predictions, rng))

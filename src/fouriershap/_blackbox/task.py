@@ -1,0 +1,99 @@
+"""What every candidate is given: the same answers, the same folds, and hybrids without answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fouriershap._rows.levels import Encoding
+
+if TYPE_CHECKING:
+    from fouriershap._blackbox.candidates.swht import Transform
+
+N_FOLDS = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """Answers to fit.
+
+    Attributes
+    ----------
+    encoding : Encoding
+    pool_codes : (n_pool, n_features) float64
+        The data rows from which hybrids are made.
+    codes : (n, n_features) float64
+    answers : (n, n_outputs) float64
+    fold : (n,) int64
+        Fold of each row, 0 to N_FOLDS - 1; -1 for rows that are fitted in every fold and judged in none, since
+        they are no hybrids.
+    draw : callable
+        ``draw(n)`` gives the codes (n, n_features) of new hybrids, without answers.
+    seed : int
+    transform : Transform or None
+        The sparse transform of the model, where it was tried and is worth a candidate.
+    n_jobs : int or None
+        Threads.
+    """
+
+    encoding: Encoding
+    pool_codes: NDArray[np.float64]
+    codes: NDArray[np.float64]
+    answers: NDArray[np.float64]
+    fold: NDArray[np.int64]
+    draw: Callable[[int], NDArray[np.float64]]
+    seed: int
+    transform: Transform | None = None
+    n_jobs: int | None = None
+
+    @property
+    def n_outputs(self) -> int:
+        return int(self.answers.shape[1])
+
+    def judge(self, predictions: NDArray[np.float64]) -> float:
+        """R^2 of predictions (n, n_outputs) by models that were fitted without the row's fold; NaN for none."""
+        judged = (self.fold >= 0) & ~np.isnan(predictions).any(axis=1)
+        return r_squared(self.answers[judged], predictions[judged])
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """What a candidate found.
+
+    Attributes
+    ----------
+    name : str
+    r2 : float
+        R^2 of the answers by models that were fitted without their fold.
+    predictions : (n, n_outputs) float64
+        Of those models; NaN for rows that are not judged.
+    make : callable
+        Builds the surrogate from all answers; only the winner's is called.
+    seconds : float
+    note : str
+    """
+
+    name: str
+    r2: float
+    predictions: NDArray[np.float64]
+    make: Callable[[], Any]
+    seconds: float
+    note: str
+
+
+def make_folds(n: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """A random fold of each of n rows, all of one size but for rounding."""
+    return rng.permutation(np.arange(n) % N_FOLDS)
+
+
+def r_squared(answers: NDArray[np.float64], predictions: NDArray[np.float64]) -> float:
+    """R^2 (n, n_outputs) pooled over outputs; 1 where there is nothing to explain and nothing is missed."""
+    error = float(((answers - predictions) ** 2).sum())
+    spread = float(((answers - answers.mean(axis=0)) ** 2).sum())
+    if spread <= 1e-24 * float((answers**2).sum()):  # a constant, up to rounding
+        return 1.0 if error <= 1e-20 * float((answers**2).sum()) else 0.0
+    return 1.0 - error / spread

@@ -1,0 +1,1 @@
+"""Explainers: names, how rows become codes, a representation and an engine."""

@@ -1,0 +1,405 @@
+"""`BlackBoxExplainer`: the front door for models that can only be asked."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from copy import copy
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fouriershap._base import files as _io
+from fouriershap._base.errors import InputError
+from fouriershap._base.parallel import count_jobs
+from fouriershap._base.progress import Progress
+from fouriershap._blackbox.arguments import check_limits, check_whole, join
+from fouriershap._blackbox.bit_names import bit_names
+from fouriershap._blackbox.cube import cube_fidelity
+from fouriershap._blackbox.fidelity import Fidelity, Interval, warn_if_low
+from fouriershap._blackbox.files import KIND, state_from_contents, state_to_contents
+from fouriershap._blackbox.fit import Fitted, Fitter
+from fouriershap._blackbox.functions import as_function, asked_in
+from fouriershap._blackbox.hybrids import second_rows
+from fouriershap._blackbox.oracle import Oracle
+from fouriershap._blackbox.refine import refine_cost, refined_values, true_outputs
+from fouriershap._blackbox.select import Candidate
+from fouriershap._blackbox.surrogates import Compiled, SpectrumSurrogate
+from fouriershap._explainers.base import Explainer, without_single_output
+from fouriershap._fourier.spectrum import Spectrum
+from fouriershap._fourier.top_terms import TopTerms
+from fouriershap._rows.frames import densified, unmask
+from fouriershap._rows.groups import check_groups
+from fouriershap._rows.levels import make_encoding
+from fouriershap._rows.pool import Pool
+from fouriershap._shapley.indices import check_index
+from fouriershap._shapley.jax import need_jax
+from fouriershap._shapley.pairs import PairEngine
+from fouriershap._shapley.spectrum.engine import check_device
+from fouriershap._shapley.weights import check_weights
+from fouriershap._trees import TreeEnsemble
+
+METHODS = ("auto", "exact", "trees", "kernel", "blend", "swht")
+
+
+class BlackBoxExplainer(Explainer):
+    """SHAP values of any model that can be called, from a fixed number of calls.
+
+    The model is asked ``budget`` times, about rows put together from data rows; a representation is fitted to
+    the answers and certified on answers that it has not seen. Then any number of rows is explained exactly
+    with respect to the representation, without asking the model again.
+
+    Parameters
+    ----------
+    predict : callable, or object with predict_proba or predict
+        Takes rows of the type of ``background``, returns (n_rows,) or (n_rows, n_outputs) numbers. A
+        classifier is explained in its probabilities (where it has none, in its decision function).
+    background : array or data frame
+        Rows that stand for "feature unknown"; all of them are used.
+    data : array or data frame, optional
+        Rows from which queries are put together; by default the background. Give training rows where the
+        background is small: the representation is faithful where the data are.
+    method : {"auto", "exact", "trees", "kernel", "blend", "swht"}
+        "exact" asks every combination of levels; "trees" boosts trees on level codes; "kernel" fits a product
+        kernel and distils it into trees; "blend" is both together, by the weight that K folds ask for; "swht"
+        finds the terms of the model's spectrum by a sparse Walsh-Hadamard transform, with three quarters of the
+        budget, and fits their coefficients to hybrids.
+        "auto" is exact where the budget allows, else the best by K-fold R^2; it tries "swht" where levels are
+        few and an eighth of the budget shows that the model is sparse.
+    budget : int
+        Most rows that the model is asked.
+    categorical : sequence of names or positions, optional
+        Columns of labels, beside those whose type says so.
+    groups : mapping or sequence, optional
+        Columns that act as one player: ``{"name": [columns]}`` or one group name per column.
+    n_terms : int, optional
+        "swht": most terms of the spectrum, the constant not counted; by default as many as there is evidence for.
+    max_degree : int, optional
+        "swht": most bits that a term depends on; 5 by default.
+    weights : array_like, optional
+        A weight per background row.
+    index : {"shapley", "banzhaf"}
+        Which average over coalitions: see `TreeExplainer`.
+    min_fidelity : float
+        R^2 below which a `FidelityWarning` is given.
+    random_state : int, optional
+        The same number asks the same rows and gives the same values.
+    n_jobs : int, optional
+        Threads for explaining; None for every core.
+    batch_size : int
+        Most rows per call of ``predict``.
+    progress : bool or callable, optional
+        True for a tqdm bar, or a function of (queries done, budget).
+    device : {"cpu", "jax"}
+        Where rows are explained: by the native kernels, or under XLA on whatever device JAX has. Files do not
+        remember it; see `to`.
+
+    Attributes
+    ----------
+    method : str
+        The method that was used.
+    fidelity : Fidelity
+        R^2 on held-out hybrids with its interval; queries used; noise.
+    candidates : tuple of Candidate
+        The comparison: K-fold R^2 and time of each candidate.
+
+    Examples
+    --------
+    >>> import numpy as np, fouriershap as fs
+    >>> X = np.random.default_rng(0).integers(0, 2, size=(100, 6))
+    >>> explainer = fs.BlackBoxExplainer(lambda x: x[:, 0] * (1 + x[:, 1]), X)
+    >>> explainer.method, explainer.fidelity.r2
+    ('exact', 1.0)
+    >>> explainer.shap_values(X[:2]).shape
+    (2, 6)
+    """
+
+    def __init__(
+        self,
+        predict: Callable[[Any], Any] | Any,
+        background: Any,
+        *,
+        data: Any = None,
+        method: str = "auto",
+        budget: int = 20_000,
+        categorical: Any = None,
+        groups: Any = None,
+        n_terms: int | None = None,
+        max_degree: int | None = None,
+        weights: ArrayLike | None = None,
+        index: str = "shapley",
+        min_fidelity: float = 0.95,
+        random_state: int | None = None,
+        n_jobs: int | None = None,
+        batch_size: int = 8192,
+        progress: Progress = None,
+        device: str = "cpu",
+    ) -> None:
+        if method not in METHODS:
+            raise InputError(f"method is {method!r}; choose one of {', '.join(map(repr, METHODS))}.")
+        self._index, self._device = check_index(index), _ready(device)
+        limits = check_limits(n_terms, max_degree, method)
+        budget = check_whole("budget", budget)
+        function, output_names = as_function(predict)
+        function, background = asked_in(function, background), densified(unmask(background))
+        rows = Pool(background, "background")
+        pool, first = join(rows, densified(unmask(data)))
+        share = check_weights(weights, rows.n_rows)
+        count_jobs(n_jobs)
+        column_player, names = check_groups(groups, rows.names)
+        encoding = make_encoding(pool, column_player, names, categorical)
+        seed = int(np.random.default_rng(random_state).integers(2**31))
+        self._oracle: Oracle | None = Oracle(
+            function, column_player, check_whole("batch_size", batch_size), budget, progress
+        )
+        fitter = Fitter(
+            oracle=self._oracle,
+            pool=pool,
+            first_rows=first,
+            second_rows=second_rows(rows.n_rows, pool.n_rows),
+            encoding=encoding,
+            budget=budget,
+            seed=seed,
+            limits=limits,
+            n_jobs=n_jobs,
+        )
+        fitted = fitter.fit(method)
+        self._oracle.close()
+        codes = fitted.encoding.encode(rows, "background")
+        compiled = fitted.surrogate.compile(codes, share, n_jobs, index).to(device)
+        self._set(fitted, compiled, rows.names, n_jobs, output_names)
+        self._pool: Pool | None = pool
+        self._background: tuple[Pool, NDArray[np.float64] | None] | None = (rows, share)
+        self._seed = seed
+        warn_if_low(self.fidelity, min_fidelity, self.method)
+
+    def _set(
+        self,
+        fitted: Fitted,
+        compiled: Compiled,
+        names: tuple[str, ...],
+        n_jobs: int | None,
+        output_names: tuple[str, ...] | None,
+    ) -> None:
+        self._fitted, self._compiled, self._output_names = fitted, compiled, output_names
+        self.player_names = fitted.encoding.player_names
+        self.feature_names, self.n_jobs = names, n_jobs
+
+    def __repr__(self) -> str:
+        f = self.fidelity
+        cube = "" if f.cube is None else f"{f.cube.r2:.4f} on the cube, "
+        return (
+            f"BlackBoxExplainer(method={self.method!r}, R^2 {f.r2:.4f} [{f.low:.4f}, {f.high:.4f}], {cube}"
+            f"{f.n_queries:,} queries, {len(self.player_names)} players)"
+        )
+
+    @property
+    def method(self) -> str:
+        return self._fitted.method
+
+    @property
+    def fidelity(self) -> Fidelity:
+        return self._fitted.fidelity
+
+    @property
+    def candidates(self) -> tuple[Candidate, ...]:
+        return self._fitted.candidates
+
+    @property
+    def representation(self) -> TreeEnsemble | Spectrum:
+        """What stands for the model: trees on codes, or a spectrum on bits."""
+        return self._fitted.surrogate.representation
+
+    @property
+    def bit_names(self) -> tuple[str, ...]:
+        """Where the representation is a spectrum: for each bit, a name that says where it is 1.
+
+        "age" of a column of 0 and 1, "temp=high", "gear in {2, 4}"; "weight[bit 2]" where levels are many.
+        """
+        return bit_names(self._spectral().code, self._fitted.encoding, self.feature_names)
+
+    def top_terms(self, k: int = 10) -> TopTerms:
+        """The largest terms of the spectrum, by the names of players and levels: see `Spectrum.top_terms`."""
+        return self._spectral().spectrum.top_terms(k, self.bit_names)
+
+    def _spectral(self) -> SpectrumSurrogate:
+        surrogate = self._fitted.surrogate
+        if not isinstance(surrogate, SpectrumSurrogate):
+            raise InputError(
+                f"method {self.method!r} represents the model by trees, which have no bits. Use method='swht' or, "
+                "where levels are few, 'exact'."
+            )
+        return surrogate
+
+    def cube_fidelity(self, n: int = 1000) -> Interval:
+        """R^2 at uniform points of the cube, for which the model is asked up to ``n`` times.
+
+        Each level of each player is as likely as the next. It says nothing about SHAP values (`fidelity` does); it
+        is what the literature on spectra reports.
+        """
+        oracle, _ = self._model("cube_fidelity")
+        assert self._pool is not None
+        rng = np.random.default_rng([self._seed, 1])
+        return cube_fidelity(oracle, self._fitted, self._pool, check_whole("n", n), rng)
+
+    @property
+    def _expected(self) -> NDArray[np.float64]:
+        return self._compiled.expected
+
+    @property
+    def output_names(self) -> tuple[str, ...] | None:
+        """Names of the outputs, where they are the classes of a classifier."""
+        return self._output_names
+
+    @property
+    def _column_player(self) -> NDArray[np.int32]:
+        return self._fitted.encoding.column_player
+
+    def _explain(self, X: Any, n_jobs: int | None) -> NDArray[np.float64]:
+        return self._compiled.shap_values(self._encode(X)[1], n_jobs)
+
+    def _pairs(self, X: Any) -> tuple[Callable[[NDArray[np.int64] | None], PairEngine], NDArray[Any]]:
+        return self._compiled.pairs, self._compiled.pair_rows(self._encode(X)[1])
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """What the representation says of rows: (n_rows,) or (n_rows, n_outputs)."""
+        return without_single_output(self._fitted.surrogate.predict(self._encode(X)[1]))
+
+    def shap_values(
+        self, X: Any, *, refine: int | None = None, spread_gap: bool = False, n_jobs: int | None = None
+    ) -> NDArray[np.float64]:
+        """Explain rows.
+
+        Parameters
+        ----------
+        X : array or data frame, shape (n_rows, n_columns)
+        refine : int, optional
+            Pairs of permutations for which the model itself is asked, per row: accuracy does not end at the
+            representation, and is exact where players interact in pairs only. Costs `refine_cost` queries.
+        spread_gap : bool
+            Share the `gap` of each row among its players, in proportion to the size of their values. Costs a
+            query per row and, once, per background row.
+        n_jobs : int, optional
+            Threads; by default those of the explainer.
+
+        Returns
+        -------
+        ndarray, shape (n_rows, n_players) or (n_rows, n_players, n_outputs)
+        """
+        if self._index != "shapley" and (refine is not None or spread_gap):
+            raise InputError(
+                f"refine and spread_gap are for Shapley values; this explainer has {self._index!r}."
+            )
+        pool, codes = self._encode(X)
+        values = self._compiled.shap_values(codes, self.n_jobs if n_jobs is None else n_jobs)
+        if refine is not None:
+            oracle, background = self._model("refine")
+            pairs = check_whole("refine", refine)
+            rng = np.random.default_rng(self._seed)
+            values = refined_values(oracle, self._fitted, pool, codes, background, values, pairs, rng)
+        elif spread_gap:
+            gap = self._gap(pool, codes, values)
+            size = np.abs(values) + 1e-300
+            values = values + gap[:, None] * size / size.sum(axis=1, keepdims=True)
+        return without_single_output(values)
+
+    def gap(self, X: Any) -> NDArray[np.float64]:
+        """Per row, the model's f(x) - mean f(background) less the sum of the values.
+
+        Only Shapley values add up to the model. Asks it once per row and, the first time, once per background row.
+        """
+        pool, codes = self._encode(X)
+        return without_single_output(self._gap(pool, codes, self._compiled.shap_values(codes, self.n_jobs)))
+
+    def _gap(
+        self, pool: Pool, codes: NDArray[np.float64], values: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        if self._index != "shapley":
+            raise InputError(f"only Shapley values add up; this explainer has index={self._index!r}.")
+        oracle, background = self._model("gap")
+        outputs, expected = true_outputs(oracle, self._fitted.encoding, pool, codes, background)
+        return np.asarray(outputs - expected - values.sum(axis=1))
+
+    def refine_cost(self, n_rows: int, pairs: int) -> int:
+        """Most queries that ``shap_values(X, refine=pairs)`` asks for ``n_rows`` rows."""
+        _, (background, _) = self._model("refine_cost")
+        return refine_cost(n_rows, pairs, len(self.player_names), background.n_rows)
+
+    def with_background(self, background: Any, *, weights: ArrayLike | None = None) -> BlackBoxExplainer:
+        """The same representation against another background; the model is not asked."""
+        rows, codes = self._encode(unmask(background), "background")
+        share = check_weights(weights, rows.n_rows)
+        other = copy(self)
+        compiled = self._compiled.with_background(codes, share)
+        other._compiled, other._background = compiled.to(self._device), (rows, share)
+        return other
+
+    def compile(self) -> BlackBoxExplainer:
+        """Build the tables now, whatever the number of rows to come; by default the first calls decide."""
+        self._compiled.build()
+        return self
+
+    def to(self, device: str) -> BlackBoxExplainer:
+        """The same explainer, explaining by the native kernels ("cpu") or under XLA ("jax")."""
+        other = copy(self)
+        other._device = _ready(device)
+        other._compiled = self._compiled.to(device)
+        return other
+
+    def _encode(self, X: Any, name: str = "X") -> tuple[Pool, NDArray[np.float64]]:
+        pool = Pool(densified(X), name)
+        if len(pool.names) != len(self.feature_names):
+            raise InputError(
+                f"{name} has {len(pool.names)} columns; the background has {len(self.feature_names)}."
+            )
+        if pool.is_frame and pool.names != self.feature_names and not _unnamed(self.feature_names):
+            wrong = next((a, b) for a, b in zip(self.feature_names, pool.names, strict=True) if a != b)
+            raise InputError(f"{name} has a column {wrong[1]!r} where the background has {wrong[0]!r}.")
+        return pool, self._fitted.encoding.encode(pool, name)
+
+    def _model(self, what: str) -> tuple[Oracle, tuple[Pool, NDArray[np.float64] | None]]:
+        if self._oracle is None or self._background is None:
+            raise InputError(f"{what} asks the model, which a loaded explainer does not have.")
+        return self._oracle, self._background
+
+    def save(self, path: str | os.PathLike[str], *, interactions: bool = False) -> None:
+        """Write everything that explaining needs to a .fshap file; the model is not part of it.
+
+        Parameters
+        ----------
+        interactions : bool
+            Whether interaction tables go into the file too.
+        """
+        arrays, header = state_to_contents(self._fitted, self._compiled, self.feature_names, interactions)
+        header["index"] = self._index
+        header["output_names"] = self._output_names
+        _io.write(path, KIND, arrays, header)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> BlackBoxExplainer:
+        """Read a .fshap file that `save` wrote."""
+        return _io.load(path, KIND, cls._from_contents)
+
+    @classmethod
+    def _from_contents(cls, contents: _io.Contents) -> BlackBoxExplainer:
+        explainer = cls.__new__(cls)
+        fitted, compiled, names = state_from_contents(contents)
+        outputs = contents.header["output_names"]
+        explainer._set(fitted, compiled, names, None, None if outputs is None else tuple(outputs))
+        explainer._oracle, explainer._background, explainer._pool = None, None, None
+        explainer._seed, explainer._device = 0, "cpu"
+        explainer._index = check_index(contents.header.get("index", "shapley"))
+        return explainer
+
+
+def _unnamed(names: tuple[str, ...]) -> bool:
+    return all(name == f"Feature {i}" for i, name in enumerate(names))
+
+
+def _ready(device: str) -> str:
+    """A device that exists and is there: better known before the model is asked than after."""
+    check_device(device)
+    if device == "jax":
+        need_jax("device='jax'")
+    return device

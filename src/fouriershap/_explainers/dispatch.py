@@ -1,0 +1,60 @@
+"""Which explainer a model goes to: the rule behind `Explainer(model, background)`."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from fouriershap._base.errors import InputError, UnsupportedModelError
+from fouriershap._rows.pipelines import split_pipeline
+
+if TYPE_CHECKING:
+    from fouriershap._explainers.base import Explainer
+
+_SUPPORTED = """
+Supported:
+- a tree model of scikit-learn, XGBoost, LightGBM or CatBoost, or the path of a saved one: exact (TreeExplainer);
+- a scikit-learn Pipeline that ends in a tree model: exact (TreeExplainer);
+- a function of rows, or any object with predict_proba or predict: fitted (BlackBoxExplainer);
+- a Spectrum, with a background of bits: exact (SpectrumExplainer)."""
+
+
+def explainer_class(*args: Any, **options: Any) -> type[Explainer]:
+    """The class for what `Explainer` was called with; only that class is imported."""
+    if not args:
+        given = f" (keywords given: {', '.join(options)})" if options else ""
+        raise InputError(f"the model comes first: fs.Explainer(model, background){given}.")
+    model = args[0]
+    from fouriershap._fourier.spectrum import Spectrum
+
+    if isinstance(model, Spectrum):
+        from fouriershap._explainers.spectrum import SpectrumExplainer
+
+        return SpectrumExplainer
+    if _is_tree_model(model):
+        from fouriershap._explainers.trees import TreeExplainer
+
+        return TreeExplainer
+    if not isinstance(model, type) and (callable(model) or _can_predict(model)):
+        from fouriershap._explainers.blackbox import BlackBoxExplainer
+
+        return BlackBoxExplainer
+    raise UnsupportedModelError(f"model is {_described(model)}, which cannot be explained.{_SUPPORTED}")
+
+
+def _is_tree_model(model: Any) -> bool:
+    from fouriershap._trees.readers import is_readable
+
+    if isinstance(model, str | os.PathLike) and str(model).endswith(".fshap"):
+        raise InputError(f"model is the path {str(model)!r} of a saved explainer: open it by fs.load(path).")
+    return is_readable(split_pipeline(model)[1])
+
+
+def _can_predict(model: Any) -> bool:
+    return hasattr(model, "predict_proba") or hasattr(model, "predict")
+
+
+def _described(model: Any) -> str:
+    if isinstance(model, type):
+        return f"the class {model.__module__}.{model.__qualname__} itself, not a fitted object"
+    return f"a {type(model).__module__}.{type(model).__qualname__}"

@@ -1,0 +1,69 @@
+"""Reasons: SHAP values as a tidy table in the caller's frame library."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fouriershap._base.errors import InputError, MissingDependencyError
+from fouriershap._rows.display import as_text
+from fouriershap._rows.frames import frame_library
+
+_LIBRARIES = ("pandas", "polars", "pyarrow")
+
+
+def make_frame(
+    values: NDArray[np.float64],
+    data: NDArray[Any],
+    labels: NDArray[Any] | None,
+    names: tuple[str, ...],
+    output_names: tuple[str, ...] | None,
+    like: Any,
+    top_k: int | None,
+) -> Any:
+    """The table of `Explainer.frame`: values (n_rows, n_players, n_outputs), data and labels (n_rows, n_players)."""
+    n_rows, n_players, n_outputs = values.shape
+    k = _check_top_k(top_k, n_players)
+    by_output = np.moveaxis(values, 2, 1)  # (n_rows, n_outputs, n_players)
+    order = np.argsort(-np.abs(by_output), axis=2, kind="stable")[:, :, :k]
+    row = np.repeat(np.arange(n_rows), n_outputs * k)
+    player = order.reshape(-1)
+    table: dict[str, Any] = {"row": row}
+    if n_outputs > 1:
+        outputs = output_names or tuple(str(o) for o in range(n_outputs))
+        table["output"] = _as_strings(outputs, np.tile(np.repeat(np.arange(n_outputs), k), n_rows))
+    table["feature"] = _as_strings(names, player)
+    if labels is None:
+        table["value"] = data[row, player].astype(np.float64)
+    else:
+        table["value"] = [as_text(value) for value in labels[row, player].tolist()]
+    table["contribution"] = np.take_along_axis(by_output, order, axis=2).reshape(-1)
+    table["rank"] = np.tile(np.arange(1, k + 1), n_rows * n_outputs)
+    return _to_frame(table, like)
+
+
+def _check_top_k(top_k: Any, n_players: int) -> int:
+    if top_k is None:
+        return n_players
+    if isinstance(top_k, bool) or not isinstance(top_k, int | np.integer) or top_k < 1:
+        raise InputError(f"top_k is {top_k!r}; give a whole number >= 1, or None for all.")
+    return min(int(top_k), n_players)
+
+
+def _as_strings(names: tuple[str, ...], index: NDArray[Any]) -> list[str]:
+    return [names[i] for i in index.tolist()]
+
+
+def _to_frame(table: dict[str, Any], like: Any) -> Any:
+    library: Any = frame_library(like) or next((name for name in _LIBRARIES if find_spec(name)), None)
+    if library is None:
+        raise MissingDependencyError(
+            "explainer.frame(X) needs a library of data frames, and none is installed: pip install pandas "
+            "(or polars, or pyarrow)."
+        )
+    import narwhals as nw
+
+    return nw.from_dict(table, backend=library).to_native()

@@ -1,0 +1,224 @@
+"""`tree_spectrum`: the exact spectrum of a tree ensemble on binary features."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fouriershap._base.bits import unpack
+from fouriershap._base.errors import CapacityError, FourierShapWarning, InputError
+from fouriershap._fourier.spectrum import Spectrum
+from fouriershap._rows.frames import to_rows
+from fouriershap._trees.codes import CodedTrees, code_trees
+from fouriershap._trees.ensemble import TreeEnsemble
+from fouriershap._trees.readers import read_model
+
+MAX_TERMS = 50_000_000
+_CHUNK = 1 << 20  # terms that are expanded before equal frequencies are summed: bounds the scratch memory
+_ROUNDING = 1e-14  # of the sum of a term's absolute contributions: beneath this, it has cancelled
+
+Words = NDArray[np.uint64]
+Floats = NDArray[np.float64]
+
+
+def tree_spectrum(model: Any, *, prune: bool = False, max_terms: int = MAX_TERMS) -> Spectrum:
+    """The exact spectrum of a tree model on binary features (paper, Eq. 4).
+
+    Parameters
+    ----------
+    model : estimator, booster, path, or TreeEnsemble
+        As in `TreeExplainer`. Features hold 0 or 1 and are never missing.
+    prune : bool
+        Apply the paper's pruning, ``prune(energy=0.9995, min_amplitude=0.005)``; see `Spectrum.prune`, and
+        `Spectrum.prune_bound` for how far it can move a SHAP value.
+    max_terms : int
+        Limit of the number of terms that are formed before equal frequencies are summed: the sum over leaves
+        of ``2 ** (distinct features on the path)``.
+
+    Returns
+    -------
+    Spectrum
+        Of the model's raw output; coefficients (n_terms, n_outputs) where the model has several outputs.
+
+    Raises
+    ------
+    CapacityError
+        More than ``max_terms`` terms would be formed. The message states how many.
+
+    Warns
+    -----
+    FourierShapWarning
+        Splits do not separate 0 from 1, as happens where the model was trained on other values. The
+        spectrum is then still right on rows of 0 and 1, but says nothing of others.
+
+    Notes
+    -----
+    A leaf with value v, whose path tests d features, is ``v * prod (1 + s_i chi_i) / 2``, with s_i = 1 where
+    the path needs x_i = 0 and -1 where it needs x_i = 1. Terms whose contributions cancel up to rounding
+    (1e-14 of their absolute sum) are left out.
+
+    Examples
+    --------
+    >>> import numpy as np, fouriershap as fs
+    >>> from sklearn.tree import DecisionTreeRegressor
+    >>> X = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
+    >>> model = DecisionTreeRegressor().fit(X, X[:, 0] & X[:, 1])
+    >>> h = fs.tree_spectrum(model)
+    >>> h.coefficients
+    array([ 0.25, -0.25, -0.25, 0.25])
+    >>> np.allclose(h(X), model.predict(X))
+    True
+    """
+    if isinstance(max_terms, bool) or not isinstance(max_terms, int | np.integer) or max_terms < 1:
+        raise InputError(f"max_terms is {max_terms!r}; give a whole number of terms, at least 1.")
+    ensemble = read_model(model)
+    leaves = _find_leaves(ensemble, _goes_left(code_trees(ensemble)))
+    degrees, counts = np.unique(leaves.degree, return_counts=True)
+    expected = sum(int(n) << int(d) for d, n in zip(degrees, counts, strict=True))
+    if expected > max_terms:
+        raise CapacityError(
+            f"the spectrum of {ensemble!r} would be summed from {expected:,} terms (limit max_terms = "
+            f"{max_terms:,}): paths test up to {int(degrees.max())} distinct features. Raise max_terms, train "
+            "shallower trees, or use TreeExplainer, which needs no spectrum."
+        )
+    spectrum = _collect(ensemble, leaves)
+    return spectrum.prune(energy=0.9995, min_amplitude=0.005) if prune else spectrum
+
+
+def _goes_left(coded: CodedTrees) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """(n_nodes,) bool each: whether 0, whether 1 goes left at a node."""
+    e = coded.ensemble
+    # As any other rows, so that labels, XGBoost's `missing` and LightGBM's zero_as_missing are respected.
+    bits = np.repeat(np.array([[0.0], [1.0]]), e.n_features, axis=1)
+    codes = coded.book.encode(to_rows(bits, e))
+    inner = np.flatnonzero(e.feature >= 0)
+    numerical, category = inner[e.category_set[inner] < 0], inner[e.category_set[inner] >= 0]
+    sides = []
+    for line in codes.T:
+        left = np.zeros(e.n_nodes, dtype=bool)
+        code = line[e.feature[numerical]]
+        missing = code == coded.book.n_codes[e.feature[numerical]] - 1
+        left[numerical] = np.where(missing, e.missing_left[numerical], code < coded.cut[numerical])
+        code = line[e.feature[category]].astype(np.uint64)
+        words = coded.set_bits[e.category_set[category], code >> np.uint64(6)]
+        left[category] = (words >> (code & np.uint64(63))) & np.uint64(1)
+        sides.append(left)
+    blind = inner[sides[0][inner] == sides[1][inner]]
+    if len(blind):
+        warnings.warn(
+            f"{len(blind)} of {len(inner)} splits of {e!r} send 0 and 1 the same way (the first on feature "
+            f"{int(e.feature[blind[0]])}): was the model trained on features that are not binary? The spectrum is "
+            "right on rows of 0 and 1 only. For other features use TreeExplainer.",
+            FourierShapWarning,
+            stacklevel=3,
+        )
+    return sides[0], sides[1]
+
+
+@dataclass(frozen=True, eq=False)
+class _Leaves:
+    """The leaves that rows of bits can reach, trees one after the other.
+
+    Attributes
+    ----------
+    node : (n_leaves,) int64
+    tested : (n_leaves, n_words) uint64
+        The features that must have one value on the path, packed.
+    ones : (n_leaves, n_words) uint64
+        Those of them that must be 1.
+    """
+
+    node: NDArray[np.int64]
+    tested: Words
+    ones: Words
+
+    @property
+    def degree(self) -> NDArray[np.int64]:
+        """(n_leaves,) number of features tested."""
+        return np.asarray(np.bitwise_count(self.tested).sum(axis=1, dtype=np.int64))
+
+
+def _find_leaves(e: TreeEnsemble, goes_left: tuple[NDArray[np.bool_], NDArray[np.bool_]]) -> _Leaves:
+    """Walk all trees at once, level by level, with the sets of features that must be 0 and that must be 1."""
+    n_words = max(1, -(-e.n_features // 64))
+    node = e.roots.astype(np.int64)
+    must = np.zeros((2, len(node), n_words), dtype=np.uint64)
+    found: list[tuple[NDArray[np.int64], Words]] = []
+    while len(node):
+        leaf = e.feature[node] < 0
+        found.append((node[leaf], must[:, leaf]))
+        node, must = node[~leaf], must[:, ~leaf]
+        word = e.feature[node] // 64
+        bit = np.uint64(1) << (e.feature[node] % 64).astype(np.uint64)
+        children, sets = [], []
+        for child, is_left in ((e.left, True), (e.right, False)):
+            below = must.copy()
+            for value in (0, 1):
+                # Where 1 cannot pass to the child the feature must be 0, and the other way round.
+                closed = goes_left[1 - value][node] != is_left
+                below[value, np.arange(len(node)), word] |= np.where(closed, bit, np.uint64(0))
+            open_ = ~(below[0] & below[1]).any(axis=1)
+            children.append(child[node[open_]])
+            sets.append(below[:, open_])
+        node, must = np.concatenate(children).astype(np.int64), np.concatenate(sets, axis=1)
+    nodes = np.concatenate([n for n, _ in found])
+    both = np.concatenate([m for _, m in found], axis=1)
+    order = np.argsort(nodes)  # leaves of one tree, whose frequencies coincide, next to each other
+    return _Leaves(nodes[order], (both[0] | both[1])[order], both[1][order])
+
+
+def _collect(e: TreeEnsemble, leaves: _Leaves) -> Spectrum:
+    """Sum the terms of all leaves, chunk by chunk."""
+    values = np.zeros((len(leaves.node), e.n_outputs))
+    if e.values.shape[1] == e.n_outputs:
+        values[:] = e.values[leaves.node]
+    else:
+        output = e.tree_output[e.tree_of_node[leaves.node]]
+        values[np.arange(len(values)), output] = e.values[leaves.node, 0]
+    # One more output, the sum of absolute contributions, tells what has cancelled.
+    parts_words = [np.zeros((1, leaves.tested.shape[1]), dtype=np.uint64)]
+    parts = [np.append(e.base, np.abs(e.base).max())[None]]
+    ends = np.cumsum(2.0**leaves.degree)
+    chunk = (ends // _CHUNK).astype(np.int64)
+    for rows in np.split(np.arange(len(values)), np.flatnonzero(np.diff(chunk)) + 1):
+        for words, coefficients in _expand(e.n_features, leaves, values, rows):
+            summed = Spectrum._from_words(words, coefficients, e.n_features)
+            parts_words.append(summed._words)
+            parts.append(summed._coefficients)
+    total = Spectrum._from_words(np.concatenate(parts_words), np.concatenate(parts), e.n_features)
+    a, size = total._coefficients[:, :-1], total._coefficients[:, -1:]
+    kept = (np.abs(a) > _ROUNDING * size).any(axis=1) | (total.degrees == 0)
+    single = e.n_outputs == 1
+    return Spectrum._from_words(total._words[kept], a[kept, 0] if single else a[kept], e.n_features)
+
+
+def _expand(
+    n_bits: int, leaves: _Leaves, values: Floats, rows: NDArray[np.int64]
+) -> list[tuple[Words, Floats]]:
+    """Frequencies and coefficients of some leaves: one pair per number of tested features."""
+    degree = leaves.degree[rows]
+    parts = []
+    for d in np.unique(degree):
+        at = rows[degree == d]
+        n, n_words = len(at), leaves.tested.shape[1]
+        features = np.nonzero(unpack(leaves.tested[at], n_bits))[1].reshape(n, d)
+        is_one = np.take_along_axis(unpack(leaves.ones[at], n_bits), features, axis=1)
+        words = np.zeros((n, 1, n_words), dtype=np.uint64)
+        signs = np.ones((n, 1))
+        for j in range(d):
+            literal = np.zeros((n, 1, n_words), dtype=np.uint64)
+            literal[np.arange(n), 0, features[:, j] // 64] = np.uint64(1) << (features[:, j] % 64).astype(
+                "u8"
+            )
+            words = np.concatenate([words, words | literal], axis=1)
+            signs = np.concatenate([signs, np.where(is_one[:, j, None] == 1, -signs, signs)], axis=1)
+        scaled = values[at] / 2.0**d
+        coefficients = np.empty((n, 2**d, values.shape[1] + 1))
+        coefficients[:, :, :-1] = signs[:, :, None] * scaled[:, None]
+        coefficients[:, :, -1] = np.abs(scaled).max(axis=1)[:, None]
+        parts.append((words.reshape(-1, n_words), coefficients.reshape(-1, values.shape[1] + 1)))
+    return parts

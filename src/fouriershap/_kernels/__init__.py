@@ -1,0 +1,82 @@
+"""The kernels: free functions on flat arrays, a family per module.
+
+Each family exists twice under one signature: a NumPy module (``bits_numpy``), which is the
+specification, and a C++ one (``_native.bits``). ``kernels.bits`` is the native one where the package was
+built with a compiler, the NumPy one elsewhere or when the environment variable
+``FOURIERSHAP_KERNELS=numpy`` asks for it. Kernels release the GIL, start no threads, and never see a
+Python object: `_parallel` cuts the rows into blocks and runs them on a pool.
+"""
+
+import importlib
+import os
+import sys
+import warnings
+from typing import TYPE_CHECKING, Any
+
+from fouriershap._base.errors import InputError, SlowKernelWarning
+
+if TYPE_CHECKING:
+    import fouriershap._kernels.bits_numpy as bits
+    import fouriershap._kernels.build_numpy as build
+    import fouriershap._kernels.tables_numpy as tables
+    import fouriershap._kernels.walk_numpy as walk
+
+FAMILIES = ("bits", "build", "tables", "walk")
+
+__all__ = ["FAMILIES", "backend", "bits", "build", "instruction_set", "tables", "walk"]
+
+
+def _load_native() -> Any:
+    choice = os.environ.get("FOURIERSHAP_KERNELS", "auto")
+    if choice not in ("auto", "native", "numpy"):
+        raise InputError(f"FOURIERSHAP_KERNELS is {choice!r}; set it to 'auto', 'native' or 'numpy'.")
+    if choice == "numpy":
+        return None
+    try:
+        return importlib.import_module("fouriershap._kernels._native")
+    except ImportError as error:
+        if choice == "native":
+            raise
+        warnings.warn(
+            "fouriershap runs on its NumPy kernels, which are exact but 10 to 100 times slower: the native "
+            f"kernels are not installed ({error}). Install a C++ compiler (GCC or Clang) and reinstall with "
+            "`pip install --force-reinstall --no-binary fouriershap fouriershap`, or set "
+            "FOURIERSHAP_KERNELS=numpy to say that this is intended.",
+            SlowKernelWarning,
+            stacklevel=_users_level(),
+        )
+        return None
+
+
+def _users_level() -> int:
+    """Stack level of the line, outside this package, whose call needed a kernel."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("fouriershap"):
+        frame, level = frame.f_back, level + 1
+    return level
+
+
+def __getattr__(name: str) -> Any:
+    # Families are resolved at first use, so that importing the package neither warns nor loads anything.
+    if name == "_native_module":
+        value: Any = _load_native()
+    elif name in FAMILIES:
+        native = globals().get("_native_module", ...)
+        if native is ...:
+            native = __getattr__("_native_module")
+        value = getattr(native, name) if native else importlib.import_module(f"{__name__}.{name}_numpy")
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def backend() -> str:
+    """``"native"`` or ``"numpy"``: which kernels are in use."""
+    native = globals().get("_native_module", ...)
+    return "native" if (__getattr__("_native_module") if native is ... else native) else "numpy"
+
+
+def instruction_set() -> str:
+    """The instruction set that the native kernels were compiled for, ``"none"`` without them."""
+    return str(globals()["_native_module"].instruction_set()) if backend() == "native" else "none"

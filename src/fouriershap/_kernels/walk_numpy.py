@@ -1,0 +1,261 @@
+"""Trees without tables, one leaf at a time: the specification of the native ``walk`` family.
+
+Every function takes an ensemble on codes as its first arguments, here called ``trees``:
+
+nodes : (n_nodes, 4) int32
+    ``2 * feature + missing_left``, or -1 at a leaf; the cut, or ``-1 - set`` at a categorical node; the left
+    child; the right child. A "feature" is a position in ``features``.
+values : (n_nodes, width) float64
+roots, tree_output, tree_players, tree_depth : (n_trees,) int32
+    The output that a tree adds to (-1: all); most distinct players, and most edges, on a path.
+features, n_codes, players : (n_features,) int32
+    Row of the code matrix, number of codes (the last one is the missing value), owner.
+categorical : (n_features,) bool
+set_bits : (n_sets, words) uint64
+
+and adds to ``out``, at the rows ``first_row <= row < last_row`` alone. Code matrices are (all features, rows)
+int32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Codes = NDArray[np.int32]
+Floats = NDArray[np.float64]
+
+
+class _Leaf(NamedTuple):
+    node: int
+    depth: int
+    players: list[int]  # on its path
+    holds: NDArray[np.bool_]  # (players, columns): whether a column satisfies all conditions on the player
+    ratio: Floats  # (players,): product of the cover ratios of the player's edges
+
+
+class _Trees(NamedTuple):
+    nodes: NDArray[np.int32]
+    values: Floats
+    roots: NDArray[np.int32]
+    tree_output: NDArray[np.int32]
+    tree_players: NDArray[np.int32]
+    tree_depth: NDArray[np.int32]
+    features: NDArray[np.int32]
+    n_codes: NDArray[np.int32]
+    players: NDArray[np.int32]
+    categorical: NDArray[np.bool_]
+    set_bits: NDArray[np.uint64]
+
+    def goes_left(self, node: int, codes: Codes) -> NDArray[np.bool_]:
+        """Which columns of a code matrix go left at a node."""
+        head, test = self.nodes[node, :2]
+        column = codes[self.features[head >> 1]]
+        if test < 0:
+            words = self.set_bits[-1 - test][column // 64]
+            return np.asarray(words >> (column % 64).astype(np.uint64) & np.uint64(1), dtype=bool)
+        missing = column == self.n_codes[head >> 1] - 1
+        return np.asarray((column < test) | (missing & bool(head & 1)))
+
+    def player(self, node: int) -> int:
+        return int(self.players[self.nodes[node, 0] >> 1])
+
+    def leaves(self, tree: int, codes: Codes, ratio: Floats | None = None) -> Iterator[_Leaf]:
+        """The leaves of a tree with the literals of their paths."""
+        ratio = np.ones(len(self.nodes)) if ratio is None else ratio
+        stack: list[tuple[int, int, dict[int, tuple[NDArray[np.bool_], float]]]]
+        stack = [(int(self.roots[tree]), 0, {})]
+        everywhere = np.ones(codes.shape[1], dtype=bool)
+        while stack:
+            node, depth, literals = stack.pop()
+            if self.nodes[node, 0] < 0:
+                holds = np.array([holds for holds, _ in literals.values()], dtype=bool)
+                holds = holds.reshape(-1, codes.shape[1])  # a tree that is one leaf has no literal
+                yield _Leaf(node, depth, list(literals), holds, np.array([r for _, r in literals.values()]))
+                continue
+            left, player = self.goes_left(node, codes), self.player(node)
+            before, cover = literals.get(player, (everywhere, 1.0))
+            for child, side in zip(self.nodes[node, 2:].tolist(), (left, ~left), strict=True):
+                literal = (before & side, cover * float(ratio[child]))
+                stack.append((child, depth + 1, {**literals, player: literal}))
+
+    def leaf_values(self, tree: int, leaf: int) -> tuple[slice, Floats]:
+        """The columns of the output that a leaf adds to, and what it adds."""
+        output = int(self.tree_output[tree])
+        if output < 0:
+            return slice(0, self.values.shape[1]), self.values[leaf]
+        column = output if self.values.shape[1] > 1 else 0
+        return slice(output, output + 1), self.values[leaf, column : column + 1]
+
+
+def interventional_joint(*arguments: Any) -> None:
+    """Interventional values: ``(*trees, codes, first_row, last_row, background, weights, moments, out)``.
+
+    ``out`` (rows, n_players, n_outputs) += sum over the background of its weight times the value: with weights
+    that add up to 1, the mean over the background. ``moments`` (m + 1, m + 1), m >= most players on a path: the
+    integral of t^p (1 - t)^q by p and q (see `fouriershap._shapley.indices`).
+    """
+    *arrays, codes, first_row, last_row, background, weights, moments, out = arguments
+    trees = _Trees(*arrays)
+    n_rows = last_row - first_row
+    both = np.concatenate([codes[:, first_row:last_row], background], axis=1)
+    for tree in range(len(trees.roots)):
+        for leaf in trees.leaves(tree, both):
+            row_fails, other_fails = ~leaf.holds[:, :n_rows].T, ~leaf.holds[:, n_rows:].T
+            z, c = row_fails.sum(axis=1)[:, None], other_fails.sum(axis=1)
+            alive = _alive(row_fails, other_fails) * weights
+            gain = (alive * _moment(moments, c - 1, z)) @ other_fails
+            loss = (alive * _moment(moments, c, z - 1)).sum(axis=1)
+            share = gain - loss[:, None] * row_fails
+            columns, values = trees.leaf_values(tree, leaf.node)
+            out[first_row:last_row, leaf.players, columns] += share[:, :, None] * values
+
+
+def _alive(row_fails: NDArray[np.bool_], other_fails: NDArray[np.bool_]) -> Floats:
+    """1 where some hybrid of a row and a background row reaches the leaf: no player fails in both."""
+    both = row_fails.astype(float) @ other_fails.T.astype(float)
+    return np.asarray(both == 0, dtype=np.float64)
+
+
+def _moment(moments: Floats, p: NDArray[Any], q: NDArray[Any]) -> Floats:
+    """The moments at (p, q), 0 where one of the two is negative."""
+    return np.where((p >= 0) & (q >= 0), moments[np.maximum(p, 0), np.maximum(q, 0)], 0.0)
+
+
+def interventional_rows(*arguments: Any) -> None:
+    """The same as `interventional_joint`, which the native family is faster at for a few rows."""
+    interventional_joint(*arguments)
+
+
+def path_dependent(*arguments: Any) -> None:
+    """Path-dependent SHAP values.
+
+    ``(*trees, ratio, n_points, point_start, points, point_weights, codes, first_row, last_row, out)`` with
+    ``ratio`` (n_nodes,) the cover of a node over its parent's; tree t integrates over ``n_points[t]`` points
+    from ``point_start[t]`` on.
+    """
+    *arrays, ratio, n_points, point_start, points, point_weights, codes, first_row, last_row, out = arguments
+    trees = _Trees(*arrays)
+    for tree in range(len(trees.roots)):
+        here = slice(point_start[tree], point_start[tree] + n_points[tree])
+        t = points[here]
+        for leaf in trees.leaves(tree, codes[:, first_row:last_row], ratio):
+            a, b = leaf.holds.astype(float), leaf.ratio[:, None]
+            factor = a[..., None] * t + b[..., None] * (1 - t)
+            others = np.ones_like(factor)  # product of all factors but the player's own
+            others[1:] *= np.cumprod(factor, axis=0)[:-1]
+            others[:-1] *= np.cumprod(factor[::-1], axis=0)[::-1][1:]
+            share = (a - b) * (others @ point_weights[here])
+            columns, values = trees.leaf_values(tree, leaf.node)
+            out[first_row:last_row, leaf.players, columns] += share.T[:, :, None] * values
+
+
+def interventional_pairs(*arguments: Any) -> None:
+    """Interventional interactions of pairs of players.
+
+    ``(*trees, codes, first_row, last_row, background, weights, moments, pair_column, out)`` as in
+    `interventional_joint`, with ``pair_column`` (n_players, n_players) int32 the column of ``out`` (rows, n_pairs,
+    n_outputs) that a pair adds to, -1 for none.
+    """
+    *arrays, codes, first_row, last_row, background, weights, moments, pair_column, out = arguments
+    trees = _Trees(*arrays)
+    n_rows = last_row - first_row
+    both = np.concatenate([codes[:, first_row:last_row], background], axis=1)
+    for tree in range(len(trees.roots)):
+        for leaf in trees.leaves(tree, both):
+            row_fails, other_fails = ~leaf.holds[:, :n_rows].T, ~leaf.holds[:, n_rows:].T
+            z, c = row_fails.sum(axis=1)[:, None], other_fails.sum(axis=1)
+            alive = _alive(row_fails, other_fails) * weights
+            gain = alive * _moment(moments, c - 2, z)
+            mixed = (alive * _moment(moments, c - 1, z - 1)) @ other_fails
+            loss = (alive * _moment(moments, c, z - 2)).sum(axis=1)
+            for i, j in combinations(range(len(leaf.players)), 2):
+                share = gain @ (other_fails[:, i] & other_fails[:, j])
+                share = share - mixed[:, i] * row_fails[:, j] - mixed[:, j] * row_fails[:, i]
+                share = share + loss * (row_fails[:, i] & row_fails[:, j])
+                _add_pair(trees, tree, leaf, (i, j), share, pair_column, out[first_row:last_row])
+
+
+def path_dependent_pairs(*arguments: Any) -> None:
+    """Path-dependent interactions of pairs: the arguments of `path_dependent`, ``pair_column`` before ``out``."""
+    *arrays, ratio, n_points, point_start, points, point_weights = arguments[:-5]
+    codes, first_row, last_row, pair_column, out = arguments[-5:]
+    trees = _Trees(*arrays)
+    for tree in range(len(trees.roots)):
+        here = slice(point_start[tree], point_start[tree] + n_points[tree])
+        t = points[here]
+        for leaf in trees.leaves(tree, codes[:, first_row:last_row], ratio):
+            a, b = leaf.holds.astype(float), leaf.ratio[:, None]
+            factor = a[..., None] * t + b[..., None] * (1 - t)
+            for i, j in combinations(range(len(leaf.players)), 2):
+                others = np.delete(factor, [i, j], axis=0).prod(axis=0) @ point_weights[here]
+                share = (a[i] - b[i]) * (a[j] - b[j]) * others
+                _add_pair(trees, tree, leaf, (i, j), share, pair_column, out[first_row:last_row])
+
+
+def _add_pair(
+    trees: _Trees,
+    tree: int,
+    leaf: _Leaf,
+    pair: tuple[int, int],
+    share: Floats,
+    pair_column: NDArray[np.int32],
+    out: Floats,
+) -> None:
+    column = pair_column[leaf.players[pair[0]], leaf.players[pair[1]]]
+    if column >= 0:
+        columns, values = trees.leaf_values(tree, leaf.node)
+        out[:, column, columns] += share[:, None] * values
+
+
+def predict(*arguments: Any) -> None:
+    """Sum of the leaves reached: ``(*trees, codes, first_row, last_row, out)``, out (rows, n_outputs)."""
+    *arrays, codes, first_row, last_row, out = arguments
+    trees = _Trees(*arrays)
+    codes = codes[:, first_row:last_row]
+    for tree in range(len(trees.roots)):
+        pending = [(int(trees.roots[tree]), np.arange(codes.shape[1]))]
+        while pending:
+            node, rows = pending.pop()
+            if trees.nodes[node, 0] < 0:
+                columns, values = trees.leaf_values(tree, node)
+                out[first_row + rows, columns] += values
+            elif len(rows):
+                left = trees.goes_left(node, codes[:, rows])
+                pending += [(int(trees.nodes[node, 2]), rows[left]), (int(trees.nodes[node, 3]), rows[~left])]
+
+
+def leaf_visits(*arguments: Any) -> None:
+    """Leaves that the hybrids of a row and a background row reach, mean over pairs.
+
+    ``(*trees, codes, background, n_players, out)``: column i of ``codes`` is paired with column i of
+    ``background``; ``out`` (n_trees,) is set, not added to.
+    """
+    *arrays, codes, background, _, out = arguments
+    trees = _Trees(*arrays)
+    n_pairs = codes.shape[1]
+    both = np.concatenate([codes, background], axis=1)
+    for tree in range(len(trees.roots)):
+        reached = [
+            (leaf.holds[:, :n_pairs] | leaf.holds[:, n_pairs:]).all(axis=0)
+            for leaf in trees.leaves(tree, both)
+        ]
+        out[tree] = np.sum(reached) / max(n_pairs, 1)
+
+
+def path_shape(*arguments: Any) -> None:
+    """Most distinct players, and most edges, on a path of each tree: ``(*trees, n_players, players, depth)``.
+
+    What ``tree_players`` and ``tree_depth`` hold; these two are not read here. ``players`` and ``depth``
+    (n_trees,) int32 are set.
+    """
+    *arrays, _, most_players, depth = arguments
+    trees = _Trees(*arrays)
+    for tree in range(len(trees.roots)):
+        leaves = list(trees.leaves(tree, np.zeros((int(trees.features.max(initial=-1)) + 1, 1), np.int32)))
+        depth[tree] = max(leaf.depth for leaf in leaves)
+        most_players[tree] = max(len(leaf.players) for leaf in leaves)

@@ -1,0 +1,190 @@
+"""A batch of rows taken apart into ids and features, and its answer in a frame of the same kind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fouriershap._base.errors import InputError
+from fouriershap._rows.frames import as_frame, densified, is_record_batch, is_sparse
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Rows of one batch.
+
+    Attributes
+    ----------
+    features : array or data frame
+        The columns of the model, in its order, in the caller's type.
+    n_rows : int
+    ids : narwhals.DataFrame or None
+        The columns that are carried along; None for arrays.
+    frame : narwhals.DataFrame or None
+        ``features`` again, for narwhals; None for arrays.
+    native : object
+        The batch as it came.
+    """
+
+    features: Any
+    n_rows: int
+    ids: Any = None
+    frame: Any = None
+    native: Any = None
+
+    @property
+    def is_frame(self) -> bool:
+        return self.frame is not None
+
+    def answer(self, names: list[str], columns: Sequence[NDArray[Any]]) -> Any:
+        """Ids and new columns: a frame of the batch's kind (and index), or a matrix for an array.
+
+        A column is (n_rows,) of numbers or texts, or (n_rows, length) of arrays.
+        """
+        if self.frame is None:
+            return np.column_stack(columns)
+        import narwhals as nw
+
+        kind = self.frame.implementation
+        series = {name: _series(name, column, kind) for name, column in zip(names, columns, strict=True)}
+        # Native series: those of narwhals would be copied element by element (narwhals 2.28, pyarrow).
+        out = nw.from_dict({name: one.to_native() for name, one in series.items()}, backend=kind)
+        if hasattr(self.native, "index"):
+            native = out.to_native()
+            native.index = self.native.index
+            out = nw.from_native(native, eager_only=True)
+        if len(self.ids.columns):
+            out = nw.concat([self.ids, out], how="horizontal")
+        answer = out.to_native()
+        return _record_batch(answer) if is_record_batch(self.native) else answer
+
+
+class Texts:
+    """How the values of rows read.
+
+    Parameters
+    ----------
+    rows : array or data frame
+    """
+
+    def __init__(self, rows: Any) -> None:
+        self._frame = as_frame(rows)
+        self._array = np.asarray(densified(rows)) if self._frame is None else None
+
+    def __call__(self, column: int, rows: NDArray[np.int64]) -> NDArray[np.object_]:
+        """The values of a column in some rows (positions); None where they are missing."""
+        if self._frame is None:
+            values = self._array[rows, column]  # type: ignore[index]
+            missing = np.array([value is None for value in values.tolist()], dtype=bool)
+        else:
+            series = self._frame[self._frame.columns[column]][rows]
+            values, missing = series.to_numpy(), series.is_null().to_numpy()
+        if values.dtype.kind == "f":
+            missing = missing | np.isnan(values)
+            texts = [text.removesuffix(".0") for text in values.astype(str).tolist()]
+        else:
+            texts = [str(value) for value in values.tolist()]
+        out = np.array(texts, dtype=object)
+        out[missing] = None
+        return out
+
+
+def is_one_frame(batches: Any) -> bool:
+    """Whether this is rows rather than an iterator of them."""
+    if isinstance(batches, np.ndarray):
+        return batches.dtype != object and batches.ndim <= 2
+    return is_sparse(batches) or as_frame(batches) is not None
+
+
+def open_batch(native: Any, ids: tuple[str, ...], known: tuple[str, ...] | None) -> Batch:
+    """Find ids and features by name; without known names the features are what is left, in its order.
+
+    Parameters
+    ----------
+    native : array or data frame
+    ids : tuple of str
+    known : tuple of str or None
+        Names of the features.
+    """
+    frame = as_frame(native, "the batch")
+    if frame is None:
+        if ids:
+            raise InputError(f"the batch is an array, which has no columns named {list(ids)!r}; give frames.")
+        if is_sparse(native):
+            return Batch(native, native.shape[0], native=native)
+        return Batch(native, len(native) if hasattr(native, "__len__") else 1, native=native)
+    actual = {str(name): name for name in frame.columns}
+    lacking = [name for name in ids if name not in actual]
+    if lacking:
+        raise InputError(
+            f"the batch has no column {lacking[0]!r}, which ids names; it has {list(actual)[:8]}."
+        )
+    rest = {name: actual[name] for name in actual if name not in ids}
+    features = list(rest.values()) if known is None else _matched(rest, known)
+    chosen = _typed(frame.select(features))
+    return Batch(chosen.to_native(), len(frame), frame.select([actual[name] for name in ids]), chosen, native)
+
+
+def _typed(frame: Any) -> Any:
+    """Columns that hold nothing in this batch, and so may have no type, as missing numbers."""
+    import narwhals as nw
+
+    untyped = (nw.Unknown, nw.Object, nw.String)
+    empty = [name for name in frame.columns if frame[name].dtype in untyped and frame[name].is_null().all()]
+    return frame.with_columns(nw.lit(None, dtype=nw.Float64).alias(name) for name in empty)
+
+
+def _matched(columns: dict[str, Any], known: tuple[str, ...]) -> list[Any]:
+    """The columns of the features, in the model's order; nothing may be missing and nothing left over."""
+    if not all(name in columns for name in known):  # LightGBM keeps names with underscores for spaces
+        underscored = {name.replace(" ", "_"): column for name, column in columns.items()}
+        if all(name in underscored for name in known):
+            columns = underscored
+    lacking = [name for name in known if name not in columns]
+    if lacking:
+        raise InputError(f"the batch lacks {_list(lacking)}; it has {_list(list(columns))}.")
+    wanted = set(known)
+    extra = [name for name in columns if name not in wanted]
+    if extra:
+        raise InputError(
+            f"the batch has {_list(extra)}, which the model does not know: drop what is no feature, or carry it "
+            "along as an id."
+        )
+    return [columns[name] for name in known]
+
+
+def _list(names: list[str]) -> str:
+    shown = ", ".join(map(repr, names[:5]))
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    return f"the column{'s' * (len(names) > 1)} {shown}{more}" if names else "no columns"
+
+
+def _series(name: str, column: NDArray[Any], kind: Any) -> Any:
+    """A narwhals series; arrays as fixed-size lists, or as objects where there is no such type."""
+    import narwhals as nw
+
+    if column.dtype == object:
+        return nw.new_series(name, column.tolist(), nw.String, backend=kind)
+    if column.ndim == 1:
+        return nw.new_series(name, column, nw.Float64, backend=kind)
+    if kind.is_pyarrow():
+        import pyarrow as pa
+
+        lists = pa.FixedSizeListArray.from_arrays(pa.array(column.reshape(-1)), column.shape[1])
+        return nw.from_native(pa.chunked_array([lists]), series_only=True).alias(name)
+    if kind.is_pandas_like():
+        objects = np.empty(len(column), dtype=object)
+        objects[:] = list(column)
+        return nw.new_series(name, objects, nw.Object, backend=kind)
+    return nw.new_series(name, column, nw.Array(nw.Float64, column.shape[1]), backend=kind)
+
+
+def _record_batch(table: Any) -> Any:
+    import pyarrow as pa
+
+    batches = table.combine_chunks().to_batches()
+    return batches[0] if batches else pa.RecordBatch.from_pylist([], schema=table.schema)

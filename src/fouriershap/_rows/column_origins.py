@@ -1,0 +1,178 @@
+"""Where the columns that leave a scikit-learn transformer come from, column by column.
+
+Transformers are recognised by the names of their class and its bases. A column that is made of several input
+columns (PCA, products of features) has no single origin, and no player could own it: an error names the step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from fouriershap._base.errors import UnsupportedModelError
+
+Origins = list[int]  # per column, the position of the input column that it is made from
+
+# Transformers that turn each column into one, by itself. scikit-learn's OneToOneFeatureMixin does not say so:
+# a Normalizer has it, too, and mixes all columns.
+_ONE_TO_ONE = {
+    "Binarizer",
+    "MaxAbsScaler",
+    "MinMaxScaler",
+    "OrdinalEncoder",
+    "PowerTransformer",
+    "QuantileTransformer",
+    "RobustScaler",
+    "StandardScaler",
+}
+
+
+def through(transformer: Any, origins: Origins, step: str) -> Origins:
+    """Origins of the columns that leave a fitted transformer.
+
+    Parameters
+    ----------
+    transformer : transformer, Pipeline, ColumnTransformer, FeatureUnion, "passthrough" or None
+    origins : list of int
+        Origins of the columns that enter it.
+    step : str
+        Its name, for errors.
+    """
+    if transformer is None or isinstance(transformer, str):  # "passthrough"; what is dropped never gets here
+        return origins
+    if hasattr(transformer, "fit_resample") and not hasattr(transformer, "transform"):
+        return origins  # imbalanced-learn's samplers act in training alone
+    names = [base.__name__ for base in type(transformer).__mro__]
+    rule = next((_RULES[name] for name in names if name in _RULES), None)
+    if rule is not None:
+        return rule(transformer, origins, step)
+    if not _ONE_TO_ONE.isdisjoint(names):
+        return origins
+    if len(set(origins)) == 1:  # whatever it does, it does it to one input column
+        return origins[:1] * _n_outputs(transformer, step)
+    raise UnsupportedModelError(
+        f"groups='input': the step {step!r} ({type(transformer).__name__}) makes columns out of several input "
+        "columns, or is not known to keep them apart, so no input column owns its outputs. Explain the features "
+        "that enter the final model (leave out groups), group those by groups={'name': [columns]}, or explain "
+        "`pipeline.predict` by BlackBoxExplainer."
+    )
+
+
+def _n_outputs(transformer: Any, step: str) -> int:
+    try:
+        return len(transformer.get_feature_names_out())
+    except (AttributeError, ValueError, TypeError) as error:
+        raise UnsupportedModelError(
+            f"groups='input': the step {step!r} ({type(transformer).__name__}) does not say what its output columns "
+            f"are ({error}). Give it get_feature_names_out, or leave out groups."
+        ) from error
+
+
+def _repeated(origins: Origins, counts: Sequence[Any]) -> Origins:
+    return [origin for origin, count in zip(origins, counts, strict=True) for _ in range(int(count))]
+
+
+def _pipeline(pipeline: Any, origins: Origins, step: str) -> Origins:
+    for name, part in pipeline.steps:
+        origins = through(part, origins, f"{step}.{name}" if step else name)
+    return origins
+
+
+def _column_transformer(transformer: Any, origins: Origins, step: str) -> Origins:
+    names = [str(name) for name in getattr(transformer, "feature_names_in_", ())]
+    parts: dict[str, Origins] = {}
+    for name, part, columns in transformer.transformers_:
+        chosen = _positions(columns, names, len(origins))
+        if (isinstance(part, str) and part == "drop") or not chosen:
+            continue
+        parts[name] = through(part, [origins[c] for c in chosen], f"{step}.{name}" if step else name)
+    placed = sorted(parts, key=lambda name: transformer.output_indices_[name].start)
+    return [origin for name in placed for origin in parts[name]]
+
+
+def _positions(columns: Any, names: list[str], n_columns: int) -> list[int]:
+    """Positions that a ColumnTransformer's selection means: labels, numbers, a slice of either, or a mask."""
+    if isinstance(columns, slice):
+        first, last = columns.start, columns.stop
+        if isinstance(first, str) or isinstance(last, str):  # labels count in, both of them
+            begin = 0 if first is None else names.index(first)
+            end = n_columns if last is None else names.index(last) + 1
+            return list(range(begin, end))[:: columns.step]
+        return list(range(n_columns))[columns]
+    chosen = np.atleast_1d(np.asarray(columns, dtype=object)).tolist()
+    if chosen and all(isinstance(c, bool | np.bool_) for c in chosen):
+        return [int(c) for c in np.flatnonzero(chosen)]
+    return [names.index(c) if isinstance(c, str) else int(c) % n_columns for c in chosen]
+
+
+def _feature_union(union: Any, origins: Origins, step: str) -> Origins:
+    result: Origins = []
+    for name, part in union.transformer_list:
+        if not (isinstance(part, str) and part == "drop"):
+            result += through(part, origins, f"{step}.{name}" if step else name)
+    return result
+
+
+def _one_hot(encoder: Any, origins: Origins, step: str) -> Origins:
+    dropped = encoder.drop_idx_ if encoder.drop_idx_ is not None else [None] * len(origins)
+    rare = getattr(encoder, "infrequent_categories_", [None] * len(origins))
+    counts = [
+        len(labels) - (0 if few is None else len(few) - 1) - (drop is not None)
+        for labels, few, drop in zip(encoder.categories_, rare, dropped, strict=True)
+    ]
+    return _repeated(origins, counts)
+
+
+def _bins(discretizer: Any, origins: Origins, step: str) -> Origins:
+    return origins if discretizer.encode == "ordinal" else _repeated(origins, discretizer.n_bins_)
+
+
+def _evenly(transformer: Any, origins: Origins, step: str) -> Origins:
+    """As many outputs for each input, those of one input together (splines; a target's mean per class)."""
+    return _repeated(origins, [_n_outputs(transformer, step) // len(origins)] * len(origins))
+
+
+def _simple_imputer(imputer: Any, origins: Origins, step: str) -> Origins:
+    indicated = [] if imputer.indicator_ is None else _indicator(imputer.indicator_, origins, step)
+    n_filled = _n_outputs(imputer, step) - len(indicated)
+    if n_filled < len(origins):  # columns without any value in training are left out
+        empty = [value is None or value != value for value in imputer.statistics_.tolist()]
+        origins = [origin for origin, left_out in zip(origins, empty, strict=True) if not left_out]
+    return origins + indicated
+
+
+def _indicator(indicator: Any, origins: Origins, step: str) -> Origins:
+    return [origins[f] for f in indicator.features_]
+
+
+def _selector(selector: Any, origins: Origins, step: str) -> Origins:
+    return [origins[f] for f in selector.get_support(indices=True)]
+
+
+def _function(transformer: Any, origins: Origins, step: str) -> Origins:
+    # An elementwise function of NumPy keeps columns apart; of any other one its user says so, or nobody knows.
+    elementwise = transformer.func is None or isinstance(transformer.func, np.ufunc)
+    if elementwise or transformer.feature_names_out == "one-to-one" or len(set(origins)) == 1:
+        n_outputs = len(origins) if elementwise else _n_outputs(transformer, step)
+        return origins if n_outputs == len(origins) else origins[:1] * n_outputs
+    raise UnsupportedModelError(
+        f"groups='input': nobody knows whether the function of the step {step!r} (FunctionTransformer) keeps columns "
+        "apart. If it does, say so by FunctionTransformer(..., feature_names_out='one-to-one')."
+    )
+
+
+_RULES: dict[str, Callable[[Any, Origins, str], Origins]] = {
+    "Pipeline": _pipeline,
+    "ColumnTransformer": _column_transformer,
+    "FeatureUnion": _feature_union,
+    "FunctionTransformer": _function,
+    "KBinsDiscretizer": _bins,
+    "MissingIndicator": _indicator,
+    "OneHotEncoder": _one_hot,
+    "SelectorMixin": _selector,
+    "SimpleImputer": _simple_imputer,
+    "SplineTransformer": _evenly,
+    "TargetEncoder": _evenly,
+}

@@ -1,0 +1,121 @@
+"""scikit-learn Pipelines that end in a tree model: what comes before the trees."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fouriershap._base.errors import InputError, UnsupportedModelError
+from fouriershap._rows.column_origins import through
+from fouriershap._rows.frames import check_columns, column_names, densified, is_sparse
+
+_ROWS_TO_TRY = 32
+_CELLS_TO_TRY = 1 << 22  # at a time
+
+
+def split_pipeline(model: Any) -> tuple[Preprocessing | None, Any]:
+    """What a Pipeline does to rows before its last step, and that step; (None, model) for anything else."""
+    bases = {(base.__module__.partition(".")[0], base.__name__) for base in type(model).__mro__}
+    if ("sklearn", "Pipeline") not in bases:
+        return None, model
+    final = model.steps[-1][1]
+    return (Preprocessing(model[:-1]) if len(model.steps) > 1 else None), final
+
+
+@dataclass(frozen=True, eq=False)
+class Preprocessing:
+    """The fitted steps of a Pipeline before the last: from the caller's rows to those of the final model.
+
+    Attributes
+    ----------
+    steps : sklearn.pipeline.Pipeline
+    """
+
+    steps: Any
+
+    def transform(self, X: Any, name: str) -> Any:
+        """Rows as the final model takes them, in whatever type the last transformer returns."""
+        known = self.known_names()
+        if known is not None:
+            check_columns(X, known, name)
+        try:
+            return self.steps.transform(X)
+        except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
+            raise InputError(f"{name} does not go through the pipeline: {error}") from error
+
+    def known_names(self) -> tuple[str, ...] | None:
+        """Names of the columns that enter the pipeline; None where it was fitted on arrays."""
+        names = getattr(self.steps, "feature_names_in_", None)
+        return None if names is None else tuple(str(name) for name in names)
+
+    def output_names(self) -> tuple[str, ...] | None:
+        """Names of the features that enter the final model, where the transformers tell."""
+        try:
+            return tuple(str(name) for name in self.steps.get_feature_names_out())
+        except (ValueError, TypeError, AttributeError):  # a transformer of the user's own, without names
+            return None
+
+    def input_names(self, background: Any) -> tuple[str, ...]:
+        """Names of the columns that enter the pipeline: from training, from the background, or made up."""
+        names = self.known_names()
+        if names is not None:
+            return names
+        found = column_names(background) if background is not None else None
+        n_columns = getattr(self.steps, "n_features_in_", None)
+        if found is None and n_columns is None:
+            raise UnsupportedModelError(
+                "groups='input': the pipeline does not know its input columns. Fit it on a data frame."
+            )
+        return found or tuple(f"Feature {i}" for i in range(n_columns or 0))
+
+    def input_players(
+        self, background: Any, n_features: int
+    ) -> tuple[NDArray[np.int32], tuple[str, ...], tuple[str, ...]]:
+        """Players that are input columns.
+
+        Columns that the pipeline drops are no players. Where there is a background, the map is tried out on
+        its rows: changing one input column must leave the features of all others alone.
+
+        Returns
+        -------
+        player : (n_features,) int32
+            Of each feature that enters the final model.
+        player_names, input_names : tuples of str
+        """
+        names = self.input_names(background)
+        origin = np.array(through(self.steps, list(range(len(names))), ""), dtype=np.int64)
+        if len(origin) != n_features:
+            raise UnsupportedModelError(
+                f"groups='input': the pipeline's transformers account for {len(origin)} columns, but the final model "
+                f"has {n_features} features. Leave out groups, or group those features by groups={{...}}."
+            )
+        if background is not None and not is_sparse(background):
+            self._try_out(background, origin, names)
+        used, player = np.unique(origin, return_inverse=True)
+        return player.astype(np.int32), tuple(names[i] for i in used), names
+
+    def _try_out(self, background: Any, origin: NDArray[np.int64], names: tuple[str, ...]) -> None:
+        from fouriershap._rows.pool import Pool
+
+        pool = Pool(background, "background")
+        n, n_columns = min(pool.n_rows, _ROWS_TO_TRY), len(names)
+        at_once = max(1, _CELLS_TO_TRY // (n * n_columns))
+        for first in range(0, n_columns, at_once):
+            tried = np.arange(first, min(first + at_once, n_columns))
+            # Block 0: the rows. The blocks after it: the same, with one column from the row before.
+            index = np.tile(np.arange(n)[:, None], (len(tried) + 1, n_columns)).reshape(len(tried) + 1, n, -1)
+            index[np.arange(1, len(tried) + 1), :, tried] = np.roll(np.arange(n), 1)
+            rows = self.transform(pool.take(index.reshape(-1, n_columns)), "background")
+            plain, *changed = np.asarray(densified(rows)).reshape(len(tried) + 1, n, -1)
+            for j, columns in zip(tried, changed, strict=True):
+                same = (columns == plain) | ((columns != columns) & (plain != plain))
+                wrong = np.flatnonzero(~same.all(axis=0) & (origin != j))
+                if len(wrong):
+                    raise UnsupportedModelError(
+                        f"groups='input': feature {wrong[0]} of the final model changes with the input columns "
+                        f"{names[j]!r} and {names[origin[wrong[0]]]!r}; a transformer does not keep columns apart. "
+                        "Leave out groups, or explain `pipeline.predict` by BlackBoxExplainer."
+                    )

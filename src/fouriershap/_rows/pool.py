@@ -1,0 +1,141 @@
+"""Rows of the caller, from which new valid rows of the same type are put together column by column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fouriershap._base.errors import InputError
+from fouriershap._rows.frames import as_frame
+from fouriershap._trees.labels import is_missing
+
+_LABEL_TYPES = ("Categorical", "Enum", "String", "Object")
+
+
+class Pool:
+    """Data rows in the caller's own type.
+
+    A mixed row is described by the row that each column comes from, so nothing is ever decoded: every value
+    that the model sees is a value of the data, of its own type.
+
+    Parameters
+    ----------
+    X : array or data frame
+    name : str
+        What errors call it.
+    """
+
+    def __init__(self, X: Any, name: str = "data") -> None:
+        self.native = X
+        self._frame = as_frame(X, name)
+        if self._frame is None:
+            array = np.asarray(X.to_numpy() if hasattr(X, "to_numpy") else X)
+            if array.ndim != 2:
+                raise InputError(
+                    f"{name} has shape {array.shape}; give a matrix of rows (n_rows, n_columns)."
+                )
+            self.native = array
+            self.n_rows, n_columns = array.shape
+            self.names: tuple[str, ...] = tuple(f"Feature {i}" for i in range(n_columns))
+        else:
+            self.n_rows = len(self._frame)
+            self.names = tuple(self._frame.columns)
+        if (not self.n_rows and name != "X") or not self.names:  # no rows to explain is an answer, too
+            raise InputError(
+                f"{name} has {self.n_rows} rows and {len(self.names)} columns; there must be some."
+            )
+
+    @property
+    def is_frame(self) -> bool:
+        return self._frame is not None
+
+    def check_like(self, other: Pool, name: str) -> None:
+        """Raise unless ``other`` has the columns of this pool."""
+        if len(other.names) != len(self.names):
+            raise InputError(f"{name} has {len(other.names)} columns; the background has {len(self.names)}.")
+        if self.is_frame and other.is_frame and self.names != other.names:
+            wrong = next((a, b) for a, b in zip(self.names, other.names, strict=True) if a != b)
+            raise InputError(f"{name} has a column {wrong[1]!r} where the background has {wrong[0]!r}.")
+        if self.is_frame and not other.is_frame:
+            raise InputError(
+                f"{name} is an array, but the background is a data frame: give {name} as one, too."
+            )
+
+    def joined(self, other: Pool) -> Pool:
+        """The rows of this pool, then those of the other, in the type of this one."""
+        if self._frame is None:
+            return Pool(np.concatenate([self.native, np.asarray(other.native)]))
+        import narwhals as nw
+
+        if other._frame is None:
+            raise InputError("an array cannot be joined to a data frame: give a data frame.")
+        both = nw.to_native(nw.concat([self._frame, other._frame], how="vertical"))
+        # The model sees the caller's own names, also where they are no texts.
+        return Pool(both.set_axis(self.native.columns, axis=1) if hasattr(self.native, "iloc") else both)
+
+    def rows(self, keep: slice | NDArray[Any]) -> Pool:
+        """Some of the rows."""
+        index = np.arange(self.n_rows)[keep]
+        return Pool(self.take(np.tile(index[:, None], len(self.names))))
+
+    def take(self, index: NDArray[Any]) -> Any:
+        """Rows in the caller's type: column j of row r is that of data row ``index[r, j]``."""
+        if self._frame is None:
+            return self.native[index, np.arange(index.shape[1])]
+        if hasattr(self.native, "iloc"):
+            # Arrays, not series: pandas would align series by their index.
+            columns = {name: self.native.iloc[:, j].array for j, name in enumerate(self.native.columns)}
+            taken = {name: column.take(index[:, j]) for j, (name, column) in enumerate(columns.items())}
+            return type(self.native)(taken)
+        import narwhals as nw
+
+        series = {name: self._frame[name][index[:, j]] for j, name in enumerate(self._frame.columns)}
+        return nw.to_native(nw.from_dict(series))
+
+    def numbers(self, j: int) -> NDArray[np.float64] | None:
+        """Column j as numbers, missing values as NaN; None if it holds labels."""
+        if self._frame is None:
+            column = self.native[:, j]
+            if column.dtype.kind in "biuf":
+                return np.asarray(column, dtype=np.float64)
+            try:
+                return np.array([_number(v) for v in column], dtype=np.float64)
+            except (TypeError, ValueError):
+                return None
+        import narwhals as nw
+
+        series = self._frame[self._frame.columns[j]]
+        if type(series.dtype).__name__ in _LABEL_TYPES or series.dtype in (nw.Categorical, nw.String):
+            return None
+        if not (series.dtype.is_numeric() or series.dtype == nw.Boolean):
+            raise InputError(
+                f"the column {self.names[j]!r} has type {series.dtype}; give numbers or categories."
+            )
+        return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
+
+    def labels(self, j: int) -> list[Any]:
+        """Column j as plain Python labels, missing values as None."""
+        if self._frame is None:
+            values: Iterable[Any] = self.native[:, j].tolist()
+        else:
+            values = self._frame[self._frame.columns[j]].to_list()
+        return [None if is_missing(v) else getattr(v, "item", lambda v=v: v)() for v in values]
+
+    def category_order(self, j: int) -> list[Any] | None:
+        """The categories of an ordered categorical column in their order; None for any other."""
+        if self._frame is None:
+            return None
+        series = self._frame[self._frame.columns[j]]
+        # Only an Enum has them; `cat.get_categories` gives them in the order in which they appear.
+        categories = getattr(series.dtype, "categories", None)
+        return None if categories is None else list(categories)
+
+
+def _number(value: Any) -> float:
+    """A number or NaN. Text is a label, also where it reads like a number: "01" and "1" are two."""
+    if isinstance(value, str | bytes):
+        raise TypeError
+    return np.nan if is_missing(value) else float(value)

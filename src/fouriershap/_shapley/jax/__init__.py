@@ -1,0 +1,116 @@
+"""SHAP values on whatever device JAX has: the paper's four versions, and look-up tables.
+
+========== =================================================================================
+base       the closed form of one term, one background row and one row, mapped over all three
+precompute what depends on term and background alone is computed once and kept
+sparse     only the atoms that a term touches, padded to the highest degree
+positional terms listed by the player that they touch, values per player
+tables     the look-up tables of `fouriershap.compile`, read under XLA
+========== =================================================================================
+
+A version is one file: ``lay_out`` turns terms into arrays, ``prepare`` does what needs no row, ``explain``
+does the rest. `_prepared` cuts terms, background and rows into chunks for it. JAX is imported when one of
+them is asked for, not before.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fouriershap._base.bits import check_bits
+from fouriershap._base.errors import InputError, MissingDependencyError
+from fouriershap._shapley.spectrum.terms import make_terms
+from fouriershap._shapley.weights import check_weights
+
+if TYPE_CHECKING:
+    from fouriershap._fourier.spectrum import Spectrum
+    from fouriershap._shapley.jax.prepared import Prepared
+    from fouriershap._shapley.jax.tables import JaxTables
+    from fouriershap._shapley.tables import TableSet
+
+VERSIONS = ("base", "precompute", "sparse", "positional")
+PRECISIONS = (None, "single", "double")
+
+
+def need_jax(what: str) -> None:
+    """Raise `MissingDependencyError` with the pip command where JAX is not installed."""
+    try:
+        import_module("jax")
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"{what} needs JAX, which is not installed: pip install 'fouriershap[jax]'. "
+            "method='auto' and device='cpu' need nothing more."
+        ) from error
+
+
+def check_precision(precision: str | None) -> None:
+    """Raise `InputError` for anything but None, "single" and "double"."""
+    if precision not in PRECISIONS:
+        raise InputError(f"precision is {precision!r}; choose one of {', '.join(map(repr, PRECISIONS))}.")
+
+
+def prepare(
+    spectrum: Spectrum,
+    background: ArrayLike,
+    *,
+    method: str = "precompute",
+    players: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
+    memory: int | float | None = None,
+    precision: str | None = None,
+) -> Prepared:
+    """Lay out a spectrum and a background for one of the paper's versions, once.
+
+    Parameters
+    ----------
+    spectrum, background, players, weights
+        As in `fouriershap.compile`.
+    method : {"base", "precompute", "sparse", "positional"}
+    memory : float, optional
+        Budget of arrays on the device in bytes; None for a quarter of the device's memory.
+    precision : {None, "single", "double"}
+        None for double on a CPU, single on an accelerator.
+
+    Examples
+    --------
+    >>> import fouriershap as fs
+    >>> from fouriershap._shapley import jax
+    >>> h = fs.Spectrum([[1, 0, 0], [0, 1, 1]], [1.0, 0.5])
+    >>> jax.prepare(h, [[0, 0, 0]], method="sparse").shap_values([[1, 1, 0]])
+    array([[-2., -1., 0.]])
+    """
+    if method not in VERSIONS:
+        raise InputError(f"method is {method!r}; choose one of {', '.join(map(repr, VERSIONS))}.")
+    check_precision(precision)
+    need_jax(f"method={method!r}")
+    from fouriershap._shapley.jax.prepared import Prepared
+
+    terms = make_terms(spectrum, players)
+    rows = check_bits(background, spectrum.n_bits, name="background")
+    share = check_weights(weights, len(rows))
+    if share is None:
+        share = np.full(len(rows), 1.0 / len(rows))
+    version = import_module(f"fouriershap._shapley.jax.{method}").VERSION
+    return Prepared(version, terms, rows, share, memory, precision, spectrum._single)
+
+
+def shap_values(
+    spectrum: Spectrum, X: NDArray[np.uint8], background: ArrayLike, **settings: object
+) -> NDArray[np.float64]:
+    """`prepare` and explain in one call; ``settings`` are those of `prepare`."""
+    return prepare(spectrum, background, **settings).shap_values(X)  # type: ignore[arg-type]
+
+
+def put_tables(
+    tables: TableSet, precision: str | None = None, memory: int | float | None = None
+) -> JaxTables:
+    """Look-up tables to be read under XLA; ``add`` as that of `TableSet`."""
+    check_precision(precision)
+    need_jax("device='jax'")
+    from fouriershap._shapley.jax.tables import JaxTables
+
+    return JaxTables(tables, precision, memory)

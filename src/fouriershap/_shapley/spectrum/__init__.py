@@ -1,0 +1,1 @@
+"""Spectra against a background: tables of terms, and the closed form."""

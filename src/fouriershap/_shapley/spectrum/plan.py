@@ -1,0 +1,127 @@
+"""What tables and the closed form cost, and which terms should take which road."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fouriershap._shapley.spectrum.blocks import BLOCK_ATOMS, MOST_ATOMS, table_bytes
+from fouriershap._shapley.spectrum.terms import Terms
+
+# Nanoseconds on one core of a 2021 server processor. Only their ratios matter, and only roughly.
+_DIRECT_WORD = 8.0  # per row, atom of a term, and 64 background rows
+_DIRECT_WEIGHTED = 8.0  # times as much where background rows have weights
+_LOOK_UP = 2.0  # per row and table
+_BUILD_ENTRY = 1.5  # per table entry
+_HISTOGRAM = 1.0  # per background row and block
+_CALL = 200_000.0  # fixed cost of compiling
+_TERMS_PER_BLOCK = 6.0  # what gathering low-degree terms into blocks brings, at the least
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Which terms are explained how, and what that is expected to cost.
+
+    Attributes
+    ----------
+    method : str
+        "tables", "direct", or "tables+direct" where some terms take each road.
+    n_table_terms, n_direct_terms : int
+    table_bytes : int
+        Memory of the tables: estimated by `plan`, exact in `Tables.plan`.
+    table_seconds, direct_seconds : float
+        Estimates, on one core, of explaining *all* feasible terms by one method alone (tables with
+        compiling included; infinite where no term can go into a table).
+    reason : str
+    """
+
+    method: str
+    n_table_terms: int
+    n_direct_terms: int
+    table_bytes: int
+    table_seconds: float
+    direct_seconds: float
+    reason: str
+
+    def after(self, n_table_terms: int, table_bytes: int, memory: int) -> Plan:
+        """The plan as it was carried out: blocks may have come out larger than the budget."""
+        plan = replace(self, table_bytes=table_bytes)
+        if n_table_terms == self.n_table_terms:
+            return plan
+        n_direct = self.n_direct_terms + self.n_table_terms - n_table_terms
+        return replace(
+            plan,
+            method="tables+direct" if n_table_terms else "direct",
+            n_table_terms=n_table_terms,
+            n_direct_terms=n_direct,
+            reason=f"{n_direct} terms are too wide for a table, or do not fit into {memory:,} bytes",
+        )
+
+
+def direct_cost(terms: Terms, n_rows: int, n_background: int, weighted: bool) -> NDArray[np.float64]:
+    """(n_terms,) nanoseconds of the closed form."""
+    words = -(-n_background // 64) * (_DIRECT_WEIGHTED if weighted else 1.0)
+    return np.multiply(terms.degrees, float(n_rows) * words * _DIRECT_WORD, dtype=np.float64)
+
+
+def table_cost(terms: Terms, n_rows: int, n_background: int) -> NDArray[np.float64]:
+    """(n_terms,) nanoseconds of building and looking up each term's share of its table."""
+    shared = np.where(terms.degrees <= BLOCK_ATOMS, _TERMS_PER_BLOCK, 1.0)
+    entries = table_bytes(terms) / 8.0
+    tables = -(-terms.degrees // 8) * terms.n_outputs
+    per_block = entries * _BUILD_ENTRY + n_background * _HISTOGRAM + n_rows * tables * _LOOK_UP
+    return np.asarray(per_block / shared)
+
+
+def plan_terms(
+    terms: Terms, n_rows: int | None, n_background: int, weighted: bool, memory: int, method: str = "auto"
+) -> tuple[Plan, NDArray[np.bool_]]:
+    """Choose the road of each term; also returns (n_terms,) bool, True for tables.
+
+    ``n_rows`` None means "any number": whatever fits goes into tables. So does ``method="tables"``.
+    """
+    degrees = terms.degrees
+    feasible = degrees <= MOST_ATOMS
+    # Low-degree terms share blocks, so their own tables would be an upper bound far too high.
+    need = np.where(degrees <= BLOCK_ATOMS, table_bytes(terms) / _TERMS_PER_BLOCK, table_bytes(terms))
+    by_size = np.argsort(degrees, kind="stable")
+    fits = np.zeros(terms.n_terms, dtype=bool)
+    fits[by_size] = np.cumsum(np.where(feasible, need, np.inf)[by_size]) <= memory
+    rows = 10**6 if n_rows is None else n_rows
+    direct = direct_cost(terms, rows, n_background, weighted)
+    tables = table_cost(terms, rows, n_background)
+    worth = fits.copy()
+    if method == "direct":
+        worth[:] = False
+    elif n_rows is not None and method == "auto":
+        worth &= (tables < direct) & (tables[fits].sum() + _CALL < direct[fits].sum())
+    in_tables = int(worth.sum())
+    if in_tables == terms.n_terms:
+        road, reason = "tables", "every term fits into a table, and looking up is cheaper than computing"
+    elif in_tables == 0:
+        road = "direct"
+        reason = (
+            "it was asked for"
+            if method == "direct"
+            else (
+                "building tables would cost more than it saves for so few rows and background rows"
+                if fits.any()
+                else f"no term fits into a table (degree <= {MOST_ATOMS} and {memory:,} bytes)"
+            )
+        )
+    else:
+        road = "tables+direct"
+        reason = f"{terms.n_terms - in_tables} terms are too wide for a table, or cheaper without one"
+    seconds = float(tables[feasible].sum() + _CALL) / 1e9 if feasible.any() else float("inf")
+    plan = Plan(
+        road,
+        in_tables,
+        terms.n_terms - in_tables,
+        int(need[worth].sum()),
+        seconds,
+        float(direct.sum()) / 1e9,
+        reason,
+    )
+    return plan, worth

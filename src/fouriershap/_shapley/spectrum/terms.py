@@ -1,0 +1,128 @@
+"""Terms: a spectrum seen from its players.
+
+To a player, a frequency is one bit: the parity of the player's bits that the frequency touches. Such a
+parity is called an *atom*. A term is a product of atoms of distinct players, whatever number of bits a
+player owns, so everything after this file knows atoms and players alone. With one bit per player the
+atoms are the bits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fouriershap._base.bits import pack
+from fouriershap._fourier.spectrum import Spectrum
+from fouriershap._rows.players import check_players
+
+
+@dataclass(frozen=True, eq=False)
+class Terms:
+    """The non-constant terms of a spectrum as products of atoms.
+
+    Attributes
+    ----------
+    n_bits, n_players : int
+    atom_start, atom_bits : (n_atoms + 1,) int64, int32
+        Atom a is the parity of the bits ``atom_bits[atom_start[a]:atom_start[a + 1]]``.
+    atom_player : (n_atoms,) int32
+    start, atoms : (n_terms + 1,) int64, int32
+        Term k is the product of the characters of ``atoms[start[k]:start[k + 1]]``.
+    coefficients : (n_terms, n_outputs) float64
+    constant : (n_outputs,) float64
+        Coefficient of the constant term.
+    """
+
+    n_bits: int
+    n_players: int
+    atom_start: NDArray[np.int64]
+    atom_bits: NDArray[np.int32]
+    atom_player: NDArray[np.int32]
+    start: NDArray[np.int64]
+    atoms: NDArray[np.int32]
+    coefficients: NDArray[np.float64]
+    constant: NDArray[np.float64]
+
+    @property
+    def n_terms(self) -> int:
+        return len(self.coefficients)
+
+    @property
+    def n_outputs(self) -> int:
+        return len(self.constant)
+
+    @property
+    def n_atoms(self) -> int:
+        return len(self.atom_player)
+
+    @property
+    def degrees(self) -> NDArray[np.int64]:
+        """Number of players that each term touches."""
+        return np.diff(self.start)
+
+    def values(self, bits: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        """Atoms (n_atoms, n_rows) of rows of bits (n_rows, n_bits), as 0 and 1."""
+        columns = np.ascontiguousarray(bits.T)
+        if len(self.atom_bits) == self.n_atoms:  # every atom is a single bit
+            in_order = np.array_equal(self.atom_bits, np.arange(self.n_bits))
+            return columns if in_order else columns[self.atom_bits]
+        out = np.empty((self.n_atoms, len(bits)), dtype=np.uint8)
+        for a in range(self.n_atoms):
+            mine = self.atom_bits[self.atom_start[a] : self.atom_start[a + 1]]
+            np.bitwise_xor.reduce(columns[mine], axis=0, out=out[a])
+        return out
+
+    def select(self, kept: NDArray[np.bool_]) -> Terms:
+        """Some of the terms, over the same atoms."""
+        degrees = self.degrees[kept]
+        start = np.concatenate([[0], np.cumsum(degrees)]).astype(np.int64)
+        atoms = self.atoms[np.repeat(kept, self.degrees)]
+        parts = (self.n_bits, self.n_players, self.atom_start, self.atom_bits, self.atom_player)
+        return Terms(*parts, start, atoms, self.coefficients[kept], self.constant)
+
+
+def make_terms(spectrum: Spectrum, players: ArrayLike | None = None) -> Terms:
+    """See a spectrum from its players."""
+    owner = check_players(players, spectrum.n_bits)
+    constant = spectrum._coefficients[spectrum.degrees == 0].sum(axis=0)
+    varying = spectrum._select(spectrum.degrees > 0)
+    n_players = int(owner.max(initial=-1)) + 1
+    if np.array_equal(owner, np.arange(spectrum.n_bits)):
+        start, atoms = varying._positions()
+        each = np.arange(spectrum.n_bits, dtype=np.int32)
+        bit_start = np.arange(spectrum.n_bits + 1, dtype=np.int64)
+        return Terms(
+            spectrum.n_bits, n_players, bit_start, each, owner, start, atoms, varying._coefficients, constant
+        )
+    atom_masks, atom_player, start, atoms = _find_atoms(varying.frequencies, owner, n_players)
+    sizes = [len(mask) for mask in atom_masks]
+    atom_start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    atom_bits = np.concatenate([*atom_masks, np.empty(0, np.int32)]).astype(np.int32)
+    parts = (spectrum.n_bits, n_players, atom_start, atom_bits, atom_player, start, atoms)
+    return Terms(*parts, varying._coefficients, constant)
+
+
+def _find_atoms(
+    frequencies: NDArray[np.bool_], owner: NDArray[np.int32], n_players: int
+) -> tuple[list[NDArray[np.int32]], NDArray[np.int32], NDArray[np.int64], NDArray[np.int32]]:
+    """The distinct masks of every player, and each frequency as a list of them."""
+    atom_of = np.full((len(frequencies), n_players), -1, dtype=np.int32)
+    masks: list[NDArray[np.int32]] = []
+    atom_player: list[int] = []
+    for player in range(n_players):
+        bits = np.flatnonzero(owner == player).astype(np.int32)
+        touching = np.flatnonzero(frequencies[:, bits].any(axis=1))
+        if not len(touching):
+            continue
+        part = frequencies[touching][:, bits]
+        _, first, inverse = np.unique(
+            pack(part.view(np.uint8)), axis=0, return_index=True, return_inverse=True
+        )
+        atom_of[touching, player] = len(masks) + inverse.reshape(-1)
+        masks.extend(bits[part[k]] for k in first)
+        atom_player.extend([player] * len(first))
+    present = atom_of >= 0
+    start = np.concatenate([[0], np.cumsum(present.sum(axis=1))]).astype(np.int64)
+    return masks, np.array(atom_player, dtype=np.int32), start, atom_of[present]

@@ -1,0 +1,1 @@
+"""Trees against a background: tables, the walk, and the plan that chooses between them."""

@@ -1,0 +1,195 @@
+"""Tables of trees: subtrees as blocks, one table per block and 8 players.
+
+A leaf is a product of literals, one per player on its path; the background enters through the histogram
+of its patterns in each block. The same blocks serve path-dependent values, where a missing player passes
+with the share of the training rows that did.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fouriershap import _kernels as kernels
+from fouriershap._base.parallel import for_each_block
+from fouriershap._shapley.indices import quadrature
+from fouriershap._shapley.layout import Members, lay_out
+from fouriershap._shapley.tables import BYTE_PATTERNS, WIDTH, Blocks, Codes, TableSet, histograms
+from fouriershap._trees.codes import CodedTrees, Columns, turn_pages
+
+# Patterns of a block: a byte each, and a table of 8 KB that stays in the first-level cache. Where there are so
+# many leaves that the tables come from memory anyway, fewer and larger tables are better.
+_FEW_LEAVES, _MOST_PATTERNS = 10_000, 512
+# Nanoseconds per row on one core of a 2021 server processor: a table, a cut, a pattern (memory traffic).
+_COSTS = (0.7, 0.03, 1.0e-3)
+_BLOCKS_PER_JOB = 64
+
+
+@dataclass(frozen=True, eq=False)
+class TreeBlocks:
+    """Trees cut into blocks: everything about the tables but the background.
+
+    Attributes
+    ----------
+    columns : Columns
+        Where the codes of each feature go.
+    arrays : dict
+        What the kernel `tree_tables` needs of each leaf (see `kernels.build_numpy.tree_blocks`).
+    output : (n_blocks,) int32
+        First output of each block.
+    order : int
+        1 where the tables hold values of players, 2 for pairs of players.
+    skeleton : TableSet
+        Blocks, tables and groups; its values are empty.
+    slots : (n_tables, n) int32
+        Column of each player (or pair) of a block in each of its tables, -1 for none.
+    n_values : int
+        Numbers in all tables.
+    """
+
+    columns: Columns
+    arrays: dict[str, NDArray[Any]]
+    output: NDArray[np.int32]
+    order: int
+    skeleton: TableSet
+    slots: NDArray[np.int32]
+    n_values: int
+
+    @property
+    def tree_values(self) -> NDArray[np.int64]:
+        """(n_trees,) numbers in the tables of each tree."""
+        tree = self.arrays["tree"][self.skeleton.table_block]
+        sizes = np.diff(np.append(self.skeleton.table_offset, self.n_values))
+        return np.bincount(tree, sizes, minlength=len(self.arrays["feasible"])).astype(np.int64)
+
+
+def coded_arrays(coded: CodedTrees, player: NDArray[np.int32]) -> tuple[Any, ...]:
+    """A coded ensemble in the order in which kernels take it."""
+    e = coded.ensemble
+    shape = (e.roots, e.feature, coded.cut, e.missing_left, e.left, e.right, e.category_set)
+    return *shape, coded.set_bits, coded.book.n_codes, player, e.cover
+
+
+def code_columns(coded: CodedTrees) -> NDArray[np.int32]:
+    """Where the codes of each feature that these trees test go (`Codebook.encode_columns`)."""
+    e = coded.ensemble
+    return coded.book.columns(np.bincount(e.feature[e.feature >= 0], minlength=e.n_features) > 0)
+
+
+def build_blocks(coded: CodedTrees, player: NDArray[np.int32], n_players: int) -> TreeBlocks:
+    """Cut trees into blocks and lay out their tables. Every leaf must have at most 65,536 patterns."""
+    e = coded.ensemble
+    wanted = np.ones(e.n_trees, dtype=bool)
+    limit = BYTE_PATTERNS if e.n_leaves <= _FEW_LEAVES else _MOST_PATTERNS
+    args: tuple[Any, ...] = (*coded_arrays(coded, player), wanted, limit, WIDTH, *_COSTS)
+    arrays = kernels.build.tree_blocks(*args)
+    column = code_columns(coded)
+    cut_tree = np.repeat(arrays["tree"], np.diff(arrays["cut_start"]))
+    turned = turn_pages(arrays["cut_column"], arrays["cut_at"], cut_tree, column, coded.book.n_codes)
+    pages, cut_column, cut_at = turned or (None, column[arrays["cut_column"]], arrays["cut_at"])
+    blocks = Blocks(
+        arrays["cut_start"],
+        arrays["cut_missing"],
+        cut_column,
+        cut_at,
+        arrays["cut_weight"],
+        arrays["base"],
+        arrays["n_patterns"],
+    )
+    width = e.values.shape[1]
+    output = e.tree_output[arrays["tree"]] if width == 1 else np.zeros(len(blocks), dtype=np.int32)
+    start, players = arrays["player_start"], arrays["players"]
+    owner = np.repeat(np.arange(len(blocks)), np.diff(start))
+    most = int(np.diff(start).max(initial=0))
+    members = Members(owner, players, np.arange(len(players)) - start[owner], most)
+    laid_out = lay_out(blocks, members, n_players, output, width, e.n_outputs)
+    return TreeBlocks(Columns(column, pages), arrays, output, 1, *laid_out)
+
+
+def fill_tables(
+    trees: TreeBlocks,
+    coded: CodedTrees,
+    background: Codes | None,
+    weights: NDArray[np.float64] | None,
+    dtype: np.dtype[Any],
+    n_jobs: int | None = None,
+    index: str = "shapley",
+) -> tuple[TableSet, NDArray[np.float64]]:
+    """Fill the tables from background codes, or by path where there is none.
+
+    Returns the tables, and the expected output (n_outputs,) of these trees without the base value.
+    """
+    skeleton, arrays = trees.skeleton, trees.arrays
+    values = np.empty(trees.n_values, dtype=dtype)
+    # A tree that is one leaf has no players, and so no table to fill; all rows reach it.
+    reached = np.isin(arrays["leaf_node"], coded.ensemble.roots).astype(np.float64)
+    centred = _centre(coded)
+    nodes, nodes_start = quadrature(index, 16)
+    by_block = np.argsort(skeleton.table_block, kind="stable").astype(np.int32)
+    blocks_sorted = skeleton.table_block[by_block]
+    offsets, slots = skeleton.table_offset[by_block], np.ascontiguousarray(trees.slots[by_block])
+
+    def work(first: int, last: int) -> None:
+        histogram, histogram_offset = np.empty(0), skeleton.blocks.offset
+        if background is not None:
+            histogram = histograms(skeleton.blocks, background, weights, first, last)
+            histogram_offset = histogram_offset - histogram_offset[first]
+        tables = np.searchsorted(blocks_sorted, [first, last])
+        kernels.build.tree_tables(
+            histogram,
+            histogram_offset,
+            skeleton.blocks.n_patterns,
+            arrays["feature_start"],
+            arrays["feature_states"],
+            arrays["leaf_start"],
+            arrays["leaf_node"],
+            arrays["leaf_player_start"],
+            arrays["leaf_players"],
+            arrays["leaf_ratio"],
+            arrays["fail_start"],
+            arrays["fail"],
+            centred,
+            nodes,
+            nodes_start,
+            blocks_sorted,
+            offsets,
+            slots,
+            trees.order,
+            int(tables[0]),
+            int(tables[1]),
+            values,
+            reached,
+        )
+
+    for_each_block(work, len(skeleton.blocks), _BLOCKS_PER_JOB, n_jobs)
+    return replace(skeleton, values=values), _expected(coded, arrays, reached)
+
+
+def _centre(coded: CodedTrees) -> NDArray[np.float64]:
+    """Leaf values minus a constant per tree: a constant has no SHAP value, but would cost float32 digits."""
+    e = coded.ensemble
+    leaf = e.feature < 0
+    tree = e.tree_of_node
+    weight = np.where(leaf, np.maximum(e.cover, 0.0), 0.0)
+    total = np.bincount(tree, weight, minlength=e.n_trees)
+    usable = np.isfinite(total) & (total > 0)
+    weight = np.where(usable[tree], weight, leaf.astype(np.float64))
+    total = np.bincount(tree, weight, minlength=e.n_trees)
+    mean = np.stack([np.bincount(tree, weight * v, minlength=e.n_trees) for v in e.values.T], axis=1)
+    return np.where(leaf[:, None], e.values - (mean / total[:, None])[tree], 0.0)
+
+
+def _expected(
+    coded: CodedTrees, arrays: dict[str, NDArray[Any]], reached: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Sum over leaves of value times the share of the background that reaches them."""
+    e = coded.ensemble
+    leaves = arrays["leaf_node"]
+    shares = reached[:, None] * e.values[leaves]
+    if e.values.shape[1] > 1 or e.n_outputs == 1:
+        return np.asarray(shares.sum(axis=0))
+    output = e.tree_output[e.tree_of_node[leaves]]
+    return np.bincount(output, shares[:, 0], minlength=e.n_outputs).astype(np.float64)

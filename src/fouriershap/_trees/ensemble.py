@@ -1,0 +1,243 @@
+"""`TreeEnsemble`: any tree model as plain arrays, the one form that every reader produces."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fouriershap._base.errors import InputError
+from fouriershap._trees.predict import predict
+
+LEAF = -1
+# LightGBM's kZeroThreshold: a float32 constant held in a double.
+ZERO_BAND = float(np.float32(1e-35))
+
+
+@dataclass(frozen=True, eq=False)
+class TreeEnsemble:
+    """A sum of decision trees as flat, read-only arrays.
+
+    The nodes of all trees share one numbering; the nodes of a tree are consecutive, its root first,
+    and every child comes after its parent. A row is first cast to ``dtype``. Then, at a node:
+
+    - a missing value (NaN) goes left where ``missing_left``;
+    - at a numerical node, a number ``x`` goes right iff ``x >= threshold`` (NaN as threshold: every
+      number goes left);
+    - at a categorical node, ``x`` is cut to an integer and goes left iff that integer is in the
+      node's category set. Everything else that is not missing goes right.
+
+    The raw output is ``base`` plus the values of the leaves reached. Scales (learning rates, the mean
+    over a forest, dart weights) are already in the values.
+
+    Attributes
+    ----------
+    n_features, n_outputs : int
+    dtype : numpy.dtype
+        float32 or float64: what the library casts rows to before it compares.
+    roots : (n_trees,) int32
+    tree_output : (n_trees,) int32
+        The output that a tree adds to; -1 where its leaves hold a vector of all outputs (width > 1).
+    feature : (n_nodes,) int32
+        Feature tested at a node, -1 at a leaf.
+    threshold : (n_nodes,) float64
+    left, right : (n_nodes,) int32
+        Children, -1 at a leaf.
+    missing_left : (n_nodes,) bool
+    category_set : (n_nodes,) int32
+        -1 at numerical nodes, else the index of the node's set in ``set_start``.
+    set_start : (n_sets + 1,) int64
+    set_categories : (sum of set sizes,) int64
+        Non-negative integers, sorted within a set.
+    cover : (n_nodes,) float64
+        Training weight that reached the node (what path-dependent SHAP values need).
+    values : (n_nodes, width) float64
+        Leaf values; width is 1, or ``n_outputs`` where leaves hold vectors. Zero at inner nodes.
+    base : (n_outputs,) float64
+    zero_as_missing : (n_features,) bool
+        Features in which ``|x| <= 1e-35`` counts as missing (LightGBM's ``zero_as_missing``).
+    missing_value : float
+        A number that counts as missing beside NaN (XGBoost's ``missing``); NaN for none.
+    absent_is_missing : bool
+        Whether a cell that a sparse matrix does not store is missing (XGBoost) instead of 0 (all others).
+    accepts_missing : bool
+        Whether the library takes missing values at all (scikit-learn's gradient boosting does not).
+    feature_names : tuple of str or None
+    output_names : tuple of str or None
+    vocabularies : dict
+        feature index -> tuple of labels; the label at position c is category c of that feature.
+        `fouriershap._trees.category_codes` turns a column of labels into codes.
+    frame_labels : tuple of tuples
+        Where a frame that has as many categorical columns as there are tuples is coded by their order, whatever
+        the columns (LightGBM): the labels of each, in the order of their codes.
+    lost_labels : tuple of int
+        Categorical features whose labels the model has, or had, but does not tell: they take codes alone.
+    numbers_are_labels : bool
+        Whether numbers in a column with a vocabulary are labels too (scikit-learn, CatBoost); otherwise they
+        are codes already (XGBoost, LightGBM).
+    negative_is_unknown : bool
+        Whether a number between -1 and 0 is no category (XGBoost), rather than category 0 (LightGBM).
+    hashed : bool
+        Whether the vocabularies hold CatBoost's 32-bit hashes of the labels: it keeps no labels.
+    kind : str
+        What was read, for people: ``"xgboost gbtree"``.
+    objective : str
+        What the raw output means: "binary" (log odds), "multiclass" (log odds of softmax), "probability" (class
+        probabilities themselves), "squared_error" (a mean); "" for anything else, or where it is not known.
+    computes_in : numpy.dtype
+        The precision in which the library itself adds up leaves.
+    """
+
+    n_features: int
+    n_outputs: int
+    dtype: np.dtype[Any]
+    roots: NDArray[np.int32]
+    tree_output: NDArray[np.int32]
+    feature: NDArray[np.int32]
+    threshold: NDArray[np.float64]
+    left: NDArray[np.int32]
+    right: NDArray[np.int32]
+    missing_left: NDArray[np.bool_]
+    category_set: NDArray[np.int32]
+    set_start: NDArray[np.int64]
+    set_categories: NDArray[np.int64]
+    cover: NDArray[np.float64]
+    values: NDArray[np.float64]
+    base: NDArray[np.float64]
+    zero_as_missing: NDArray[np.bool_]
+    missing_value: float = float("nan")
+    absent_is_missing: bool = False
+    accepts_missing: bool = True
+    feature_names: tuple[str, ...] | None = None
+    output_names: tuple[str, ...] | None = None
+    vocabularies: dict[int, tuple[Any, ...]] = field(default_factory=dict)
+    lost_labels: tuple[int, ...] = ()
+    frame_labels: tuple[tuple[Any, ...], ...] = ()
+    numbers_are_labels: bool = False
+    negative_is_unknown: bool = False
+    hashed: bool = False
+    kind: str = "trees"
+    objective: str = ""
+    computes_in: np.dtype[Any] = field(default_factory=lambda: np.dtype(np.float64))
+
+    def __post_init__(self) -> None:
+        dtypes: dict[str, Any] = {
+            "roots": np.int32,
+            "tree_output": np.int32,
+            "feature": np.int32,
+            "threshold": np.float64,
+        }
+        dtypes |= {"left": np.int32, "right": np.int32, "missing_left": np.bool_, "category_set": np.int32}
+        dtypes |= {"set_start": np.int64, "set_categories": np.int64, "cover": np.float64}
+        dtypes |= {"values": np.float64, "base": np.float64, "zero_as_missing": np.bool_}
+        for name, dtype in dtypes.items():
+            array = np.ascontiguousarray(getattr(self, name), dtype=dtype)
+            array.flags.writeable = False
+            object.__setattr__(self, name, array)
+        if self.n_outputs == 1:  # all outputs are the one output
+            object.__setattr__(self, "tree_output", np.zeros_like(self.tree_output))
+        object.__setattr__(self, "dtype", np.dtype(self.dtype))
+        object.__setattr__(self, "computes_in", np.dtype(self.computes_in))
+        self._check()
+
+    def _check(self) -> None:
+        n_nodes = len(self.feature)
+        inner = np.flatnonzero(self.feature != LEAF)
+        children = np.stack([self.left[inner], self.right[inner]])
+        ok = (
+            self.values.ndim == 2
+            and self.values.shape[0] == n_nodes
+            and self.values.shape[1] in (1, self.n_outputs)
+            and len(self.tree_output) == len(self.roots)
+            and len(self.roots) > 0
+            and self.roots[0] == 0
+            and bool((np.diff(self.roots) > 0).all())
+            and bool((children > inner).all())
+            and bool((children < n_nodes).all())
+            and bool((self.feature < self.n_features).all())
+            and self.base.shape == (self.n_outputs,)
+            and self._outputs_fit()
+            and self.zero_as_missing.shape == (self.n_features,)
+        )
+        if not ok:
+            raise InputError(
+                f"the arrays of this tree ensemble do not fit together ({self!r}): children must come after "
+                "their parent, trees one after the other, values as (n_nodes, 1) with an output per tree, or "
+                "(n_nodes, n_outputs) with tree_output -1."
+            )
+
+    def _outputs_fit(self) -> bool:
+        """Whether trees with one value a leaf name an output, and trees with vectors none."""
+        if self.values.shape[1] > 1:
+            return bool((self.tree_output == -1).all())
+        return bool(((self.tree_output >= 0) & (self.tree_output < self.n_outputs)).all())
+
+    @property
+    def n_trees(self) -> int:
+        return len(self.roots)
+
+    @property
+    def n_nodes(self) -> int:
+        return len(self.feature)
+
+    @property
+    def n_leaves(self) -> int:
+        return int((self.feature == LEAF).sum())
+
+    @property
+    def is_categorical(self) -> NDArray[np.bool_]:
+        """(n_features,) bool: features that a categorical node tests."""
+        mask = np.zeros(self.n_features, dtype=bool)
+        mask[self.feature[self.category_set >= 0]] = True
+        return mask
+
+    def __repr__(self) -> str:
+        return (
+            f"TreeEnsemble({self.kind}: {self.n_trees} trees, {self.n_leaves} leaves, "
+            f"{self.n_features} features, {self.n_outputs} outputs)"
+        )
+
+    def tree_slice(self, tree: int) -> slice:
+        """The nodes of one tree."""
+        end = self.roots[tree + 1] if tree + 1 < self.n_trees else self.n_nodes
+        return slice(int(self.roots[tree]), int(end))
+
+    @property
+    def tree_of_node(self) -> NDArray[np.int64]:
+        """(n_nodes,) the tree that each node belongs to."""
+        sizes = np.diff(np.append(self.roots, self.n_nodes))
+        return np.repeat(np.arange(self.n_trees), sizes)
+
+    def select(self, kept: NDArray[np.bool_]) -> TreeEnsemble:
+        """Some of the trees; base and category sets stay."""
+        nodes = kept[self.tree_of_node]
+        index = np.append(np.cumsum(nodes) - 1, LEAF).astype(np.int32)  # -1 stays -1
+        per_node = ("feature", "threshold", "missing_left", "category_set", "cover", "values")
+        changes = {name: getattr(self, name)[nodes] for name in per_node}
+        changes |= {name: index[getattr(self, name)[nodes]] for name in ("left", "right")}
+        return self.replace(roots=index[self.roots[kept]], tree_output=self.tree_output[kept], **changes)
+
+    def clean_rows(self, X: NDArray[Any]) -> NDArray[Any]:
+        """Cast rows (n_rows, n_features) to the model's dtype, with every missing value as NaN."""
+        with np.errstate(over="ignore"):
+            rows = np.asarray(X).astype(self.dtype, copy=False)
+        if not np.isnan(self.missing_value):
+            rows = np.where(rows == self.dtype.type(self.missing_value), self.dtype.type("nan"), rows)
+        if self.zero_as_missing.any():
+            rows = np.where(self.zero_as_missing & (np.abs(rows) <= ZERO_BAND), self.dtype.type("nan"), rows)
+        if self.negative_is_unknown and self.is_categorical.any():
+            rows = np.where(self.is_categorical & (rows < 0), np.floor(rows), rows)
+        return rows
+
+    def predict(self, X: NDArray[Any]) -> NDArray[np.float64]:
+        """Raw output (n_rows, n_outputs) of rows (n_rows, n_features), categories given as codes."""
+        rows = self.clean_rows(X)
+        if rows.ndim != 2 or rows.shape[1] != self.n_features:
+            raise InputError(f"X has the shape {rows.shape}; the model needs (n_rows, {self.n_features}).")
+        return predict(self, rows)
+
+    def replace(self, **changes: Any) -> TreeEnsemble:
+        """A copy with some attributes changed."""
+        return TreeEnsemble(**({f.name: getattr(self, f.name) for f in fields(self)} | changes))

@@ -1,0 +1,65 @@
+"""Labels of categorical features as the category codes that an ensemble's splits name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fouriershap._trees.cityhash import cityhash64
+from fouriershap._trees.ensemble import TreeEnsemble
+
+UNKNOWN = -1.0  # no set names a negative category
+
+
+def category_codes(ensemble: TreeEnsemble, feature: int, column: ArrayLike) -> NDArray[np.float64]:
+    """Codes of one column of a feature that has a vocabulary.
+
+    Parameters
+    ----------
+    ensemble : TreeEnsemble
+    feature : int
+        A key of ``ensemble.vocabularies``.
+    column : (n_rows,) array of labels
+        Where ``ensemble.numbers_are_labels`` is false, a column of numbers is taken as codes, as XGBoost and
+        LightGBM take it.
+
+    Returns
+    -------
+    (n_rows,) float64
+        The code of each label; NaN where it is missing; -1 where the model does not know it.
+    """
+    labels = np.asarray(column)
+    if labels.dtype.kind in "iuf" and not ensemble.numbers_are_labels:
+        return labels.astype(np.float64)
+    codes = {label: float(c) for c, label in enumerate(ensemble.vocabularies[feature])}
+    # Few distinct labels, many rows: each distinct label is looked up once.
+    seen: dict[Any, float] = {}
+    result = np.empty(len(labels))
+    for i, label in enumerate(labels.tolist()):
+        try:
+            result[i] = seen[label]
+        except KeyError:
+            result[i] = seen[label] = _code(label, codes, ensemble.hashed)
+    return result
+
+
+def _code(label: Any, codes: dict[Any, float], hashed: bool) -> float:
+    if not hashed and label in codes:
+        return codes[label]
+    if is_missing(label):
+        return float("nan")
+    return codes.get(catboost_hash(label), UNKNOWN) if hashed else UNKNOWN
+
+
+def is_missing(label: Any) -> bool:
+    # pandas' NA answers no comparison with a truth value.
+    return label is None or type(label).__name__ == "NAType" or bool(label != label)
+
+
+def catboost_hash(label: Any) -> int:
+    """The 32-bit number by which CatBoost knows a categorical value: a string, or a number as text."""
+    if isinstance(label, float) and label.is_integer():
+        label = int(label)
+    return cityhash64(str(label).encode()) & 0xFFFFFFFF

@@ -1,0 +1,167 @@
+"""Readers: the models of each library as a `TreeEnsemble`.
+
+A model is recognised by the names of its class and its bases, so that no library is imported that its user
+has not imported. Each library has one file; ``_assemble.py`` is what they share.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from fouriershap._base.errors import InputError, MissingDependencyError, UnsupportedModelError
+from fouriershap._trees.ensemble import TreeEnsemble
+from fouriershap._trees.readers import catboost, lightgbm, sklearn, xgboost
+from fouriershap._trees.readers.ubjson import decode
+
+_READERS: dict[tuple[str, str], Callable[[Any], TreeEnsemble]] = {
+    ("sklearn", "BaseDecisionTree"): sklearn.read_tree,
+    ("sklearn", "ForestClassifier"): sklearn.read_forest,
+    ("sklearn", "ForestRegressor"): sklearn.read_forest,
+    ("sklearn", "BaseGradientBoosting"): sklearn.read_gradient_boosting,
+    ("sklearn", "BaseHistGradientBoosting"): sklearn.read_hist_gradient_boosting,
+    ("sklearn", "IsolationForest"): sklearn.read_isolation_forest,
+    ("xgboost", "XGBModel"): xgboost.read_estimator,
+    ("xgboost", "Booster"): xgboost.read_booster,
+    ("lightgbm", "LGBMModel"): lightgbm.read_estimator,
+    ("lightgbm", "Booster"): lightgbm.read_booster,
+    ("catboost", "CatBoost"): catboost.read_estimator,
+}
+
+
+def read_model(model: Any) -> TreeEnsemble:
+    """Read a fitted tree model.
+
+    Parameters
+    ----------
+    model : estimator, booster, path, or TreeEnsemble
+        A tree model of scikit-learn, XGBoost, LightGBM or CatBoost, or the path of a model that one of the
+        last three saved: ``.json`` or ``.ubj`` (XGBoost), ``.txt`` (LightGBM), ``.cbm`` or ``.json``
+        (CatBoost). A file of XGBoost is read as its ``Booster`` predicts: with all trees.
+
+    Returns
+    -------
+    TreeEnsemble
+        Its `~TreeEnsemble.predict` is the raw output of the model: margins before any link function; class
+        probabilities for scikit-learn's trees and forests; mean path lengths for `IsolationForest`.
+
+    Raises
+    ------
+    UnsupportedModelError
+        The model is of another kind, or its trees use something that plain trees cannot represent.
+    InputError
+        The model is not fitted, or the file cannot be read.
+
+    Examples
+    --------
+    >>> from sklearn.tree import DecisionTreeRegressor
+    >>> read_model(DecisionTreeRegressor().fit([[0.0], [1.0]], [1.0, 3.0]))
+    TreeEnsemble(scikit-learn DecisionTreeRegressor: 1 trees, 2 leaves, 1 features, 1 outputs)
+    """
+    if isinstance(model, TreeEnsemble):
+        return model
+    if isinstance(model, str | Path):
+        return _read_file(Path(model))
+    found = _find_reader(model)
+    if found is not None:
+        reader, library = found
+        _refuse_other_predictions(model, library)
+        return reader(model)
+    raise UnsupportedModelError(
+        f"model is a {type(model).__module__}.{type(model).__qualname__}, which is no tree model that can be "
+        "read. Readable: scikit-learn's DecisionTree, ExtraTree, RandomForest, ExtraTrees, GradientBoosting, "
+        "HistGradientBoosting and IsolationForest; models of XGBoost, LightGBM and CatBoost; paths of "
+        "their files."
+    )
+
+
+def is_readable(model: Any) -> bool:
+    """Whether `read_model` has a reader for what ``model`` is; it may still refuse this one."""
+    return isinstance(model, TreeEnsemble | str | Path) or _find_reader(model) is not None
+
+
+def _find_reader(model: Any) -> tuple[Callable[[Any], TreeEnsemble], str] | None:
+    """The reader of a model, and the library that it is for."""
+    for base in type(model).__mro__:
+        reader = _READERS.get((_library(base), base.__name__))
+        if reader is not None:
+            return reader, _library(base)
+    return None
+
+
+def _library(class_: type) -> str:
+    return class_.__module__.partition(".")[0]
+
+
+def _refuse_other_predictions(model: Any, library: str) -> None:
+    """Raise where a subclass from elsewhere predicts in its own way (quantile forests, survival forests)."""
+    for base in type(model).__mro__:
+        own = {"predict", "predict_proba", "decision_function"} & vars(base).keys()
+        if own and _library(base) != library:
+            raise UnsupportedModelError(
+                f"model is a {base.__module__}.{base.__qualname__}, which is built on {library} but has its "
+                f"own {' and '.join(sorted(own))}: its trees alone do not say what it predicts."
+            )
+        if own:
+            return
+
+
+def _read_file(path: Path) -> TreeEnsemble:
+    suffix = path.suffix.lower()
+    readers = {".json": _read_json, ".ubj": _read_ubj, ".txt": _read_txt, ".cbm": _read_cbm}
+    if suffix not in readers:
+        raise InputError(
+            f"model is the path {str(path)!r}, whose suffix says no known format. Known: .json and .ubj "
+            "(XGBoost), .txt (LightGBM), .cbm and .json (CatBoost)."
+        )
+    if not path.is_file():
+        raise InputError(f"model is the path {str(path)!r}, where there is no file.")
+    try:
+        return readers[suffix](path)
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+        if isinstance(error, InputError | UnsupportedModelError):
+            raise
+        raise InputError(
+            f"model is the path {str(path)!r}, which does not read as a model ({type(error).__name__}: "
+            f"{error}). Save the model again with its library."
+        ) from error
+
+
+def _read_json(path: Path) -> TreeEnsemble:
+    document = json.loads(path.read_text(encoding="utf-8"))
+    if "learner" in document:
+        return xgboost.read_document(document)
+    if "features_info" in document:
+        return catboost.read_document(document)
+    raise InputError(f"model is the path {str(path)!r}: JSON, but neither of XGBoost nor of CatBoost.")
+
+
+def _read_txt(path: Path) -> TreeEnsemble:
+    text = path.read_text(encoding="utf-8")
+    if not text.startswith("tree"):
+        raise InputError(f"model is the path {str(path)!r}: a text file, but not one that LightGBM saved.")
+    return lightgbm.read_text(text)
+
+
+def _read_ubj(path: Path) -> TreeEnsemble:
+    return xgboost.read_document(decode(path.read_bytes()))
+
+
+def _read_cbm(path: Path) -> TreeEnsemble:
+    library = _import("catboost", path)
+    try:
+        return catboost.read_estimator(library.CatBoost().load_model(str(path)))
+    except library.CatBoostError as error:
+        raise InputError(f"model is the path {str(path)!r}, which CatBoost cannot load: {error}") from error
+
+
+def _import(name: str, path: Path) -> Any:
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"reading {str(path)!r} needs {name}, which is not installed: pip install {name}"
+        ) from error

@@ -1,0 +1,200 @@
+"""XGBoost: its JSON model or the same in binary; both hold every number as the same float32.
+
+Read directly and not through treelite, which refuses models with a stored category encoder (all that were
+trained on frames with categories since XGBoost 3) and does not know which trees early stopping keeps.
+"""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fouriershap._base.errors import InputError, UnsupportedModelError
+from fouriershap._trees.ensemble import TreeEnsemble
+from fouriershap._trees.readers.assemble import Tree, join
+from fouriershap._trees.readers.sklearn import class_names
+from fouriershap._trees.readers.ubjson import decode
+
+_LOGIT = ("binary:logistic", "reg:logistic")
+_OBJECTIVES = dict.fromkeys(_LOGIT, "binary") | dict.fromkeys(
+    ("multi:softprob", "multi:softmax"), "multiclass"
+)
+_OBJECTIVES |= dict.fromkeys(("reg:squarederror", "reg:linear"), "squared_error")
+_LOG = ("count:poisson", "reg:gamma", "reg:tweedie", "survival:cox", "survival:aft")
+
+
+def read_estimator(model: Any) -> TreeEnsemble:
+    """XGBRegressor and its kin: the trees that ``predict`` uses, up to the best iteration."""
+    try:
+        booster = model.get_booster()
+    except (ValueError, AttributeError) as error:  # scikit-learn's NotFittedError is both
+        raise InputError(
+            f"model is a {type(model).__name__} that is not fitted. Call its fit(X, y) first."
+        ) from error
+    best = booster.attr("best_iteration")
+    ensemble = read_document(_document(booster), None if best is None else int(best) + 1)
+    missing = float("nan") if model.missing is None else float(model.missing)
+    return ensemble.replace(missing_value=missing, output_names=class_names(model, ensemble.n_outputs))
+
+
+def read_booster(model: Any) -> TreeEnsemble:
+    """Booster: all its trees, as ``Booster.predict`` uses them."""
+    return read_document(_document(model))
+
+
+def read_document(document: dict[str, Any], n_iterations: int | None = None) -> TreeEnsemble:
+    """The JSON model of XGBoost, up to ``n_iterations`` boosting rounds."""
+    learner = document["learner"]
+    booster = learner["gradient_booster"]
+    name = booster["name"]
+    if name == "gblinear":
+        raise UnsupportedModelError(
+            "model is an XGBoost model with booster='gblinear': a linear model without trees. Its SHAP "
+            "values are coef * (x - mean(x)). For trees, train with booster='gbtree' or 'dart'."
+        )
+    inner = booster["gbtree"]["model"] if name == "dart" else booster["model"]
+    parameters = learner["learner_model_param"]
+    n_features = int(parameters["num_feature"])
+    n_outputs = max(int(parameters["num_class"]), int(parameters.get("num_target", 1)), 1)
+    n_trees = _n_trees(inner, n_outputs, n_iterations)
+    scales = booster["weight_drop"] if name == "dart" else np.ones(n_trees)
+    documents = inner["trees"][:n_trees]
+    width = max([int(tree["tree_param"]["size_leaf_vector"]) for tree in documents], default=1)
+    width = n_outputs if width > 1 else 1
+    trees = [_tree(tree, scale, width) for tree, scale in zip(documents, scales, strict=False)]
+    outputs = [-1] * n_trees if width > 1 else inner["tree_info"][:n_trees]
+    vocabularies, lost = _vocabularies(inner.get("cats", {}).get("enc", []))
+    return TreeEnsemble(
+        n_features=n_features,
+        n_outputs=n_outputs,
+        dtype=np.dtype(np.float32),
+        tree_output=np.array(outputs or [0], dtype=np.int32),
+        base=_base(parameters["base_score"], learner["objective"]["name"], n_outputs),
+        zero_as_missing=np.zeros(n_features, dtype=bool),
+        negative_is_unknown=True,
+        feature_names=tuple(learner.get("feature_names") or ()) or None,
+        vocabularies=vocabularies,
+        lost_labels=lost,
+        kind=f"xgboost {name}",
+        absent_is_missing=True,
+        objective=_OBJECTIVES.get(learner["objective"]["name"], ""),
+        computes_in=np.dtype(np.float32),
+        **join(trees, width),
+    )
+
+
+def _document(booster: Any) -> dict[str, Any]:
+    # UBJSON holds the arrays as they are: ten times faster to write and to read than JSON.
+    document: dict[str, Any] = decode(bytes(booster.save_raw("ubj")))
+    return document
+
+
+def _n_trees(model: dict[str, Any], n_outputs: int, n_iterations: int | None) -> int:
+    total = len(model["trees"])
+    if n_iterations is None:
+        return total
+    if "iteration_indptr" in model:
+        return int(model["iteration_indptr"][n_iterations])
+    per_iteration = int(model["gbtree_model_param"]["num_parallel_tree"]) * n_outputs
+    return min(total, n_iterations * per_iteration)
+
+
+def _base(stored: str, objective: str, n_outputs: int) -> NDArray[np.float64]:
+    """``base_score`` as a margin; a list since XGBoost 3.1, a number before."""
+    score = np.atleast_1d(np.array(json.loads(stored), dtype=np.float64))
+    if objective in _LOGIT:
+        score = np.clip(score, 1e-6, 1 - 1e-6)  # as XGBoost does, where all labels are alike
+        score = np.log(score) - np.log1p(-score)
+    elif objective in _LOG:
+        score = np.log(score)
+    return np.broadcast_to(score, (n_outputs,))
+
+
+def _vocabularies(encoders: list[dict[str, Any]]) -> tuple[dict[int, tuple[Any, ...]], tuple[int, ...]]:
+    """Labels of the features that were categorical in a frame, and the features whose labels are lost.
+
+    XGBoost (seen in 3.2.0) cuts the bytes of all labels by lengths counted in characters: where a label is
+    not ASCII, labels are wrong and the last is cut off. Such a feature gets no vocabulary and takes codes.
+    """
+    vocabularies: dict[int, tuple[Any, ...]] = {}
+    lost: list[int] = []
+    for feature, encoder in enumerate(encoders):
+        values = np.asarray(encoder["values"]).tolist()
+        if "offsets" in encoder:  # strings: the bytes of all labels, one after the other
+            text = bytes(value & 0xFF for value in values)
+            if not text.isascii():
+                lost.append(feature)
+                continue
+            values = [text[a:b].decode() for a, b in pairwise(np.asarray(encoder["offsets"]).tolist())]
+        if values:
+            vocabularies[feature] = tuple(values)
+    return vocabularies, tuple(lost)
+
+
+def _tree(document: dict[str, Any], scale: float, width: int) -> Tree:
+    if width == 1 and scale == 1.0 and not len(document["categories_nodes"]):
+        return _plain_tree(document)
+    left, right = np.array(document["left_children"], "i4"), np.array(document["right_children"], "i4")
+    condition = np.array(document["split_conditions"], dtype=np.float32).astype(np.float64)
+    missing_left = np.array(document["default_left"], dtype=bool)
+    values = _leaf_values(document, left, right, condition, width)
+    categories = {}
+    for node, start, size in zip(
+        document["categories_nodes"],
+        document["categories_segments"],
+        document["categories_sizes"],
+        strict=True,
+    ):
+        # XGBoost lists the categories that go right, and sends all others left: the sides swap.
+        categories[node] = np.array(document["categories"][start : start + size], dtype=np.int64)
+        left[node], right[node] = right[node], left[node]
+        missing_left[node] = not missing_left[node]
+    return Tree(
+        feature=np.array(document["split_indices"]),
+        threshold=condition,
+        left=left,
+        right=right,
+        missing_left=missing_left,
+        cover=np.array(document.get("sum_hessian", np.zeros(len(left))), dtype=np.float32),
+        # The product is rounded to float32, as XGBoost rounds it.
+        values=(values * np.float32(scale)).astype(np.float32),
+        categories=categories,
+    )
+
+
+def _plain_tree(document: dict[str, Any]) -> Tree:
+    """A tree of numerical splits, as it stands: `join` converts all trees at once, which is much quicker."""
+    left = np.asarray(document["left_children"])
+    condition = np.asarray(document["split_conditions"])
+    if condition.dtype == np.float64:  # from JSON
+        condition = condition.astype(np.float32)
+    return Tree(
+        feature=np.asarray(document["split_indices"]),
+        threshold=condition,
+        left=left,
+        right=np.asarray(document["right_children"]),
+        missing_left=np.asarray(document["default_left"]),
+        cover=np.asarray(document.get("sum_hessian", np.zeros(len(left), np.float32)), dtype=">f4"),
+        values=condition,
+    )
+
+
+def _leaf_values(
+    document: dict[str, Any],
+    left: NDArray[Any],
+    right: NDArray[Any],
+    condition: NDArray[np.float64],
+    width: int,
+) -> NDArray[Any]:
+    if width == 1:
+        return condition[:, None].astype(np.float32)
+    if "leaf_weights" not in document:  # before XGBoost 3.1, vectors of all nodes
+        return np.array(document["base_weights"], dtype=np.float32).reshape(-1, width)
+    weights = np.array(document["leaf_weights"], dtype=np.float32).reshape(-1, width)
+    is_leaf = left < 0
+    # The right child of a leaf is the number of its vector.
+    return np.where(is_leaf[:, None], weights[np.where(is_leaf, right, 0)], np.float32(0))
