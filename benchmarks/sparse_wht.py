@@ -19,7 +19,7 @@ import numpy as np
 
 import fouriershap as fs
 from _common import RESULTS, print_machine, print_table, seconds, write_results
-from fouriershap._fourier.sparse_walsh_hadamard import Search, recover
+from fouriershap._fourier.sparse_transform import Search, recover
 
 NEEDED_R2 = 0.9995
 

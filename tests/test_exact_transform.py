@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import fouriershap as fs
 import oracles
-from fouriershap._fourier.walsh_hadamard import transform_in_place
+from fouriershap._fourier.transform import transform_in_place
 from strategies import generators, spectra
 
 

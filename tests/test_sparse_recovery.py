@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fouriershap import FidelityWarning, sparse_walsh_hadamard
-from fouriershap._fourier.sparse_walsh_hadamard import Search, recover
+from fouriershap._fourier.sparse_transform import Search, recover
 from sparse_models import Model, assert_equal, r_squared, random_spectrum
 
 pytestmark = pytest.mark.filterwarnings("error::fouriershap.FidelityWarning")

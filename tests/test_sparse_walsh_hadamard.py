@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fouriershap import sparse_walsh_hadamard, walsh_hadamard
 from fouriershap._fourier.bch import make_code
-from fouriershap._fourier.sparse_walsh_hadamard import Search, recover
+from fouriershap._fourier.sparse_transform import Search, recover
 from sparse_models import Model, assert_equal, r_squared, random_spectrum, same_terms
 
 pytestmark = pytest.mark.filterwarnings("error::fouriershap.FidelityWarning")

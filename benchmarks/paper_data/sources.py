@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from fouriershap import FourierShapError
+from paper_data import encodings
 from paper_data.encodings import Encoded, Reader
 
 FOLDER = "FOURIERSHAP_DATA"

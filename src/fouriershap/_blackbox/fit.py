@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from fouriershap._base.errors import InputError
 from fouriershap._blackbox.bit_code import BitCode, exact_code, interval_code, looks_discrete
-from fouriershap._blackbox.candidates import exact as _exact
-from fouriershap._blackbox.candidates import swht as _swht
+from fouriershap._blackbox.candidates import exact, swht
 from fouriershap._blackbox.candidates.trees import FIRST, SHAPES, boost
 from fouriershap._blackbox.fidelity import Fidelity, Interval, check_noise, measure, output_r2
 from fouriershap._blackbox.hybrids import draw_hybrids, hybrid_codes
@@ -64,7 +63,7 @@ class Fitter:
     encoding: Encoding
     budget: int
     seed: int
-    limits: _swht.Limits
+    limits: swht.Limits
     n_jobs: int | None = None
 
     def __post_init__(self) -> None:
@@ -73,45 +72,45 @@ class Fitter:
 
     def fit(self, method: str) -> Fitted:
         if method == "exact":
-            return self._fit_exact(_exact.check_fits(self.encoding, self.pool_codes, self.budget))
+            return self._fit_exact(exact.check_fits(self.encoding, self.pool_codes, self.budget))
         if method == "auto" and looks_discrete(self.encoding, self.pool_codes):
             code = exact_code(self.encoding, self.pool_codes)
-            if _exact.fits(code, self.budget):
+            if exact.fits(code, self.budget):
                 return self._fit_exact(code)
         self._check_budget()
         return self._fit_hybrids(method, self._transform(method))
 
     def _fit_exact(self, code: BitCode) -> Fitted:
         begin = time.perf_counter()
-        index = code.index(_exact.all_rows(code))
+        index = code.index(exact.all_rows(code))
         codes = self._codes(index)
         answers = self.oracle.ask(self.pool, index, codes)
         noise = self._noise(index, answers)
-        surrogate = _exact.exact_surrogate(code, answers)
+        surrogate = exact.exact_surrogate(code, answers)
         whole = Interval(1.0, 1.0, 1.0)
         fidelity = Fidelity(1.0, 1.0, 1.0, 0, self.oracle.count, exact=True, noise=noise, cube=whole)
-        note = f"all {_exact.n_combinations(code):,} combinations of levels"
+        note = f"all {exact.n_combinations(code):,} combinations of levels"
         line = Candidate("exact", 1.0, time.perf_counter() - begin, True, note)
         return Fitted("exact", surrogate, self.encoding, fidelity, (line,))
 
-    def _transform(self, method: str) -> _swht.Transform | None:
+    def _transform(self, method: str) -> swht.Transform | None:
         """The sparse transform, if it is asked for or worth a try."""
         if method == "swht":
             code = interval_code(self.encoding, self.pool_codes)
-            return _swht.transform(self._asker(code), code, self.budget, self.limits, self.seed)
+            return swht.transform(self._asker(code), code, self.budget, self.limits, self.seed)
         if method == "auto" and looks_discrete(self.encoding, self.pool_codes):
             code = exact_code(self.encoding, self.pool_codes)
-            return _swht.probe(self._asker(code), code, self.budget, self.limits, self.seed)
+            return swht.probe(self._asker(code), code, self.budget, self.limits, self.seed)
         return None
 
-    def _asker(self, code: BitCode) -> _swht.Ask:
+    def _asker(self, code: BitCode) -> swht.Ask:
         def ask(bits: NDArray[np.uint8]) -> Floats:
             index = code.index(bits)
             return self.oracle.ask(self.pool, index, self._codes(index))
 
         return ask
 
-    def _fit_hybrids(self, method: str, transform: _swht.Transform | None) -> Fitted:
+    def _fit_hybrids(self, method: str, transform: swht.Transform | None) -> Fitted:
         repeated = min(_REPEATED, self.budget // 50)
         most = self.budget - repeated
         if transform is not None and transform.is_exact:
@@ -161,7 +160,7 @@ class Fitter:
                 f"players; at least {least} would do, some thousands are usual."
             )
 
-    def _collect(self, n: int, transform: _swht.Transform | None = None) -> tuple[NDArray[np.int32], int]:
+    def _collect(self, n: int, transform: swht.Transform | None = None) -> tuple[NDArray[np.int32], int]:
         """Distinct hybrids in random order, asked until ``n`` queries are spent, and how many they are."""
         index = self._ask_new(n, self._draw)
         if len(index) < _LEAST_HYBRIDS and transform is not None and transform.exhaustive:
@@ -231,7 +230,7 @@ class Fitter:
         return hybrid_codes(self.pool_codes, self.encoding.player, index)
 
 
-def _on_the_cube(transform: _swht.Transform, surrogate: Surrogate, rng: np.random.Generator) -> Interval:
+def _on_the_cube(transform: swht.Transform, surrogate: Surrogate, rng: np.random.Generator) -> Interval:
     """R^2 at uniform points; all of them, or those of the transform's certificate."""
     spectrum = surrogate.representation
     assert isinstance(spectrum, Spectrum)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fouriershap._base import files as _io
+from fouriershap._base import files
 from fouriershap._base.errors import InputError
 from fouriershap._base.parallel import count_jobs
 from fouriershap._base.progress import Progress
@@ -374,15 +374,15 @@ class BlackBoxExplainer(Explainer):
         arrays, header = state_to_contents(self._fitted, self._compiled, self.feature_names, interactions)
         header["index"] = self._index
         header["output_names"] = self._output_names
-        _io.write(path, KIND, arrays, header)
+        files.write(path, KIND, arrays, header)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> BlackBoxExplainer:
         """Read a .fshap file that `save` wrote."""
-        return _io.load(path, KIND, cls._from_contents)
+        return files.load(path, KIND, cls._from_contents)
 
     @classmethod
-    def _from_contents(cls, contents: _io.Contents) -> BlackBoxExplainer:
+    def _from_contents(cls, contents: files.Contents) -> BlackBoxExplainer:
         explainer = cls.__new__(cls)
         fitted, compiled, names = state_from_contents(contents)
         outputs = contents.header["output_names"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-from fouriershap._base import files as _io
+from fouriershap._base import files
 from fouriershap._base.errors import FileFormatError
 from fouriershap._explainers.blackbox import BlackBoxExplainer
 from fouriershap._explainers.spectrum import SpectrumExplainer
@@ -14,7 +14,7 @@ from fouriershap._fourier.spectrum import Spectrum
 from fouriershap._shapley import Tables
 
 Loaded = Spectrum | Tables | TreeExplainer | BlackBoxExplainer | SpectrumExplainer
-_READERS: dict[str, Callable[[_io.Contents], Loaded]] = {
+_READERS: dict[str, Callable[[files.Contents], Loaded]] = {
     "spectrum": Spectrum._from_contents,
     "tables": Tables._from_contents,
     "tree explainer": TreeExplainer._from_contents,
@@ -42,10 +42,10 @@ def load(path: str | os.PathLike[str]) -> Loaded:
     Spectrum(1 terms, 2 bits, degree 1)
     """
 
-    def build(contents: _io.Contents) -> Loaded:
+    def build(contents: files.Contents) -> Loaded:
         reader = _READERS.get(contents.kind)
         if reader is None:
             raise FileFormatError(f"{path} holds a {contents.kind!r}, which this fouriershap does not know.")
         return reader(contents)
 
-    return _io.load(path, None, build)
+    return files.load(path, None, build)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fouriershap._base import files as _io
+from fouriershap._base import files
 from fouriershap._base.bits import check_bits
 from fouriershap._base.errors import FileFormatError, InputError
 from fouriershap._base.parallel import count_jobs
@@ -145,15 +145,15 @@ class SpectrumExplainer(Explainer):
         """
         arrays, header = self.tables._to_contents(interactions)
         header |= {"feature_names": self.feature_names, "player_names": self.player_names}
-        _io.write(path, KIND, arrays | {"player": self._player}, header)
+        files.write(path, KIND, arrays | {"player": self._player}, header)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> SpectrumExplainer:
         """Read a .fshap file that `save` wrote; the tables stay memory-mapped."""
-        return _io.load(path, KIND, cls._from_contents)
+        return files.load(path, KIND, cls._from_contents)
 
     @classmethod
-    def _from_contents(cls, contents: _io.Contents) -> SpectrumExplainer:
+    def _from_contents(cls, contents: files.Contents) -> SpectrumExplainer:
         explainer = cls.__new__(cls)
         tables, player = Tables._from_contents(contents), contents.arrays["player"]
         names, players = (tuple(contents.header[key]) for key in ("feature_names", "player_names"))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fouriershap._base import files as _io
+from fouriershap._base import files
 from fouriershap._base.arrays import as_floats
 from fouriershap._base.errors import FileFormatError, InputError
 from fouriershap._base.memory import check_memory
@@ -423,15 +423,15 @@ class TreeExplainer(Explainer):
         header |= {"feature_names": self.feature_names, "player_names": self.player_names}
         header["pipeline"] = self._before is not None or self._lost_pipeline
         header |= {"output": self.output, "exact": self.exact}
-        _io.write(path, KIND, arrays, header)
+        files.write(path, KIND, arrays, header)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> TreeExplainer:
         """Read a .fshap file that `save` wrote; the tables stay memory-mapped."""
-        return _io.load(path, KIND, cls._from_contents)
+        return files.load(path, KIND, cls._from_contents)
 
     @classmethod
-    def _from_contents(cls, contents: _io.Contents) -> TreeExplainer:
+    def _from_contents(cls, contents: files.Contents) -> TreeExplainer:
         explainer = cls.__new__(cls)
         names, players = contents.header["feature_names"], contents.header["player_names"]
         what = (contents.header.get("output", "raw"), contents.header.get("exact", False))

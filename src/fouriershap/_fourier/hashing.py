@@ -27,7 +27,7 @@ from fouriershap._fourier.gf2 import (
     xor_span,
 )
 from fouriershap._fourier.queries import Queries
-from fouriershap._fourier.walsh_hadamard import transform_in_place
+from fouriershap._fourier.transform import transform_in_place
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fouriershap import _kernels as kernels
-from fouriershap._base import files as _io
+from fouriershap._base import files
 from fouriershap._base.arrays import as_array, as_floats
 from fouriershap._base.bits import check_bits, check_packed, pack, unpack
 from fouriershap._base.errors import FileFormatError, InputError
@@ -348,7 +348,7 @@ class Spectrum:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write to a .fshap file (see `fouriershap.load`)."""
-        _io.write(path, KIND, *self._to_contents())
+        files.write(path, KIND, *self._to_contents())
 
     def _to_contents(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         arrays: dict[str, NDArray[Any]] = {"words": self._words, "coefficients": self.coefficients}
@@ -360,10 +360,10 @@ class Spectrum:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Spectrum:
         """Read a .fshap file that `save` wrote."""
-        return _io.load(path, KIND, cls._from_contents)
+        return files.load(path, KIND, cls._from_contents)
 
     @classmethod
-    def _from_contents(cls, contents: _io.Contents) -> Spectrum:
+    def _from_contents(cls, contents: files.Contents) -> Spectrum:
         arrays, n_bits = contents.arrays, contents.header["n_bits"]
         check_packed(arrays["words"], n_bits)
         dropped = None

@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from fouriershap._base import files as _io
+from fouriershap._base import files
 from fouriershap._base.errors import FileFormatError, InputError, MissingDependencyError
 from fouriershap._base.parallel import count_jobs
 from fouriershap._explainers.base import Explainer
@@ -80,7 +80,7 @@ def make_job(
     if isinstance(explainer, Explainer):
         source: Explainer | SavedExplainer = _portable(explainer)
     elif isinstance(explainer, str | os.PathLike):
-        source = SavedExplainer(str(Path(explainer).absolute()), _io.checksum(explainer))
+        source = SavedExplainer(str(Path(explainer).absolute()), files.checksum(explainer))
     else:
         raise InputError(
             f"explainer is a {type(explainer).__name__}; give an explainer or the path of a .fshap file."
@@ -106,7 +106,7 @@ def _portable(explainer: Explainer) -> Explainer:
 @lru_cache(maxsize=_KEPT)
 def _open(saved: SavedExplainer) -> Explainer:
     explainer = _check_explainer(load(saved.path), saved.path)
-    if _io.checksum(saved.path) != saved.checksum:  # asked after loading, so that no change slips between
+    if files.checksum(saved.path) != saved.checksum:  # asked after loading, so that no change slips between
         raise FileFormatError(
             f"{saved.path} has changed since the job was made: give every version of an explainer its own path."
         )

@@ -19,7 +19,7 @@ from fouriershap._blackbox.bit_code import BitCode
 from fouriershap._blackbox.candidates.exact import all_rows
 from fouriershap._blackbox.surrogates import Floats, SpectrumSurrogate
 from fouriershap._blackbox.task import N_FOLDS, Fit, Task
-from fouriershap._fourier.sparse_walsh_hadamard import (
+from fouriershap._fourier.sparse_transform import (
     Recovery,
     Search,
     first_queries,

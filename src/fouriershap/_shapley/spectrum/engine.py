@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fouriershap._base import files as _io
+from fouriershap._base import files
 from fouriershap._base.bits import check_bits, check_packed, pack, unpack
 from fouriershap._base.errors import InputError
 from fouriershap._base.memory import check_memory
@@ -185,7 +185,7 @@ class Tables:
             Whether what interactions need goes into the file: the background.
         """
         arrays, header = self._to_contents(interactions)
-        _io.write(path, KIND, arrays, header)
+        files.write(path, KIND, arrays, header)
 
     def _to_contents(self, interactions: bool = False) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         """Arrays and header of a file; `_from_contents` is the way back."""
@@ -213,10 +213,10 @@ class Tables:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Tables:
         """Read a .fshap file that `save` wrote; the tables stay memory-mapped."""
-        return _io.load(path, KIND, cls._from_contents)
+        return files.load(path, KIND, cls._from_contents)
 
     @classmethod
-    def _from_contents(cls, contents: _io.Contents) -> Tables:
+    def _from_contents(cls, contents: files.Contents) -> Tables:
         arrays, header = contents.arrays, contents.header
         sizes = (header["n_bits"], header["n_players"])
         check_packed(arrays["background"], header["n_bits"])

@@ -11,14 +11,13 @@ from numpy.typing import ArrayLike
 
 from fouriershap._base.errors import FidelityWarning, InputError
 from fouriershap._base.progress import Progress
-from fouriershap._fourier import coded as _coded
-from fouriershap._fourier import robust as _robust
+from fouriershap._fourier import coded, robust
 from fouriershap._fourier.bch import Code, UnitCode, make_code
 from fouriershap._fourier.gf2 import Bits
 from fouriershap._fourier.outcome import finish, to_spectrum
 from fouriershap._fourier.queries import BATCH_SIZE, Queries
 from fouriershap._fourier.spectrum import Spectrum
-from fouriershap._fourier.walsh_hadamard import walsh_hadamard
+from fouriershap._fourier.transform import walsh_hadamard
 
 N_CERTIFICATE = 200
 DEFAULT_BUDGET = 50_000
@@ -241,9 +240,9 @@ def _recover(queries: Queries, code: Code, search: Search) -> Recovery:
         )
     if search.algorithm == "coded":
         spend = search.budget is not None
-        outcome = _coded.recover_coded(queries, code, n_terms, available, spend, rng)
+        outcome = coded.recover_coded(queries, code, n_terms, available, spend, rng)
     else:
-        outcome = _robust.recover_robust(queries, code, n_terms, available, rng)
+        outcome = robust.recover_robust(queries, code, n_terms, available, rng)
     outcome = finish(outcome, code, n_terms)
     if queries.covers_cube and not outcome.exact:
         return _exhaustive(queries, n_terms)
@@ -261,7 +260,7 @@ def certificate_size(budget: int) -> int:
 
 
 def _first_hashes(code: Code, n_terms: int | None) -> int:
-    return _coded.N_HASHES * _coded.hash_cost(code, _coded.first_size(code, n_terms))
+    return coded.N_HASHES * coded.hash_cost(code, coded.first_size(code, n_terms))
 
 
 def _most_queries(search: Search, code: Code) -> int:
@@ -271,7 +270,7 @@ def _most_queries(search: Search, code: Code) -> int:
     elif search.n_terms is None:
         most = DEFAULT_BUDGET
     elif search.algorithm == "robust":
-        most = N_CERTIFICATE + max(9 * N_CERTIFICATE, _robust.plan_cost(code, search.n_terms))
+        most = N_CERTIFICATE + max(9 * N_CERTIFICATE, robust.plan_cost(code, search.n_terms))
     else:
         most = N_CERTIFICATE + max(9 * N_CERTIFICATE, 2 * _first_hashes(code, search.n_terms))
     return min(most, 1 << search.n_bits) if search.n_bits < 60 else most
