@@ -222,7 +222,7 @@ def first_queries(search: Search) -> int:
 
 def least_queries(code: Code, algorithm: str = "coded") -> int:
     """The smallest budget, certificate included."""
-    least = (_coded if algorithm == "coded" else _robust).least_budget(code)
+    least = (coded if algorithm == "coded" else robust).least_budget(code)
     return next(q for q in range(least, 2 * least + N_CERTIFICATE) if q - certificate_size(q) >= least)
 
 
