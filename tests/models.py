@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from fouriershap._trees import TreeEnsemble, category_codes
+from fouriershap._trees.ensemble import TreeEnsemble
+from fouriershap._trees.labels import category_codes
 
 # Threads of OpenMP that wait by spinning make small fits slow where cores are shared.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from hypothesis import strategies as st
 
-from fouriershap._trees import TreeEnsemble
+from fouriershap._trees.ensemble import TreeEnsemble
 from models import raw_output, rows_of
 
 FINITE = [0.0, -0.0, 1e-36, -1e-36, 1e-35, -1e-35, 1.5, -3.0, 1e30, -1e30]

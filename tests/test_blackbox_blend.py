@@ -11,7 +11,7 @@ import fouriershap as fs
 from fouriershap._blackbox.candidates import conjugate as _conjugate
 from fouriershap._blackbox.candidates import kernel_ridge as _kernel
 from fouriershap._blackbox.candidates import stacking as _ensembles
-from fouriershap._trees import read_model
+from fouriershap._trees.readers import read_model
 
 
 def grown(rng, n_trees):

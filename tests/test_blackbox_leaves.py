@@ -11,7 +11,7 @@ from fouriershap._blackbox.candidates import leaves as _leaves
 from fouriershap._blackbox.candidates import trees as _boosting
 from fouriershap._blackbox.task import Task, make_folds
 from fouriershap._rows.levels import Encoding, Feature
-from fouriershap._trees import read_model
+from fouriershap._trees.readers import read_model
 
 
 def grown(codes, y, n_trees=4):

@@ -9,7 +9,7 @@ import pytest
 from sklearn.ensemble import RandomForestRegressor
 
 import fouriershap as fs
-from fouriershap._trees import read_model
+from fouriershap._trees.readers import read_model
 
 N_TERMS = 20
 

@@ -19,7 +19,8 @@ from typer.testing import CliRunner
 import fouriershap as fs
 from cli_files import MODELS, PICKLES, model_and_rows, read_answer, save_model, save_rows
 from fouriershap._rows.batch import open_batch
-from fouriershap._trees import TreeEnsemble, read_model
+from fouriershap._trees.ensemble import TreeEnsemble
+from fouriershap._trees.readers import read_model
 from fouriershap.cli._app import app
 from fouriershap.cli._library import ask_library
 from fouriershap.cli._models import open_model

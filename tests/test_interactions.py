@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import fouriershap as fs
 import oracles
 from fouriershap import _kernels as kernels
-from fouriershap._base.memory import check_memory
+from fouriershap._base.checks import check_memory
 from fouriershap._kernels import build_numpy, tables_numpy
 from fouriershap._shapley.interactions import interaction_values
 from fouriershap._shapley.trees.engine import TreeEngine

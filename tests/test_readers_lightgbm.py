@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import fouriershap as fs
 from fouriershap._base.errors import InputError, UnsupportedModelError
-from fouriershap._trees import read_model
+from fouriershap._trees.readers import read_model
 from models import CASES, LABELS, frame, frame_target, numbers, rows_of, target
 from reader_checks import (
     EXTREME,

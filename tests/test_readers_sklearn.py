@@ -20,7 +20,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 import fouriershap as fs
 from fouriershap._base.errors import InputError, UnsupportedModelError
-from fouriershap._trees import read_model
+from fouriershap._trees.readers import read_model
 from models import CASES, LABELS, numbers, rows_of, target
 from reader_checks import (
     EXTREME,

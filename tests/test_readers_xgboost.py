@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fouriershap._base.errors import InputError, UnsupportedModelError
-from fouriershap._trees import category_codes, read_model
+from fouriershap._trees.labels import category_codes
+from fouriershap._trees.readers import read_model
 from models import CASES, LABELS, numbers, raw_output, rows_of, target
 from reader_checks import (
     assert_same_output,

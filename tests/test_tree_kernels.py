@@ -14,7 +14,7 @@ from fouriershap import _kernels as kernels
 from fouriershap._kernels import build_numpy, tables_numpy, walk_numpy
 from fouriershap._shapley.trees.blocks import build_blocks, coded_arrays, fill_tables
 from fouriershap._shapley.trees.plan import profile
-from fouriershap._trees import read_model
+from fouriershap._trees.readers import read_model
 from tree_oracles import RandomTrees, interventional_game, path_dependent_game, shapley_values
 
 needs_native = pytest.mark.skipif(kernels.backend() == "numpy", reason="compares with the native kernels")

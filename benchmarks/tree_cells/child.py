@@ -88,7 +88,7 @@ def _speed(folder: Path, n_rounds: int) -> dict[str, Any]:
     """Quickest compile and explain on one thread, and a few values to compare."""
     import fouriershap as fs
     from fouriershap import _kernels as kernels
-    from fouriershap._trees import read_model
+    from fouriershap._trees.readers import read_model
 
     ensemble = read_model(joblib.load(folder / "model.joblib"))
     X, background = np.load(folder / "X.npy"), np.load(folder / "background.npy")

@@ -7,7 +7,7 @@ from typing import Any
 
 import fouriershap as fs
 from _data import BinaryData, binary_data
-from fouriershap._trees import read_model
+from fouriershap._trees.readers import read_model
 from peers import trees as peers
 from tree_cells import models
 from tree_cells.race import OURS, Cell, Contender, Outcome, race

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from fouriershap import TreeExplainer
-from fouriershap._trees import read_model
+from fouriershap._trees.readers import read_model
 from peers import trees as peers
 from tree_cells import models
 from tree_cells.race import OURS, Contender, Outcome, race

@@ -19,42 +19,43 @@ from fouriershap._base.errors import (
 )
 
 if TYPE_CHECKING:
-    from fouriershap._explainers.base import Explainer
     from fouriershap._explainers.blackbox import BlackBoxExplainer
+    from fouriershap._explainers.front_door import Explainer
     from fouriershap._explainers.load import load
     from fouriershap._explainers.spectrum import SpectrumExplainer
     from fouriershap._explainers.trees import TreeExplainer
-    from fouriershap._fourier import sparse_walsh_hadamard, walsh_hadamard
+    from fouriershap._fourier.sparse_transform import sparse_walsh_hadamard
     from fouriershap._fourier.spectrum import Spectrum
+    from fouriershap._fourier.transform import walsh_hadamard
     from fouriershap._fourier.tree_spectrum import tree_spectrum
-    from fouriershap._shapley import (
-        Plan,
-        Tables,
+    from fouriershap._shapley.interactions import TopInteractions
+    from fouriershap._shapley.spectrum.compile import (
         compile,  # noqa: A004
         plan,
         shap_interaction_values,
         shap_values,
     )
-    from fouriershap._shapley.interactions import TopInteractions
+    from fouriershap._shapley.spectrum.plan import Plan
+    from fouriershap._shapley.spectrum.tables import Tables
 
 # What is imported when it is first asked for, so that `import fouriershap` costs little more than NumPy.
 _HOMES = {
     "BlackBoxExplainer": "_explainers.blackbox",
-    "Explainer": "_explainers.base",
-    "Plan": "_shapley",
+    "Explainer": "_explainers.front_door",
+    "Plan": "_shapley.spectrum.plan",
     "Spectrum": "_fourier.spectrum",
     "SpectrumExplainer": "_explainers.spectrum",
-    "Tables": "_shapley",
+    "Tables": "_shapley.spectrum.tables",
     "TopInteractions": "_shapley.interactions",
     "TreeExplainer": "_explainers.trees",
-    "compile": "_shapley",
+    "compile": "_shapley.spectrum.compile",
     "load": "_explainers.load",
-    "plan": "_shapley",
-    "shap_interaction_values": "_shapley",
-    "shap_values": "_shapley",
-    "sparse_walsh_hadamard": "_fourier",
+    "plan": "_shapley.spectrum.compile",
+    "shap_interaction_values": "_shapley.spectrum.compile",
+    "shap_values": "_shapley.spectrum.compile",
+    "sparse_walsh_hadamard": "_fourier.sparse_transform",
     "tree_spectrum": "_fourier.tree_spectrum",
-    "walsh_hadamard": "_fourier",
+    "walsh_hadamard": "_fourier.transform",
 }
 
 __version__ = "0.1.0"

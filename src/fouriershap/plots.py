@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fouriershap._base.errors import InputError, MissingDependencyError
+from fouriershap import InputError, MissingDependencyError
 from fouriershap._shapley.interactions import TopInteractions
 
 __all__ = ["interaction_heatmap", "interaction_network"]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fouriershap._base.arrays import as_array
+from fouriershap._base.checks import as_array
 from fouriershap._base.errors import FileFormatError, InputError
 
 

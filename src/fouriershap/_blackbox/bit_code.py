@@ -91,14 +91,9 @@ class BitCode:
         return sum(player.n_bits for player in self.players)
 
     @property
-    def varying(self) -> NDArray[np.int64]:
-        """Players with more than one level."""
-        return np.flatnonzero([player.n_bits > 0 for player in self.players])
-
-    @property
-    def compact_players(self) -> NDArray[np.int32]:
-        """(n_bits,) the position in `varying` of the player that owns each bit."""
-        widths = [player.n_bits for player in self.players if player.n_bits]
+    def player(self) -> NDArray[np.int32]:
+        """(n_bits,) the player that owns each bit."""
+        widths = [player.n_bits for player in self.players]
         return np.repeat(np.arange(len(widths), dtype=np.int32), widths)
 
     def bits(self, codes: Floats, name: str = "X") -> NDArray[np.uint8]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from fouriershap._blackbox.bit_code import BitCode, PlayerLevels
-from fouriershap._rows.display import MISSING, NO_LEVEL, as_text, without_prefix
 from fouriershap._rows.levels import NUMBER, ONE_HOT, Encoding, Feature
+from fouriershap._rows.table import MISSING, NO_LEVEL, as_text, without_prefix
 
 _MOST_NAMED = 4  # levels of a player up to which a bit is named by those that it marks
 

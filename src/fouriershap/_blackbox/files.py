@@ -10,61 +10,75 @@ from numpy.typing import NDArray
 
 from fouriershap._base.errors import FileFormatError, InputError
 from fouriershap._base.files import Contents
+from fouriershap._blackbox.bit_code import BitCode
 from fouriershap._blackbox.fidelity import Fidelity
 from fouriershap._blackbox.fit import Fitted
 from fouriershap._blackbox.select import Candidate
-from fouriershap._blackbox.surrogates import (
-    Compiled,
-    CompiledSpectrum,
-    CompiledTrees,
-    Surrogate,
-    TreeSurrogate,
-)
+from fouriershap._blackbox.surrogates import LevelEngine, SpectrumSurrogate, Surrogate, TreeSurrogate
+from fouriershap._fourier.spectrum import Spectrum
 from fouriershap._rows.levels import Encoding, Feature
+from fouriershap._shapley.engine import Engine
+from fouriershap._shapley.spectrum.engine import SpectrumEngine
+from fouriershap._shapley.trees.engine import TreeEngine
 
-KIND = "black box explainer"
+Arrays = dict[str, NDArray[Any]]
 
 
-def state_to_contents(
-    fitted: Fitted, compiled: Compiled, names: tuple[str, ...], interactions: bool
-) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-    """Arrays and header."""
-    arrays, inner = compiled.to_contents(interactions)
+def fitted_to_contents(fitted: Fitted) -> tuple[Arrays, dict[str, Any]]:
+    """Arrays and header of what was fitted, beside those of its engine."""
     encoding = fitted.encoding
-    header = {
-        "method": fitted.method,
-        "representation": "trees" if isinstance(fitted.surrogate, TreeSurrogate) else "spectrum",
-        "surrogate": inner,
-        "feature_names": names,
-        "player_names": encoding.player_names,
+    arrays: Arrays = {"column_player": encoding.column_player}
+    header: dict[str, Any] = {
+        "fitted_by": fitted.method,
         "features": [_feature_header(feature) for feature in encoding.features],
         "fidelity": fitted.fidelity.to_header(),
         "candidates": [asdict(line) for line in fitted.candidates],
+        "representation": "trees",
     }
-    stored = {f"surrogate.{name}": array for name, array in arrays.items()}
-    return stored | {"column_player": encoding.column_player}, header
+    if isinstance(fitted.surrogate, SpectrumSurrogate):
+        spectrum, about = fitted.surrogate.spectrum.to_contents()
+        code, names = fitted.surrogate.code.to_contents()
+        arrays |= {f"spectrum.{name}": array for name, array in spectrum.items()} | code
+        header |= {"representation": "spectrum", "spectrum": about, "code": names}
+    return arrays, header
 
 
-def state_from_contents(contents: Contents) -> tuple[Fitted, Compiled, tuple[str, ...]]:
-    """The inverse of `state_to_contents`."""
-    header = contents.header
+def fitted_from_contents(arrays: Arrays, header: dict[str, Any]) -> tuple[Fitted, Engine]:
+    """The inverse of `fitted_to_contents`, with the engine: nothing is compiled, tables stay where they are."""
+    arrays, header, inner, about = _as_written_now(arrays, header)
     features = tuple(_feature(entry) for entry in header["features"])
-    column_player = np.asarray(contents.arrays["column_player"], dtype=np.int32)
+    column_player = np.asarray(arrays["column_player"], dtype=np.int32)
     encoding = Encoding(features, column_player, tuple(header["player_names"]))
     _verify(encoding, len(header["feature_names"]))
-    parts = {name[10:]: array for name, array in contents.arrays.items() if name.startswith("surrogate.")}
-    inner = Contents(KIND, parts, header["surrogate"])
     surrogate: Surrogate
+    engine: Engine
     if header["representation"] == "trees":
-        surrogate, compiled = CompiledTrees.from_contents(inner, encoding.player)
+        engine = TreeEngine.from_contents(inner, about)
+        surrogate = TreeSurrogate(engine.ensemble, encoding.player)
     elif header["representation"] == "spectrum":
-        surrogate, compiled = CompiledSpectrum.from_contents(inner)
+        parts = {name[9:]: array for name, array in inner.items() if name.startswith("spectrum.")}
+        spectrum = Spectrum.from_contents(Contents("spectrum", parts, about["spectrum"]))
+        surrogate = SpectrumSurrogate(spectrum, BitCode.from_contents(inner, about["code"]))
+        if "terms.start" in inner:
+            engine = LevelEngine(surrogate.code, SpectrumEngine.from_contents(inner, about))
+        else:  # files of 0.1.0 kept the bits of the background in place of tables
+            bits, weights = inner["background"], inner.get("weights")
+            engine = surrogate.compile_bits(bits, weights, about.get("index", "shapley"))
     else:
         raise FileFormatError(f"the file holds a representation of kind {header['representation']!r}.")
     fidelity = Fidelity.from_header(header["fidelity"])
     candidates = tuple(Candidate(**line) for line in header["candidates"])
-    fitted = Fitted(header["method"], surrogate, encoding, fidelity, candidates)
-    return fitted, compiled, tuple(header["feature_names"])
+    return Fitted(header["fitted_by"], surrogate, encoding, fidelity, candidates), engine
+
+
+def _as_written_now(
+    arrays: Arrays, header: dict[str, Any]
+) -> tuple[Arrays, dict[str, Any], Arrays, dict[str, Any]]:
+    """What was fitted, and its engine: one flat space of names; files of 0.1.0 had the engine in one of its own."""
+    if "surrogate" not in header:
+        return arrays, header, arrays, header
+    inner = {name[10:]: array for name, array in arrays.items() if name.startswith("surrogate.")}
+    return arrays, header | {"fitted_by": header["method"]}, inner, header["surrogate"]
 
 
 def _verify(encoding: Encoding, n_columns: int) -> None:

@@ -18,12 +18,13 @@ from fouriershap._blackbox.hybrids import draw_hybrids, hybrid_codes
 from fouriershap._blackbox.oracle import Oracle, first_rows, row_keys
 from fouriershap._blackbox.rare import SHARE, find_rare
 from fouriershap._blackbox.select import Candidate, choose
-from fouriershap._blackbox.surrogates import Floats, Surrogate
+from fouriershap._blackbox.surrogates import Surrogate
 from fouriershap._blackbox.task import Task, make_folds, r_squared
 from fouriershap._fourier.spectrum import Spectrum
 from fouriershap._rows.levels import Encoding, recode
 from fouriershap._rows.pool import Pool
-from fouriershap._trees import read_model
+from fouriershap._shapley.engine import Floats
+from fouriershap._trees.readers import read_model
 
 _N_LOOKS = 1000  # hybrids at which it is seen which players matter
 _ROUNDS = 4  # of drawing hybrids, while those drawn are known already

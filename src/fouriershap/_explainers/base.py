@@ -5,20 +5,22 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from fouriershap._base import files
+from fouriershap._base.checks import are_numbered, check_device, check_weights, check_whole, need
+from fouriershap._base.errors import InputError
 from fouriershap._explainers.batches import explain_batches
-from fouriershap._explainers.dispatch import explainer_class
-from fouriershap._explainers.explanation import make_explanation
 from fouriershap._explainers.reasons import make_frame
-from fouriershap._rows.display import displayed
-from fouriershap._rows.frames import densified
+from fouriershap._rows.frames import unmask
+from fouriershap._rows.table import Rows
+from fouriershap._shapley.engine import Engine
 from fouriershap._shapley.interactions import TopInteractions, interaction_values
-from fouriershap._shapley.pairs import PairEngine
 
 
 class Explainer:
@@ -61,29 +63,43 @@ class Explainer:
     feature_names: tuple[str, ...]
     player_names: tuple[str, ...]
     n_jobs: int | None
+    _engine: Engine
+    _kind: ClassVar[str]  # of its files
+    _choose: ClassVar[Callable[..., type[Explainer]] | None] = (
+        None  # what `Explainer(...)` makes: the front door's rule
+    )
 
     def __new__(cls, *args: Any, **options: Any) -> Self:
         # As pathlib.Path does: the base makes an object of a subclass, whose __init__ Python then runs.
-        chosen = explainer_class(*args, **options) if cls is Explainer else cls
+        chosen = cls._choose(*args, **options) if cls is Explainer and cls._choose is not None else cls
         return object.__new__(cast("type[Self]", chosen))
 
-    def _explain(self, X: Any, n_jobs: int | None) -> NDArray[np.float64]:
-        """SHAP values (n_rows, n_players, n_outputs)."""
+    def _read(self, X: Any, name: str = "X") -> Rows:
+        """Rows of the caller, read once; errors call them by ``name``."""
         raise NotImplementedError
 
-    def _pairs(self, X: Any) -> tuple[Callable[[NDArray[np.int64] | None], PairEngine], NDArray[Any]]:
-        """What makes the engine of pairs with some keys (None: all), and the rows as this engine takes them."""
+    def _header(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        """What a file needs beside the engine and the names."""
         raise NotImplementedError
+
+    @classmethod
+    def _from_contents(cls, contents: files.Contents) -> Self:
+        """The inverse of `save`."""
+        raise NotImplementedError
+
+    def _explain(self, rows: Rows, n_jobs: int | None) -> NDArray[np.float64]:
+        """SHAP values (n_rows, n_players, n_outputs)."""
+        return self._engine.shap_values(rows.codes, n_jobs)
 
     @property
     def _expected(self) -> NDArray[np.float64]:
         """Mean output over the background, (n_outputs,)."""
-        raise NotImplementedError
+        return self._engine.expected
 
     @property
-    def _column_player(self) -> NDArray[np.int32]:
-        """Player of each column, (n_columns,)."""
-        raise NotImplementedError
+    def fidelity(self) -> Any:
+        """How well a fitted representation stands for the model, see `Fidelity`; None where nothing is fitted."""
+        return None
 
     @property
     def output_names(self) -> tuple[str, ...] | None:
@@ -91,20 +107,70 @@ class Explainer:
         return None
 
     @property
-    def _frame_names(self) -> tuple[str, ...] | None:
+    def input_names(self) -> tuple[str, ...] | None:
         """Names by which the columns of a frame are found; None where columns have positions only."""
-        unnamed = all(name == f"Feature {i}" for i, name in enumerate(self.feature_names))
-        return None if unnamed else self.feature_names
+        return None if are_numbered(self.feature_names) else self.feature_names
+
+    def describe(self) -> dict[str, Any]:
+        """Facts about what explains: the representation, its tables, its background."""
+        return self._engine.describe()
+
+    def plan(self, n_rows: int | None = None) -> Any:
+        """How ``n_rows`` rows would be explained, and why (`TreePlan` or `Plan`); None for "any number"."""
+        if n_rows is not None:
+            check_whole("n_rows", n_rows, 0, ", or None for any number")
+        return self._engine.plan(n_rows)
+
+    def compile(self) -> Self:
+        """Build the tables now, whatever the number of rows to come; by default the first calls decide."""
+        self._engine.build(self.n_jobs)
+        return self
+
+    def to(self, device: str) -> Self:
+        """The same explainer, explaining by the native kernels ("cpu") or under XLA ("jax")."""
+        return self._with_engine(self._engine.to(check_device(device)))
+
+    def with_background(self, background: Any, *, weights: ArrayLike | None = None) -> Self:
+        """The same representation against another background; the model is not asked.
+
+        Only what the background touches is compiled again.
+        """
+        if background is None:
+            raise InputError("background is None; give rows, as to the constructor.")
+        rows = self._read(unmask(background), "background")
+        share = check_weights(weights, len(rows))
+        codes = rows.codes
+        if isinstance(background, np.ndarray) and np.may_share_memory(codes, background):
+            codes = (
+                codes.copy()
+            )  # tables may be built much later, and the caller's array may change until then
+        return self._with_engine(self._against(codes, share))
+
+    def _against(self, codes: NDArray[Any], share: NDArray[np.float64] | None) -> Engine:
+        return self._engine.with_background(codes, share)
+
+    def _with_engine(self, engine: Engine) -> Self:
+        other = copy(self)
+        other._engine = engine
+        return other
 
     def save(self, path: str | os.PathLike[str], *, interactions: bool = False) -> None:
-        """Write everything that explaining needs to a .fshap file; the model is not needed.
+        """Compile, and write everything that explaining needs to a .fshap file; the model is not needed.
 
         Parameters
         ----------
         interactions : bool
-            Whether interaction tables go into the file too.
+            Whether interaction tables, or what they need, go into the file too.
         """
-        raise NotImplementedError
+        arrays, header = self._engine.to_contents(interactions)
+        more, about = self._header()
+        names = {"feature_names": self.feature_names, "player_names": self.player_names}
+        files.write(path, self._kind, arrays | more, header | names | about)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a .fshap file that `save` wrote; the tables stay memory-mapped."""
+        return files.load(path, cls._kind, cls._from_contents)
 
     @property
     def expected_value(self) -> float | NDArray[np.float64]:
@@ -125,7 +191,10 @@ class Explainer:
         -------
         ndarray, shape (n_rows, n_players) or (n_rows, n_players, n_outputs)
         """
-        return without_single_output(self._explain(X, self.n_jobs if n_jobs is None else n_jobs))
+        return without_single_output(self._explain(self._read(X), self._jobs(n_jobs)))
+
+    def _jobs(self, n_jobs: int | None) -> int | None:
+        return self.n_jobs if n_jobs is None else n_jobs
 
     def shap_interaction_values(
         self, X: Any, *, pairs: Any = None, top: int | None = None, n_jobs: int | None = None
@@ -154,11 +223,10 @@ class Explainer:
         TopInteractions
             With ``top``: names, strengths and values of the pairs.
         """
-        n_jobs = self.n_jobs if n_jobs is None else n_jobs
-        make, rows = self._pairs(X)
+        codes = self._read(X).codes
         single = len(self._expected) == 1
         return interaction_values(
-            make, rows, lambda: self._explain(X, n_jobs), self.player_names, pairs, top, n_jobs, single
+            self._engine, codes, self.player_names, pairs, top, self._jobs(n_jobs), single
         )
 
     def explain_batches(
@@ -223,13 +291,14 @@ class Explainer:
         2  Eve       age      60            0.25        2.75
         3  Kim       age      80            2.25        2.75
         """
-        return explain_batches(self, batches, ids, out, top_k, n_jobs)
+        return explain_batches(self, batches, ids, out, top_k, self._jobs(n_jobs))
 
     def __call__(self, X: Any) -> Any:
         """Explain rows as a ``shap.Explanation``, for every plot of shap."""
         begin = time.perf_counter()
-        values = self._explain(X, self.n_jobs)
-        return self._explanation(X, values, time.perf_counter() - begin)
+        rows = self._read(X)
+        values = self._explain(rows, self.n_jobs)
+        return self._explanation(rows, values, self._expected, time.perf_counter() - begin)
 
     def report(
         self,
@@ -266,20 +335,22 @@ class Explainer:
         return write_report(self, X, path, rows=rows, title=title, max_bytes=max_bytes)
 
     def _explanation(
-        self,
-        X: Any,
-        values: NDArray[np.float64],
-        seconds: float,
-        expected: NDArray[np.float64] | None = None,
+        self, rows: Rows, values: NDArray[np.float64], expected: NDArray[np.float64], seconds: float
     ) -> Any:
-        expected = self._expected if expected is None else expected
-        data, labels = displayed(*self._shown(X), len(self.player_names))
-        names = (self.player_names, self.output_names)
-        return make_explanation(values, expected, data, labels, *names, seconds)
-
-    def _shown(self, X: Any) -> tuple[Any, NDArray[np.int32], tuple[str, ...]]:
-        """What people see of rows: columns, the player of each (-1 for none), and their names."""
-        return densified(X), self._column_player, self.feature_names
+        """A ``shap.Explanation``; ``expected`` (n_outputs,), or (n_rows, n_outputs) where rows differ in it."""
+        shap = need("shap", "explainer(X), a shap.Explanation,", "shap", "shap_values(X) needs nothing more.")
+        data, labels = rows.display(len(self.player_names))
+        single, names = values.shape[2] == 1, self.output_names
+        base = np.broadcast_to(expected, (len(values), values.shape[2])).copy()
+        return shap.Explanation(
+            values=without_single_output(values),
+            base_values=without_single_output(base),
+            data=data,
+            display_data=labels,
+            feature_names=list(self.player_names),
+            output_names=None if single or names is None else list(names),
+            compute_time=seconds,
+        )
 
     def frame(self, X: Any, top_k: int | None = None) -> Any:
         """The reasons of each row as a tidy table, the largest first.
@@ -308,8 +379,9 @@ class Explainer:
         0    0       a    1.0          -2.0     1
         1    0       b    1.0          -1.0     2
         """
-        values = self._explain(X, self.n_jobs)
-        data, labels = displayed(*self._shown(X), len(self.player_names))
+        rows = self._read(X)
+        values = self._explain(rows, self.n_jobs)
+        data, labels = rows.display(len(self.player_names))
         return make_frame(values, data, labels, self.player_names, self.output_names, X, top_k)
 
 

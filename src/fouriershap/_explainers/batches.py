@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from fouriershap._base.checks import check_whole
 from fouriershap._base.errors import InputError
 from fouriershap._rows.batch import Batch, Texts, is_one_frame, open_batch
+from fouriershap._rows.table import Rows
 
 if TYPE_CHECKING:
-    from fouriershap._explainers.base import Explainer
+    from fouriershap._explainers.base import Explainer  # types alone: the base imports this module
 
 OUTS = ("columns", "array", "top_k")
 NUMBER, TEXT, ARRAY = "float64", "string", "array"
@@ -90,9 +92,7 @@ def _suffixes(explainer: Explainer) -> tuple[str, ...]:
 
 
 def _count_reasons(top_k: int, players: tuple[str, ...]) -> int:
-    if isinstance(top_k, bool) or not isinstance(top_k, int | np.integer) or top_k < 1:
-        raise InputError(f"top_k is {top_k!r}; give the number of reasons per row, at least 1.")
-    return min(int(top_k), len(players))
+    return min(check_whole("top_k", top_k), len(players))
 
 
 def check_ids(ids: Sequence[str] | None) -> tuple[str, ...]:
@@ -114,7 +114,7 @@ def explain_batches(
 ) -> Iterator[Any]:
     """What `Explainer.explain_batches` says; arguments are checked now, batches when their turn comes."""
     names = check_ids(ids)
-    fed = [name for name in names if name in (explainer._frame_names or ())]
+    fed = [name for name in names if name in (explainer.input_names or ())]
     if fed:
         raise InputError(f"ids names {fed[0]!r}, which is a feature of the model.")
     schema = output_schema(explainer, ids=ids, out=out, top_k=top_k)
@@ -123,15 +123,13 @@ def explain_batches(
             f"batches is a {type(batches).__name__}; give an iterator of frames or arrays, for one `[batch]`."
         )
 
-    n_jobs = explainer.n_jobs if n_jobs is None else n_jobs
-
     def explain(number: int, native: Any) -> Any:
         try:
-            batch = open_batch(native, names, explainer._frame_names)
-            values = _values(explainer, batch, n_jobs)
+            batch = open_batch(native, names, explainer.input_names)
+            values, rows = _values(explainer, batch, n_jobs)
             if not batch.is_frame and out == "array":
                 return values[..., 0] if values.shape[2] == 1 else values
-            columns = _columns(explainer, batch, values, out, top_k)
+            columns = _columns(explainer, batch, rows, values, out, top_k)
             return batch.answer([column.name for column in schema], columns)
         except InputError as error:
             raise InputError(f"batch {number}: {error}") from error
@@ -139,15 +137,18 @@ def explain_batches(
     return (explain(number, batch) for number, batch in enumerate(batches))
 
 
-def _values(explainer: Explainer, batch: Batch, n_jobs: int | None) -> NDArray[np.float64]:
-    """(n_rows, n_players, n_outputs)."""
+def _values(
+    explainer: Explainer, batch: Batch, n_jobs: int | None
+) -> tuple[NDArray[np.float64], Rows | None]:
+    """(n_rows, n_players, n_outputs), and the rows as they were read; None where there are none."""
     if not batch.n_rows:  # columns without rows may have no type yet
-        return np.zeros((0, len(explainer.player_names), len(explainer._expected)))
-    return explainer._explain(batch.features, n_jobs)
+        return np.zeros((0, len(explainer.player_names), len(explainer._expected))), None
+    rows = explainer._read(batch.features)
+    return explainer._explain(rows, n_jobs), rows
 
 
 def _columns(
-    explainer: Explainer, batch: Batch, values: NDArray[np.float64], out: str, top_k: int
+    explainer: Explainer, batch: Batch, rows: Rows | None, values: NDArray[np.float64], out: str, top_k: int
 ) -> list[NDArray[Any]]:
     """The columns of `output_schema`."""
     if out == "columns":
@@ -155,17 +156,20 @@ def _columns(
     elif out == "array":
         columns = list(values.transpose(2, 0, 1))
     else:
-        columns = _reasons(explainer, batch, values, _count_reasons(top_k, explainer.player_names))
+        if not batch.is_frame:
+            raise InputError(
+                "the batch is an array, and out='top_k' gives names and texts; give data frames."
+            )
+        columns = _reasons(explainer, rows, values, _count_reasons(top_k, explainer.player_names))
     return columns + [np.full(len(values), base) for base in explainer._expected]
 
 
-def _reasons(explainer: Explainer, batch: Batch, values: NDArray[np.float64], k: int) -> list[NDArray[Any]]:
+def _reasons(
+    explainer: Explainer, rows: Rows | None, values: NDArray[np.float64], k: int
+) -> list[NDArray[Any]]:
     """Feature, value and contribution of the k largest contributions of each row, per output."""
-    if not batch.is_frame:
-        raise InputError("the batch is an array, and out='top_k' gives names and texts; give data frames.")
     players = np.array(explainer.player_names, dtype=object)
-    shown, column_player, names = explainer._shown(batch.features)
-    texts_of = Texts(shown)
+    texts_of = None if rows is None else Texts(rows.shown)
     columns: list[NDArray[Any]] = []
     for output in range(values.shape[2]):
         contributions = values[:, :, output]
@@ -173,7 +177,9 @@ def _reasons(explainer: Explainer, batch: Batch, values: NDArray[np.float64], k:
         order = np.argsort(-np.abs(contributions), axis=1, kind="stable")[:, :k]
         for rank in range(k):
             chosen = order[:, rank]
-            texts = _player_texts(texts_of, column_player, names, chosen)
+            texts = np.empty(0, dtype=object)
+            if texts_of is not None and rows is not None:
+                texts = _player_texts(texts_of, rows.player, rows.names, chosen)
             columns += [players[chosen], texts, contributions[np.arange(len(chosen)), chosen]]
     return columns
 

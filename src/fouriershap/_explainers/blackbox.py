@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
-from copy import copy
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fouriershap._base import files
+from fouriershap._base.checks import are_numbered, check_choice, check_device, check_weights, check_whole
 from fouriershap._base.errors import InputError
+from fouriershap._base.files import Contents
 from fouriershap._base.parallel import count_jobs
 from fouriershap._base.progress import Progress
-from fouriershap._blackbox.arguments import check_limits, check_whole, join
+from fouriershap._blackbox.arguments import check_limits, join
 from fouriershap._blackbox.bit_names import bit_names
 from fouriershap._blackbox.cube import cube_fidelity
 from fouriershap._blackbox.fidelity import Fidelity, Interval, warn_if_low
-from fouriershap._blackbox.files import KIND, state_from_contents, state_to_contents
+from fouriershap._blackbox.files import fitted_from_contents, fitted_to_contents
 from fouriershap._blackbox.fit import Fitted, Fitter
 from fouriershap._blackbox.functions import as_function, asked_in
 from fouriershap._blackbox.hybrids import second_rows
 from fouriershap._blackbox.oracle import Oracle
 from fouriershap._blackbox.refine import refine_cost, refined_values, true_outputs
 from fouriershap._blackbox.select import Candidate
-from fouriershap._blackbox.surrogates import Compiled, SpectrumSurrogate
+from fouriershap._blackbox.surrogates import SpectrumSurrogate
 from fouriershap._explainers.base import Explainer, without_single_output
 from fouriershap._fourier.spectrum import Spectrum
 from fouriershap._fourier.top_terms import TopTerms
@@ -33,12 +32,10 @@ from fouriershap._rows.frames import densified, unmask
 from fouriershap._rows.groups import check_groups
 from fouriershap._rows.levels import make_encoding
 from fouriershap._rows.pool import Pool
+from fouriershap._rows.table import Rows
+from fouriershap._shapley.engine import Engine
 from fouriershap._shapley.indices import check_index
-from fouriershap._shapley.jax import need_jax
-from fouriershap._shapley.pairs import PairEngine
-from fouriershap._shapley.spectrum.engine import check_device
-from fouriershap._shapley.weights import check_weights
-from fouriershap._trees import TreeEnsemble
+from fouriershap._trees.ensemble import TreeEnsemble
 
 METHODS = ("auto", "exact", "trees", "kernel", "blend", "swht")
 
@@ -115,6 +112,8 @@ class BlackBoxExplainer(Explainer):
     (2, 6)
     """
 
+    _kind = "black box explainer"
+
     def __init__(
         self,
         predict: Callable[[Any], Any] | Any,
@@ -136,9 +135,9 @@ class BlackBoxExplainer(Explainer):
         progress: Progress = None,
         device: str = "cpu",
     ) -> None:
-        if method not in METHODS:
-            raise InputError(f"method is {method!r}; choose one of {', '.join(map(repr, METHODS))}.")
-        self._index, self._device = check_index(index), _ready(device)
+        check_choice("method", method, METHODS)
+        check_index(index)
+        check_device(device)
         limits = check_limits(n_terms, max_degree, method)
         budget = check_whole("budget", budget)
         function, output_names = as_function(predict)
@@ -167,8 +166,8 @@ class BlackBoxExplainer(Explainer):
         fitted = fitter.fit(method)
         self._oracle.close()
         codes = fitted.encoding.encode(rows, "background")
-        compiled = fitted.surrogate.compile(codes, share, n_jobs, index).to(device)
-        self._set(fitted, compiled, rows.names, n_jobs, output_names)
+        engine = fitted.surrogate.compile(codes, share, index)
+        self._set(fitted, engine if device == "cpu" else engine.to(device), rows.names, n_jobs, output_names)
         self._pool: Pool | None = pool
         self._background: tuple[Pool, NDArray[np.float64] | None] | None = (rows, share)
         self._seed = seed
@@ -177,12 +176,12 @@ class BlackBoxExplainer(Explainer):
     def _set(
         self,
         fitted: Fitted,
-        compiled: Compiled,
+        engine: Engine,
         names: tuple[str, ...],
         n_jobs: int | None,
         output_names: tuple[str, ...] | None,
     ) -> None:
-        self._fitted, self._compiled, self._output_names = fitted, compiled, output_names
+        self._fitted, self._engine, self._output_names = fitted, engine, output_names
         self.player_names = fitted.encoding.player_names
         self.feature_names, self.n_jobs = names, n_jobs
 
@@ -244,27 +243,13 @@ class BlackBoxExplainer(Explainer):
         return cube_fidelity(oracle, self._fitted, self._pool, check_whole("n", n), rng)
 
     @property
-    def _expected(self) -> NDArray[np.float64]:
-        return self._compiled.expected
-
-    @property
     def output_names(self) -> tuple[str, ...] | None:
         """Names of the outputs, where they are the classes of a classifier."""
         return self._output_names
 
-    @property
-    def _column_player(self) -> NDArray[np.int32]:
-        return self._fitted.encoding.column_player
-
-    def _explain(self, X: Any, n_jobs: int | None) -> NDArray[np.float64]:
-        return self._compiled.shap_values(self._encode(X)[1], n_jobs)
-
-    def _pairs(self, X: Any) -> tuple[Callable[[NDArray[np.int64] | None], PairEngine], NDArray[Any]]:
-        return self._compiled.pairs, self._compiled.pair_rows(self._encode(X)[1])
-
     def predict(self, X: Any) -> NDArray[np.float64]:
         """What the representation says of rows: (n_rows,) or (n_rows, n_outputs)."""
-        return without_single_output(self._fitted.surrogate.predict(self._encode(X)[1]))
+        return without_single_output(self._fitted.surrogate.predict(self._read(X).codes))
 
     def shap_values(
         self, X: Any, *, refine: int | None = None, spread_gap: bool = False, n_jobs: int | None = None
@@ -287,12 +272,12 @@ class BlackBoxExplainer(Explainer):
         -------
         ndarray, shape (n_rows, n_players) or (n_rows, n_players, n_outputs)
         """
-        if self._index != "shapley" and (refine is not None or spread_gap):
+        if self._engine.index != "shapley" and (refine is not None or spread_gap):
             raise InputError(
-                f"refine and spread_gap are for Shapley values; this explainer has {self._index!r}."
+                f"refine and spread_gap are for Shapley values; this explainer has {self._engine.index!r}."
             )
         pool, codes = self._encode(X)
-        values = self._compiled.shap_values(codes, self.n_jobs if n_jobs is None else n_jobs)
+        values = self._engine.shap_values(codes, self._jobs(n_jobs))
         if refine is not None:
             oracle, background = self._model("refine")
             pairs = check_whole("refine", refine)
@@ -310,13 +295,13 @@ class BlackBoxExplainer(Explainer):
         Only Shapley values add up to the model. Asks it once per row and, the first time, once per background row.
         """
         pool, codes = self._encode(X)
-        return without_single_output(self._gap(pool, codes, self._compiled.shap_values(codes, self.n_jobs)))
+        return without_single_output(self._gap(pool, codes, self._engine.shap_values(codes, self.n_jobs)))
 
     def _gap(
         self, pool: Pool, codes: NDArray[np.float64], values: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        if self._index != "shapley":
-            raise InputError(f"only Shapley values add up; this explainer has index={self._index!r}.")
+        if self._engine.index != "shapley":
+            raise InputError(f"only Shapley values add up; this explainer has index={self._engine.index!r}.")
         oracle, background = self._model("gap")
         outputs, expected = true_outputs(oracle, self._fitted.encoding, pool, codes, background)
         return np.asarray(outputs - expected - values.sum(axis=1))
@@ -330,22 +315,13 @@ class BlackBoxExplainer(Explainer):
         """The same representation against another background; the model is not asked."""
         rows, codes = self._encode(unmask(background), "background")
         share = check_weights(weights, rows.n_rows)
-        other = copy(self)
-        compiled = self._compiled.with_background(codes, share)
-        other._compiled, other._background = compiled.to(self._device), (rows, share)
+        other = self._with_engine(self._engine.with_background(codes, share))
+        other._background = (rows, share)
         return other
 
-    def compile(self) -> BlackBoxExplainer:
-        """Build the tables now, whatever the number of rows to come; by default the first calls decide."""
-        self._compiled.build()
-        return self
-
-    def to(self, device: str) -> BlackBoxExplainer:
-        """The same explainer, explaining by the native kernels ("cpu") or under XLA ("jax")."""
-        other = copy(self)
-        other._device = _ready(device)
-        other._compiled = self._compiled.to(device)
-        return other
+    def _read(self, X: Any, name: str = "X") -> Rows:
+        pool, codes = self._encode(X, name)
+        return Rows(codes, pool.native, self._fitted.encoding.column_player, self.feature_names)
 
     def _encode(self, X: Any, name: str = "X") -> tuple[Pool, NDArray[np.float64]]:
         pool = Pool(densified(X), name)
@@ -353,7 +329,7 @@ class BlackBoxExplainer(Explainer):
             raise InputError(
                 f"{name} has {len(pool.names)} columns; the background has {len(self.feature_names)}."
             )
-        if pool.is_frame and pool.names != self.feature_names and not _unnamed(self.feature_names):
+        if pool.is_frame and pool.names != self.feature_names and not are_numbered(self.feature_names):
             wrong = next((a, b) for a, b in zip(self.feature_names, pool.names, strict=True) if a != b)
             raise InputError(f"{name} has a column {wrong[1]!r} where the background has {wrong[0]!r}.")
         return pool, self._fitted.encoding.encode(pool, name)
@@ -363,43 +339,15 @@ class BlackBoxExplainer(Explainer):
             raise InputError(f"{what} asks the model, which a loaded explainer does not have.")
         return self._oracle, self._background
 
-    def save(self, path: str | os.PathLike[str], *, interactions: bool = False) -> None:
-        """Write everything that explaining needs to a .fshap file; the model is not part of it.
-
-        Parameters
-        ----------
-        interactions : bool
-            Whether interaction tables go into the file too.
-        """
-        arrays, header = state_to_contents(self._fitted, self._compiled, self.feature_names, interactions)
-        header["index"] = self._index
-        header["output_names"] = self._output_names
-        files.write(path, KIND, arrays, header)
+    def _header(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        arrays, header = fitted_to_contents(self._fitted)
+        return arrays, header | {"output_names": self._output_names}
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> BlackBoxExplainer:
-        """Read a .fshap file that `save` wrote."""
-        return files.load(path, KIND, cls._from_contents)
-
-    @classmethod
-    def _from_contents(cls, contents: files.Contents) -> BlackBoxExplainer:
-        explainer = cls.__new__(cls)
-        fitted, compiled, names = state_from_contents(contents)
-        outputs = contents.header["output_names"]
-        explainer._set(fitted, compiled, names, None, None if outputs is None else tuple(outputs))
-        explainer._oracle, explainer._background, explainer._pool = None, None, None
-        explainer._seed, explainer._device = 0, "cpu"
-        explainer._index = check_index(contents.header.get("index", "shapley"))
+    def _from_contents(cls, contents: Contents) -> BlackBoxExplainer:
+        explainer, header = cls.__new__(cls), contents.header
+        names, outputs = tuple(header["feature_names"]), header["output_names"]
+        fitted, engine = fitted_from_contents(contents.arrays, header)
+        explainer._set(fitted, engine, names, None, None if outputs is None else tuple(outputs))
+        explainer._oracle, explainer._background, explainer._pool, explainer._seed = None, None, None, 0
         return explainer
-
-
-def _unnamed(names: tuple[str, ...]) -> bool:
-    return all(name == f"Feature {i}" for i, name in enumerate(names))
-
-
-def _ready(device: str) -> str:
-    """A device that exists and is there: better known before the model is asked than after."""
-    check_device(device)
-    if device == "jax":
-        need_jax("device='jax'")
-    return device

@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from fouriershap._base import files
 from fouriershap._base.errors import FileFormatError
-from fouriershap._explainers.blackbox import BlackBoxExplainer
-from fouriershap._explainers.spectrum import SpectrumExplainer
-from fouriershap._explainers.trees import TreeExplainer
-from fouriershap._fourier.spectrum import Spectrum
-from fouriershap._shapley import Tables
 
-Loaded = Spectrum | Tables | TreeExplainer | BlackBoxExplainer | SpectrumExplainer
-_READERS: dict[str, Callable[[files.Contents], Loaded]] = {
-    "spectrum": Spectrum._from_contents,
-    "tables": Tables._from_contents,
-    "tree explainer": TreeExplainer._from_contents,
-    "black box explainer": BlackBoxExplainer._from_contents,
-    "spectrum explainer": SpectrumExplainer._from_contents,
-}
+if TYPE_CHECKING:
+    from fouriershap._explainers.base import Explainer
+    from fouriershap._fourier.spectrum import Spectrum
+    from fouriershap._shapley.spectrum.tables import Tables
+
+    Loaded = Spectrum | Tables | Explainer
 
 
 def load(path: str | os.PathLike[str]) -> Loaded:
@@ -41,11 +34,29 @@ def load(path: str | os.PathLike[str]) -> Loaded:
     >>> fs.load(path)
     Spectrum(1 terms, 2 bits, degree 1)
     """
+    return files.load(path, None, _build)
 
-    def build(contents: files.Contents) -> Loaded:
-        reader = _READERS.get(contents.kind)
-        if reader is None:
-            raise FileFormatError(f"{path} holds a {contents.kind!r}, which this fouriershap does not know.")
-        return reader(contents)
 
-    return files.load(path, None, build)
+def _build(contents: files.Contents) -> Loaded:
+    """Each kind imports what it needs, and nothing else."""
+    if contents.kind == "tree explainer":
+        from fouriershap._explainers.trees import TreeExplainer
+
+        return TreeExplainer._from_contents(contents)
+    if contents.kind == "black box explainer":
+        from fouriershap._explainers.blackbox import BlackBoxExplainer
+
+        return BlackBoxExplainer._from_contents(contents)
+    if contents.kind == "spectrum explainer":
+        from fouriershap._explainers.spectrum import SpectrumExplainer
+
+        return SpectrumExplainer._from_contents(contents)
+    if contents.kind == "spectrum":
+        from fouriershap._fourier.spectrum import Spectrum
+
+        return Spectrum.from_contents(contents)
+    if contents.kind == "tables":
+        from fouriershap._shapley.spectrum.tables import Tables
+
+        return Tables.from_contents(contents)
+    raise FileFormatError(f"it holds a {contents.kind!r}, which this fouriershap does not know.")

@@ -9,25 +9,23 @@ attributed in proportion to the margin. *Exact* values are the SHAP values of th
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.errors import FidelityWarning, InputError, UnsupportedModelError
 from fouriershap._base.parallel import for_each_block
+from fouriershap._explainers.blackbox import BlackBoxExplainer
 from fouriershap._shapley.coalitions import CoalitionPairs, coalition_values, values_of_game
+from fouriershap._shapley.engine import Contents, Engine
 from fouriershap._shapley.pairs import PairEngine
 from fouriershap._shapley.trees import walk
 from fouriershap._shapley.trees.engine import TreeEngine
-
-if TYPE_CHECKING:
-    from fouriershap._blackbox.fidelity import Fidelity
-    from fouriershap._explainers.blackbox import BlackBoxExplainer
+from fouriershap._shapley.trees.plan import TreePlan
 
 Floats = NDArray[np.float64]
 OUTPUTS = ("raw", "probability", "log_loss")
@@ -74,7 +72,7 @@ def check_output(engine: TreeEngine, output: str, exact: bool) -> None:
         raise InputError(f"exact=True is for output='probability'; got output={output!r}.")
     if output == "raw":
         return
-    if engine.background is None:
+    if engine.background.rows is None:
         raise InputError(
             f"output={output!r} compares with background rows; give a background, or use output='raw'."
         )
@@ -103,43 +101,162 @@ def _refuse(engine: TreeEngine, output: str, objective: str) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class Rescaled:
-    """Values of a function of the margin, rescaled per background row, as shap defines them."""
+class BeyondTheMargin:
+    """What all outputs of trees beyond the margin share (see `Engine`); rows are cleaned.
+
+    Attributes
+    ----------
+    engine : TreeEngine
+        That of the margin.
+    """
 
     engine: TreeEngine
-    transform: Callable[[Floats, Floats], Floats]
 
-    def shap_values(self, rows: NDArray[Any], y: Floats, n_jobs: int | None) -> Floats:
-        """(n_rows, n_players, n_outputs) of cleaned rows with labels (n_rows,)."""
-        engine = self.engine
-        trees, background = engine.walk_trees, engine.background_codes
-        n_background = background.shape[1]
-        share = np.full(n_background, 1 / n_background) if engine.weights is None else engine.weights
-        others = engine.predict(engine.background, n_jobs)  # type: ignore[arg-type]
-        margins, codes = engine.predict(rows, n_jobs), engine.coded.book.encode(rows)
-        out = np.zeros((len(rows), engine.n_players, engine.ensemble.n_outputs))
+    @property
+    def n_players(self) -> int:
+        return self.engine.n_players
+
+    @property
+    def n_outputs(self) -> int:
+        return self.engine.n_outputs
+
+    @property
+    def index(self) -> str:
+        return self.engine.index
+
+    @property
+    def device(self) -> str:
+        return "cpu"
+
+    @property
+    def background(self) -> NDArray[Any]:
+        rows = self.engine.background.rows
+        assert rows is not None  # `check_output` has seen to it
+        return rows
+
+    def output(self, rows: NDArray[Any], n_jobs: int | None = None) -> Floats:
+        """What is explained, (n_rows, n_outputs)."""
+        raise NotImplementedError
+
+    @property
+    def expected(self) -> Floats:
+        outputs = self.output(self.background)
+        return np.asarray(np.average(outputs, axis=0, weights=self.engine.background.weights))
+
+    def values(self, rows: NDArray[Any], n_jobs: int | None) -> Floats:
+        raise NotImplementedError
+
+    def shap_values(
+        self, rows: NDArray[Any], n_jobs: int | None = None, outputs: Floats | None = None
+    ) -> Floats:
+        if outputs is not None:
+            outputs[:] = self.output(rows, n_jobs)
+        return self.values(rows, n_jobs)
+
+    def predict(self, rows: NDArray[Any], n_jobs: int | None = None) -> Floats:
+        return self.output(rows, n_jobs)
+
+    def pairs(self, wanted: NDArray[np.int64] | None) -> PairEngine:
+        raise NotImplementedError
+
+    def with_background(self, rows: NDArray[Any], weights: Floats | None) -> Engine:
+        return replace(self, engine=self.engine.with_background(rows, weights))
+
+    def to(self, device: str) -> Engine:
+        if device != "cpu":
+            raise InputError(
+                f"device={device!r} reads tables, and only output='raw' has some; use device='cpu'."
+            )
+        return self
+
+    def build(self, n_jobs: int | None = None) -> None:
+        """Nothing: there are no tables of these."""
+
+    def plan(self, n_rows: int | None) -> TreePlan:
+        return self.engine.plan(n_rows)
+
+    def describe(self) -> dict[str, Any]:
+        return self.engine.describe()
+
+    def to_contents(self, interactions: bool) -> Contents:
+        return self.engine.to_contents(interactions, background=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Rescaled(BeyondTheMargin):
+    """Values of a function of the margin, rescaled per background row, as shap defines them.
+
+    Attributes
+    ----------
+    transform : callable
+        Of margins and labels.
+    needs_labels : bool
+        Whether the function is a loss.
+    labels : (n_rows,) float64 or None
+        Of the rows that are explained, see `labelled`.
+    """
+
+    transform: Callable[[Floats, Floats], Floats]
+    needs_labels: bool = False
+    labels: Floats | None = None
+
+    def labelled(self, labels: Floats) -> Rescaled:
+        """The same for rows with these labels."""
+        return replace(self, labels=labels)
+
+    def _labels_of(self, rows: NDArray[Any]) -> Floats:
+        if self.labels is None and self.needs_labels:
+            raise InputError("output='log_loss' needs the labels of the rows: shap_values(X, y).")
+        return np.zeros((len(rows), 1)) if self.labels is None else self.labels[:, None]
+
+    def output(self, rows: NDArray[Any], n_jobs: int | None = None) -> Floats:
+        return self.transform(self.engine.predict(rows, n_jobs), self._labels_of(rows))
+
+    @property
+    def expected(self) -> Floats:
+        """(n_outputs,); of a loss (n_rows, n_outputs), since it depends on the label."""
+        if not self.needs_labels:
+            return self.expected_with(0.0)
+        if self.labels is None:
+            raise InputError("the mean log_loss depends on the label: ask expected_loss(y).")
+        distinct, which = np.unique(self.labels, return_inverse=True)
+        means = [self.expected_with(float(label)) for label in distinct]
+        return np.reshape(means, (len(distinct), self.n_outputs))[which]
+
+    def expected_with(self, label: float) -> Floats:
+        """Mean over the background, (n_outputs,), with this label for all of it."""
+        outputs = self.transform(self.engine.predict(self.background), np.asarray(label))
+        return np.asarray(np.average(outputs, axis=0, weights=self.engine.background.weights))
+
+    def values(self, rows: NDArray[Any], n_jobs: int | None) -> Floats:
+        model, background = self.engine.model, self.engine.background
+        codes, labels = background.codes, self._labels_of(rows)
+        assert codes is not None
+        n_background = codes.shape[1]
+        share = np.full(n_background, 1 / n_background) if background.weights is None else background.weights
+        others, margins = self.engine.predict(self.background, n_jobs), self.engine.predict(rows, n_jobs)
+        mine = model.coded.book.encode(rows)
+        out = np.zeros((len(rows), self.n_players, self.n_outputs))
 
         def work(first: int, last: int) -> None:
-            mine = np.ascontiguousarray(codes[:, first:last])
-            margin, label = margins[first:last], y[first:last, None]
+            part = np.ascontiguousarray(mine[:, first:last])
+            margin, label = margins[first:last], labels[first:last]
             outputs = self.transform(margin, label)
             for b in range(n_background):
                 slope = _slope(margin - others[b], outputs - self.transform(others[b][None], label), margin)
-                one = np.ascontiguousarray(background[:, b : b + 1])
-                out[first:last] += share[b] * slope[:, None] * walk.interventional(trees, mine, one)
+                one = np.ascontiguousarray(codes[:, b : b + 1])
+                out[first:last] += (
+                    share[b] * slope[:, None] * walk.interventional(model.walk_trees, part, one)
+                )
 
         for_each_block(work, len(rows), _ROWS, n_jobs)
         return out
 
-    def expected(self, y: float) -> Floats:
-        """Mean over the background, (n_outputs,), with this label for all of it."""
-        engine = self.engine
-        outputs = self.transform(engine.predict(engine.background), np.asarray(y))  # type: ignore[arg-type]
-        return np.asarray(np.average(outputs, axis=0, weights=engine.weights))
-
-    def predict(self, rows: NDArray[Any], y: Floats, n_jobs: int | None) -> Floats:
-        """What the values add up to, with the mean: (n_rows, n_outputs)."""
-        return self.transform(self.engine.predict(rows, n_jobs), y[:, None])
+    def pairs(self, wanted: NDArray[np.int64] | None) -> PairEngine:
+        raise InputError(
+            "rescaled values (of a probability or a loss) have no interactions. Use output='raw', or "
+            "output='probability', exact=True."
+        )
 
 
 def _slope(change: Floats, output_change: Floats, scale: Floats) -> Floats:
@@ -149,46 +266,49 @@ def _slope(change: Floats, output_change: Floats, scale: Floats) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class Exact:
-    """SHAP values of the probabilities themselves.
+class ByDefinition(BeyondTheMargin):
+    """SHAP values of the probabilities themselves, over all coalitions: for few players and background rows."""
 
-    By the definition, over all coalitions, where players and background rows are few; otherwise by a
-    representation of the probability, fitted as for a black box, with its fidelity.
-    """
-
-    engine: TreeEngine
     link: Callable[[Floats], Floats]
 
-    def probability(self, rows: NDArray[Any]) -> Floats:
-        """(n_rows, n_outputs) of cleaned rows."""
-        return self.link(self.engine.predict(rows, 1))
+    def output(self, rows: NDArray[Any], n_jobs: int | None = 1) -> Floats:
+        return self.link(self.engine.predict(rows, n_jobs))
 
-    @property
-    def by_definition(self) -> bool:
-        n_background = len(self._background)
-        return self.engine.n_players < 16 and n_background << self.engine.n_players <= _MOST_HYBRIDS
+    def _game(self, row: NDArray[Any]) -> Floats:
+        weights, player = self.engine.background.weights, self.engine.model.player
+        return coalition_values(lambda rows: self.output(rows, 1), row, self.background, player, weights)
 
-    @property
-    def _background(self) -> NDArray[Any]:
-        rows = self.engine.background
-        assert rows is not None  # `check_output` has seen to it
-        return rows
+    def values(self, rows: NDArray[Any], n_jobs: int | None) -> Floats:
+        out = np.zeros((len(rows), self.n_players, self.n_outputs))
+
+        def work(first: int, last: int) -> None:
+            for r in range(first, last):
+                out[r] = values_of_game(self._game(rows[r]), self.n_players, self.index)
+
+        for_each_block(work, len(rows), 1, n_jobs)
+        return out
+
+    def pairs(self, wanted: NDArray[np.int64] | None) -> PairEngine:
+        return CoalitionPairs(self._game, self.n_players, self.n_outputs, self.index)
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted(ByDefinition):
+    """SHAP values of the probabilities, by a representation fitted as for a black box, with its fidelity."""
 
     @cached_property
     def surrogate(self) -> BlackBoxExplainer:
         """The probability as a black box; the same at every run."""
-        from fouriershap._explainers.blackbox import BlackBoxExplainer
-
-        e, order = self.engine, self._by_player
+        model, order = self.engine.model, self._by_player
         back = np.argsort(order)
         fitted = BlackBoxExplainer(
-            lambda rows: self.probability(rows[:, back]),
-            self._background[:, order],
+            lambda rows: self.output(rows[:, back]),
+            self.background[:, order],
             budget=_BUDGET,
-            categorical=np.flatnonzero(e.ensemble.is_categorical[order]).tolist(),
-            groups=[str(player) for player in e.player[order]],
-            weights=e.weights,
-            index=e.index,
+            categorical=np.flatnonzero(model.ensemble.is_categorical[order]).tolist(),
+            groups=[str(player) for player in model.player[order]],
+            weights=self.engine.background.weights,
+            index=self.index,
             random_state=0,
             min_fidelity=-np.inf,  # its ways out are not this class's
         )
@@ -206,76 +326,65 @@ class Exact:
     @property
     def _by_player(self) -> NDArray[np.int64]:
         """Features in the order of their players: a black box numbers players by their first columns."""
-        return np.argsort(self.engine.player, kind="stable")
+        return np.argsort(self.engine.model.player, kind="stable")
 
-    @contextmanager
-    def _fitted(self) -> Iterator[BlackBoxExplainer]:
-        """The surrogate; what it does not know is said in the words of this class."""
+    def _codes(self, rows: NDArray[Any]) -> NDArray[Any]:
+        """Rows as the surrogate takes them; what it does not know is said in the words of this class."""
         try:
-            yield self.surrogate
+            return self.surrogate._read(rows[:, self._by_player]).codes
         except InputError as error:
             raise InputError(
                 f"exact=True explains these rows by a representation that was fitted to hybrids of the background, and "
                 f"{error} Here that means: more background rows, or groups= that leave fewer than 16 players."
             ) from error
 
+    def values(self, rows: NDArray[Any], n_jobs: int | None) -> Floats:
+        return self.surrogate._engine.shap_values(self._codes(rows), n_jobs)
+
+    def pairs(self, wanted: NDArray[np.int64] | None) -> PairEngine:
+        return _RecodedPairs(self.surrogate._engine.pairs(wanted), self._codes)
+
+
+@dataclass(frozen=True, eq=False)
+class _RecodedPairs:
+    """Interactions of what was fitted, of rows that are recoded first (see `PairEngine`)."""
+
+    inner: PairEngine
+    codes: Callable[[NDArray[Any]], NDArray[Any]]
+
     @property
-    def fidelity(self) -> Fidelity | None:
-        return None if self.by_definition else self.surrogate.fidelity
+    def pairs(self) -> NDArray[np.int32]:
+        return self.inner.pairs
 
-    def shap_values(self, rows: NDArray[Any], y: Floats, n_jobs: int | None) -> Floats:
-        del y
-        if not self.by_definition:
-            with self._fitted() as surrogate:
-                return surrogate._explain(rows[:, self._by_player], n_jobs)
-        out = np.zeros((len(rows), self.engine.n_players, self.engine.ensemble.n_outputs))
+    @property
+    def n_outputs(self) -> int:
+        return self.inner.n_outputs
 
-        def work(first: int, last: int) -> None:
-            for r in range(first, last):
-                out[r] = values_of_game(self._game(rows[r]), self.engine.n_players, self.engine.index)
+    @property
+    def rows_per_block(self) -> int:
+        return self.inner.rows_per_block
 
-        for_each_block(work, len(rows), 1, n_jobs)
-        return out
-
-    def _game(self, row: NDArray[Any]) -> Floats:
-        e = self.engine
-        return coalition_values(self.probability, row, self._background, e.player, e.weights)
-
-    def pairs(
-        self, rows: NDArray[Any]
-    ) -> tuple[Callable[[NDArray[np.int64] | None], PairEngine], NDArray[Any]]:
-        """As `Explainer._pairs`."""
-        if not self.by_definition:
-            with self._fitted() as surrogate:
-                return surrogate._pairs(rows[:, self._by_player])
-        e = self.engine
-        engine = CoalitionPairs(self._game, e.n_players, e.ensemble.n_outputs, e.index)
-        return (lambda wanted: engine), rows
-
-    def expected(self, y: float) -> Floats:
-        del y
-        outputs = self.probability(self._background)
-        return np.asarray(np.average(outputs, axis=0, weights=self.engine.weights))
-
-    def predict(self, rows: NDArray[Any], y: Floats, n_jobs: int | None) -> Floats:
-        """What the values add up to, with the mean: (n_rows, n_outputs)."""
-        del y, n_jobs
-        return self.probability(rows)
+    def add(self, rows: NDArray[Any], out: Floats) -> None:
+        self.inner.add(self.codes(rows), out)
 
 
-def make_output(engine: TreeEngine, output: str, exact: bool) -> Rescaled | Exact | None:
-    """How this output is explained; None where it is the raw output."""
+def make_output(engine: TreeEngine, output: str, exact: bool) -> Engine:
+    """What explains this output: the engine itself where it is the raw one."""
     check_output(engine, output, exact)
     objective = engine.ensemble.objective
     if output == "raw" or objective == "probability":
-        return None
-    if exact:
-        made = Exact(engine, _PROBABILITY[objective])
-        if not made.by_definition and len(made._background) < 2:
-            raise InputError(
-                f"exact=True has {engine.n_players} players, too many for all coalitions, and one background row, too "
-                "few to fit a representation to. Give more background rows, or groups= that leave fewer than 16 "
-                "players."
-            )
-        return made
-    return Rescaled(engine, _RESCALED[output, objective])
+        return engine
+    if not exact:
+        return Rescaled(engine, _RESCALED[output, objective], output == "log_loss")
+    rows = engine.background.rows
+    n_background = 0 if rows is None else len(rows)
+    link = _PROBABILITY[objective]
+    if engine.n_players < 16 and n_background << engine.n_players <= _MOST_HYBRIDS:
+        return ByDefinition(engine, link)
+    if n_background < 2:
+        raise InputError(
+            f"exact=True has {engine.n_players} players, too many for all coalitions, and one background row, too "
+            "few to fit a representation to. Give more background rows, or groups= that leave fewer than 16 "
+            "players."
+        )
+    return Fitted(engine, link)

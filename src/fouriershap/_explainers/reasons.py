@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._base.errors import InputError, MissingDependencyError
-from fouriershap._rows.display import as_text
+from fouriershap._base.checks import check_whole
+from fouriershap._base.errors import MissingDependencyError
 from fouriershap._rows.frames import frame_library
+from fouriershap._rows.table import as_text
 
 _LIBRARIES = ("pandas", "polars", "pyarrow")
 
@@ -26,7 +27,7 @@ def make_frame(
 ) -> Any:
     """The table of `Explainer.frame`: values (n_rows, n_players, n_outputs), data and labels (n_rows, n_players)."""
     n_rows, n_players, n_outputs = values.shape
-    k = _check_top_k(top_k, n_players)
+    k = n_players if top_k is None else min(check_whole("top_k", top_k, 1, ", or None for all"), n_players)
     by_output = np.moveaxis(values, 2, 1)  # (n_rows, n_outputs, n_players)
     order = np.argsort(-np.abs(by_output), axis=2, kind="stable")[:, :, :k]
     row = np.repeat(np.arange(n_rows), n_outputs * k)
@@ -43,14 +44,6 @@ def make_frame(
     table["contribution"] = np.take_along_axis(by_output, order, axis=2).reshape(-1)
     table["rank"] = np.tile(np.arange(1, k + 1), n_rows * n_outputs)
     return _to_frame(table, like)
-
-
-def _check_top_k(top_k: Any, n_players: int) -> int:
-    if top_k is None:
-        return n_players
-    if isinstance(top_k, bool) or not isinstance(top_k, int | np.integer) or top_k < 1:
-        raise InputError(f"top_k is {top_k!r}; give a whole number >= 1, or None for all.")
-    return min(int(top_k), n_players)
 
 
 def _as_strings(names: tuple[str, ...], index: NDArray[Any]) -> list[str]:

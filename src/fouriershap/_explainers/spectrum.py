@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fouriershap._base import files
 from fouriershap._base.bits import check_bits
+from fouriershap._base.checks import check_choice, numbered
 from fouriershap._base.errors import FileFormatError, InputError
+from fouriershap._base.files import Contents
 from fouriershap._base.parallel import count_jobs
 from fouriershap._explainers.base import Explainer
 from fouriershap._fourier.spectrum import Spectrum
 from fouriershap._rows.frames import check_columns, column_names, densified, unmask
 from fouriershap._rows.groups import check_groups
-from fouriershap._shapley import Tables
-from fouriershap._shapley import compile as compile_tables
+from fouriershap._rows.table import Rows
 from fouriershap._shapley.jax import VERSIONS, prepare
-from fouriershap._shapley.pairs import PairEngine
+from fouriershap._shapley.spectrum.compile import compile as compile_tables
+from fouriershap._shapley.spectrum.engine import SpectrumEngine
+from fouriershap._shapley.spectrum.tables import Tables
 
 if TYPE_CHECKING:
     from fouriershap._shapley.jax.prepared import Prepared
 
-KIND = "spectrum explainer"
 _METHODS = ("tables", *VERSIONS)
 
 
@@ -64,6 +63,9 @@ class SpectrumExplainer(Explainer):
     array([[-2., -1.]])
     """
 
+    _kind = "spectrum explainer"
+    _engine: SpectrumEngine
+
     def __init__(
         self,
         spectrum: Spectrum,
@@ -81,8 +83,7 @@ class SpectrumExplainer(Explainer):
     ) -> None:
         if not isinstance(spectrum, Spectrum):
             raise InputError(f"spectrum is a {type(spectrum).__name__}; give a Spectrum.")
-        if method not in _METHODS:
-            raise InputError(f"method is {method!r}; choose one of {', '.join(map(repr, _METHODS))}.")
+        check_choice("method", method, _METHODS)
         if method != "tables" and index != "shapley":
             raise InputError(f"method={method!r} has no index {index!r}; use method='tables'.")
         count_jobs(n_jobs)
@@ -97,76 +98,65 @@ class SpectrumExplainer(Explainer):
         tables = compile_tables(
             spectrum, background, index=index, device=device, precision=precision, **options
         )
-        self._set(tables, player, names, player_names, n_jobs, version)
+        self._set(tables.engine, player, names, player_names, n_jobs, version)
 
     def _set(
         self,
-        tables: Tables,
+        engine: SpectrumEngine,
         player: NDArray[np.int32],
         names: tuple[str, ...],
         player_names: tuple[str, ...],
         n_jobs: int | None,
         version: Prepared | None = None,
     ) -> None:
-        self.tables, self._player, self._version = tables, player, version
+        self._engine, self._player, self._version = engine, player, version
         self.feature_names, self.player_names, self.n_jobs = names, player_names, n_jobs
+
+    @property
+    def tables(self) -> Tables:
+        return Tables(self._engine, self._engine.n_outputs == 1)
 
     def __repr__(self) -> str:
         return f"SpectrumExplainer({self.tables!r})"
 
-    @property
-    def _expected(self) -> NDArray[np.float64]:
-        return np.atleast_1d(np.asarray(self.tables.expected_value))
-
-    @property
-    def _column_player(self) -> NDArray[np.int32]:
-        return self._player
-
-    def _explain(self, X: Any, n_jobs: int | None) -> NDArray[np.float64]:
-        check_columns(X, self.feature_names, "X")
+    def _read(self, X: Any, name: str = "X") -> Rows:
+        check_columns(X, self.feature_names, name)
         rows = densified(X)
+        return Rows(
+            check_bits(rows, len(self.feature_names), name=name), rows, self._player, self.feature_names
+        )
+
+    def _explain(self, rows: Rows, n_jobs: int | None) -> NDArray[np.float64]:
+        if self._version is None:
+            return super()._explain(rows, n_jobs)
+        return self._version.shap_values(rows.codes).reshape(len(rows), len(self.player_names), -1)
+
+    def _with_engine(self, engine: Any) -> SpectrumExplainer:
         if self._version is not None:
-            values = self._version.shap_values(rows)
-        else:
-            values = self.tables.shap_values(rows, n_jobs=n_jobs)
-        return values.reshape(len(values), len(self.player_names), -1)
+            raise InputError(
+                "this explainer has one of the paper's JAX versions, which is laid out for one background and device. "
+                "Make another, or use method='tables'."
+            )
+        return super()._with_engine(engine)
 
-    def _pairs(self, X: Any) -> tuple[Callable[[NDArray[np.int64] | None], PairEngine], NDArray[Any]]:
-        check_columns(X, self.feature_names, "X")
-        return self.tables.interactions, check_bits(densified(X), len(self.feature_names))
-
-    def save(self, path: str | os.PathLike[str], *, interactions: bool = False) -> None:
-        """Write everything that explaining needs to a .fshap file (see `fouriershap.load`).
-
-        Parameters
-        ----------
-        interactions : bool
-            Whether what interactions need goes into the file: the background.
-        """
-        arrays, header = self.tables._to_contents(interactions)
-        header |= {"feature_names": self.feature_names, "player_names": self.player_names}
-        files.write(path, KIND, arrays | {"player": self._player}, header)
+    def _header(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        return {"player": self._player}, {"single": self._engine.n_outputs == 1}
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> SpectrumExplainer:
-        """Read a .fshap file that `save` wrote; the tables stay memory-mapped."""
-        return files.load(path, KIND, cls._from_contents)
-
-    @classmethod
-    def _from_contents(cls, contents: files.Contents) -> SpectrumExplainer:
-        explainer = cls.__new__(cls)
-        tables, player = Tables._from_contents(contents), contents.arrays["player"]
-        names, players = (tuple(contents.header[key]) for key in ("feature_names", "player_names"))
-        fits = len(names) == len(player) == contents.header["n_bits"] and len(players) == tables.n_players
+    def _from_contents(cls, contents: Contents) -> SpectrumExplainer:
+        explainer, header, player = cls.__new__(cls), contents.header, contents.arrays["player"]
+        engine = SpectrumEngine.from_contents(contents.arrays, header)
+        names, players = (tuple(header[key]) for key in ("feature_names", "player_names"))
+        fits = len(names) == len(player) == engine.terms.n_bits and len(players) == engine.n_players
         if not fits or player.dtype != np.int32 or not ((player >= 0) & (player < len(players))).all():
             raise FileFormatError("names and players of the spectrum explainer do not fit its tables.")
-        explainer._set(tables, player, names, players, None)
+        explainer._set(engine, player, names, players, None)
         return explainer
 
 
 def _names(given: ArrayLike | None, background: Any, n_bits: int) -> tuple[str, ...]:
     found = tuple(map(str, np.asarray(given).reshape(-1))) if given is not None else column_names(background)
-    names = found or tuple(f"Feature {i}" for i in range(n_bits))
+    names = found or numbered(n_bits)
     if len(names) != n_bits:
         what = "feature_names" if given is not None else "background"
         raise InputError(f"{what} has {len(names)} columns, but the spectrum has {n_bits} bits.")

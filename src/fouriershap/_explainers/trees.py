@@ -2,38 +2,37 @@
 
 from __future__ import annotations
 
-import os
 import time
-from collections.abc import Callable
-from copy import copy
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fouriershap._base import files
-from fouriershap._base.arrays import as_floats
-from fouriershap._base.errors import FileFormatError, InputError
-from fouriershap._base.memory import check_memory
+from fouriershap._base.checks import (
+    as_floats,
+    check_choice,
+    check_device,
+    check_memory,
+    check_weights,
+    numbered,
+)
+from fouriershap._base.errors import AdditivityError, FileFormatError, InputError
+from fouriershap._base.files import Contents
 from fouriershap._base.parallel import count_jobs
 from fouriershap._explainers.base import Explainer, without_single_output
-from fouriershap._explainers.explanation import check_additivity
-from fouriershap._explainers.outputs import OUTPUTS, Exact, make_output
-from fouriershap._explainers.tree_inputs import background_rows, find_players, name_features
-from fouriershap._rows.frames import densified, to_rows, unmask
+from fouriershap._explainers.outputs import OUTPUTS, Fitted, Rescaled, make_output
+from fouriershap._rows.frames import column_names, densified, unmask
+from fouriershap._rows.groups import check_groups
 from fouriershap._rows.pipelines import Preprocessing, split_pipeline
+from fouriershap._rows.table import Rows
+from fouriershap._shapley.engine import Engine
 from fouriershap._shapley.indices import check_index
-from fouriershap._shapley.pairs import PairEngine
-from fouriershap._shapley.spectrum.engine import check_device
 from fouriershap._shapley.trees.engine import TreeEngine
-from fouriershap._shapley.trees.files import engine_from_contents, engine_to_contents
-from fouriershap._shapley.trees.plan import TreePlan
-from fouriershap._trees import TreeEnsemble, read_model
+from fouriershap._shapley.trees.model import make_background, make_model
+from fouriershap._trees.ensemble import TreeEnsemble
+from fouriershap._trees.readers import read_model
+from fouriershap._trees.rows import to_rows
 
-if TYPE_CHECKING:
-    from fouriershap._blackbox.fidelity import Fidelity
-
-KIND = "tree explainer"
 _PERTURBATIONS = ("auto", "interventional", "tree_path_dependent")
 _PRECISIONS = {"single": np.float32, "double": np.float64}
 _METHODS = ("auto", "tables", "walk")
@@ -98,6 +97,8 @@ class TreeExplainer(Explainer):
     True
     """
 
+    _kind = "tree explainer"
+    _trees: TreeEngine  # of the raw output; `_engine` explains what was asked for
     _before: Preprocessing | None  # what a Pipeline does before its trees
     _inputs: tuple[str, ...] | None  # its input columns, where they are the players
     _lost_pipeline: bool  # a file held the trees of a Pipeline, not what comes before them
@@ -121,10 +122,10 @@ class TreeExplainer(Explainer):
         device: str = "cpu",
     ) -> None:
         check_device(device)
-        _check_choice("feature_perturbation", feature_perturbation, _PERTURBATIONS)
-        _check_choice("output", output, OUTPUTS)
-        _check_choice("precision", precision, tuple(_PRECISIONS))
-        _check_choice("method", method, _METHODS)
+        check_choice("feature_perturbation", feature_perturbation, _PERTURBATIONS)
+        check_choice("output", output, OUTPUTS)
+        check_choice("precision", precision, tuple(_PRECISIONS))
+        check_choice("method", method, _METHODS)
         count_jobs(n_jobs)
         before, final = split_pipeline(model)
         ensemble = read_model(final)
@@ -134,111 +135,76 @@ class TreeExplainer(Explainer):
             raise InputError("feature_perturbation='interventional' needs a background; give one.")
         if feature_perturbation == "tree_path_dependent":
             background = None
-        ensemble, names = name_features(feature_names, ensemble, background, before)
-        player, player_names, inputs = find_players(groups, names, before, given)
-        rows, share = background_rows(background, weights, ensemble)
+        ensemble, names = _name_features(feature_names, ensemble, background, before)
+        player, player_names, inputs = _find_players(groups, names, before, given)
+        rows, share = _background_rows(background, weights, ensemble)
         dtype = np.dtype(_PRECISIONS[precision])
-        engine = TreeEngine(
-            ensemble, player, rows, share, check_memory(memory), dtype, method, check_index(index)
-        )
+        coded = make_model(ensemble, player, check_memory(memory), dtype, method, check_index(index))
+        engine = TreeEngine(coded, make_background(coded, rows, share))
         self._set(engine, names, player_names, n_jobs, output, exact)
         self._before, self._inputs = before, inputs
-        self._move(device)
-
-    def to(self, device: str) -> TreeExplainer:
-        """The same explainer, explaining by the native kernels ("cpu") or under XLA ("jax")."""
-        check_device(device)
-        other = copy(self)
-        other._engine = copy(self._engine)
-        other._move(device)
-        return other
-
-    def _move(self, device: str) -> None:
-        if device == "jax" and self._output is not None:
-            raise InputError(
-                f"device='jax' reads tables, and output={self.output!r} has none; use device='cpu'."
-            )
-        if device == "jax" and self._engine.method == "walk":
-            raise InputError("device='jax' reads tables, and method='walk' has none; use method='auto'.")
-        self._engine.move(device)
+        if device != "cpu":
+            self._engine = self._engine.to(device)
 
     def _set(
         self,
-        engine: TreeEngine,
+        trees: TreeEngine,
         names: tuple[str, ...],
         player_names: tuple[str, ...],
         n_jobs: int | None,
         output: str,
         exact: bool,
     ) -> None:
-        self._engine = engine
-        self.output, self.exact = output, exact
-        self._output = make_output(engine, output, exact)
+        self._trees, self.output, self.exact = trees, output, exact
+        self._engine = make_output(trees, output, exact)
         self.feature_names, self.player_names, self.n_jobs = names, player_names, n_jobs
         self._before, self._inputs, self._lost_pipeline = None, None, False
 
+    def _against(self, codes: NDArray[Any], share: NDArray[np.float64] | None) -> Engine:
+        return make_output(self._trees.with_background(codes, share), self.output, self.exact)
+
+    def _with_engine(self, engine: Engine) -> TreeExplainer:
+        other = super()._with_engine(engine)
+        other._trees = engine if isinstance(engine, TreeEngine) else engine.engine  # type: ignore[attr-defined]
+        return other
+
     def __repr__(self) -> str:
-        mode = "tree_path_dependent" if self._engine.background is None else "interventional"
-        tables = self._engine.tables
-        state = (
-            "not compiled" if tables is None else f"{tables.n_tables} tables, {tables.nbytes / 1e6:.1f} MB"
-        )
-        return f"TreeExplainer({self._engine.ensemble!r}, {mode}, {state})"
+        facts = self._trees.describe()
+        mode = "tree_path_dependent" if facts["by_path"] else "interventional"
+        state = "not compiled"
+        if facts["n_tables"]:
+            state = f"{facts['n_tables']} tables, {facts['table_bytes'] / 1e6:.1f} MB"
+        return f"TreeExplainer({self.ensemble!r}, {mode}, {state})"
 
     @property
     def ensemble(self) -> TreeEnsemble:
         """The model as plain arrays."""
-        return self._engine.ensemble
+        return self._trees.ensemble
 
     @property
     def output_names(self) -> tuple[str, ...] | None:
         """Names of the outputs, where the model has some."""
         return self.ensemble.output_names
 
-    @property
-    def _expected(self) -> NDArray[np.float64]:
-        if self._output is None:
-            return self._engine.expected_value
-        if self.output == "log_loss":
-            raise InputError("the mean log_loss depends on the label: ask expected_loss(y).")
-        return self._output.expected(0.0)
-
     def expected_loss(self, y: float) -> float | NDArray[np.float64]:
         """Mean loss of the background, were all of it labelled ``y``: what the values of such a row add to."""
-        if self._output is None or self.output != "log_loss":
+        if not isinstance(self._engine, Rescaled) or self.output != "log_loss":
             raise InputError(
                 f"expected_loss is for output='log_loss'; this explainer has output={self.output!r}."
             )
-        expected = self._output.expected(float(y))
+        expected = self._engine.expected_with(float(y))
         return float(expected[0]) if len(expected) == 1 else expected
 
     @property
-    def fidelity(self) -> Fidelity | None:
+    def fidelity(self) -> Any:
         """With ``exact=True``: how well the representation stands for the probability; None if it is exact."""
-        return self._output.fidelity if isinstance(self._output, Exact) else None
+        return self._engine.surrogate.fidelity if isinstance(self._engine, Fitted) else None
 
     @property
-    def _column_player(self) -> NDArray[np.int32]:
-        return self._engine.player
-
-    @property
-    def _frame_names(self) -> tuple[str, ...] | None:
+    def input_names(self) -> tuple[str, ...] | None:
         if self._before is not None:
             return self._before.known_names()
-        return self.ensemble.feature_names or super()._frame_names
-
-    def plan(self, n_rows: int | None = None) -> TreePlan:
-        """How ``n_rows`` rows would be explained, and why; None for "any number"."""
-        if n_rows is not None and (
-            isinstance(n_rows, bool) or not hasattr(n_rows, "__index__") or n_rows < 0
-        ):
-            raise InputError(f"n_rows is {n_rows!r}; give a number of rows, or None for any number.")
-        return self._engine.plan(n_rows)
-
-    def compile(self) -> TreeExplainer:
-        """Build the tables now, whatever the number of rows to come."""
-        self._engine.compile(self.n_jobs)
-        return self
+        return self.ensemble.feature_names or super().input_names
 
     def shap_values(
         self,
@@ -267,7 +233,8 @@ class TreeExplainer(Explainer):
         -------
         ndarray, shape (n_rows, n_players) or (n_rows, n_players, n_outputs)
         """
-        values = self._explain(X, self.n_jobs if n_jobs is None else n_jobs, check_additivity, tolerance, y)
+        rows = self._read(X)
+        values, _ = self._checked(rows, y, check_additivity, tolerance, self._jobs(n_jobs))
         return without_single_output(values)
 
     def __call__(
@@ -296,62 +263,35 @@ class TreeExplainer(Explainer):
             With the row, the difference, and the likely causes.
         """
         begin = time.perf_counter()
-        values = self._explain(X, self.n_jobs, check_additivity, tolerance, y)
-        seconds = time.perf_counter() - begin
-        expected = self._expected_of(self._labels(y, len(values))) if self.output == "log_loss" else None
-        return self._explanation(X, values, seconds, expected)
+        rows = self._read(X)
+        values, expected = self._checked(rows, y, check_additivity, tolerance, self.n_jobs)
+        return self._explanation(rows, values, expected, time.perf_counter() - begin)
 
-    def _explain(
-        self,
-        X: Any,
-        n_jobs: int | None,
-        additivity: bool = False,
-        tolerance: float = 1e-4,
-        y: ArrayLike | None = None,
-    ) -> NDArray[np.float64]:
+    def _checked(
+        self, rows: Rows, y: ArrayLike | None, check: bool, tolerance: float, n_jobs: int | None
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Values, and what they are added to; where ``check`` says so, compared with the outputs of the rows."""
         if not isinstance(tolerance, int | float | np.number) or not tolerance >= 0:
             raise InputError(f"tolerance is {tolerance!r}; give a number >= 0.")
-        rows = self._rows(X)
+        engine = self._engine
         labels = self._labels(y, len(rows))
-        if self._output is None:
-            values = self._engine.shap_values(rows, n_jobs)
-        else:
-            values = self._output.shap_values(rows, labels, n_jobs)
-        if additivity and self._adds_up:
-            check_additivity(values, *self._sums(rows, labels, n_jobs), tolerance)
-        return values
+        if labels is not None and isinstance(engine, Rescaled):
+            engine = engine.labelled(labels)
+        # Not the sums of another index, or of another function than the one that is fitted.
+        adds_up = check and engine.index == "shapley" and not isinstance(engine, Fitted)
+        outputs = np.empty((len(rows), engine.n_outputs)) if adds_up else None
+        values = engine.shap_values(rows.codes, n_jobs, outputs)
+        if outputs is not None:
+            check_additivity(values, engine.expected, outputs, tolerance)
+        return values, engine.expected
 
-    @property
-    def _adds_up(self) -> bool:
-        """Whether values and expected value must add up to the output: not those of another index or function."""
-        fitted = isinstance(self._output, Exact) and not self._output.by_definition
-        return self._engine.index == "shapley" and not fitted
-
-    def _sums(
-        self, rows: NDArray[Any], labels: NDArray[np.float64], n_jobs: int | None
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Expected and own output of rows."""
-        if self._output is None:
-            return self._expected, self._engine.predict(rows, n_jobs)
-        predicted = self._output.predict(rows, labels, n_jobs)
-        if self.output != "log_loss":
-            return self._expected, predicted
-        return self._expected_of(labels), predicted
-
-    def _expected_of(self, labels: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Mean loss (n_rows, n_outputs) of the background with the label of each row."""
-        assert self._output is not None
-        distinct, which = np.unique(labels, return_inverse=True)
-        means = [self._output.expected(float(label)) for label in distinct]
-        return np.reshape(means, (len(distinct), self.ensemble.n_outputs))[which]
-
-    def _labels(self, y: ArrayLike | None, n_rows: int) -> NDArray[np.float64]:
+    def _labels(self, y: ArrayLike | None, n_rows: int) -> NDArray[np.float64] | None:
         if self.output != "log_loss":
             if y is not None:
                 raise InputError(
                     f"y was given, but only output='log_loss' has labels; this is {self.output!r}."
                 )
-            return np.zeros(n_rows)
+            return None
         if y is None:
             raise InputError("output='log_loss' needs the labels of the rows: shap_values(X, y).")
         labels = as_floats(y, "y").reshape(-1)
@@ -361,20 +301,11 @@ class TreeExplainer(Explainer):
             raise InputError("y holds labels other than 0 and 1; the model is a binary classifier.")
         return labels
 
-    def _pairs(self, X: Any) -> tuple[Callable[[NDArray[np.int64] | None], PairEngine], NDArray[Any]]:
-        rows = self._rows(X)
-        if isinstance(self._output, Exact):
-            return self._output.pairs(rows)
-        if self._output is not None:
-            raise InputError(
-                f"rescaled values (output={self.output!r}) have no interactions. Use output='raw', or "
-                "output='probability', exact=True."
-            )
-        return self._engine.interactions, rows
-
-    def _rows(self, X: Any) -> NDArray[Any]:
+    def _read(self, X: Any, name: str = "X") -> Rows:
+        """Rows through the pipeline, where there is one, and as the trees compare them: both once."""
+        prepared = X if self._before is None else self._before.transform(X, name)
         try:
-            return to_rows(self._prepared(X, "X"), self.ensemble)
+            codes = to_rows(prepared, self.ensemble, name)
         except InputError as error:
             if not self._lost_pipeline:
                 raise
@@ -382,67 +313,94 @@ class TreeExplainer(Explainer):
                 f"{error} This explainer was saved from a Pipeline whose transformers are not in the file: give it "
                 "transformed rows, `pipeline[:-1].transform(X)`."
             ) from error
-
-    def _prepared(self, X: Any, name: str) -> Any:
-        """Rows as the final model takes them: through the pipeline, where there is one."""
-        return X if self._before is None else self._before.transform(X, name)
-
-    def _shown(self, X: Any) -> tuple[Any, NDArray[np.int32], tuple[str, ...]]:
         if self._inputs is None:
-            rows = densified(self._prepared(X, "X"), self.ensemble.absent_is_missing)
-            return rows, self._column_player, self.feature_names
-        position = {name: i for i, name in enumerate(self.player_names)}
-        owner = np.array([position.get(name, -1) for name in self._inputs], dtype=np.int32)
-        return densified(X), owner, self._inputs
+            shown = densified(prepared, self.ensemble.absent_is_missing)
+            return Rows(codes, shown, self._trees.model.player, self.feature_names)
+        position = {player: i for i, player in enumerate(self.player_names)}
+        owner = np.array([position.get(column, -1) for column in self._inputs], dtype=np.int32)
+        return Rows(codes, densified(X), owner, self._inputs)
 
-    def with_background(self, background: Any, *, weights: ArrayLike | None = None) -> TreeExplainer:
-        """The same model against another background; only what the background touches is compiled again."""
-        if background is None:
-            raise InputError("background is None; give rows, as to the constructor.")
-        prepared = self._prepared(unmask(background), "background")
-        rows, share = background_rows(prepared, weights, self.ensemble)
-        other = copy(self)
-        other._engine = self._engine.with_background(rows, share)
-        other._output = make_output(other._engine, self.output, self.exact)
-        return other
-
-    def save(self, path: str | os.PathLike[str], *, interactions: bool = False) -> None:
-        """Compile, and write everything that explaining needs to a .fshap file; the model is not needed.
-
-        The transformers of a Pipeline are no part of it: what is loaded takes transformed rows,
-        ``pipeline[:-1].transform(X)``.
-
-        Parameters
-        ----------
-        interactions : bool
-            Whether interaction tables go into the file too. Without them, a loaded explainer has interactions
-            only where they need no background (tree_path_dependent).
-        """
-        self.compile()
-        arrays, header = engine_to_contents(self._engine, interactions, self._output is not None)
-        header |= {"feature_names": self.feature_names, "player_names": self.player_names}
-        header["pipeline"] = self._before is not None or self._lost_pipeline
-        header |= {"output": self.output, "exact": self.exact}
-        files.write(path, KIND, arrays, header)
+    def _header(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        pipeline = self._before is not None or self._lost_pipeline
+        return {}, {"pipeline": pipeline, "output": self.output, "exact": self.exact}
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> TreeExplainer:
-        """Read a .fshap file that `save` wrote; the tables stay memory-mapped."""
-        return files.load(path, KIND, cls._from_contents)
-
-    @classmethod
-    def _from_contents(cls, contents: files.Contents) -> TreeExplainer:
-        explainer = cls.__new__(cls)
-        names, players = contents.header["feature_names"], contents.header["player_names"]
-        what = (contents.header.get("output", "raw"), contents.header.get("exact", False))
-        engine = engine_from_contents(contents)
+    def _from_contents(cls, contents: Contents) -> TreeExplainer:
+        explainer, header = cls.__new__(cls), contents.header
+        names, players = tuple(header["feature_names"]), tuple(header["player_names"])
+        engine = TreeEngine.from_contents(contents.arrays, header)
         if (len(names), len(players)) != (engine.ensemble.n_features, engine.n_players):
             raise FileFormatError("the file is damaged: it has not as many names as features and players.")
-        explainer._set(engine, tuple(names), tuple(players), None, *what)
-        explainer._lost_pipeline = bool(contents.header.get("pipeline", False))
+        explainer._set(engine, names, players, None, header.get("output", "raw"), header.get("exact", False))
+        explainer._lost_pipeline = bool(header.get("pipeline", False))
         return explainer
 
 
-def _check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise InputError(f"{name} is {value!r}; choose one of {', '.join(map(repr, choices))}.")
+def check_additivity(
+    values: NDArray[np.float64],
+    expected: NDArray[np.float64],
+    prediction: NDArray[np.float64],
+    tolerance: float,
+) -> None:
+    """Compare sums of SHAP values (n_rows, n_players, n_outputs) with raw predictions (n_rows, n_outputs).
+
+    ``expected``: (n_outputs,), or (n_rows, n_outputs) where it is not the same for all rows.
+    """
+    if not len(values):
+        return
+    gap = np.abs(values.sum(axis=1) + expected - prediction)
+    scale = max(float(np.abs(prediction - expected).max()), float(np.abs(prediction).max()), 1e-300)
+    if np.isfinite(gap).all() and gap.max() <= tolerance * scale:
+        return
+    row, output = np.unravel_index(np.where(np.isfinite(gap), gap, np.inf).argmax(), gap.shape)
+    total = values[row, :, output].sum() + np.broadcast_to(expected, gap.shape)[row, output]
+    raise AdditivityError(
+        f"the SHAP values of row {row} (output {output}) add up to {total!r}, but the model's trees give "
+        f"{prediction[row, output]!r}: a difference of {gap[row, output]:.3g}, more than tolerance = "
+        f"{tolerance:g} of the scale {scale:.3g}. Likely causes: leaf values of very different size (use "
+        "precision='double'), values that are not finite, or a bug, which we would like to hear of. "
+        "check_additivity=False skips this check."
+    )
+
+
+def _background_rows(
+    background: Any, weights: ArrayLike | None, ensemble: TreeEnsemble
+) -> tuple[NDArray[Any] | None, NDArray[np.float64] | None]:
+    """Rows as the ensemble takes them, and their shares; None for none."""
+    if background is None:
+        if weights is not None:
+            raise InputError("weights were given, but no background whose rows they could weigh.")
+        return None, None
+    rows = to_rows(background, ensemble, name="background")
+    if isinstance(background, np.ndarray) and np.may_share_memory(rows, background):
+        rows = rows.copy()  # tables may be built much later, and the caller's array may change until then
+    return rows, check_weights(weights, len(rows))
+
+
+def _name_features(
+    given: ArrayLike | None, ensemble: TreeEnsemble, background: Any, before: Preprocessing | None
+) -> tuple[TreeEnsemble, tuple[str, ...]]:
+    """Names of the features, and the ensemble with the names that frames are checked against."""
+    made = before.output_names() if before is not None else None
+    if made is not None and len(made) == ensemble.n_features:
+        ensemble = ensemble.replace(feature_names=made)
+    if given is not None:
+        names = tuple(str(name) for name in np.asarray(given).reshape(-1).tolist())
+        if len(names) != ensemble.n_features:
+            raise InputError(f"feature_names has {len(names)} names for {ensemble.n_features} features.")
+        return ensemble, names
+    found = ensemble.feature_names or (column_names(background) if background is not None else None)
+    return ensemble, found or numbered(ensemble.n_features)
+
+
+def _find_players(
+    groups: Any, names: tuple[str, ...], before: Preprocessing | None, background: Any
+) -> tuple[NDArray[np.int32], tuple[str, ...], tuple[str, ...] | None]:
+    """Player of each feature, the players' names, and the input columns where they are the players."""
+    if groups is None:
+        return np.arange(len(names), dtype=np.int32), names, None
+    if not isinstance(groups, str) or groups != "input":
+        return *check_groups(groups, names), None
+    if before is None:
+        raise InputError("groups is 'input', which needs a Pipeline with steps before the model.")
+    return before.input_players(background, len(names))

@@ -290,7 +290,7 @@ def _exhaustive(queries: Queries, n_terms: int | None) -> Recovery:
     """The exact transform of all points; what is only rounding is left out."""
     values = queries.ask_cube()
     spectrum = walsh_hadamard(values, queries.n_bits)
-    spectrum = spectrum._select(np.abs(spectrum.coefficients) > 4 * queries.precision * queries.magnitude)
+    spectrum = spectrum.select(np.abs(spectrum.coefficients) > 4 * queries.precision * queries.magnitude)
     fidelity, no_points = 1.0, np.zeros((0, queries.n_bits), np.uint8)
     if n_terms is not None and spectrum.variance > 0:
         pruned = spectrum.prune(max_terms=n_terms)

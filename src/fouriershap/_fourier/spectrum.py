@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from fouriershap import _kernels as kernels
 from fouriershap._base import files
-from fouriershap._base.arrays import as_array, as_floats
 from fouriershap._base.bits import check_bits, check_packed, pack, unpack
+from fouriershap._base.checks import as_array, as_floats
 from fouriershap._base.errors import FileFormatError, InputError
 from fouriershap._base.parallel import for_each_block
 from fouriershap._fourier.pruning import kept_terms, largest_move
@@ -72,13 +72,29 @@ class Spectrum:
         _set(self, *canonical(words, flat), n_bits, values.ndim == 1)
 
     @classmethod
-    def _from_words(cls, words: NDArray[np.uint64], coefficients: ArrayLike, n_bits: int) -> Spectrum:
-        """Make one from packed frequencies (n_terms, ceil(n_bits / 64)), as `_bits.pack` makes them."""
+    def from_words(cls, words: NDArray[np.uint64], coefficients: ArrayLike, n_bits: int) -> Spectrum:
+        """Make one from packed frequencies (n_terms, ceil(n_bits / 64)), as `bits.pack` makes them."""
         spectrum = cls.__new__(cls)
         spectrum._init(words, coefficients, n_bits)
         return spectrum
 
-    def _select(self, kept: NDArray[np.bool_]) -> Spectrum:
+    @property
+    def is_single(self) -> bool:
+        """Whether the coefficients were given without an axis of outputs."""
+        return self._single
+
+    @property
+    def matrix(self) -> NDArray[np.float64]:
+        """Coefficients (n_terms, n_outputs), also of one output."""
+        return self._coefficients
+
+    @property
+    def words(self) -> NDArray[np.uint64]:
+        """Frequencies packed, (n_terms, ceil(n_bits / 64))."""
+        return self._words
+
+    def select(self, kept: NDArray[np.bool_]) -> Spectrum:
+        """Some of the terms."""
         part = Spectrum.__new__(Spectrum)
         single = self._single
         _set(part, self._words[kept], self._coefficients[kept], self._degrees[kept], self._n_bits, single)
@@ -215,7 +231,7 @@ class Spectrum:
         ndarray, shape (n_rows,) or (n_rows, n_outputs)
         """
         bits = check_bits(X, self._n_bits)
-        start, atoms = self._positions()
+        start, atoms = self.positions()
         out = np.empty((len(bits), self.n_outputs))
 
         def work(first: int, last: int) -> None:
@@ -228,7 +244,7 @@ class Spectrum:
         for_each_block(work, len(bits), _ROWS_PER_BLOCK, n_jobs)
         return out[:, 0] if self._single else out
 
-    def _positions(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    def positions(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         """The bits of each term, one after the other: start (n_terms + 1,), positions (sum of degrees,)."""
         start = np.concatenate([[0], np.cumsum(self._degrees)]).astype(np.int64)
         return start, np.nonzero(self.frequencies)[1].astype(np.int32)
@@ -262,8 +278,8 @@ class Spectrum:
         # With d and e dropped: (h + d)(g + e) - hg = dg + he + de.
         mine, its = self._dropped, other._dropped
         cross = None if mine is None or its is None else mine * its
-        left = None if mine is None else mine * other._select(np.ones(len(other), dtype=bool))
-        right = None if its is None else self._select(np.ones(len(self), dtype=bool)) * its
+        left = None if mine is None else mine * other.select(np.ones(len(other), dtype=bool))
+        right = None if its is None else self.select(np.ones(len(self), dtype=bool)) * its
         dropped = _sum(_sum(left, right), cross)
         return self._combine(words, values, dropped)
 
@@ -275,7 +291,7 @@ class Spectrum:
     def _as_spectrum(self, other: Spectrum | float) -> Spectrum:
         if not isinstance(other, Spectrum):
             value = np.full((1, self.n_outputs), check_number(other))
-            return Spectrum._from_words(np.zeros((1, self._words.shape[1]), np.uint64), value, self._n_bits)
+            return Spectrum.from_words(np.zeros((1, self._words.shape[1]), np.uint64), value, self._n_bits)
         if other._n_bits != self._n_bits or other.n_outputs != self.n_outputs:
             raise InputError(f"{self!r} and {other!r} do not fit: bits and outputs must be the same.")
         return other
@@ -319,7 +335,7 @@ class Spectrum:
         (1, array([0.002, 0.002]))
         """
         kept = kept_terms(self._coefficients, self._degrees, min_amplitude, energy, max_terms)
-        part, dropped = self._select(kept), self._select(~kept)
+        part, dropped = self.select(kept), self.select(~kept)
         object.__setattr__(part, "_dropped", _sum(dropped, self._dropped))
         return part
 
@@ -348,9 +364,9 @@ class Spectrum:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write to a .fshap file (see `fouriershap.load`)."""
-        files.write(path, KIND, *self._to_contents())
+        files.write(path, KIND, *self.to_contents())
 
-    def _to_contents(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    def to_contents(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         arrays: dict[str, NDArray[Any]] = {"words": self._words, "coefficients": self.coefficients}
         if self._dropped is not None:
             arrays |= {"dropped_words": self._dropped._words}
@@ -360,10 +376,10 @@ class Spectrum:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Spectrum:
         """Read a .fshap file that `save` wrote."""
-        return files.load(path, KIND, cls._from_contents)
+        return files.load(path, KIND, cls.from_contents)
 
     @classmethod
-    def _from_contents(cls, contents: files.Contents) -> Spectrum:
+    def from_contents(cls, contents: files.Contents) -> Spectrum:
         arrays, n_bits = contents.arrays, contents.header["n_bits"]
         check_packed(arrays["words"], n_bits)
         dropped = None
@@ -372,12 +388,12 @@ class Spectrum:
             if values.shape[1:] != arrays["coefficients"].shape[1:]:
                 raise FileFormatError("the file is damaged: dropped terms have other outputs.")
             check_packed(arrays["dropped_words"], n_bits)
-            dropped = cls._from_words(arrays["dropped_words"], values, n_bits)
+            dropped = cls.from_words(arrays["dropped_words"], values, n_bits)
         return _rebuild(arrays["words"], arrays["coefficients"], n_bits, dropped)
 
 
 def _rebuild(words: NDArray[np.uint64], values: ArrayLike, n_bits: int, dropped: Spectrum | None) -> Spectrum:
-    spectrum = Spectrum._from_words(words, values, n_bits)
+    spectrum = Spectrum.from_words(words, values, n_bits)
     object.__setattr__(spectrum, "_dropped", dropped)
     return spectrum
 

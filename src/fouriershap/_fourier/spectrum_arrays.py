@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fouriershap._base.arrays import as_floats
+from fouriershap._base.checks import as_floats
 from fouriershap._base.errors import CapacityError, InputError
 
 Floats = NDArray[np.float64]

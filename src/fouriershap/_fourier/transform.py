@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fouriershap._base.arrays import as_floats
 from fouriershap._base.bits import unpack
+from fouriershap._base.checks import as_floats
 from fouriershap._base.errors import CapacityError, InputError
 from fouriershap._fourier.spectrum import Spectrum
 
@@ -56,7 +56,7 @@ def walsh_hadamard(
     kept = np.flatnonzero(values.any(axis=1))
     words = kept.astype(np.uint64)[:, None]
     coefficients = values[kept]
-    return Spectrum._from_words(words, coefficients[:, 0] if single else coefficients, int(n_bits))
+    return Spectrum.from_words(words, coefficients[:, 0] if single else coefficients, int(n_bits))
 
 
 def transform_in_place(values: NDArray[np.float64]) -> None:

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from fouriershap._base.bits import unpack
 from fouriershap._base.errors import CapacityError, FourierShapWarning, InputError
 from fouriershap._fourier.spectrum import Spectrum
-from fouriershap._rows.frames import to_rows
 from fouriershap._trees.codes import CodedTrees, code_trees
 from fouriershap._trees.ensemble import TreeEnsemble
 from fouriershap._trees.readers import read_model
+from fouriershap._trees.rows import to_rows
 
 MAX_TERMS = 50_000_000
 _CHUNK = 1 << 20  # terms that are expanded before equal frequencies are summed: bounds the scratch memory
@@ -186,14 +186,14 @@ def _collect(e: TreeEnsemble, leaves: _Leaves) -> Spectrum:
     chunk = (ends // _CHUNK).astype(np.int64)
     for rows in np.split(np.arange(len(values)), np.flatnonzero(np.diff(chunk)) + 1):
         for words, coefficients in _expand(e.n_features, leaves, values, rows):
-            summed = Spectrum._from_words(words, coefficients, e.n_features)
-            parts_words.append(summed._words)
-            parts.append(summed._coefficients)
-    total = Spectrum._from_words(np.concatenate(parts_words), np.concatenate(parts), e.n_features)
-    a, size = total._coefficients[:, :-1], total._coefficients[:, -1:]
+            summed = Spectrum.from_words(words, coefficients, e.n_features)
+            parts_words.append(summed.words)
+            parts.append(summed.matrix)
+    total = Spectrum.from_words(np.concatenate(parts_words), np.concatenate(parts), e.n_features)
+    a, size = total.matrix[:, :-1], total.matrix[:, -1:]
     kept = (np.abs(a) > _ROUNDING * size).any(axis=1) | (total.degrees == 0)
     single = e.n_outputs == 1
-    return Spectrum._from_words(total._words[kept], a[kept, 0] if single else a[kept], e.n_features)
+    return Spectrum.from_words(total.words[kept], a[kept, 0] if single else a[kept], e.n_features)
 
 
 def _expand(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fouriershap._base.arrays import as_array
+from fouriershap._base.checks import as_array
 from fouriershap._base.errors import InputError
 
 

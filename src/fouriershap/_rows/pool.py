@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.errors import InputError
-from fouriershap._rows.frames import as_frame
-from fouriershap._trees.labels import is_missing
+from fouriershap._rows.frames import as_frame, is_missing
 
 _LABEL_TYPES = ("Categorical", "Enum", "String", "Object")
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fouriershap._base.checks import check_whole, is_whole
 from fouriershap._base.errors import InputError
 from fouriershap._base.parallel import for_each_block
+from fouriershap._shapley.engine import Engine
 from fouriershap._shapley.pairs import PairEngine, pair_keys
 
 Floats = NDArray[np.float64]
@@ -71,46 +73,34 @@ def _position(player: Any, names: Sequence[str]) -> int:
         if player not in names:
             raise InputError(f"pairs names the player {player!r}; there are {', '.join(map(repr, names))}.")
         return list(names).index(player)
-    whole = isinstance(player, int | np.integer) and not isinstance(player, bool)
-    if not whole or not 0 <= player < len(names):
+    if not is_whole(player) or not 0 <= player < len(names):
         raise InputError(f"pairs holds {player!r}; give names, or positions from 0 to {len(names) - 1}.")
     return int(player)
 
 
 def interaction_values(
-    make: Callable[[NDArray[np.int64] | None], PairEngine],
+    engine: Engine,
     rows: NDArray[Any],
-    values: Callable[[], Floats],
     names: Sequence[str],
     pairs: Any,
     top: int | None,
     n_jobs: int | None,
     single: bool,
 ) -> Floats | TopInteractions:
-    """What `Explainer.shap_interaction_values` documents.
+    """What `Explainer.shap_interaction_values` documents, of rows as the engine takes them.
 
-    Parameters
-    ----------
-    make : callable
-        The engine of the pairs with some keys (`pair_keys`), None for all.
-    rows : what the engine takes
-    values : callable
-        Values (n_rows, n_players, n_outputs) of the players.
-    single : bool
-        Whether the axis of the one output is left out.
+    ``single``: whether the axis of the one output is left out.
     """
     if pairs is not None and top is not None:
         raise InputError("pairs and top were both given; top chooses among all pairs.")
     if top is not None:
-        if isinstance(top, bool) or not isinstance(top, int | np.integer) or top < 1:
-            raise InputError(f"top is {top!r}; give a number of pairs >= 1.")
-        return top_pairs(make(None), rows, int(top), names, n_jobs, single)
+        return top_pairs(engine.pairs(None), rows, check_whole("top", top), names, n_jobs, single)
     if pairs is not None:
         positions = check_pairs(pairs, names)
         keys = np.unique(pair_keys(positions[:, 0], positions[:, 1], len(names)))
-        out = chosen_pairs(make(keys), rows, positions, len(names), n_jobs)
+        out = chosen_pairs(engine.pairs(keys), rows, positions, len(names), n_jobs)
     else:
-        out = full_matrices(make(None), rows, values(), n_jobs)
+        out = full_matrices(engine.pairs(None), rows, engine.shap_values(rows, n_jobs), n_jobs)
     return out[..., 0] if single else out
 
 

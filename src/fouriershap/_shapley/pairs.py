@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -30,40 +29,6 @@ class PairEngine(Protocol):
 
     def add(self, rows: NDArray[Any], out: NDArray[np.float64]) -> None:
         """Add the interactions of rows, all on this thread, to ``out`` (n_rows, n_pairs, n_outputs)."""
-
-
-@dataclass(frozen=True, eq=False)
-class RenamedPairs:
-    """An engine whose players have other numbers; their order must stay the same."""
-
-    engine: PairEngine
-    pairs: NDArray[np.int32]
-
-    @property
-    def n_outputs(self) -> int:
-        return self.engine.n_outputs
-
-    @property
-    def rows_per_block(self) -> int:
-        return self.engine.rows_per_block
-
-    def add(self, rows: NDArray[Any], out: NDArray[np.float64]) -> None:
-        self.engine.add(rows, out)
-
-
-@dataclass(frozen=True, eq=False)
-class NoPairs:
-    """What a constant function has."""
-
-    n_outputs: int
-    rows_per_block: int = 1024
-
-    @property
-    def pairs(self) -> NDArray[np.int32]:
-        return np.empty((0, 2), dtype=np.int32)
-
-    def add(self, rows: NDArray[Any], out: NDArray[np.float64]) -> None:
-        """Add nothing."""
 
 
 def pair_keys(first: NDArray[Any], second: NDArray[Any], n_players: int) -> NDArray[np.int64]:

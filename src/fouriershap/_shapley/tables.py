@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap import _kernels as kernels
+from fouriershap._base.codes import Codes
 
 WIDTH = 8  # players of one table: a table entry is one or two vector registers, and one cache line
 BYTE_PATTERNS = 256  # tables with more have wider pattern numbers, and form groups of their own
-_STRIDE = 64  # codes are padded to a multiple of this many rows
 _CACHE_BYTES = 8 << 20  # tables beyond this are fetched from memory, so more rows share each fetch
 
 
@@ -60,22 +60,6 @@ class Blocks:
         """The arrays in the order in which kernels take them."""
         cuts = (self.cut_start, self.cut_missing, self.cut_column, self.cut_at, self.cut_weight)
         return *cuts, self.base, self.n_patterns
-
-
-@dataclass(frozen=True, eq=False)
-class Codes:
-    """Rows as codes, a line per column: (n8, stride) uint8 and (n16, stride) uint16, padded."""
-
-    narrow: NDArray[np.uint8]
-    wide: NDArray[np.uint16]
-    n_rows: int
-    any_missing: bool = False
-
-
-def empty_codes(n_narrow: int, n_wide: int, n_rows: int) -> Codes:
-    """Codes to be filled. The stride is odd in cache lines, so that columns do not share cache sets."""
-    stride = (-(-n_rows // _STRIDE) | 1) * _STRIDE
-    return Codes(np.zeros((n_narrow, stride), np.uint8), np.zeros((n_wide, stride), np.uint16), n_rows)
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fouriershap._base.checks import check_weights
 from fouriershap._base.errors import FileFormatError
 from fouriershap._shapley.spectrum.terms import Terms
 from fouriershap._shapley.tables import WIDTH, Blocks, TableSet
-from fouriershap._shapley.weights import check_weights
 
 if TYPE_CHECKING:  # trees import the tables, whose package imports this module
     from fouriershap._trees.codes import Pages

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap import _kernels as kernels
+from fouriershap._base.codes import Codes, empty_codes
 from fouriershap._base.errors import UnsupportedModelError
-from fouriershap._shapley.tables import Codes, empty_codes
 from fouriershap._trees.ensemble import TreeEnsemble
 
 NO_COLUMN = np.iinfo(np.int32).max
@@ -99,11 +99,29 @@ class Codebook:
         missing = kernels.tables.encode(
             np.ascontiguousarray(rows), *self._search, column, codes.narrow, codes.wide
         )
+        return self._with_pages(replace(codes, any_missing=bool(missing)), pages, n_narrow)
+
+    def to_columns(
+        self, codes: NDArray[np.int32], column: NDArray[np.int32], pages: Pages | None = None
+    ) -> Codes:
+        """What `encode_columns` gives, from codes (n_features, n_rows) of all features."""
+        n_narrow, n_wide = count_lines(column)
+        n_rows = codes.shape[1]
+        out = empty_codes(n_narrow + (0 if pages is None else len(pages.source)), n_wide, n_rows)
+        narrow, wide = np.flatnonzero((column >= 0) & (column != NO_COLUMN)), np.flatnonzero(column < 0)
+        out.narrow[column[narrow], :n_rows] = codes[narrow]
+        out.wide[~column[wide], :n_rows] = codes[wide]
+        used = np.concatenate([narrow, wide])
+        missing = bool((codes[used] == (self.n_codes[used] - 1)[:, None]).any())
+        return self._with_pages(replace(out, any_missing=missing), pages, n_narrow)
+
+    @staticmethod
+    def _with_pages(codes: Codes, pages: Pages | None, n_narrow: int) -> Codes:
         if pages is not None:
             kernels.tables.pages(
                 codes.wide, codes.n_rows, pages.source, pages.offset, pages.lut, n_narrow, codes.narrow
             )
-        return replace(codes, any_missing=bool(missing))
+        return codes
 
     def columns(self, used: NDArray[np.bool_]) -> NDArray[np.int32]:
         """The line of each used feature, as `encode_columns` takes it: bytes where 256 codes suffice."""

@@ -199,11 +199,6 @@ class TreeEnsemble:
             f"{self.n_features} features, {self.n_outputs} outputs)"
         )
 
-    def tree_slice(self, tree: int) -> slice:
-        """The nodes of one tree."""
-        end = self.roots[tree + 1] if tree + 1 < self.n_trees else self.n_nodes
-        return slice(int(self.roots[tree]), int(end))
-
     @property
     def tree_of_node(self) -> NDArray[np.int64]:
         """(n_nodes,) the tree that each node belongs to."""
@@ -218,6 +213,16 @@ class TreeEnsemble:
         changes = {name: getattr(self, name)[nodes] for name in per_node}
         changes |= {name: index[getattr(self, name)[nodes]] for name in ("left", "right")}
         return self.replace(roots=index[self.roots[kept]], tree_output=self.tree_output[kept], **changes)
+
+    def sum_by_output(
+        self, leaves: NDArray[np.integer[Any]], shares: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Values (n_outputs,) of leaves (n,), each times its share."""
+        values = shares[:, None] * self.values[leaves]
+        if self.values.shape[1] == self.n_outputs:
+            return np.asarray(values.sum(axis=0))
+        output = self.tree_output[self.tree_of_node[leaves]]
+        return np.bincount(output, values[:, 0], minlength=self.n_outputs).astype(np.float64)
 
     def clean_rows(self, X: NDArray[Any]) -> NDArray[Any]:
         """Cast rows (n_rows, n_features) to the model's dtype, with every missing value as NaN."""

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fouriershap._rows.frames import is_missing
 from fouriershap._trees.cityhash import cityhash64
 from fouriershap._trees.ensemble import TreeEnsemble
 
@@ -51,11 +52,6 @@ def _code(label: Any, codes: dict[Any, float], hashed: bool) -> float:
     if is_missing(label):
         return float("nan")
     return codes.get(catboost_hash(label), UNKNOWN) if hashed else UNKNOWN
-
-
-def is_missing(label: Any) -> bool:
-    # pandas' NA answers no comparison with a truth value.
-    return label is None or type(label).__name__ == "NAType" or bool(label != label)
 
 
 def catboost_hash(label: Any) -> int:

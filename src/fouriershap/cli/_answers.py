@@ -14,7 +14,7 @@ import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.parquet
 
-from fouriershap._base.errors import InputError
+from fouriershap import InputError
 from fouriershap._base.files import atomic_file
 from fouriershap._explainers.batches import BASE
 from fouriershap.cli._rows import PIPE

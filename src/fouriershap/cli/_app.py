@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from fouriershap._base.errors import InputError, MissingDependencyError
+from fouriershap import InputError, MissingDependencyError
 from fouriershap._base.parallel import count_jobs
 from fouriershap._explainers.trees import TreeExplainer
 from fouriershap._rows.batch import open_batch

@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._base.errors import InputError
-from fouriershap._explainers.base import Explainer
+from fouriershap import Explainer, InputError
 from fouriershap._explainers.trees import TreeExplainer
 from fouriershap._rows.batch import open_batch
-from fouriershap._rows.frames import to_rows
+from fouriershap._trees.rows import to_rows
 from fouriershap.cli._library import ask_library
 from fouriershap.cli._models import ModelFile
 

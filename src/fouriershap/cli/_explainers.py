@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fouriershap._base.errors import InputError
-from fouriershap._explainers.base import Explainer
+from fouriershap import Explainer, InputError
 from fouriershap._explainers.blackbox import BlackBoxExplainer
 from fouriershap._explainers.load import Loaded, load
 from fouriershap._explainers.trees import TreeExplainer
 from fouriershap._rows.levels import LABEL
-from fouriershap._trees import TreeEnsemble
+from fouriershap._trees.ensemble import TreeEnsemble
 from fouriershap.cli._rows import AS_IT_IS, NUMBER, NUMBER_LABEL, TEXT
 
 

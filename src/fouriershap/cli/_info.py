@@ -12,7 +12,7 @@ from fouriershap._explainers.load import Loaded
 from fouriershap._explainers.spectrum import SpectrumExplainer
 from fouriershap._explainers.trees import TreeExplainer
 from fouriershap._fourier.spectrum import Spectrum
-from fouriershap._shapley import Tables
+from fouriershap._shapley.spectrum.tables import Tables
 from fouriershap._shapley.trees.engine import TreeEngine
 from fouriershap.cli._explainers import open_file
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._base.errors import InputError, MissingDependencyError
+from fouriershap import InputError, MissingDependencyError
 from fouriershap.cli._models import ModelFile
 
 

@@ -6,8 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from fouriershap._base.errors import MissingDependencyError
-from fouriershap._explainers.base import Explainer
+from fouriershap import Explainer, MissingDependencyError
 
 MOST_ROWS = 2000
 

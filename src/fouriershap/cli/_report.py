@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TimeRemainingColumn
 from rich.text import Text
 
-from fouriershap._base.errors import FourierShapError
+from fouriershap import FourierShapError
 
 FAILED, CHECK_FAILED, INTERRUPTED = 1, 3, 130
 

@@ -15,7 +15,7 @@ import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.parquet
 
-from fouriershap._base.errors import InputError
+from fouriershap import InputError
 
 BATCH_ROWS = 65_536
 PIPE = Path("-")

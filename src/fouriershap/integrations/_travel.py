@@ -12,10 +12,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from fouriershap import Explainer, FileFormatError, InputError, MissingDependencyError
 from fouriershap._base import files
-from fouriershap._base.errors import FileFormatError, InputError, MissingDependencyError
 from fouriershap._base.parallel import count_jobs
-from fouriershap._explainers.base import Explainer
 from fouriershap._explainers.batches import OutputColumn, check_ids, output_schema
 from fouriershap._explainers.load import load
 

@@ -6,8 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from fouriershap._base.errors import InputError
-from fouriershap._explainers.base import Explainer
+from fouriershap import Explainer, InputError
 from fouriershap.integrations._travel import Job, check_frame, import_engine, make_job
 
 

@@ -6,8 +6,8 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
+from fouriershap import Explainer
 from fouriershap._base.parallel import count_jobs
-from fouriershap._explainers.base import Explainer
 from fouriershap.integrations._travel import Job, check_frame, import_engine, make_job
 
 

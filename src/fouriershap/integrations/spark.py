@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from fouriershap._explainers.base import Explainer
+from fouriershap import Explainer
 from fouriershap._explainers.batches import ARRAY, NUMBER, OutputColumn
 from fouriershap.integrations._travel import Job, check_frame, import_engine, make_job
 

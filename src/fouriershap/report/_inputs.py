@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._base.errors import InputError
+from fouriershap import InputError
 from fouriershap._blackbox.bit_code import BitCode
 from fouriershap._rows.levels import LABEL, NUMBER, Encoding, Feature
 from fouriershap._rows.pool import Pool
-from fouriershap._trees import TreeEnsemble
+from fouriershap._trees.ensemble import TreeEnsemble
 
 Floats = NDArray[np.float64]
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._blackbox.bit_code import BitCode
-from fouriershap._shapley import Tables
+from fouriershap._shapley.spectrum.tables import Tables
 from fouriershap._shapley.tables import Blocks, TableSet
 from fouriershap._shapley.trees.engine import TreeEngine
 from fouriershap._trees.codes import Codebook, Pages, count_lines

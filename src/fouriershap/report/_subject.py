@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from fouriershap._base.errors import InputError
+from fouriershap import Explainer, InputError
 from fouriershap._blackbox.fidelity import Fidelity
 from fouriershap._blackbox.surrogates import CompiledSpectrum, CompiledTrees
-from fouriershap._explainers.base import Explainer
 from fouriershap._explainers.blackbox import BlackBoxExplainer
 from fouriershap._explainers.spectrum import SpectrumExplainer
 from fouriershap._explainers.trees import TreeExplainer

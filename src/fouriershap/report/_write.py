@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._base.errors import CapacityError, InputError
+from fouriershap import CapacityError, Explainer, InputError
 from fouriershap._base.files import atomic_file
-from fouriershap._explainers.base import Explainer
 from fouriershap._rows.frames import is_sparse
 from fouriershap._shapley.spectrum.terms import Terms
 from fouriershap.report._inputs import Input

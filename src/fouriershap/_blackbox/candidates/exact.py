@@ -6,9 +6,10 @@ import numpy as np
 
 from fouriershap._base.errors import InputError
 from fouriershap._blackbox.bit_code import BitCode, exact_code
-from fouriershap._blackbox.surrogates import Floats, SpectrumSurrogate
-from fouriershap._fourier import walsh_hadamard
+from fouriershap._blackbox.surrogates import SpectrumSurrogate
+from fouriershap._fourier.transform import walsh_hadamard
 from fouriershap._rows.levels import Encoding
+from fouriershap._shapley.engine import Floats
 
 MOST_BITS = 18
 
@@ -55,4 +56,4 @@ def exact_surrogate(code: BitCode, answers: Floats) -> SpectrumSurrogate:
     kept = (
         np.abs(spectrum.coefficients).reshape(len(spectrum), answers.shape[1]).max(axis=1) > 1e-14 * amplitude
     )
-    return SpectrumSurrogate(spectrum._select(kept), code)
+    return SpectrumSurrogate(spectrum.select(kept), code)

@@ -19,9 +19,10 @@ from fouriershap._blackbox.candidates.kernel_ridge import (
 )
 from fouriershap._blackbox.candidates.stacking import stack_outputs
 from fouriershap._blackbox.candidates.trees import boost
-from fouriershap._blackbox.surrogates import Floats, TreeSurrogate
+from fouriershap._blackbox.surrogates import TreeSurrogate
 from fouriershap._blackbox.task import Fit, Task, r_squared
-from fouriershap._trees import read_model
+from fouriershap._shapley.engine import Floats
+from fouriershap._trees.readers import read_model
 
 N_THETA = 800  # points for the likelihood: its cost grows with their cube
 MOST_FACTORED = 8_000  # points of a ridge solved by a factor, likewise; beyond, by conjugate gradients

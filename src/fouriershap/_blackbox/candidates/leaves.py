@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from fouriershap._base.errors import MissingDependencyError
-from fouriershap._blackbox.surrogates import Floats
-from fouriershap._trees import TreeEnsemble
+from fouriershap._shapley.engine import Floats
+from fouriershap._trees.ensemble import TreeEnsemble
 from fouriershap._trees.predict import find_leaves
 
 N_STEPS = 20

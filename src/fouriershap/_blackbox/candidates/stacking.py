@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._trees import TreeEnsemble
+from fouriershap._trees.ensemble import TreeEnsemble
 
 _SAME = ("feature", "threshold", "missing_left", "category_set", "cover")
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from fouriershap._base.errors import InputError
 from fouriershap._blackbox.bit_code import BitCode
 from fouriershap._blackbox.candidates.exact import all_rows
-from fouriershap._blackbox.surrogates import Floats, SpectrumSurrogate
+from fouriershap._blackbox.surrogates import SpectrumSurrogate
 from fouriershap._blackbox.task import N_FOLDS, Fit, Task
 from fouriershap._fourier.sparse_transform import (
     Recovery,
@@ -28,6 +28,7 @@ from fouriershap._fourier.sparse_transform import (
     recover,
 )
 from fouriershap._fourier.spectrum import Spectrum
+from fouriershap._shapley.engine import Floats
 
 Bits = NDArray[np.uint8]
 Ask = Callable[[Bits], Floats]  # bits (n, n_bits) -> answers (n, n_outputs)

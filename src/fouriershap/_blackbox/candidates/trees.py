@@ -13,9 +13,10 @@ from fouriershap._base.errors import MissingDependencyError
 from fouriershap._base.parallel import for_each_block
 from fouriershap._blackbox.candidates.leaves import refit_leaves
 from fouriershap._blackbox.candidates.stacking import stack_outputs
-from fouriershap._blackbox.surrogates import Floats, TreeSurrogate
+from fouriershap._blackbox.surrogates import TreeSurrogate
 from fouriershap._blackbox.task import N_FOLDS, Fit, Task
-from fouriershap._trees import read_model
+from fouriershap._shapley.engine import Floats
+from fouriershap._trees.readers import read_model
 
 FIRST = 100  # trees
 LONGEST = (200, 600)  # trees: at least, at most; between them one per four answers. Refitted, more add little

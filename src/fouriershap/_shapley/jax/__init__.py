@@ -22,9 +22,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fouriershap._base.bits import check_bits
+from fouriershap._base.checks import check_weights
 from fouriershap._base.errors import InputError, MissingDependencyError
 from fouriershap._shapley.spectrum.terms import make_terms
-from fouriershap._shapley.weights import check_weights
 
 if TYPE_CHECKING:
     from fouriershap._fourier.spectrum import Spectrum
@@ -95,7 +95,7 @@ def prepare(
     if share is None:
         share = np.full(len(rows), 1.0 / len(rows))
     version = import_module(f"fouriershap._shapley.jax.{method}").VERSION
-    return Prepared(version, terms, rows, share, memory, precision, spectrum._single)
+    return Prepared(version, terms, rows, share, memory, precision, spectrum.is_single)
 
 
 def shap_values(

@@ -13,8 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
+from fouriershap._base.checks import check_memory
 from fouriershap._base.errors import CapacityError
-from fouriershap._base.memory import check_memory
 from fouriershap._shapley.spectrum.terms import Terms
 
 # Larger temporaries gain nothing: a chunk of this size keeps any device busy for milliseconds.

@@ -8,19 +8,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fouriershap._base.bits import check_bits
-from fouriershap._base.errors import CapacityError, InputError
-from fouriershap._base.memory import check_memory
+from fouriershap._base.checks import check_choice, check_device, check_memory, check_weights, check_whole
+from fouriershap._base.errors import InputError
 from fouriershap._fourier.spectrum import Spectrum
 from fouriershap._shapley.indices import check_index
 from fouriershap._shapley.interactions import TopInteractions
 from fouriershap._shapley.jax import VERSIONS
 from fouriershap._shapley.jax import shap_values as shap_values_jax
-from fouriershap._shapley.spectrum.blocks import MOST_ATOMS, Cover, compile_terms
-from fouriershap._shapley.spectrum.engine import Tables, check_device
+from fouriershap._shapley.spectrum.engine import compile_spectrum
 from fouriershap._shapley.spectrum.plan import Plan, plan_terms
-from fouriershap._shapley.spectrum.terms import Terms, make_terms
-from fouriershap._shapley.tables import TableSet
-from fouriershap._shapley.weights import check_weights
+from fouriershap._shapley.spectrum.tables import Tables
+from fouriershap._shapley.spectrum.terms import make_terms
 
 METHODS = ("auto", "tables", "direct", *VERSIONS)
 
@@ -67,7 +65,7 @@ def compile(  # noqa: A001 - what it does; used as `fs.compile`
     1.5
     """
     check_device(device, precision)
-    tables = compile_rows(spectrum, background, players, weights, check_memory(memory), None, index=index)
+    tables = compile_rows(spectrum, background, players, weights, memory, None, index=index)
     return tables if device == "cpu" else tables.to(device, precision=precision)
 
 
@@ -76,7 +74,7 @@ def compile_rows(
     background: ArrayLike,
     players: ArrayLike | None,
     weights: ArrayLike | None,
-    memory: int,
+    memory: int | float | None,
     n_rows: int | None,
     method: str = "auto",
     index: str = "shapley",
@@ -88,40 +86,8 @@ def compile_rows(
     if isinstance(background, np.ndarray) and np.may_share_memory(rows, background):
         rows = rows.copy()  # terms without tables read it at every call
     share = check_weights(weights, len(rows))
-    plan, wanted = plan_terms(terms, n_rows, len(rows), share is not None, memory, method)
-    tables, in_tables = _tables_within(terms, wanted, rows, share, memory, index)
-    plan = plan.after(int(in_tables.sum()), tables.nbytes, memory)
-    left_over = plan.n_direct_terms
-    if method == "tables" and left_over:
-        raise CapacityError(
-            f"{left_over} of {terms.n_terms} terms do not fit into tables (at most {MOST_ATOMS} players a "
-            f"term, and {memory:,} bytes in all). Raise `memory`, or use method='auto', which explains them "
-            "by the closed form."
-        )
-    expected = np.average(spectrum(rows).reshape(len(rows), -1), axis=0, weights=share)
-    rest = terms.select(~in_tables)
-    return Tables(
-        terms, tables, rest, rows, share, expected, spectrum._single, plan, index, memory, len(rows)
-    )
-
-
-def _tables_within(
-    terms: Terms,
-    wanted: NDArray[np.bool_],
-    background: NDArray[np.uint8],
-    weights: NDArray[np.float64] | None,
-    memory: int,
-    index: str,
-) -> tuple[TableSet, NDArray[np.bool_]]:
-    """Compile the wanted terms; where their blocks come out larger than the budget, fewer of them."""
-    kept = wanted.copy()
-    while True:
-        cover = Cover(terms.select(kept))
-        if cover.nbytes(terms) <= memory:
-            return compile_terms(terms.select(kept), cover, background, weights, index), kept
-        by_degree = np.flatnonzero(kept)[np.argsort(terms.degrees[kept], kind="stable")]
-        share = 0.9 * memory / cover.nbytes(terms)
-        kept[by_degree[int(share * len(by_degree)) :]] = False
+    engine = compile_spectrum(terms, rows, share, check_memory(memory), n_rows, method, index)
+    return Tables(engine, spectrum.is_single)
 
 
 def plan(
@@ -147,12 +113,9 @@ def plan(
     >>> fs.plan(h, n_rows=10, n_background=10).method, fs.plan(h, 10**6, 10**4).method
     ('direct', 'tables')
     """
-    for name, count, least in (
-        ("n_rows", 0 if n_rows is None else n_rows, 0),
-        ("n_background", n_background, 1),
-    ):
-        if not isinstance(count, int | np.integer) or count < least:
-            raise InputError(f"{name} is {count!r}; give a whole number >= {least}.")
+    if n_rows is not None:
+        check_whole("n_rows", n_rows, 0)
+    check_whole("n_background", n_background)
     return plan_terms(make_terms(spectrum, players), n_rows, n_background, weighted, check_memory(memory))[0]
 
 
@@ -199,8 +162,7 @@ def shap_values(
     >>> fs.shap_values(h, X=[[0, 1]], background=[[0, 0], [1, 1]])
     array([[-1., -1.]])
     """
-    if method not in METHODS:
-        raise InputError(f"method is {method!r}; choose one of {', '.join(map(repr, METHODS))}.")
+    check_choice("method", method, METHODS)
     bits = check_bits(X, spectrum.n_bits)
     if method in VERSIONS:
         if check_index(index) != "shapley":
@@ -210,8 +172,7 @@ def shap_values(
         given = {"players": players, "weights": weights, "memory": memory, "precision": precision}
         return shap_values_jax(spectrum, bits, background, method=method, **given)
     check_device("cpu", precision)
-    budget = check_memory(memory)
-    compiled = compile_rows(spectrum, background, players, weights, budget, len(bits), method, index)
+    compiled = compile_rows(spectrum, background, players, weights, memory, len(bits), method, index)
     return compiled.shap_values(bits, n_jobs=n_jobs)
 
 
@@ -246,7 +207,5 @@ def shap_interaction_values(
             [ 2., -2.]]])
     """
     bits = check_bits(X, spectrum.n_bits)
-    tables = compile_rows(
-        spectrum, background, players, weights, check_memory(memory), len(bits), index=index
-    )
+    tables = compile_rows(spectrum, background, players, weights, memory, len(bits), index=index)
     return tables.shap_interaction_values(bits, pairs=pairs, top=top, n_jobs=n_jobs)

@@ -1,247 +1,227 @@
-"""`Tables`: a spectrum against one background, compiled, ready to explain."""
+"""`SpectrumEngine`: a spectrum against one background, by tables of its terms and the closed form."""
 
 from __future__ import annotations
 
-import os
-from copy import copy
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from fouriershap._base import files
-from fouriershap._base.bits import check_bits, check_packed, pack, unpack
-from fouriershap._base.errors import InputError
-from fouriershap._base.memory import check_memory
+from fouriershap._base.bits import check_packed, pack, unpack
+from fouriershap._base.checks import check_memory, check_weights
+from fouriershap._base.errors import CapacityError, InputError
 from fouriershap._base.parallel import for_each_block
+from fouriershap._shapley.engine import Contents, Floats, KeptPairs
 from fouriershap._shapley.indices import check_index
-from fouriershap._shapley.interactions import TopInteractions, interaction_values
 from fouriershap._shapley.jax import put_tables
-from fouriershap._shapley.spectrum.blocks import atom_codes
+from fouriershap._shapley.spectrum.blocks import MOST_ATOMS, Cover, atom_codes, compile_terms
 from fouriershap._shapley.spectrum.direct import add_direct
 from fouriershap._shapley.spectrum.pairs import SpectrumPairs, add_differences, make_spectrum_pairs
-from fouriershap._shapley.spectrum.plan import Plan
+from fouriershap._shapley.spectrum.plan import Plan, plan_terms
 from fouriershap._shapley.spectrum.terms import Terms
 from fouriershap._shapley.tables import TableSet, tables_from_arrays, tables_to_arrays
 from fouriershap._shapley.verify import verify_tables, verify_terms
-from fouriershap._shapley.weights import check_weights
 
-KIND = "tables"
-DEVICES = ("cpu", "jax")
 _ROWS_PER_BLOCK = 4096
 _TERM_ARRAYS = ("atom_start", "atom_bits", "atom_player", "start", "atoms", "coefficients", "constant")
 
 
-class Tables:
-    """SHAP values of a spectrum against one background, ready to be looked up.
-
-    Made by `compile`. Immutable, so any number of threads may explain with it at once. What one row costs
-    does not depend on the size of the background.
+@dataclass(frozen=True, eq=False)
+class SpectrumEngine:
+    """Exact SHAP values of a spectrum (see `Engine`); rows are bits (n_rows, n_bits) uint8.
 
     Attributes
     ----------
-    expected_value : float or ndarray of shape (n_outputs,)
-        Mean of the function over the background.
-    plan : Plan
+    terms : Terms
+        All of them.
+    tables : TableSet
+    rest : Terms
+        Those without a table.
+    background : (n, n_bits) uint8
+        What terms without a table and interactions need; files keep it only for these.
+    weights : (n,) float64 or None
+    expected : (n_outputs,) float64
+    made_by : Plan
         Which terms went into tables, and why.
+    index : str
+    memory : int
     n_background : int or None
-        Rows of the background; None in files that do not tell.
+    reader : object
+        What reads the tables: themselves, or a copy under XLA.
     """
 
-    def __init__(
-        self,
-        terms: Terms,
-        tables: TableSet,
-        rest: Terms,
-        background: NDArray[np.uint8],
-        weights: NDArray[np.float64] | None,
-        expected: NDArray[np.float64],
-        single: bool,
-        plan: Plan,
-        index: str = "shapley",
-        memory: int = 0,
-        n_background: int | None = None,
-    ) -> None:
-        self.n_background = n_background
-        self._terms, self._tables, self._rest = terms, tables, rest
-        # What terms without a table and interactions need; a file has it only for the former.
-        self._background, self._weights = background, weights
-        self._expected, self._single = expected, single
-        self.plan = plan
-        self.index, self._memory = index, memory
-        self._pairs: tuple[NDArray[np.int64] | None, SpectrumPairs] | None = None
-        self._on_device: Any = None  # the tables once more, where `to` put them
-
-    @property
-    def expected_value(self) -> float | NDArray[np.float64]:
-        """Mean of the function over the background."""
-        return float(self._expected[0]) if self._single else self._expected.copy()
+    terms: Terms
+    tables: TableSet
+    rest: Terms
+    background: NDArray[np.uint8]
+    weights: Floats | None
+    expected: Floats
+    made_by: Plan
+    index: str
+    memory: int
+    n_background: int | None
+    reader: Any = None
+    kept: KeptPairs[SpectrumPairs] = field(default_factory=KeptPairs)
 
     @property
     def n_players(self) -> int:
-        return self._terms.n_players
+        return self.terms.n_players
 
     @property
-    def nbytes(self) -> int:
-        """Memory of the tables."""
-        return self._tables.nbytes
+    def n_outputs(self) -> int:
+        return self.terms.n_outputs
 
     @property
-    def n_tables(self) -> int:
-        """Look-ups per row and output."""
-        return self._tables.n_tables
+    def device(self) -> str:
+        return "cpu" if self.reader is None else "jax"
 
-    def __repr__(self) -> str:
-        rest = f" + {self._rest.n_terms} terms by the closed form" if self._rest.n_terms else ""
-        return f"Tables({self.n_tables} tables, {self.nbytes / 1e6:.1f} MB{rest}, {self.n_players} players)"
-
-    def to(self, device: str, *, precision: str | None = None, memory: int | float | None = None) -> Tables:
-        """The same tables, read elsewhere.
-
-        Parameters
-        ----------
-        device : {"cpu", "jax"}
-            "cpu" for the native kernels; "jax" for XLA, on whatever device JAX has. Terms without a table
-            are explained by the native closed form either way. Files do not remember the device.
-        precision : {None, "single", "double"}
-            Of tables and totals on the device; None for double on a CPU, single on an accelerator.
-        memory : float, optional
-            Budget on the device in bytes; None for a quarter of the device's memory.
-        """
-        check_device(device, precision)
-        other = copy(self)
-        other._on_device = put_tables(self._tables, precision, memory) if device == "jax" else None
-        return other
-
-    def shap_values(self, X: ArrayLike, *, n_jobs: int | None = None) -> NDArray[np.float64]:
-        """Explain rows of bits.
-
-        Parameters
-        ----------
-        X : array_like, shape (n_rows, n_bits)
-            Only 0 and 1.
-        n_jobs : int, optional
-            Threads; None for every core. The result is the same for any number. XLA has threads of its own.
-
-        Returns
-        -------
-        ndarray, shape (n_rows, n_players) or (n_rows, n_players, n_outputs)
-        """
-        bits = check_bits(X, self._terms.n_bits)
-        out = np.zeros((len(bits), self.n_players, self._terms.n_outputs))
+    def shap_values(
+        self, rows: NDArray[Any], n_jobs: int | None = None, outputs: Floats | None = None
+    ) -> Floats:
+        out = np.zeros((len(rows), self.n_players, self.n_outputs))
 
         def work(first: int, last: int) -> None:
-            self._tables.add(atom_codes(self._terms, bits[first:last]), out[first:last])
+            self.tables.add(atom_codes(self.terms, rows[first:last]), out[first:last])
 
-        if self._on_device is None:
-            for_each_block(work, len(bits), _ROWS_PER_BLOCK, n_jobs)
+        if self.reader is None:
+            for_each_block(work, len(rows), _ROWS_PER_BLOCK, n_jobs)
         else:
-            self._on_device.add(atom_codes(self._terms, bits), out)
+            self.reader.add(atom_codes(self.terms, rows), out)
         if self.index == "shapley":
-            add_direct(self._rest, bits, self._background, self._weights, out, n_jobs)
+            add_direct(self.rest, rows, self.background, self.weights, out, n_jobs)
         else:
-            add_differences(self._rest, bits, self._background, self._weights, self.index, None, out)
-        return out[:, :, 0] if self._single else out
+            add_differences(self.rest, rows, self.background, self.weights, self.index, None, out)
+        if outputs is not None:
+            outputs[:] = self.predict(rows, n_jobs)
+        return out
 
-    def shap_interaction_values(
-        self, X: ArrayLike, *, pairs: Any = None, top: int | None = None, n_jobs: int | None = None
-    ) -> NDArray[np.float64] | TopInteractions:
-        """Interactions of pairs of players; see `fouriershap.Explainer.shap_interaction_values`.
+    def predict(self, rows: NDArray[Any], n_jobs: int | None = None) -> Floats:
+        return self.terms.evaluate(rows, n_jobs)
 
-        Players have their numbers for names.
-        """
-        bits = check_bits(X, self._terms.n_bits)
-        names = tuple(map(str, range(self.n_players)))
+    def pairs(self, wanted: NDArray[np.int64] | None) -> SpectrumPairs:
+        def make() -> SpectrumPairs:
+            if not len(self.background):
+                raise InputError(
+                    "these tables were loaded from a file that has no interaction tables, and the background is not "
+                    "in it. Save them with save(path, interactions=True)."
+                )
+            settings = (self.background, self.weights, self.memory, self.index, wanted)
+            return make_spectrum_pairs(self.terms, *settings)
 
-        def values() -> NDArray[np.float64]:
-            return self.shap_values(bits, n_jobs=n_jobs).reshape(len(bits), self.n_players, -1)
+        return self.kept.get(wanted, make)
 
-        return interaction_values(self.interactions, bits, values, names, pairs, top, n_jobs, self._single)
+    def with_background(self, rows: NDArray[Any], weights: Floats | None) -> SpectrumEngine:
+        other = compile_spectrum(self.terms, rows, weights, self.memory, None, "auto", self.index)
+        return other.to(self.device)
 
-    def interactions(self, wanted: NDArray[np.int64] | None) -> SpectrumPairs:
-        """What gives the interactions of the pairs with these keys, None for all; kept until others are wanted."""
-        kept = self._pairs
-        if kept is not None and (
-            kept[0] is None or (wanted is not None and bool(np.isin(wanted, kept[0]).all()))
-        ):
-            return kept[1]
-        if not len(self._background):
-            raise InputError(
-                "these tables were loaded from a file that has no interaction tables, and the background is not in "
-                "it. Save them with tables.save(path, interactions=True)."
-            )
-        settings = (self._background, self._weights, self._memory, self.index, wanted)
-        made = make_spectrum_pairs(self._terms, *settings)
-        self._pairs = (wanted, made)
-        return made
+    def to(
+        self, device: str, precision: str | None = None, memory: int | float | None = None
+    ) -> SpectrumEngine:
+        """On "jax": ``precision`` of tables and totals, and a budget of the device in bytes."""
+        reader = put_tables(self.tables, precision, memory) if device == "jax" else None
+        return replace(self, reader=reader)
 
-    def save(self, path: str | os.PathLike[str], *, interactions: bool = False) -> None:
-        """Write to a .fshap file (see `fouriershap.load`).
+    def build(self, n_jobs: int | None = None) -> None:
+        """Nothing: the tables are there from the beginning."""
 
-        Parameters
-        ----------
-        interactions : bool
-            Whether what interactions need goes into the file: the background.
-        """
-        arrays, header = self._to_contents(interactions)
-        files.write(path, KIND, arrays, header)
+    def plan(self, n_rows: int | None) -> Plan:
+        del n_rows  # what is built is used
+        return self.made_by
 
-    def _to_contents(self, interactions: bool = False) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        """Arrays and header of a file; `_from_contents` is the way back."""
-        arrays = tables_to_arrays(self._tables) | {"expected": self._expected}
-        for name in _TERM_ARRAYS:
-            arrays[f"terms.{name}"] = getattr(self._terms, name)
-            arrays[f"rest.{name}"] = getattr(self._rest, name)
-        needed = interactions or self._rest.n_terms > 0
-        if interactions and not len(self._background):
-            self.interactions(None)  # says why there is nothing to save
-        arrays["background"] = pack(self._background if needed else self._background[:0])
-        if self._weights is not None and needed:
-            arrays["weights"] = self._weights
-        header: dict[str, Any] = {
-            "n_bits": self._terms.n_bits,
-            "n_players": self.n_players,
-            "single": self._single,
-            "index": self.index,
-            "memory": self._memory,
+    @cached_property
+    def degree_energy(self) -> Floats:
+        """Energy of the terms by degree, the constant left out."""
+        energies = (self.terms.coefficients**2).sum(axis=1)
+        return np.bincount(self.terms.degrees, energies, minlength=1).astype(np.float64)
+
+    def describe(self) -> dict[str, Any]:
+        return {
+            "kind": "spectrum",
+            "n_terms": self.terms.n_terms,
+            "degree_energy": self.degree_energy,
+            "n_tables": self.tables.n_tables,
+            "table_bytes": self.tables.nbytes,
+            "n_without_table": self.rest.n_terms,
+            "by_path": False,
             "n_background": self.n_background,
         }
-        header["plan"] = asdict(self.plan)
-        return arrays, header
+
+    def to_contents(self, interactions: bool) -> Contents:
+        """Tables, terms, and the background where interactions or terms without a table need it."""
+        if interactions and not len(self.background):
+            self.pairs(None)  # says why there is nothing to save
+        arrays = tables_to_arrays(self.tables) | {"expected": self.expected}
+        for name in _TERM_ARRAYS:
+            arrays[f"terms.{name}"] = getattr(self.terms, name)
+            arrays[f"rest.{name}"] = getattr(self.rest, name)
+        needed = interactions or self.rest.n_terms > 0
+        arrays["background"] = pack(self.background if needed else self.background[:0])
+        if self.weights is not None and needed:
+            arrays["weights"] = self.weights
+        header: dict[str, Any] = {"n_bits": self.terms.n_bits, "n_players": self.n_players}
+        header |= {"index": self.index, "memory": self.memory, "n_background": self.n_background}
+        return arrays, header | {"plan": asdict(self.made_by)}
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Tables:
-        """Read a .fshap file that `save` wrote; the tables stay memory-mapped."""
-        return files.load(path, KIND, cls._from_contents)
-
-    @classmethod
-    def _from_contents(cls, contents: files.Contents) -> Tables:
-        arrays, header = contents.arrays, contents.header
+    def from_contents(cls, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> SpectrumEngine:
+        """The inverse of `to_contents`: nothing is compiled, tables stay where they are."""
         sizes = (header["n_bits"], header["n_players"])
         check_packed(arrays["background"], header["n_bits"])
         terms = Terms(*sizes, *(arrays[f"terms.{name}"] for name in _TERM_ARRAYS))
         rest = Terms(*sizes, *(arrays[f"rest.{name}"] for name in _TERM_ARRAYS))
-        background = unpack(arrays["background"], header["n_bits"])
+        background, weights = unpack(arrays["background"], header["n_bits"]), arrays.get("weights")
         tables = tables_from_arrays(arrays, terms.n_players, terms.n_outputs)
-        plan = Plan(**header["plan"])
-        weights = arrays.get("weights")
         for part in (terms, rest):
             verify_terms(part)
         verify_tables(tables, terms.n_atoms, 0)
         if rest.n_terms or weights is not None:
             check_weights(weights, len(background))
-        single = bool(header["single"]) and terms.n_outputs == 1
         index, memory = check_index(header.get("index", "shapley")), check_memory(header.get("memory"))
-        parts = (background, weights, arrays["expected"], single, plan, index, memory)
+        parts = (background, weights, arrays["expected"], Plan(**header["plan"]), index, memory)
         return cls(terms, tables, rest, *parts, header.get("n_background"))
 
 
-def check_device(device: str, precision: str | None = None) -> None:
-    """Raise `InputError` for a device that does not exist, or a precision that the native kernels lack."""
-    if device not in DEVICES:
-        raise InputError(f"device is {device!r}; choose one of {', '.join(map(repr, DEVICES))}.")
-    if device == "cpu" and precision not in (None, "double"):
-        raise InputError(
-            f"precision is {precision!r}, but only JAX takes one; the native kernels compute in double precision."
+def compile_spectrum(
+    terms: Terms,
+    background: NDArray[np.uint8],
+    weights: Floats | None,
+    memory: int,
+    n_rows: int | None,
+    method: str = "auto",
+    index: str = "shapley",
+) -> SpectrumEngine:
+    """Put the terms into tables for which that pays; ``n_rows`` to come may decide it, None for any number."""
+    plan, wanted = plan_terms(terms, n_rows, len(background), weights is not None, memory, method)
+    tables, in_tables = _tables_within(terms, wanted, background, weights, memory, index)
+    plan = plan.after(int(in_tables.sum()), tables.nbytes, memory)
+    if method == "tables" and plan.n_direct_terms:
+        raise CapacityError(
+            f"{plan.n_direct_terms} of {terms.n_terms} terms do not fit into tables (at most {MOST_ATOMS} players a "
+            f"term, and {memory:,} bytes in all). Raise `memory`, or use method='auto', which explains them "
+            "by the closed form."
         )
+    expected = np.asarray(np.average(terms.evaluate(background), axis=0, weights=weights))
+    rest = terms.select(~in_tables)
+    parts = (background, weights, expected, plan, index, memory, len(background))
+    return SpectrumEngine(terms, tables, rest, *parts)
+
+
+def _tables_within(
+    terms: Terms,
+    wanted: NDArray[np.bool_],
+    background: NDArray[np.uint8],
+    weights: Floats | None,
+    memory: int,
+    index: str,
+) -> tuple[TableSet, NDArray[np.bool_]]:
+    """Compile the wanted terms; where their blocks come out larger than the budget, fewer of them."""
+    kept = wanted.copy()
+    while True:
+        cover = Cover(terms.select(kept))
+        if cover.nbytes(terms) <= memory:
+            return compile_terms(terms.select(kept), cover, background, weights, index), kept
+        by_degree = np.flatnonzero(kept)[np.argsort(terms.degrees[kept], kind="stable")]
+        share = 0.9 * memory / cover.nbytes(terms)
+        kept[by_degree[int(share * len(by_degree)) :]] = False

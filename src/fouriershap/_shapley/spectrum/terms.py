@@ -13,9 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fouriershap import _kernels as kernels
 from fouriershap._base.bits import pack
+from fouriershap._base.parallel import for_each_block
 from fouriershap._fourier.spectrum import Spectrum
 from fouriershap._rows.players import check_players
+
+_ROWS_PER_BLOCK = 1 << 14
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +78,20 @@ class Terms:
             np.bitwise_xor.reduce(columns[mine], axis=0, out=out[a])
         return out
 
+    def evaluate(self, bits: NDArray[np.uint8], n_jobs: int | None = None) -> NDArray[np.float64]:
+        """The sum of all terms, the constant included: (n_rows, n_outputs)."""
+        out = np.empty((len(bits), self.n_outputs))
+
+        def work(first: int, last: int) -> None:
+            columns = pack(self.values(bits[first:last]))
+            parity = np.empty(self.n_terms, dtype=np.uint64)
+            words, part = columns.shape[1], out[first:last]
+            kernels.bits.evaluate(columns, self.start, self.atoms, self.coefficients, 0, words, parity, part)
+
+        for_each_block(work, len(bits), _ROWS_PER_BLOCK, n_jobs)
+        out += self.constant
+        return out
+
     def select(self, kept: NDArray[np.bool_]) -> Terms:
         """Some of the terms, over the same atoms."""
         degrees = self.degrees[kept]
@@ -84,24 +102,28 @@ class Terms:
 
 
 def make_terms(spectrum: Spectrum, players: ArrayLike | None = None) -> Terms:
-    """See a spectrum from its players."""
+    """See a spectrum from its players, as callers number them."""
     owner = check_players(players, spectrum.n_bits)
-    constant = spectrum._coefficients[spectrum.degrees == 0].sum(axis=0)
-    varying = spectrum._select(spectrum.degrees > 0)
-    n_players = int(owner.max(initial=-1)) + 1
+    return terms_of(spectrum, owner, int(owner.max(initial=-1)) + 1)
+
+
+def terms_of(spectrum: Spectrum, owner: NDArray[np.int32], n_players: int) -> Terms:
+    """See a spectrum from its players: ``owner`` (n_bits,) of each bit; a player may own none."""
+    constant = spectrum.matrix[spectrum.degrees == 0].sum(axis=0)
+    varying = spectrum.select(spectrum.degrees > 0)
     if np.array_equal(owner, np.arange(spectrum.n_bits)):
-        start, atoms = varying._positions()
+        start, atoms = varying.positions()
         each = np.arange(spectrum.n_bits, dtype=np.int32)
         bit_start = np.arange(spectrum.n_bits + 1, dtype=np.int64)
         return Terms(
-            spectrum.n_bits, n_players, bit_start, each, owner, start, atoms, varying._coefficients, constant
+            spectrum.n_bits, n_players, bit_start, each, owner, start, atoms, varying.matrix, constant
         )
     atom_masks, atom_player, start, atoms = _find_atoms(varying.frequencies, owner, n_players)
     sizes = [len(mask) for mask in atom_masks]
     atom_start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     atom_bits = np.concatenate([*atom_masks, np.empty(0, np.int32)]).astype(np.int32)
     parts = (spectrum.n_bits, n_players, atom_start, atom_bits, atom_player, start, atoms)
-    return Terms(*parts, varying._coefficients, constant)
+    return Terms(*parts, varying.matrix, constant)
 
 
 def _find_atoms(

@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap import _kernels as kernels
+from fouriershap._base.codes import Codes
 from fouriershap._base.parallel import for_each_block
 from fouriershap._shapley.indices import quadrature
 from fouriershap._shapley.layout import Members, lay_out
-from fouriershap._shapley.tables import BYTE_PATTERNS, WIDTH, Blocks, Codes, TableSet, histograms
+from fouriershap._shapley.tables import BYTE_PATTERNS, WIDTH, Blocks, TableSet, histograms
 from fouriershap._trees.codes import CodedTrees, Columns, turn_pages
 
 # Patterns of a block: a byte each, and a table of 8 KB that stays in the first-level cache. Where there are so
@@ -165,7 +166,8 @@ def fill_tables(
         )
 
     for_each_block(work, len(skeleton.blocks), _BLOCKS_PER_JOB, n_jobs)
-    return replace(skeleton, values=values), _expected(coded, arrays, reached)
+    expected = coded.ensemble.sum_by_output(arrays["leaf_node"], reached)
+    return replace(skeleton, values=values), expected
 
 
 def _centre(coded: CodedTrees) -> NDArray[np.float64]:
@@ -180,16 +182,3 @@ def _centre(coded: CodedTrees) -> NDArray[np.float64]:
     total = np.bincount(tree, weight, minlength=e.n_trees)
     mean = np.stack([np.bincount(tree, weight * v, minlength=e.n_trees) for v in e.values.T], axis=1)
     return np.where(leaf[:, None], e.values - (mean / total[:, None])[tree], 0.0)
-
-
-def _expected(
-    coded: CodedTrees, arrays: dict[str, NDArray[Any]], reached: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Sum over leaves of value times the share of the background that reaches them."""
-    e = coded.ensemble
-    leaves = arrays["leaf_node"]
-    shares = reached[:, None] * e.values[leaves]
-    if e.values.shape[1] > 1 or e.n_outputs == 1:
-        return np.asarray(shares.sum(axis=0))
-    output = e.tree_output[e.tree_of_node[leaves]]
-    return np.bincount(output, shares[:, 0], minlength=e.n_outputs).astype(np.float64)

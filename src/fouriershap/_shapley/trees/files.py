@@ -1,20 +1,20 @@
-"""A compiled tree engine as named arrays, and back: what a .fshap file of an explainer holds."""
+"""Compiled trees as named arrays, and back: what a .fshap file of an explainer holds."""
 
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._base.files import Contents
-from fouriershap._base.memory import check_memory
+from fouriershap._base.checks import check_memory
 from fouriershap._shapley.indices import check_index
 from fouriershap._shapley.tables import TableSet, tables_from_arrays, tables_to_arrays
 from fouriershap._shapley.trees.blocks import code_columns
-from fouriershap._shapley.trees.engine import TreeEngine
-from fouriershap._shapley.trees.pairs import TreePairs, restore_pairs
+from fouriershap._shapley.trees.compiled import NO_COLUMNS, CompiledTrees
+from fouriershap._shapley.trees.model import Background, TreeModel, make_model
+from fouriershap._shapley.trees.pairs import TreePairs
 from fouriershap._shapley.verify import (
     verify_numbers,
     verify_pages,
@@ -28,99 +28,92 @@ from fouriershap._trees.ensemble import TreeEnsemble
 
 _FLAGS = ("numbers_are_labels", "negative_is_unknown", "hashed", "accepts_missing", "absent_is_missing")
 _PLAIN = ("n_features", "n_outputs", "kind", *_FLAGS)
+Arrays = dict[str, NDArray[Any]]
+Header = dict[str, Any]
 
 
-def engine_to_contents(
-    engine: TreeEngine, interactions: bool = False, background: bool = False
-) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-    """Arrays and header of an engine, with the tables of all pairs where ``interactions`` is set.
+class StoredTrees(NamedTuple):
+    """What a file gives back."""
 
-    The background is kept where some tree has no table, or ``background`` is set.
-    """
-    e = engine.ensemble
-    arrays: dict[str, NDArray[Any]] = {"player": engine.player}
-    for field in fields(e):
-        value = getattr(e, field.name)
-        if isinstance(value, np.ndarray):
-            arrays[f"trees.{field.name}"] = value
-    header: dict[str, Any] = {name: getattr(e, name) for name in _PLAIN}
-    header |= {
-        "dtype": e.dtype.name,
-        "computes_in": e.computes_in.name,
-        "missing_value": repr(e.missing_value),
-    }
-    header["objective"] = e.objective
-    header |= {"names": e.feature_names, "output_names": e.output_names}
-    header |= {"lost_labels": e.lost_labels, "frame_labels": e.frame_labels}
-    header["vocabularies"] = [[f, list(map(_plain, labels))] for f, labels in e.vocabularies.items()]
-    header |= {"precision": engine.dtype.name, "memory": engine.memory, "method": engine.method}
-    header["index"] = engine.index
-    header |= {"interventional": engine.background is not None, "n_background": engine.n_background}
-    state = engine.compiled_state()
-    if state is not None:
-        tables, columns, expected = state
-        arrays |= tables_to_arrays(tables) | {"table_expected": expected}
-        if columns.pages is not None:
-            arrays |= {f"pages.{f.name}": getattr(columns.pages, f.name) for f in fields(Pages)}
-    arrays["feasible"] = engine._feasible
-    arrays["expected"] = engine.expected_value
-    deep = background or not engine._feasible.all()
-    if interactions:
-        pairs = engine.interactions(None)
-        arrays |= _pairs_to_arrays(pairs)
-        deep |= pairs.deep is not None
-    if engine.background is not None and deep:
-        arrays["background"] = engine.background  # trees without tables still need it
-        if engine.weights is not None:
-            arrays["weights"] = engine.weights
+    model: TreeModel
+    background: Background
+    compiled: CompiledTrees
+    expected: NDArray[np.float64]
+    pairs: TreePairs | None
+
+
+def trees_to_contents(
+    model: TreeModel,
+    background: Background,
+    compiled: CompiledTrees,
+    expected: NDArray[np.float64],
+    pairs: TreePairs | None,
+    keep_background: bool,
+) -> tuple[Arrays, Header]:
+    """Arrays and header. The background is kept where some tree has no table, or where that is asked for."""
+    arrays, header = _ensemble_to_contents(model.ensemble)
+    arrays |= {"player": model.player, "feasible": compiled.in_tables, "expected": expected}
+    header |= {"precision": model.dtype.name, "memory": model.memory, "method": model.method}
+    header |= {"index": model.index, "interventional": background.rows is not None}
+    header["n_background"] = background.n_rows
+    arrays |= _tables_to_arrays(compiled.tables, compiled.columns)
+    if compiled.tables is not None:
+        arrays["table_expected"] = compiled.expected
+    needed = keep_background or compiled.rest is not None
+    if pairs is not None:
+        arrays |= {"pairs": pairs.pairs, "pairs.in_tables": pairs.in_tables}
+        arrays |= {f"pairs.{k}": a for k, a in _tables_to_arrays(pairs.tables, pairs.columns).items()}
+        needed |= pairs.rest is not None
+    if background.rows is not None and needed:
+        arrays["background"] = background.rows
+        if background.weights is not None:
+            arrays["weights"] = background.weights
     return arrays, header
 
 
-def _pairs_to_arrays(pairs: TreePairs) -> dict[str, NDArray[Any]]:
-    arrays: dict[str, NDArray[Any]] = {"pairs": pairs.pairs, "pairs.in_tables": pairs.in_tables}
-    if pairs.tables is not None:
-        arrays |= {f"pairs.{name}": array for name, array in tables_to_arrays(pairs.tables).items()}
-        if pairs.columns.pages is not None:
-            arrays |= {f"pairs.pages.{f.name}": getattr(pairs.columns.pages, f.name) for f in fields(Pages)}
-    return arrays
+def trees_from_contents(arrays: Arrays, header: Header) -> StoredTrees:
+    """The inverse of `trees_to_contents`: nothing is compiled, tables stay where they are."""
+    ensemble, in_tables = _ensemble_from_contents(arrays, header), arrays["feasible"]
+    rows, weights = arrays.get("background"), arrays.get("weights")
+    if rows is None and header["interventional"]:
+        rows = np.empty((0, ensemble.n_features), dtype=ensemble.dtype)
+    settings = (check_memory(header["memory"]), np.dtype(header["precision"]))
+    index = check_index(header.get("index", "shapley"))
+    expected, of_tables = arrays["expected"], arrays.get("table_expected")
+    verify_trees(ensemble, arrays["player"], in_tables)
+    verify_rows(ensemble, rows, weights)
+    verify_numbers(settings[1], (expected, of_tables), ensemble.n_outputs)
+    # Tables were asked for when the file was written: what it holds is all there is to check.
+    method = "walk" if header["method"] == "walk" else "auto"
+    model = make_model(ensemble, arrays["player"], *settings, method, index)
+    background = Background(model, rows, weights, header.get("n_background"))
+    tables, columns = _tables_from_arrays(arrays, model, in_tables, model.n_players)
+    nothing = np.zeros(ensemble.n_outputs)
+    rest = model.walk_without(in_tables)
+    compiled = CompiledTrees(in_tables, tables, columns, nothing if of_tables is None else of_tables, rest)
+    pairs = _pairs_from_arrays(arrays, model, background) if "pairs" in arrays else None
+    return StoredTrees(model, background, compiled, expected, pairs)
 
 
-def _pairs_from_arrays(arrays: dict[str, NDArray[Any]], engine: TreeEngine) -> TreePairs:
-    """The inverse of `_pairs_to_arrays`; trees without tables are prepared again."""
-    mine = {name[6:]: array for name, array in arrays.items() if name.startswith("pairs.")}
-    pairs, in_tables = arrays["pairs"], mine["in_tables"]
-    verify_pairs(pairs, in_tables, engine.n_players, engine.ensemble.n_trees)
-    tables, columns = None, Columns(np.empty(0, dtype=np.int32), None)
-    if "values" in mine:
-        tables = tables_from_arrays(mine, len(pairs), engine.ensemble.n_outputs)
-        columns = _verified_columns(mine, tables, engine, in_tables)
-    return restore_pairs(engine.pair_trees, pairs, tables, columns, in_tables)
-
-
-def _verified_columns(
-    arrays: dict[str, NDArray[Any]], tables: TableSet, engine: TreeEngine, in_tables: NDArray[np.bool_]
-) -> Columns:
-    """Where the codes of these trees go, after a look at what the tables make of them."""
-    column = code_columns(engine.coded.select(in_tables))
-    pages = None
-    if "pages.lut" in arrays:
-        pages = Pages(*(arrays[f"pages.{f.name}"] for f in fields(Pages)))
-        verify_pages(pages, column, engine.coded.book.n_codes)
-    narrow, wide = count_lines(column)
-    verify_tables(tables, narrow + (0 if pages is None else len(pages.source)), wide)
-    return Columns(column, pages)
+def _ensemble_to_contents(e: TreeEnsemble) -> tuple[Arrays, Header]:
+    values = {field.name: getattr(e, field.name) for field in fields(e)}
+    arrays = {f"trees.{name}": value for name, value in values.items() if isinstance(value, np.ndarray)}
+    header: Header = {name: values[name] for name in (*_PLAIN, "objective", "lost_labels", "frame_labels")}
+    header |= {"dtype": e.dtype.name, "computes_in": e.computes_in.name}
+    header |= {"missing_value": repr(e.missing_value), "names": e.feature_names}
+    header["output_names"] = e.output_names
+    header["vocabularies"] = [[f, list(map(_plain, labels))] for f, labels in e.vocabularies.items()]
+    return arrays, header
 
 
 def _plain(label: Any) -> Any:
     return label.item() if isinstance(label, np.generic) else label
 
 
-def engine_from_contents(contents: Contents) -> TreeEngine:
-    """The inverse of `engine_to_contents`."""
-    arrays, header = contents.arrays, contents.header
+def _ensemble_from_contents(arrays: Arrays, header: Header) -> TreeEnsemble:
     trees = {f.name: arrays[f"trees.{f.name}"] for f in fields(TreeEnsemble) if f"trees.{f.name}" in arrays}
     names, outputs = header["names"], header["output_names"]
-    ensemble = TreeEnsemble(
+    return TreeEnsemble(
         **{name: header[name] for name in _PLAIN},
         **trees,  # type: ignore[arg-type]
         dtype=np.dtype(header["dtype"]),
@@ -133,24 +126,36 @@ def engine_from_contents(contents: Contents) -> TreeEngine:
         lost_labels=tuple(header.get("lost_labels", ())),
         frame_labels=tuple(tuple(labels) for labels in header.get("frame_labels", ())),
     )
-    background, weights = arrays.get("background"), arrays.get("weights")
-    if background is None and header["interventional"]:
-        background = np.empty((0, ensemble.n_features), dtype=ensemble.dtype)
-    # The tables are in the file: nothing is compiled here.
-    method = "walk" if header["method"] == "walk" else "auto"
-    settings = (check_memory(header["memory"]), np.dtype(header["precision"]), method)
-    index = check_index(header.get("index", "shapley"))
-    verify_trees(ensemble, arrays["player"], arrays["feasible"])
-    verify_rows(ensemble, background, weights)
-    verify_numbers(settings[1], (arrays["expected"], arrays.get("table_expected")), ensemble.n_outputs)
-    engine = TreeEngine(ensemble, arrays["player"], background, weights, *settings, index)
-    engine.n_background = header.get("n_background")
-    state = None
-    if "values" in arrays:
-        tables = tables_from_arrays(arrays, engine.n_players, ensemble.n_outputs)
-        columns = _verified_columns(arrays, tables, engine, arrays["feasible"])
-        state = (tables, columns, arrays["table_expected"])
-    engine.restore(state, arrays["feasible"], arrays["expected"])
-    if "pairs" in arrays:
-        engine.restore_pairs(_pairs_from_arrays(arrays, engine))
-    return engine
+
+
+def _tables_to_arrays(tables: TableSet | None, columns: Columns) -> Arrays:
+    if tables is None:
+        return {}
+    pages = columns.pages
+    paged = {} if pages is None else {f"pages.{f.name}": getattr(pages, f.name) for f in fields(Pages)}
+    return tables_to_arrays(tables) | paged
+
+
+def _tables_from_arrays(
+    arrays: Arrays, model: TreeModel, in_tables: NDArray[np.bool_], n_players: int
+) -> tuple[TableSet | None, Columns]:
+    """The tables, after a look at where the codes of these trees would lead in them."""
+    if "values" not in arrays:
+        return None, NO_COLUMNS
+    tables = tables_from_arrays(arrays, n_players, model.ensemble.n_outputs)
+    column, pages = code_columns(model.coded.select(in_tables)), None
+    if "pages.lut" in arrays:
+        pages = Pages(*(arrays[f"pages.{f.name}"] for f in fields(Pages)))
+        verify_pages(pages, column, model.coded.book.n_codes)
+    narrow, wide = count_lines(column)
+    verify_tables(tables, narrow + (0 if pages is None else len(pages.source)), wide)
+    return tables, Columns(column, pages)
+
+
+def _pairs_from_arrays(arrays: Arrays, model: TreeModel, background: Background) -> TreePairs:
+    mine = {name[6:]: array for name, array in arrays.items() if name.startswith("pairs.")}
+    pairs, in_tables = arrays["pairs"], mine["in_tables"]
+    verify_pairs(pairs, in_tables, model.n_players, model.ensemble.n_trees)
+    tables, columns = _tables_from_arrays(mine, model, in_tables, len(pairs))
+    rest = model.walk_without(in_tables)
+    return TreePairs(model, background, pairs, tables, columns, in_tables, rest)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fouriershap._base.errors import InputError, UnsupportedModelError
+from fouriershap._explainers.base import Explainer
 from fouriershap._rows.pipelines import split_pipeline
 
-if TYPE_CHECKING:
-    from fouriershap._explainers.base import Explainer
+__all__ = ["Explainer"]
 
 _SUPPORTED = """
 Supported:
@@ -58,3 +58,6 @@ def _described(model: Any) -> str:
     if isinstance(model, type):
         return f"the class {model.__module__}.{model.__qualname__} itself, not a fitted object"
     return f"a {type(model).__module__}.{type(model).__qualname__}"
+
+
+Explainer._choose = staticmethod(explainer_class)

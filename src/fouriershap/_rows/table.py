@@ -1,7 +1,8 @@
-"""Rows as people read them: for each player a number to draw, and a label where the number says nothing."""
+"""`Rows`: what was read at the door, as codes for engines and as people read it."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +12,35 @@ from fouriershap._rows.frames import frame_columns
 
 MISSING = "missing"
 NO_LEVEL = "none of them"  # of a one-hot group
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows, read once.
+
+    Attributes
+    ----------
+    codes : (n_rows, n_features)
+        What the engine takes.
+    shown : array or data frame, shape (n_rows, n_columns)
+        What people see of them.
+    player : (n_columns,) int32
+        Player of each column that is shown, -1 for none.
+    names : tuple of str
+        Names of these columns.
+    """
+
+    codes: NDArray[Any]
+    shown: Any
+    player: NDArray[np.int32]
+    names: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def display(self, n_players: int) -> tuple[NDArray[Any], NDArray[Any] | None]:
+        """What the players look like, see `displayed`."""
+        return displayed(self.shown, self.player, self.names, n_players)
 
 
 class Column(NamedTuple):

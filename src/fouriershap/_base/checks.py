@@ -1,0 +1,118 @@
+"""Arguments, checked: each check once, each error naming the argument, what came and what to do."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from functools import lru_cache
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fouriershap._base.errors import InputError, MissingDependencyError
+
+DEVICES = ("cpu", "jax")
+_UNKNOWN_MACHINE = 4 << 30
+
+
+def as_array(value: ArrayLike, name: str) -> NDArray[Any]:
+    """An array of whatever type ``value`` has."""
+    try:
+        return np.asarray(value)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} is not an array: {error}") from error
+
+
+def as_floats(value: ArrayLike, name: str, *, copy: bool = False) -> NDArray[np.float64]:
+    """A float64 array; ``copy`` for one that shares no memory with ``value``."""
+    try:
+        return np.array(value, dtype=np.float64, copy=True if copy else None)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} cannot be read as numbers: {error}") from error
+
+
+def check_choice(name: str, value: Any, choices: Sequence[str]) -> str:
+    """One of a few words."""
+    if value not in choices:
+        raise InputError(f"{name} is {value!r}; choose one of {', '.join(map(repr, choices))}.")
+    return str(value)
+
+
+def is_whole(value: Any) -> bool:
+    """Whether this is a whole number; True and False are none."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def check_whole(name: str, value: Any, least: int = 1, or_else: str = "") -> int:
+    """A whole number that is not under ``least``; ``or_else`` names what else is understood."""
+    if not is_whole(value) or value < least:
+        raise InputError(f"{name} is {value!r}; give a whole number >= {least}{or_else}.")
+    return int(value)
+
+
+def check_memory(memory: int | float | None) -> int:
+    """The budget in bytes; None is a quarter of the machine's memory."""
+    if memory is None:
+        try:
+            return int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")) // 4
+        except (AttributeError, ValueError, OSError):
+            return _UNKNOWN_MACHINE // 4
+    number = isinstance(memory, int | float | np.integer) and not isinstance(memory, bool)
+    if not number or not math.isfinite(memory) or memory < 0:
+        raise InputError(
+            f"memory is {memory!r}; give a budget in bytes, or None for a quarter of the machine's."
+        )
+    return int(memory)
+
+
+def check_weights(weights: ArrayLike | None, n_rows: int) -> NDArray[np.float64] | None:
+    """Weights (n_rows,) float64 that sum to 1, or None where every row counts the same."""
+    if n_rows == 0:
+        raise InputError("background has no rows; SHAP values need at least one row to compare with.")
+    if weights is None:
+        return None
+    array = as_floats(weights, "weights")
+    if array.shape != (n_rows,):
+        raise InputError(f"weights has shape {array.shape}; give one weight per background row, ({n_rows},).")
+    if not (np.isfinite(array).all() and (array >= 0).all() and array.sum() > 0):
+        raise InputError("weights must be finite and >= 0, and not all zero.")
+    normalised: NDArray[np.float64] = array / array.sum()
+    return normalised
+
+
+def check_device(device: str, precision: str | None = None) -> str:
+    """A device that exists and is there, and a precision that its kernels have."""
+    check_choice("device", device, DEVICES)
+    if device == "cpu" and precision not in (None, "double"):
+        raise InputError(
+            f"precision is {precision!r}, but only JAX takes one; the native kernels compute in double precision."
+        )
+    if device == "jax":
+        need("jax", "device='jax'", "jax", "device='cpu' needs nothing more.")
+    return device
+
+
+def need(module: str, what: str, extra: str, otherwise: str = "") -> Any:
+    """An optional library; where it is missing, an error that says what needs it and how to get it."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        hint = f" {otherwise}" if otherwise else ""
+        raise MissingDependencyError(
+            f"{what} needs {module.partition('.')[0]}, which cannot be imported ({error}): "
+            f"pip install {extra if ' ' in extra else repr(f'fouriershap[{extra}]')}.{hint}"
+        ) from error
+
+
+@lru_cache(maxsize=8)
+def numbered(n: int) -> tuple[str, ...]:
+    """Names for columns that have none."""
+    return tuple(f"Feature {i}" for i in range(n))
+
+
+def are_numbered(names: Sequence[str]) -> bool:
+    """Whether the columns have no names of their own."""
+    return tuple(names) == numbered(len(names))

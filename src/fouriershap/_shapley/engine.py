@@ -1,0 +1,145 @@
+"""`Engine`: a representation against one background. Everything that explains implements this page."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any, Generic, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fouriershap._shapley.pairs import PairEngine
+
+Floats = NDArray[np.float64]
+Contents = tuple[dict[str, NDArray[Any]], dict[str, Any]]
+T = TypeVar("T")
+P = TypeVar("P", bound=PairEngine)
+
+
+class Engine(Protocol):
+    """SHAP values of rows, exactly with respect to the representation.
+
+    Rows are what the representation takes: numbers cleaned for trees, bits for a spectrum, level codes for what was
+    fitted to a black box. Nobody here sees a frame. What is built is frozen; when to build is a `Policy`'s business.
+
+    Attributes
+    ----------
+    n_players, n_outputs : int
+    index : {"shapley", "banzhaf"}
+    expected : (n_outputs,) float64
+        Mean output over the background.
+    device : {"cpu", "jax"}
+    """
+
+    @property
+    def n_players(self) -> int: ...
+
+    @property
+    def n_outputs(self) -> int: ...
+
+    @property
+    def index(self) -> str: ...
+
+    @property
+    def expected(self) -> Floats: ...
+
+    @property
+    def device(self) -> str: ...
+
+    def shap_values(
+        self, rows: NDArray[Any], n_jobs: int | None = None, outputs: Floats | None = None
+    ) -> Floats:
+        """Values (n_rows, n_players, n_outputs).
+
+        Where ``outputs`` (n_rows, n_outputs) is given, it is filled with what the representation says of the rows:
+        each row is encoded once for both.
+        """
+
+    def predict(self, rows: NDArray[Any], n_jobs: int | None = None) -> Floats:
+        """What the representation says of rows, (n_rows, n_outputs)."""
+
+    def pairs(self, wanted: NDArray[np.int64] | None) -> PairEngine:
+        """What gives the interactions of the pairs with these keys, None for all."""
+
+    def with_background(self, rows: NDArray[Any], weights: Floats | None) -> Engine:
+        """The same representation against other rows."""
+
+    def to(self, device: str) -> Engine:
+        """The same, explaining by the native kernels ("cpu") or under XLA ("jax")."""
+
+    def build(self, n_jobs: int | None = None) -> None:
+        """Build now what pays for any number of rows, if it is not built yet."""
+
+    def plan(self, n_rows: int | None) -> Any:
+        """How so many rows would be explained now, and why; None for any number."""
+
+    def describe(self) -> dict[str, Any]:
+        """Facts for people: what `info` and the report page tell."""
+
+    def to_contents(self, interactions: bool) -> Contents:
+        """Named arrays and a header for a file."""
+
+
+class Policy(Generic[T]):
+    """When to build, and what was built: the one thing of an engine that changes, behind its only lock.
+
+    Parameters
+    ----------
+    built : optional
+        What is built already; it may be read without the lock, since it is set last and whole.
+    """
+
+    def __init__(self, built: T | None = None) -> None:
+        self.built = built
+        self._rows = 0
+        self._lock = threading.RLock()
+
+    def build(self, make: Callable[[], T]) -> T:
+        """What ``make`` builds, once."""
+        with self._lock:
+            if self.built is None:
+                self.built = make()
+            return self.built
+
+    def pays(self, n_rows: int, worth: Callable[[int], bool]) -> bool:
+        """Whether to build now, before so many more rows: ``worth`` of all rows that came so far.
+
+        Rent until renting has cost the price: never more than twice the best in hindsight.
+        """
+        with self._lock:
+            self._rows += n_rows
+            return worth(self._rows)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"built": self.built, "_rows": self._rows}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(state["built"])  # type: ignore[misc]
+        self._rows = state["_rows"]
+
+
+class KeptPairs(Generic[P]):
+    """The pair engine that was made last, kept until other pairs are wanted."""
+
+    def __init__(self, pairs: P | None = None) -> None:
+        self._kept: tuple[NDArray[np.int64] | None, P] | None = None if pairs is None else (None, pairs)
+        self._lock = threading.RLock()
+
+    def get(self, wanted: NDArray[np.int64] | None, make: Callable[[], P]) -> P:
+        """The engine of the pairs with these keys, None for all."""
+        with self._lock:
+            if self._kept is not None:
+                keys, pairs = self._kept
+                if keys is None or (wanted is not None and bool(np.isin(wanted, keys).all())):
+                    return pairs
+            made = make()
+            self._kept = (wanted, made)
+            return made
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_kept": self._kept}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__()  # type: ignore[misc]
+        self._kept = state["_kept"]
