@@ -18,6 +18,7 @@ from fouriershap._base.checks import check_memory
 from fouriershap._kernels import build_numpy, tables_numpy
 from fouriershap._shapley.interactions import interaction_values
 from fouriershap._shapley.trees.engine import TreeEngine
+from fouriershap._shapley.trees.model import make_background, make_model
 from strategies import generators, random_frequencies, random_players
 from test_walk import ensembles
 from tree_oracles import interventional_game, path_dependent_game
@@ -33,16 +34,7 @@ def game_values(game: Any, n_players: int) -> np.ndarray:
 def matrices(engine: TreeEngine, rows: np.ndarray, **options: Any) -> Any:
     names = tuple(map(str, range(engine.n_players)))
     options = {"pairs": None, "top": None} | options
-    return interaction_values(
-        engine.interactions,
-        rows,
-        lambda: engine.shap_values(rows),
-        names,
-        options["pairs"],
-        options["top"],
-        1,
-        False,
-    )
+    return interaction_values(engine, rows, names, options["pairs"], options["top"], 1, False)
 
 
 def close(got: np.ndarray, want: np.ndarray, tolerance: float = 1e-8) -> None:
@@ -66,7 +58,8 @@ def test_trees_match_brute_force(model: Any, by_path: bool, weighted: bool, inde
     background = None if by_path else rng.choice(values, size=(6, e.n_features))
     weights = rng.dirichlet(np.ones(6)) if weighted and not by_path else None
     rows = rng.choice(values, size=(2, e.n_features))
-    engine = TreeEngine(e, players, background, weights, check_memory(None), np.dtype("f8"), method, index)
+    trees = make_model(e, players, check_memory(None), np.dtype("f8"), method, index)
+    engine = TreeEngine(trees, make_background(trees, background, weights))
     got = matrices(engine, rows)
     for row, found in zip(coded.book.encode(rows).T, got, strict=True):
         if by_path:
@@ -145,10 +138,10 @@ def test_deep_trees_beyond_any_table() -> None:
         small = fs.TreeExplainer(model, background, groups=groups, precision="double", memory=1)
         got = explainer.shap_interaction_values(X[50:52])
         close(got, small.shap_interaction_values(X[50:52]))
-        assert small._engine.interactions(None).deep is not None
+        assert small._engine.pairs(None).rest is not None
         close(got.sum(axis=2), explainer.shap_values(X[50:52]))
-    players = explainer._engine.player
-    assert explainer._engine._profile[:, 2].max() > 10
+    players = explainer._engine.model.player
+    assert explainer._engine.model.profile[:, 2].max() > 10
     got = fs.TreeExplainer(model, X[:20], groups=groups).shap_interaction_values(X[50:51])[0]
     v = oracles.coalition_values(model.predict, X[50], X[:20], players)
     close(got, oracles.interaction_matrix(v, 6)[..., 0], 1e-5)
@@ -161,7 +154,7 @@ def test_pairs_and_top() -> None:
     fresh = explainer.with_background(X[:50])
     wanted = [("b", "a"), (2, 3), ("g", 0)]
     close(fresh.shap_interaction_values(X[:40], pairs=wanted), full[:, [1, 2, 6], [0, 3, 0]])
-    assert len(fresh._engine.interactions(np.array([0 * 7 + 1])).pairs) <= 3
+    assert len(fresh._engine.pairs(np.array([0 * 7 + 1])).pairs) <= 3
     top = explainer.shap_interaction_values(X[:40], top=4)
     strength = np.abs(full).mean(axis=(0, 3))
     i, j = np.triu_indices(7, 1)

@@ -74,7 +74,7 @@ def test_arrays_are_read_only_views_of_the_memory_map(tmp_path: Path) -> None:
         assert array.size == 0 or is_mapped(array)
     small_spectrum().save(tmp_path / "h.fshap")
     spectrum = fs.Spectrum.load(tmp_path / "h.fshap")
-    for kept in (fs.Tables.load(path)._tables.values, spectrum._words, spectrum.matrix):
+    for kept in (fs.Tables.load(path).engine.tables.values, spectrum.words, spectrum.matrix):
         assert is_mapped(kept)
 
 

@@ -250,14 +250,14 @@ def test_trees_too_deep_for_tables() -> None:
     chain = DecisionTreeRegressor(random_state=0).fit(X, rng.normal(size=400))
     walk = fs.TreeExplainer(chain, X[:20], method="walk")
     on_jax = fs.TreeExplainer(chain, X[:20], memory=2_000, device="jax")
-    assert not on_jax._engine._feasible.any()
+    assert not on_jax._engine.in_tables.any()
     assert_close(on_jax.shap_values(X[:9]), walk.shap_values(X[:9]))
 
 
 def test_more_than_256_thresholds_are_wide_codes() -> None:
     model, X, _ = tree_models()["many thresholds"]
     explainer = fs.TreeExplainer(model, X[:100], method="tables")
-    assert (explainer._engine._columns.column < 0).any()
+    assert (explainer._engine.compiled.columns.column < 0).any()
 
 
 # Black boxes

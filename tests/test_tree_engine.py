@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 
 import fouriershap as fs
-from fouriershap._shapley.trees import engine as _tree_engine
+from fouriershap._shapley.trees import compiled
+from fouriershap._shapley.trees import model as tree_model
+from fouriershap._shapley.trees.plan import MOST_FEATURES
 from models import CASES, classes, numbers
 from shap_oracle import assert_within, brute_force, with_outputs
 from tree_oracles import RandomTrees
@@ -85,9 +87,7 @@ def test_memory_budget(mixed):
 def test_tables_larger_than_estimated_stay_within_the_budget(mixed, monkeypatch):
     """The estimate of a tree's tables is rough; the tables themselves must keep to the budget."""
     ensemble, rows = mixed
-    monkeypatch.setattr(
-        _tree_engine, "feasible_trees", lambda coded, trees, *_: trees[:, 2] <= _tree_engine.MOST_FEATURES
-    )
+    monkeypatch.setattr(tree_model, "feasible_trees", lambda coded, trees, *_: trees[:, 2] <= MOST_FEATURES)
     reference = fs.TreeExplainer(ensemble, rows[:50], method="walk").shap_values(rows[:20])
     for memory in (100, 5_000, 50_000):
         explainer = fs.TreeExplainer(ensemble, rows[:50], memory=memory).compile()
@@ -135,8 +135,8 @@ def test_with_background_is_a_fresh_explainer_on_the_same_blocks(forest, monkeyp
     def never(*_):
         raise AssertionError("the blocks were built again")
 
-    monkeypatch.setattr(_tree_engine, "build_blocks", never)
-    monkeypatch.setattr(_tree_engine, "code_trees", never)
+    monkeypatch.setattr(compiled, "build_blocks", never)
+    monkeypatch.setattr(tree_model, "code_trees", never)
     other = first.with_background(X[100:150], weights=weights).compile()
     assert np.array_equal(other.shap_values(X), fresh.shap_values(X))
     assert np.array_equal(other.expected_value, fresh.expected_value)
@@ -174,7 +174,7 @@ def test_files_and_pickles_hold_everything(forest, tmp_path):
             assert copy.feature_names == explainer.feature_names
             assert copy.player_names == explainer.player_names
             assert copy.plan(10).method == explainer.plan(10).method
-            if explainer._engine.background is None:
+            if explainer._engine.background.rows is None:
                 continue
             other = copy.with_background(X[100:130]).shap_values(X[:40])
             direct = explainer.with_background(X[100:130]).shap_values(X[:40])
@@ -223,7 +223,7 @@ def test_additivity_failures_say_where_and_why(forest):
     engine = explainer._engine
     broken = engine.tables.values.copy()
     broken *= 1.01
-    engine._tables = replace(engine.tables, values=broken)
+    engine.policy.built = replace(engine.compiled, tables=replace(engine.tables, values=broken))
     with pytest.raises(
         fs.AdditivityError, match=r"row \d+ \(output \d\).*difference of.*Likely causes.*double"
     ):
@@ -234,7 +234,8 @@ def test_additivity_failures_say_where_and_why(forest):
     assert explainer(X, tolerance=0.1).values.shape == explainer(X, check_additivity=False).values.shape
     explainer.shap_values(X, check_additivity=True, tolerance=0.1)
     broken[0] = np.nan
-    engine._tables = replace(engine.tables, values=np.full_like(broken, np.nan))
+    wrong = replace(engine.tables, values=np.full_like(broken, np.nan))
+    engine.policy.built = replace(engine.compiled, tables=wrong)
     with pytest.raises(fs.AdditivityError, match="row 0"):
         explainer(X, tolerance=0.1)
 

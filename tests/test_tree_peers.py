@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fouriershap as fs
+from fouriershap._trees.rows import to_rows
 from models import CASES, classes, coded, coded_target, numbers, raw_output, target
 from reader_checks import expected_value_by_cover
 from shap_oracle import assert_within, brute_force, with_outputs
@@ -148,9 +149,9 @@ def test_path_dependent_by_the_definition(library):
         e = explainer.ensemble
         rows = X.iloc[:2] if hasattr(X, "iloc") else X[:2]
         got = with_outputs(explainer.shap_values(rows))
-        codes = explainer._engine.coded.book.encode(fs._frames.to_rows(rows, e))
+        codes = explainer._engine.model.coded.book.encode(to_rows(rows, e))
         for row, values in zip(codes.T, got, strict=True):
-            game = path_dependent_game(explainer._engine.coded, row, np.arange(e.n_features))
+            game = path_dependent_game(explainer._engine.model.coded, row, np.arange(e.n_features))
             assert_within(values, shapley_values(game, e.n_features), 1e-9)
         np.testing.assert_allclose(
             np.ravel(explainer.expected_value), expected_value_by_cover(e), rtol=1e-6, err_msg=name

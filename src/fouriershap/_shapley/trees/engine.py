@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from fouriershap._base.errors import InputError
 from fouriershap._base.parallel import for_each_block
 from fouriershap._shapley.engine import Contents, Floats, KeptPairs, Policy
+from fouriershap._shapley.tables import TableSet
 from fouriershap._shapley.trees import walk
 from fouriershap._shapley.trees.compiled import CompiledTrees, check_capacity, compile_trees
 from fouriershap._shapley.trees.files import trees_from_contents, trees_to_contents
@@ -72,6 +73,11 @@ class TreeEngine:
     def compiled(self) -> CompiledTrees | None:
         """What is built."""
         return self.policy.built
+
+    @property
+    def tables(self) -> TableSet | None:
+        """The tables, once they are built."""
+        return None if self.compiled is None else self.compiled.tables
 
     @property
     def in_tables(self) -> NDArray[np.bool_]:
