@@ -95,7 +95,7 @@ def expected_value_by_cover(ensemble: TreeEnsemble) -> np.ndarray:
     value = e.base.copy()
     for tree in range(e.n_trees):
         nodes = np.flatnonzero(e.tree_of_node == tree)
-        leaves = np.flatnonzero(e.feature[nodes] < 0) + nodes.start
+        leaves = nodes[e.feature[nodes] < 0]
         mean = e.cover[leaves] @ e.values[leaves] / e.cover[leaves].sum()
         if e.tree_output[tree] < 0:
             value += mean
