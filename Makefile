@@ -3,7 +3,8 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
-SOURCES := pyproject.toml CMakeLists.txt $(wildcard src/fouriershap/_kernels/*.cpp src/fouriershap/_kernels/*.h)
+KERNELS := $(wildcard src/fouriershap/_kernels/*.cpp src/fouriershap/_kernels/*.h)
+SOURCES := pyproject.toml CMakeLists.txt $(KERNELS)
 DATA   := $(firstword $(wildcard ../shared/data))
 
 # The paper's data sets are not part of the project; tests that need them skip where there are none.
@@ -12,11 +13,12 @@ export FOURIERSHAP_DATA ?= $(abspath $(DATA))
 endif
 export MPLBACKEND ?= Agg
 
-.PHONY: help demo test format lint types unit docs bench paper readme-table clean
+.PHONY: help demo test test-sanitize format lint types unit docs bench paper readme-table clean
 
 help:
 	@echo "make demo    explain a model and show the result (writes demo/)"
 	@echo "make test    formatting, lint, types and every test"
+	@echo "make test-sanitize  the tests of the kernels, watched by sanitizers (GCC; some minutes)"
 	@echo "make format  format and fix what can be fixed"
 	@echo "make docs    the documentation, as pages (build/docs/index.html)"
 	@echo "make bench   the benchmarks against every peer (long; writes benchmarks/results/)"
@@ -61,6 +63,7 @@ test: lint types unit
 lint: $(VENV)/.test
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/clang-format --dry-run --Werror $(KERNELS)
 
 types: $(VENV)/.test
 	$(BIN)/mypy
@@ -68,9 +71,27 @@ types: $(VENV)/.test
 unit: $(VENV)/.test
 	$(BIN)/python -m pytest -n auto --dist loadgroup
 
+# The kernels with asserts and the sanitizers of addresses and undefined behaviour, in an environment of their own.
+# Python is not built with them, so their library comes first, and libstdc++ before anything throws.
+SANITIZE := .venv-sanitize
+SANITIZE_TESTS := $(addprefix tests/test_,kernels.py kernel_memory.py tree_kernels.py tree_engine.py walk.py \
+                    codes.py pages.py shap_values.py)
+$(SANITIZE)/.test: $(SOURCES)
+	$(PYTHON) -m venv $(SANITIZE)
+	$(SANITIZE)/bin/python -m pip install --quiet --upgrade pip
+	$(SANITIZE)/bin/python -m pip install --quiet --editable '.[test-kernels]' -C build-dir=build/sanitize \
+	  -C cmake.define.FOURIERSHAP_SANITIZE=ON -C cmake.build-type=Debug
+	@touch $@
+
+test-sanitize: $(SANITIZE)/.test
+	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
+	  ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 \
+	  FOURIERSHAP_KERNELS=native $(SANITIZE)/bin/python -m pytest -n auto --dist loadgroup $(SANITIZE_TESTS)
+
 format: $(VENV)/.test
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+	$(BIN)/clang-format -i $(KERNELS)
 
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/stage2.py

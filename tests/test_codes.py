@@ -3,39 +3,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fouriershap import _kernels as kernels
-from fouriershap._kernels import tables_numpy
-from fouriershap._trees.codes import NO_COLUMN, Codebook, code_trees
+from fouriershap._kernels import encode_numpy
+from fouriershap._trees.codes import NO_COLUMN, code_trees
+from kernel_cases import make_book, make_rows
 from tree_oracles import RandomTrees
+from twins import use_twins
 
 SIZES = [0, 1, 15, 16, 17, 254, 255, 256, 257, 4096, 4097, 65_534, 65_535, 70_000]
-
-
-def make_book(rng, dtype, sizes, categorical):
-    levels = [
-        np.sort(rng.choice(3 * size + 1, size, replace=False)).astype(dtype)
-        if is_set
-        else np.unique(rng.normal(size=3 * size + 1).astype(dtype))[:size]
-        for size, is_set in zip(sizes, categorical, strict=True)
-    ]
-    start = np.concatenate([[0], np.cumsum([len(level) for level in levels])]).astype(np.int64)
-    return Codebook(np.dtype(dtype), start, np.concatenate(levels), np.array(categorical, dtype=bool)), levels
-
-
-def make_rows(rng, dtype, levels, n_rows):
-    """Values on levels, just beside them, far away, infinite, and missing."""
-    columns = []
-    for level in levels:
-        pool = [
-            rng.normal(size=20).astype(dtype) * 3,
-            np.array([0, -0.0, np.inf, -np.inf, np.nan, 1e30, -2.5]),
-        ]
-        if len(level):
-            some = rng.choice(level, 40)
-            pool += [some, np.nextafter(some, dtype("inf")), np.nextafter(some, -dtype("inf")), some + 0.5]
-            pool += [level[:1], level[-1:], level[-1:] + 1]
-        columns.append(rng.choice(np.concatenate(pool), n_rows).astype(dtype))
-    return np.stack(columns, axis=1)
 
 
 def plain_code(level, value, is_set):
@@ -69,7 +43,7 @@ def test_native_is_the_twin_at_every_number_of_levels(dtype, is_set):
     book, levels = make_book(rng, dtype, SIZES, [is_set] * len(SIZES))
     rows = make_rows(rng, dtype, levels, 300)
     want = np.empty((len(SIZES), 300), dtype=np.int32)
-    assert tables_numpy.encode32(rows, *book._search, want)
+    assert encode_numpy.encode32(rows, *book._search, want)
     assert np.array_equal(book.encode(rows), want)
     used = book.n_codes <= 65_536
     column = book.columns(used)
@@ -81,7 +55,7 @@ def test_native_is_the_twin_at_every_number_of_levels(dtype, is_set):
         assert np.array_equal(line[:300], want[f])
     assert codes.any_missing
     narrow, wide = np.zeros_like(codes.narrow), np.zeros_like(codes.wide)
-    assert tables_numpy.encode(rows, *book._search, column, narrow, wide)
+    assert encode_numpy.encode(rows, *book._search, column, narrow, wide)
     assert np.array_equal(narrow[:, :300], codes.narrow[:, :300])
     assert np.array_equal(wide[:, :300], codes.wide[:, :300])
 
@@ -89,7 +63,7 @@ def test_native_is_the_twin_at_every_number_of_levels(dtype, is_set):
 @pytest.mark.parametrize("kernel", ["native", "numpy"])
 def test_missing_values_are_reported_of_used_columns_only(kernel, monkeypatch):
     if kernel == "numpy":
-        monkeypatch.setattr(kernels, "tables", tables_numpy)
+        use_twins(monkeypatch)
     book, _ = make_book(np.random.default_rng(0), np.float64, [3, 3], [False, False])
     rows = np.array([[0.0, np.nan], [1.0, 2.0]])
     assert not book.encode_columns(rows, book.columns(np.array([True, False]))).any_missing

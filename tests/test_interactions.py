@@ -13,15 +13,14 @@ from hypothesis import strategies as st
 
 import fouriershap as fs
 import oracles
-from fouriershap import _kernels as kernels
 from fouriershap._base.checks import check_memory
-from fouriershap._kernels import build_numpy, tables_numpy
 from fouriershap._shapley.interactions import interaction_values
 from fouriershap._shapley.trees.engine import TreeEngine
 from fouriershap._shapley.trees.model import make_background, make_model
 from strategies import generators, random_frequencies, random_players
-from test_walk import ensembles
+from tree_kernel_cases import ensembles
 from tree_oracles import interventional_game, path_dependent_game
+from twins import use_twins
 
 INDICES = ("shapley", "banzhaf")
 
@@ -184,8 +183,7 @@ def test_twins() -> None:
         for twins in (False, True):
             with pytest.MonkeyPatch.context() as patch:
                 if twins:
-                    patch.setattr(kernels, "build", build_numpy)
-                    patch.setattr(kernels, "tables", tables_numpy)
+                    use_twins(patch)
                 ensemble = fs.TreeExplainer(model).ensemble.select(np.arange(12) < 2)
                 explainer = fs.TreeExplainer(ensemble, background, precision="double")
                 results.append(explainer.shap_interaction_values(X[:20]))

@@ -7,14 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.tree import DecisionTreeRegressor
 
 import fouriershap as fs
-from fouriershap import _kernels as kernels
-from fouriershap._kernels import tables_numpy
 from fouriershap._trees.codes import count_lines, turn_pages
 
 
@@ -71,18 +67,3 @@ def test_pages_keep_every_cut() -> None:
         assert pages.source[page] == ~column[feature[c]]
         bytes_ = pages.lut[pages.offset[page] + codes]
         np.testing.assert_array_equal(bytes_ >= new_at[c], codes >= at[c])
-
-
-@settings(max_examples=25, deadline=None)
-@given(st.integers(0, 2**32 - 1), st.integers(1, 200), st.integers(0, 5))
-def test_the_kernel_is_its_twin(seed: int, n_rows: int, n_pages: int) -> None:
-    rng = np.random.default_rng(seed)
-    stride = -(-n_rows // 64) * 64
-    codes16 = rng.integers(0, 900, size=(3, stride)).astype(np.uint16)
-    source = rng.integers(0, 3, size=n_pages).astype(np.int32)
-    offset = rng.integers(0, 100, size=n_pages)
-    lut = rng.integers(0, 256, size=1000).astype(np.uint8)
-    results = [np.zeros((2 + n_pages, stride), np.uint8) for _ in range(2)]
-    kernels.tables.pages(codes16, n_rows, source, offset, lut, 2, results[0])
-    tables_numpy.pages(codes16, n_rows, source, offset, lut, 2, results[1])
-    np.testing.assert_array_equal(*results)

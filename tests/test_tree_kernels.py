@@ -1,4 +1,4 @@
-"""The native kernels that build and read the tables of trees, against their NumPy twins."""
+"""The kernels for trees together: tables that are built and looked up, and walks."""
 
 import os
 import subprocess
@@ -11,63 +11,13 @@ from hypothesis import strategies as st
 
 import fouriershap as fs
 from fouriershap import _kernels as kernels
-from fouriershap._kernels import build_numpy, tables_numpy, walk_numpy
-from fouriershap._shapley.trees.blocks import build_blocks, coded_arrays, fill_tables
-from fouriershap._shapley.trees.plan import profile
+from fouriershap._shapley.trees.blocks import build_blocks, fill_tables
 from fouriershap._trees.readers import read_model
+from tree_kernel_cases import ensembles
 from tree_oracles import RandomTrees, interventional_game, path_dependent_game, shapley_values
+from twins import use_twins
 
 needs_native = pytest.mark.skipif(kernels.backend() == "numpy", reason="compares with the native kernels")
-
-
-@st.composite
-def ensembles(draw, most_features=7):
-    """A random coded ensemble, its players, and the generator that made it."""
-    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    n_features = draw(st.integers(1, most_features))
-    categorical = draw(st.sets(st.integers(0, n_features - 1), max_size=3))
-    no_cover = draw(st.sampled_from([0.0, 0.2]))
-    trees = RandomTrees(rng, n_features, categorical, draw(st.integers(1, 90)), no_cover)
-    for shape in draw(st.lists(st.sampled_from(["tree", "chain", "leaf"]), min_size=1, max_size=3)):
-        trees.chain(9) if shape == "chain" else trees.grow(4 if shape == "tree" else 0)
-    coded = trees.coded(draw(st.integers(1, 3)), draw(st.booleans()))
-    players = rng.permutation(n_features)
-    if draw(st.booleans()):
-        players = np.unique(rng.integers(max(1, n_features // 2), size=n_features), return_inverse=True)[1]
-    return coded, players.astype(np.int32), rng
-
-
-def use_twins(patch):
-    for name, twin in (("build", build_numpy), ("tables", tables_numpy), ("walk", walk_numpy)):
-        patch.setattr(kernels, name, twin)
-
-
-@needs_native
-@given(ensembles(), st.sampled_from([(256, 8), (16, 3), (4096, 12)]), st.data())
-@settings(max_examples=25, deadline=None)
-def test_tree_blocks(model, limits, data):
-    coded, players, rng = model
-    wanted = rng.random(coded.ensemble.n_trees) < 0.8
-    arguments = (*coded_arrays(coded, players), wanted, *limits, 0.7, 0.03, 0.001)
-    got, want = kernels.build.tree_blocks(*arguments), build_numpy.tree_blocks(*arguments)
-    assert got.keys() == want.keys()
-    for name, array in want.items():
-        assert got[name].dtype == array.dtype, name
-        if name == "leaf_ratio":
-            np.testing.assert_allclose(got[name], array, rtol=1e-12)
-        else:
-            assert np.array_equal(got[name], array), name
-
-
-@needs_native
-@given(ensembles(most_features=12))
-@settings(max_examples=25, deadline=None)
-def test_tree_profile(model):
-    coded, _, _ = model
-    with pytest.MonkeyPatch.context() as patch:
-        got = profile(coded)
-        use_twins(patch)
-        assert np.array_equal(got, profile(coded))
 
 
 def fill(coded, players, background, weights, dtype):

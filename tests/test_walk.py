@@ -9,6 +9,7 @@ from fouriershap._kernels import walk_numpy
 from fouriershap._shapley.trees import walk
 from fouriershap._trees.codes import code_trees
 from fouriershap._trees.ensemble import TreeEnsemble
+from tree_kernel_cases import ensembles
 from tree_oracles import (
     RandomTrees,
     evaluate,
@@ -39,24 +40,7 @@ def assert_close(got, want, tolerance=1e-9):
     assert np.abs(got - want).max(initial=0) <= tolerance * max(np.abs(want).max(initial=0), 1e-3)
 
 
-@st.composite
-def ensembles(draw, most_features=7, no_cover=0.0):
-    """A random coded ensemble, its players, and the generator that made it."""
-    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    n_features = draw(st.integers(1, most_features))
-    categorical = draw(st.sets(st.integers(0, n_features - 1), max_size=3))
-    trees = RandomTrees(rng, n_features, categorical, n_thresholds=draw(st.integers(1, 8)), no_cover=no_cover)
-    for shape in draw(st.lists(st.sampled_from(["tree", "chain", "leaf"]), min_size=1, max_size=3)):
-        trees.chain(12) if shape == "chain" else trees.grow(4 if shape == "tree" else 0)
-    coded = trees.coded(draw(st.integers(1, 3)), draw(st.booleans()))
-    if draw(st.booleans()):
-        players = rng.integers(max(1, n_features // 2), size=n_features)
-    else:
-        players = rng.permutation(n_features)
-    return coded, players.astype(np.int32), rng
-
-
-@given(ensembles(), st.booleans())
+@given(ensembles(most_thresholds=8), st.booleans())
 @settings(max_examples=40, deadline=None)
 def test_interventional_matches_brute_force(model, weighted):
     coded, players, rng = model
@@ -76,7 +60,7 @@ def test_interventional_matches_brute_force(model, weighted):
         assert_close(run(engine, trees, codes, background, weights), want)
 
 
-@given(ensembles(no_cover=0.2))
+@given(ensembles(most_thresholds=8))
 @settings(max_examples=40, deadline=None)
 def test_path_dependent_matches_brute_force(model):
     coded, players, rng = model
@@ -88,53 +72,13 @@ def test_path_dependent_matches_brute_force(model):
     assert_close(walk.path_dependent(trees, codes), want)
 
 
-@given(
-    ensembles(most_features=30),
-    st.sampled_from([(3, 70), (70, 3), (150, 150), (300, 40), (40, 300), (9, 600)]),
-)
-@settings(max_examples=25, deadline=None)
-def test_engines_agree_over_blocks_and_chunks(model, shape):
-    coded, players, rng = model
-    trees = walk.prepare(coded, players)
-    codes, background = random_codes(rng, coded, shape[0]), random_codes(rng, coded, shape[1])
-    weights = rng.uniform(0.1, 3, size=shape[1])
-    want = run("numpy", trees, codes, background, weights)
-    assert_close(run("joint", trees, codes, background, weights), want)
-    assert_close(run("rows", trees, codes, background, weights), want)
-
-
 @given(ensembles(most_features=30))
 @settings(max_examples=30, deadline=None)
-def test_other_kernels_match_their_twins(model):
+def test_predictions(model):
     coded, players, rng = model
     trees = walk.prepare(coded, players)
-    codes, background = random_codes(rng, coded, 70), random_codes(rng, coded, 70)
-    predicted = walk.predict(trees, codes)
-    assert_close(predicted, np.array([evaluate(coded, row) for row in codes.T]))
-    n_trees = coded.ensemble.n_trees
-    n_points = np.full(n_trees, 16, dtype=np.int32)
-    points, weights = np.polynomial.legendre.leggauss(16)
-    quadrature = (n_points, np.zeros(n_trees, dtype=np.int64), (points + 1) / 2, weights / 2)
-    moments = trees.moments("shapley")
-    pairs = np.stack(np.triu_indices(trees.n_players, 1), axis=1).astype(np.int32)
-    columns = walk.pair_columns(pairs[::2], trees.n_players)
-    by_pair = (70, len(pairs[::2]), trees.n_outputs)
-    share = np.full(70, 1 / 70)
-    for name, arguments, shape in (
-        ("interventional_pairs", (codes, 3, 30, background, share, moments, columns), by_pair),
-        ("path_dependent_pairs", (trees.ratio, *quadrature, codes, 3, 30, columns), by_pair),
-        ("path_dependent", (trees.ratio, *quadrature, codes, 3, 60), (70, trees.n_players, trees.n_outputs)),
-        ("predict", (codes, 3, 60), (70, trees.n_outputs)),
-        ("leaf_visits", (codes, background, trees.n_players), (n_trees,)),
-    ):
-        got, want = np.zeros(shape), np.zeros(shape)
-        getattr(kernels.walk, name)(*trees.arrays, *arguments, got)
-        getattr(walk_numpy, name)(*trees.arrays, *arguments, want)
-        assert_close(got, want)
-    got_shape, want_shape = np.zeros((2, 2, n_trees), dtype=np.int32)
-    kernels.walk.path_shape(*trees.arrays, trees.n_players, *got_shape)
-    walk_numpy.path_shape(*trees.arrays, trees.n_players, *want_shape)
-    assert (got_shape == want_shape).all()
+    codes = random_codes(rng, coded, 70)
+    assert_close(walk.predict(trees, codes), np.array([evaluate(coded, row) for row in codes.T]))
 
 
 def check_efficiency(trees, codes, background, phi):

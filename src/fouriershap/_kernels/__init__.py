@@ -18,12 +18,26 @@ from fouriershap._base.errors import InputError, SlowKernelWarning
 if TYPE_CHECKING:
     import fouriershap._kernels.bits_numpy as bits
     import fouriershap._kernels.build_numpy as build
+    import fouriershap._kernels.encode_numpy as encode
     import fouriershap._kernels.tables_numpy as tables
+    import fouriershap._kernels.tree_blocks_numpy as tree_blocks
+    import fouriershap._kernels.tree_tables_numpy as tree_tables
     import fouriershap._kernels.walk_numpy as walk
 
-FAMILIES = ("bits", "build", "tables", "walk")
+FAMILIES = ("bits", "build", "encode", "tables", "tree_blocks", "tree_tables", "walk")
 
-__all__ = ["FAMILIES", "backend", "bits", "build", "instruction_set", "tables", "walk"]
+__all__ = [
+    "FAMILIES",
+    "backend",
+    "bits",
+    "build",
+    "encode",
+    "instruction_set",
+    "tables",
+    "tree_blocks",
+    "tree_tables",
+    "walk",
+]
 
 
 def _load_native() -> Any:

@@ -1,7 +1,6 @@
 #include "bits.h"
 
-#include <cstdlib>
-
+#include "scratch.h"
 #include "simd.h"
 
 namespace fouriershap {
@@ -19,9 +18,10 @@ constexpr int kRows = kLanes * kVectors;
 void accumulate(const uint64_t* parity, const double* coefficients, int64_t n_terms, int64_t n_outputs,
                 int shift, double* sums) {
   f64v acc[kVectors] = {};
+  const uint64_t lanes[4] = {0, 1, 2, 3};
   u64v up[kVectors];  // shifting left by this much brings a lane's bit to the sign position
   for (int v = 0; v < kVectors; ++v)
-    for (int l = 0; l < kLanes; ++l) up[v][l] = 63 - (shift + v * kLanes + l);
+    up[v] = static_cast<uint64_t>(63 - shift - v * kLanes) - load<u64v>(lanes);
   const u64v sign = u64v{} + 0x8000000000000000ULL;
   for (int64_t k = 0; k < n_terms; ++k) {
     const u64v word = u64v{} + parity[k];
@@ -33,20 +33,21 @@ void accumulate(const uint64_t* parity, const double* coefficients, int64_t n_te
 
 }  // namespace
 
-void evaluate(const uint64_t* columns, int64_t n_words, const int64_t* start, const int32_t* atoms,
-              int64_t n_terms, const double* coefficients, int64_t n_outputs, int64_t first_word,
-              int64_t last_word, int64_t n_rows, uint64_t* parity, double* out) {
+void evaluate(const BitColumns& columns, const Terms& terms, int64_t n_rows, uint64_t* parity, double* out) {
+  const int64_t n_words = columns.n_words, n_terms = terms.n_terms, n_outputs = terms.n_outputs;
   double sums[64];
-  for (int64_t w = first_word; w < last_word; ++w) {
+  for (int64_t w = columns.first_word; w < columns.last_word; ++w) {
+    assert(w >= 0 && w < n_words);
     for (int64_t k = 0; k < n_terms; ++k) {
       uint64_t p = 0;
-      for (int64_t a = start[k]; a < start[k + 1]; ++a) p ^= columns[atoms[a] * n_words + w];
+      for (int64_t a = terms.start[k]; a < terms.start[k + 1]; ++a)
+        p ^= columns.words[terms.atoms[a] * n_words + w];
       parity[k] = p;
     }
     const int64_t rows = n_rows - 64 * w < 64 ? n_rows - 64 * w : 64;
     for (int64_t o = 0; o < n_outputs; ++o) {
       for (int shift = 0; shift < rows; shift += kRows)
-        accumulate(parity, coefficients + o, n_terms, n_outputs, shift, sums + shift);
+        accumulate(parity, terms.coefficients + o, n_terms, n_outputs, shift, sums + shift);
       for (int64_t r = 0; r < rows; ++r) out[(64 * w + r) * n_outputs + o] = sums[r];
     }
   }
@@ -71,6 +72,7 @@ inline Word count_planes(const uint64_t* e, int64_t degree) {
       c.planes[b] ^= carry;
       carry = next;
     }
+    assert(!carry || c.n_planes < 32);  // fewer than 2^32 players in a term
     if (carry) c.planes[c.n_planes++] = carry;
   }
   return c;
@@ -94,8 +96,8 @@ inline void add_shares(const uint64_t* e, int64_t degree, const Word& c, uint64_
 }
 
 // The same with a weight per background row.
-inline void add_weighted_shares(const uint64_t* e, int64_t degree, const Word& c, uint64_t odd,
-                                double* share, uint64_t chi, const double* weights) {
+inline void add_weighted_shares(const uint64_t* e, int64_t degree, const Word& c, uint64_t odd, double* share,
+                                uint64_t chi, const double* weights) {
   while (odd) {
     const int b = __builtin_ctzll(odd);
     odd &= odd - 1;
@@ -108,46 +110,48 @@ inline void add_weighted_shares(const uint64_t* e, int64_t degree, const Word& c
 
 }  // namespace
 
-void direct(const uint8_t* rows, int64_t n_rows, int64_t n_atoms, const uint64_t* background,
-            int64_t n_words, int64_t n_background, const double* weights, const int64_t* start,
-            const int32_t* atoms, const int32_t* atom_player, int64_t n_terms,
-            const double* coefficients, int64_t n_outputs, int64_t n_players, double* out) {
+bool direct(const AtomRows& rows, const BitBackground& background, const Terms& terms,
+            const int32_t* atom_player, int64_t n_players, double* out) {
+  const int64_t n_words = background.n_words, n_terms = terms.n_terms, n_outputs = terms.n_outputs;
   int64_t widest = 1;
   for (int64_t k = 0; k < n_terms; ++k)
-    if (start[k + 1] - start[k] > widest) widest = start[k + 1] - start[k];
-  uint64_t* e = static_cast<uint64_t*>(std::malloc(widest * sizeof(uint64_t)));
-  double* share = static_cast<double*>(std::malloc(widest * sizeof(double)));
-  const int tail = static_cast<int>(n_background - 64 * (n_words - 1));
+    if (terms.start[k + 1] - terms.start[k] > widest) widest = terms.start[k + 1] - terms.start[k];
+  const Scratch<uint64_t> differs(widest);
+  const Scratch<double> share(widest);
+  if (!differs || !share) return false;
+  const int tail = static_cast<int>(background.n_rows - 64 * (n_words - 1));
+  assert(tail > 0 && tail <= 64);
   const uint64_t last = tail < 64 ? (1ULL << tail) - 1 : ~0ULL;
-  for (int64_t r = 0; r < n_rows; ++r) {
-    const uint8_t* row = rows + r * n_atoms;
+  for (int64_t r = 0; r < rows.n_rows; ++r) {
+    const uint8_t* row = rows.atoms + r * rows.n_atoms;
     double* phi = out + r * n_players * n_outputs;
     for (int64_t k = 0; k < n_terms; ++k) {
-      const int32_t* term = atoms + start[k];
-      const int64_t degree = start[k + 1] - start[k];
+      const int32_t* term = terms.atoms + terms.start[k];
+      const int64_t degree = terms.start[k + 1] - terms.start[k];
       for (int64_t j = 0; j < degree; ++j) share[j] = 0.0;
       for (int64_t w = 0; w < n_words; ++w) {
         uint64_t chi = 0;
         for (int64_t j = 0; j < degree; ++j) {
-          const uint64_t column = background[term[j] * n_words + w];
+          const uint64_t column = background.words[term[j] * n_words + w];
           chi ^= column;
-          e[j] = row[term[j]] ? ~column : column;
+          differs[j] = row[term[j]] ? ~column : column;
         }
-        const Word c = count_planes(e, degree);
+        const Word c = count_planes(differs, degree);
         const uint64_t odd = c.n_planes ? c.planes[0] & (w + 1 == n_words ? last : ~0ULL) : 0;
-        if (weights)
-          add_weighted_shares(e, degree, c, odd, share, chi, weights + 64 * w);
+        if (background.weights)
+          add_weighted_shares(differs, degree, c, odd, share, chi, background.weights + 64 * w);
         else
-          add_shares(e, degree, c, odd, share, chi);
+          add_shares(differs, degree, c, odd, share, chi);
       }
       for (int64_t j = 0; j < degree; ++j) {
+        assert(atom_player[term[j]] >= 0 && atom_player[term[j]] < n_players);
         double* mine = phi + atom_player[term[j]] * n_outputs;
-        for (int64_t o = 0; o < n_outputs; ++o) mine[o] -= 2.0 * coefficients[k * n_outputs + o] * share[j];
+        for (int64_t o = 0; o < n_outputs; ++o)
+          mine[o] -= 2.0 * terms.coefficients[k * n_outputs + o] * share[j];
       }
     }
   }
-  std::free(share);
-  std::free(e);
+  return true;
 }
 
 }  // namespace FS_LEVEL

@@ -1,33 +1,68 @@
-// Building tables. Included once per instruction set: no include guard on purpose.
-// The twins, build_numpy.py and build_trees_numpy.py, document every argument.
+// Building tables: blocks of terms, groups of tables, tables of spectra. The twin, build_numpy.py, documents
+// every array. Included once per instruction set: only the structs are guarded.
 #include <cstdint>
+
+#ifndef FOURIERSHAP_BUILD_ARGUMENTS
+#define FOURIERSHAP_BUILD_ARGUMENTS
+namespace fouriershap {
+
+struct SpectrumBlocks {
+  const int32_t* bits;
+  const int64_t* histogram_offset;
+  const double* histograms;
+  const int64_t* term_start;
+  const uint32_t* term_mask;
+  const double* coefficients;  // (n_terms, n_outputs)
+  int64_t n_outputs;
+  const double* shares;  // (shares_side, shares_side, order + 1)
+  int64_t shares_side, order;
+};
+
+// Tables [first, last) are written.
+struct SpectrumTables {
+  const int32_t* block;
+  const int64_t* offset;
+  const int32_t* slots;  // (n_tables, slots_stride)
+  int64_t slots_stride, first, last;
+  double* values;
+};
+
+struct CoverTerms {
+  const int64_t* start;
+  const int32_t* atoms;
+  int64_t n_terms, n_atoms, max_atoms;
+  const int64_t* weights;
+};
+
+struct CoverBlocks {
+  int32_t* of_term;
+  int64_t* start;
+  int32_t* atoms;
+};
+
+struct GroupTables {
+  const int64_t* start;
+  const int32_t *players, *kinds;
+  int64_t n_tables, n_players, most_tables, reach;
+};
+
+struct Groups {
+  int32_t *of_table, *players;
+};
+
+}  // namespace fouriershap
+#endif
 
 namespace fouriershap {
 namespace FS_LEVEL {
 
-void spectrum_tables(const int32_t* block_bits, const int64_t* histogram_offset, const double* histograms,
-                     const int64_t* term_start, const uint32_t* term_mask, const double* coefficients,
-                     int64_t n_outputs, const double* shares, int64_t shares_side,
-                     const int32_t* table_block, const int64_t* table_offset, const int32_t* table_slots,
-                     int64_t slots_stride, int64_t order, int64_t first_table, int64_t last_table, double* values);
+// All return false where there is no memory.
 
-template <class T>
-void tree_tables(const double* histograms, const int64_t* histogram_offset, const int32_t* block_patterns,
-                 const int64_t* feature_start, const int32_t* feature_states, const int64_t* leaf_start,
-                 const int32_t* leaf_node, const int64_t* leaf_player_start, const int32_t* leaf_players,
-                 const double* leaf_ratio, const int64_t* fail_start, const uint32_t* fail,
-                 const double* leaf_values, int64_t width, const double* nodes, const int64_t* nodes_start,
-                 const int32_t* table_block, const int64_t* table_offset, const int32_t* table_slots,
-                 int64_t slots_stride, int64_t order, int64_t first_table, int64_t last_table, T* values,
-                 double* reached);
+bool spectrum_tables(const SpectrumBlocks& blocks, const SpectrumTables& tables);
 
-int64_t cover(const int64_t* start, const int32_t* atoms, int64_t n_terms, int64_t n_atoms,
-              int64_t max_atoms, const int64_t* weights, int32_t* block_of_term, int64_t* block_start,
-              int32_t* block_atoms);
+bool cover(CoverTerms terms, CoverBlocks blocks, int64_t& n_blocks);
 
-int64_t group(const int64_t* start, const int32_t* players, const int32_t* kinds, int64_t n_tables,
-              int64_t n_players, int64_t most_tables, int64_t reach, int32_t* group_of_table,
-              int32_t* group_players);
+bool group(GroupTables tables, Groups groups, int64_t& n_groups);
 
 }  // namespace FS_LEVEL
 }  // namespace fouriershap

@@ -1,7 +1,6 @@
-"""The `build` kernels in NumPy: which terms share a block, and what its table holds.
+"""The `build` kernels in NumPy: what `build.cpp` must compute. Shapes and meanings are documented here.
 
-What `build.cpp` must compute; the trees' part of the family is in `build_trees_numpy` and
-`build_tree_tables_numpy`.
+Which terms of a spectrum share a block, which tables share a group, and what a spectrum's table holds.
 """
 
 from __future__ import annotations
@@ -10,11 +9,6 @@ from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
-
-from fouriershap._kernels.build_tree_tables_numpy import tree_tables
-from fouriershap._kernels.build_trees_numpy import tree_blocks, tree_profile
-
-__all__ = ["cover", "group", "spectrum_tables", "tree_blocks", "tree_profile", "tree_tables"]
 
 WIDTH = 8
 

@@ -1,6 +1,9 @@
 // Raw values to codes: a search among sorted levels, 16 comparisons at a time.
+#include "encode.h"
+
+#include <cassert>
+
 #include "simd.h"
-#include "tables.h"
 
 namespace fouriershap {
 namespace FS_LEVEL {
@@ -8,6 +11,7 @@ namespace FS_LEVEL {
 namespace {
 
 constexpr int kFan = 16;
+constexpr int kMostTiers = 6;  // enough for 16 million levels
 
 // How many of 16 sorted levels (padded with NaN) are <= x.
 inline int count(const float* levels, float x) {
@@ -41,7 +45,7 @@ inline int count(const double* levels, double x) {
 // The levels of a feature stand in tiers: tier 0 holds all of them, tier i + 1 every 16th of tier i.
 template <class T>
 struct Search {
-  const T* tiers[6];
+  const T* tiers[kMostTiers];
   int n_tiers;
   int64_t n_levels;
 
@@ -57,8 +61,8 @@ struct Search {
 };
 
 template <class T, class C>
-bool encode_column(const T* rows, int64_t n_rows, int64_t row_stride, const Search<T>& search, bool categorical,
-                   C* out) {
+bool encode_column(const T* rows, int64_t n_rows, int64_t row_stride, const Search<T>& search,
+                   bool categorical, C* out) {
   bool any_missing = false;
   const C missing = static_cast<C>(search.n_levels + 1);
   if (search.n_levels == 0) {  // a feature that no tree tests
@@ -89,53 +93,57 @@ bool encode_column(const T* rows, int64_t n_rows, int64_t row_stride, const Sear
 }  // namespace
 
 template <class T>
-bool encode(const T* rows, int64_t n_rows, int64_t n_features, const T* tiers, const int64_t* tier_start,
-            const int64_t* n_levels, const bool* categorical, const int32_t* column, uint8_t* codes8,
-            uint16_t* codes16, int32_t* codes32, int64_t stride) {
+bool encode(const RawRows<T>& rows, const Levels<T>& levels, const CodeLines& codes) {
   constexpr int64_t kRows = 128;  // rows whose values stay in the first-level cache over all features
+  const int64_t n_features = rows.n_features;
   bool any_missing = false;
-  for (int64_t r0 = 0; r0 < n_rows; r0 += kRows) {
-    const int64_t n = n_rows - r0 < kRows ? n_rows - r0 : kRows;
+  assert(rows.n_rows <= codes.stride || !n_features);
+  for (int64_t r0 = 0; r0 < rows.n_rows; r0 += kRows) {
+    const int64_t n = rows.n_rows - r0 < kRows ? rows.n_rows - r0 : kRows;
     for (int64_t f = 0; f < n_features; ++f) {
-      if (column && column[f] == INT32_MAX) continue;
+      if (codes.column && codes.column[f] == INT32_MAX) continue;
       Search<T> search;
-      search.n_levels = n_levels[f];
+      search.n_levels = levels.n_levels[f];
       search.n_tiers = 0;
-      const T* tier = tiers + tier_start[f];
-      for (int64_t n_here = n_levels[f];; n_here = (n_here + kFan - 1) / kFan) {
+      const T* tier = levels.tiers + levels.tier_start[f];
+      for (int64_t n_here = levels.n_levels[f];; n_here = (n_here + kFan - 1) / kFan) {
+        assert(search.n_tiers < kMostTiers);
         search.tiers[search.n_tiers++] = tier;
         const int64_t padded = (n_here + kFan - 1) / kFan * kFan;
         if (padded <= kFan) break;
         tier += padded;
       }
-      const T* values = rows + r0 * n_features + f;
-      if (codes32)
-        any_missing |= encode_column(values, n, n_features, search, categorical[f], codes32 + f * stride + r0);
-      else if (column[f] >= 0)
-        any_missing |=
-            encode_column(values, n, n_features, search, categorical[f], codes8 + column[f] * stride + r0);
-      else
-        any_missing |=
-            encode_column(values, n, n_features, search, categorical[f], codes16 + ~column[f] * stride + r0);
+      const T* values = rows.values + r0 * n_features + f;
+      const auto encode_to = [&](auto* line) {
+        any_missing |= encode_column(values, n, n_features, search, levels.categorical[f], line + r0);
+      };
+      if (!codes.column) {
+        encode_to(codes.full + f * codes.stride);
+      } else if (codes.column[f] >= 0) {
+        assert(levels.n_levels[f] + 2 <= 256);
+        encode_to(codes.narrow + codes.column[f] * codes.stride);
+      } else {
+        assert(levels.n_levels[f] + 2 <= 65536);
+        encode_to(codes.wide + ~codes.column[f] * codes.stride);
+      }
     }
   }
   return any_missing;
 }
 
-void pages(const uint16_t* codes16, int64_t stride, int64_t n_rows, const int32_t* source,
-           const int64_t* offset, int64_t n_pages, const uint8_t* lut, int64_t first_line, uint8_t* codes8) {
-  for (int64_t p = 0; p < n_pages; ++p) {
-    const uint16_t* from = codes16 + source[p] * stride;
-    const uint8_t* table = lut + offset[p];
-    uint8_t* to = codes8 + (first_line + p) * stride;
+void pages(const Pages& pages) {
+  for (int64_t p = 0; p < pages.n_pages; ++p) {
+    const uint16_t* from = pages.from + pages.source[p] * pages.stride;
+    const uint8_t* table = pages.lut + pages.offset[p];
+    uint8_t* to = pages.to + (pages.first_line + p) * pages.stride;
+    const int64_t n_rows =
+        pages.n_rows;  // `to` might point at what `pages` holds, for all the compiler knows
     for (int64_t r = 0; r < n_rows; ++r) to[r] = table[from[r]];
   }
 }
 
-template bool encode<float>(const float*, int64_t, int64_t, const float*, const int64_t*, const int64_t*,
-                            const bool*, const int32_t*, uint8_t*, uint16_t*, int32_t*, int64_t);
-template bool encode<double>(const double*, int64_t, int64_t, const double*, const int64_t*, const int64_t*,
-                             const bool*, const int32_t*, uint8_t*, uint16_t*, int32_t*, int64_t);
+template bool encode(const RawRows<float>&, const Levels<float>&, const CodeLines&);
+template bool encode(const RawRows<double>&, const Levels<double>&, const CodeLines&);
 
 }  // namespace FS_LEVEL
 }  // namespace fouriershap

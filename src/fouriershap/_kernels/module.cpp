@@ -15,15 +15,22 @@ bool has_avx2() {
 
 void bind_bits(nb::module_&);
 void bind_build(nb::module_&);
+void bind_encode(nb::module_&);
 void bind_tables(nb::module_&);
+void bind_tree_blocks(nb::module_&);
+void bind_tree_tables(nb::module_&);
 void bind_walk(nb::module_&);
 
 }  // namespace fouriershap
 
 NB_MODULE(_native, m) {
   m.def("instruction_set", [] { return fouriershap::has_avx2() ? "avx2" : FS_BASELINE_NAME; });
+  m.def("sanitized", [] { return static_cast<bool>(FS_SANITIZED); });  // built by `make test-sanitize`
   fouriershap::bind_bits(m);
   fouriershap::bind_build(m);
+  fouriershap::bind_encode(m);
   fouriershap::bind_tables(m);
+  fouriershap::bind_tree_blocks(m);
+  fouriershap::bind_tree_tables(m);
   fouriershap::bind_walk(m);
 }

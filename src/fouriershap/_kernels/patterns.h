@@ -1,10 +1,12 @@
 // A row's pattern in a block, for many rows at a time: one comparison, one mask and one addition per cut.
 #pragma once
 #include "simd.h"
+#include "tables.h"
 
 namespace fouriershap {
 namespace FS_LEVEL {
 
+// The cuts of one block.
 struct Cuts {
   const int32_t* column;
   const uint16_t* at;
@@ -13,6 +15,11 @@ struct Cuts {
   int32_t base;
 };
 
+static inline Cuts cuts_of(const Blocks& blocks, int64_t block, bool missing) {
+  const int64_t last = missing ? blocks.cut_start[block + 1] : blocks.cut_missing[block];
+  return {blocks.cut_column,       blocks.cut_at, blocks.cut_weight,
+          blocks.cut_start[block], last,          blocks.base[block]};
+}
 
 // Signed lanes of a comparison's result, half or double width of FS_VECTOR_BYTES.
 typedef int8_t s8_half __attribute__((vector_size(FS_VECTOR_BYTES / 2)));
@@ -42,8 +49,11 @@ static inline u8_full narrow(s16_full low, s16_full high) {
 constexpr int kPatternRows = 64;
 
 // Patterns below 256: bytes, wrapping additions (the final sum is in range, whatever the signs of weights).
-static void __attribute__((noinline)) make_patterns(const uint8_t* codes8, const uint16_t* codes16, int64_t stride,
-                                 int64_t first_row, int64_t n_rows, const Cuts& cuts, uint8_t* out) {
+static void __attribute__((noinline)) make_patterns(const Codes& codes, int64_t first_row, int64_t n_rows,
+                                                    const Cuts& cuts, uint8_t* out) {
+  const uint8_t* codes8 = codes.narrow;
+  const uint16_t* codes16 = codes.wide;
+  const int64_t stride = codes.stride;
   constexpr int L = FS_VECTOR_BYTES, N = kPatternRows / L;
   for (int64_t r = 0; r < n_rows; r += kPatternRows) {
     u8_full sum[N];
@@ -69,8 +79,11 @@ static void __attribute__((noinline)) make_patterns(const uint8_t* codes8, const
 }
 
 // Patterns up to 65,535.
-static void __attribute__((noinline)) make_patterns(const uint8_t* codes8, const uint16_t* codes16, int64_t stride,
-                                 int64_t first_row, int64_t n_rows, const Cuts& cuts, uint16_t* out) {
+static void __attribute__((noinline)) make_patterns(const Codes& codes, int64_t first_row, int64_t n_rows,
+                                                    const Cuts& cuts, uint16_t* out) {
+  const uint8_t* codes8 = codes.narrow;
+  const uint16_t* codes16 = codes.wide;
+  const int64_t stride = codes.stride;
   constexpr int L = FS_VECTOR_BYTES / 2, N = kPatternRows / L;
   for (int64_t r = 0; r < n_rows; r += kPatternRows) {
     u16_full sum[N];
@@ -82,7 +95,7 @@ static void __attribute__((noinline)) make_patterns(const uint8_t* codes8, const
         const uint8_t* line = codes8 + cuts.column[c] * stride + first_row + r;
         for (int v = 0; v < N; ++v) {
           const s8_half mask = load<u8_half>(line + v * L) >= at;
-          sum[v] += (u16_full)__builtin_convertvector(mask, s16_full) & weight;
+          sum[v] += (u16_full) __builtin_convertvector(mask, s16_full) & weight;
         }
       } else {
         const u16_full at = u16_full{} + cuts.at[c];

@@ -1,34 +1,55 @@
-// Patterns, histograms and look-ups. Included once per instruction set: no include guard on purpose.
-// The twin, tables_numpy.py, documents every argument.
+// Patterns, histograms and look-ups. The twin, tables_numpy.py, documents every array.
+// Included once per instruction set: only the structs are guarded.
 #include <cstdint>
+
+#ifndef FOURIERSHAP_TABLES_ARGUMENTS
+#define FOURIERSHAP_TABLES_ARGUMENTS
+namespace fouriershap {
+
+// Rows as codes, a line per column: (n8, stride) and (n16, stride). `missing`: some may be a missing value's.
+struct Codes {
+  const uint8_t* narrow;
+  const uint16_t* wide;
+  int64_t stride, n_rows;
+  bool missing;
+};
+
+struct Blocks {
+  const int32_t *cut_start, *cut_missing, *cut_column;
+  const uint16_t* cut_at;
+  const int32_t *cut_weight, *base, *n_patterns;
+};
+
+// Adds to `out` the rows of each pattern of blocks [first_block, last_block), from `offset[block]` on.
+struct Histograms {
+  const double* weights;  // (n_rows,), or null where every row weighs 1
+  const int64_t* offset;
+  int64_t first_block, last_block;
+  double* out;
+};
+
+template <class T>
+struct TableSet {
+  const int32_t* table_block;
+  const int64_t* table_offset;
+  const int32_t *group_start, *group_players, *group_output, *group_width;
+  int64_t n_groups;
+  const T* values;
+  int64_t n_players, n_outputs;
+};
+
+}  // namespace fouriershap
+#endif
 
 namespace fouriershap {
 namespace FS_LEVEL {
 
-void histogram(const uint8_t* codes8, const uint16_t* codes16, int64_t stride, int64_t n_rows, bool missing,
-               const double* weights, const int32_t* cut_start, const int32_t* cut_missing,
-               const int32_t* cut_column, const uint16_t* cut_at, const int32_t* cut_weight, const int32_t* block_base,
-               const int32_t* block_patterns, const int64_t* offset, int64_t first_block,
-               int64_t last_block, double* out);
+void histogram(const Codes& codes, const Blocks& blocks, const Histograms& histograms);
 
+// out: (n_rows, n_players, n_outputs), added to. False: out of memory.
 template <class T>
-void explain(const uint8_t* codes8, const uint16_t* codes16, int64_t stride, int64_t n_rows, bool missing,
-             const int32_t* cut_start, const int32_t* cut_missing, const int32_t* cut_column, const uint16_t* cut_at,
-             const int32_t* cut_weight, const int32_t* block_base, const int32_t* block_patterns,
-             const int32_t* table_block, const int64_t* table_offset, const int32_t* group_start,
-             const int32_t* group_players, const int32_t* group_output, const int32_t* group_width,
-             int64_t n_groups, const T* values, int64_t rows_per_block, int64_t n_players,
-             int64_t n_outputs, double* out);
-
-// codes8[first_line + p][r] = lut[offset[p] + codes16[source[p]][r]] for each page p.
-void pages(const uint16_t* codes16, int64_t stride, int64_t n_rows, const int32_t* source,
-           const int64_t* offset, int64_t n_pages, const uint8_t* lut, int64_t first_line, uint8_t* codes8);
-
-// T: float or double. Writes codes8 and codes16 by `column`, or codes32 (a line per feature) where it is given.
-template <class T>
-bool encode(const T* rows, int64_t n_rows, int64_t n_features, const T* tiers, const int64_t* tier_start,
-            const int64_t* n_levels, const bool* categorical, const int32_t* column, uint8_t* codes8,
-            uint16_t* codes16, int32_t* codes32, int64_t stride);
+bool explain(const Codes& codes, const Blocks& blocks, const TableSet<T>& tables, int64_t rows_per_block,
+             double* out);
 
 }  // namespace FS_LEVEL
 }  // namespace fouriershap

@@ -14,8 +14,10 @@ static inline void transpose2(V* v) {
 
 template <class V>
 static inline void transpose4(V* v) {
-  const V a = __builtin_shufflevector(v[0], v[1], 0, 4, 2, 6), b = __builtin_shufflevector(v[0], v[1], 1, 5, 3, 7);
-  const V c = __builtin_shufflevector(v[2], v[3], 0, 4, 2, 6), d = __builtin_shufflevector(v[2], v[3], 1, 5, 3, 7);
+  const V a = __builtin_shufflevector(v[0], v[1], 0, 4, 2, 6),
+          b = __builtin_shufflevector(v[0], v[1], 1, 5, 3, 7);
+  const V c = __builtin_shufflevector(v[2], v[3], 0, 4, 2, 6),
+          d = __builtin_shufflevector(v[2], v[3], 1, 5, 3, 7);
   v[0] = __builtin_shufflevector(a, c, 0, 1, 4, 5);
   v[1] = __builtin_shufflevector(b, d, 0, 1, 4, 5);
   v[2] = __builtin_shufflevector(a, c, 2, 3, 6, 7);

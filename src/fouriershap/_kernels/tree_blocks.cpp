@@ -1,8 +1,8 @@
-// Cuts trees into blocks: subtrees whose leaves share one table. Compiled once (no vector code), so the
-// standard library may be used. The specification is `tables_numpy.tree_blocks`.
+// Cuts trees into blocks: subtrees whose leaves share one table.
 #include "tree_blocks.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <memory>
 
@@ -21,10 +21,10 @@ struct Feature {
   int32_t feature;
   std::vector<Split> path;
   std::vector<int32_t> inner;
-  std::vector<int32_t> cut;       // codes at which the state may change, ascending, the first is 0
-  std::vector<int32_t> state;     // of each interval between cuts
+  std::vector<int32_t> cut;    // codes at which the state may change, ascending, the first is 0
+  std::vector<int32_t> state;  // of each interval between cuts
   int32_t missing_state;
-  std::vector<uint64_t> meaning;  // of each state: bit i set where inner node i is left; kFail: path fails
+  std::vector<uint64_t> meaning;  // of each state: bit i set where inner node i is left
   std::vector<uint8_t> fails;
 };
 
@@ -44,6 +44,7 @@ struct Builder {
 
   bool goes_left(int32_t node, int32_t code) const {
     const int32_t set = t.category_set[node];
+    assert(code >= 0 && code < t.n_codes[t.feature[node]]);
     if (set >= 0) return t.set_bits[set * t.set_words + code / 64] >> (code % 64) & 1;
     if (code == t.n_codes[t.feature[node]] - 1) return t.missing_left[node];
     return code < t.cut[node];
@@ -208,7 +209,8 @@ void Builder::emit(int32_t block_root, int32_t tree, int64_t n_patterns, BlockAr
 }
 
 // The players of a leaf, and for each state of each feature which of them it makes fail.
-void Builder::emit_leaf(int32_t leaf, int32_t block_root, const std::vector<int32_t>& players, BlockArrays& out) {
+void Builder::emit_leaf(int32_t leaf, int32_t block_root, const std::vector<int32_t>& players,
+                        BlockArrays& out) {
   std::vector<int32_t> mine;
   std::vector<double> ratio;
   for (int32_t v = leaf; parent[v] >= 0; v = parent[v]) {
@@ -221,6 +223,7 @@ void Builder::emit_leaf(int32_t leaf, int32_t block_root, const std::vector<int3
     const double above = t.cover[parent[v]];
     ratio[i] *= above > 0 ? t.cover[v] / above : 0.5;  // without training rows, halves: they sum to 1
   }
+  assert(mine.size() <= 32);  // Python leaves trees with more than 16 features on a path to `walk`
   const auto bit_of = [&](int32_t player) {
     const size_t i = std::find(mine.begin(), mine.end(), player) - mine.begin();
     return i < mine.size() ? 1u << i : 0u;
@@ -250,7 +253,7 @@ void Builder::emit_leaf(int32_t leaf, int32_t block_root, const std::vector<int3
 
 }  // namespace
 
-BlockArrays tree_blocks(const Trees& trees, const Limits& limits) {
+BlockArrays cut_trees(const Trees& trees, const Limits& limits) {
   Builder builder(trees);
   BlockArrays out;
   std::vector<double> cost(trees.n_nodes, -1.0);  // of the block at a node; negative: not one block
@@ -282,7 +285,7 @@ BlockArrays tree_blocks(const Trees& trees, const Limits& limits) {
   return out;
 }
 
-void tree_profile(const Trees& trees, double* out) {
+void profile_trees(const Trees& trees, double* out) {
   int32_t n_players = 0;
   for (int64_t v = 0; v < trees.n_nodes; ++v)
     if (trees.feature[v] >= 0) n_players = std::max(n_players, trees.player[trees.feature[v]] + 1);

@@ -1,4 +1,5 @@
-// Trees cut into blocks: the interface between `tree_blocks.cpp` and its binding.
+// Trees cut into blocks. The twin, tree_blocks_numpy.py, documents every array. Compiled once, so there is no
+// instruction set in here, and the standard library may be used: it throws std::bad_alloc.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -29,9 +30,9 @@ struct BlockArrays {
   std::vector<int64_t> player_start{0}, feature_start{0}, leaf_start{0}, leaf_player_start{0}, fail_start{0};
 };
 
-BlockArrays tree_blocks(const Trees& trees, const Limits& limits);
+BlockArrays cut_trees(const Trees& trees, const Limits& limits);
 
 // Per tree: leaves, depth, most distinct players on a path, and the sum over leaves of 2^players.
-void tree_profile(const Trees& trees, double* out);
+void profile_trees(const Trees& trees, double* out);
 
 }  // namespace fouriershap

@@ -1,7 +1,9 @@
 // The tables of trees: what each leaf adds for every pattern of its block.
-#include <cstdlib>
+#include "tree_tables.h"
 
-#include "build.h"
+#include <cassert>
+
+#include "scratch.h"
 #include "simd.h"
 
 namespace fouriershap {
@@ -13,9 +15,10 @@ constexpr int kWidth = 8;
 typedef Vec<double>::type V;
 constexpr int L = Vec<double>::lanes;
 
-inline double* allocate(int64_t n) {
-  return static_cast<double*>(std::aligned_alloc(64, (n * sizeof(double) + 127) / 64 * 64));
-}
+// Python leaves trees with more features on a path to `walk`. Quadrature with n nodes is exact up to degree
+// 2n - 1.
+constexpr int kMostPlayers = 16;
+constexpr int kMostNodes = kMostPlayers / 2;
 
 inline double sum_lanes(V v) {
   double s = 0;
@@ -41,8 +44,8 @@ struct Quadrature {
   int64_t n;  // nodes, padded with zero weights to a multiple of 4
 };
 
-// Column of each player (order 1) or of each pair of players (order 2) of a leaf, -1 for none. Pairs i < j are
-// numbered j (j - 1) / 2 + i, those of the leaf's players as those of the block's.
+// Column of each player (order 1) or of each pair of players (order 2) of a leaf, -1 for none. Pairs i < j
+// are numbered j (j - 1) / 2 + i, those of the leaf's players as those of the block's.
 inline int64_t pair_of(int64_t i, int64_t j) { return i < j ? j * (j - 1) / 2 + i : i * (i - 1) / 2 + j; }
 
 void choose_columns(const int32_t* players, int u, int64_t order, const int32_t* slots, int32_t* column) {
@@ -55,7 +58,7 @@ void choose_columns(const int32_t* players, int u, int64_t order, const int32_t*
 // z[P][node]: the sum of c[X] t^|X| over the subsets X of P.
 void subset_sums(const double* c, int u, const Quadrature& q, double* z) {
   const int64_t size = int64_t{1} << u, n = q.n;
-  double power[33][32];
+  double power[kMostPlayers + 1][kMostNodes];
   for (int64_t k = 0; k < n; ++k) power[0][k] = 1.0;
   for (int i = 1; i <= u; ++i)
     for (int64_t k = 0; k < n; ++k) power[i][k] = power[i - 1][k] * q.t[k];
@@ -74,7 +77,7 @@ void subset_sums(const double* c, int u, const Quadrature& q, double* z) {
 
 // power[i] = w (1 - t)^i / t^divisions by node.
 struct Powers {
-  double power[33][32];
+  double power[kMostPlayers + 1][kMostNodes];
   Powers(int u, const Quadrature& q, int divisions) {
     for (int64_t k = 0; k < q.n; ++k) {
       power[0][k] = q.w[k];
@@ -96,9 +99,10 @@ inline double integral(const double* weight, const double* with, const double* w
   return sum_lanes(sum);
 }
 
-// Three integrals for each set P of players that a row holds, in lines of 4: what a failing player loses, what a
-// passing player gains as long as it is held, and what is left of that gain once it is not (P is without it then).
-// Gains divide by t; the constant z[{}] cancels in their difference and goes first, for precision.
+// Three integrals for each set P of players that a row holds, in lines of 4: what a failing player loses,
+// what a passing player gains as long as it is held, and what is left of that gain once it is not (P is
+// without it then). Gains divide by t; the constant z[{}] cancels in their difference and goes first, for
+// precision.
 void integrals(const double* z, int u, const Quadrature& q, double* out) {
   const int64_t size = int64_t{1} << u, n = q.n;
   const Powers plain(u, q, 0), divided(u, q, 1);
@@ -115,7 +119,11 @@ void integrals(const double* z, int u, const Quadrature& q, double* out) {
 void interventional(const double* found, int u, const int32_t* column, double* phi) {
   int player[kWidth], to[kWidth], n_shown = 0;
   for (int j = 0; j < u; ++j)
-    if (column[j] >= 0) player[n_shown] = j, to[n_shown++] = column[j];
+    if (column[j] >= 0) {
+      assert(n_shown < kWidth && column[j] < kWidth);
+      player[n_shown] = j;
+      to[n_shown++] = column[j];
+    }
   const int64_t size = int64_t{1} << u;
   for (int64_t f = 0; f < size; ++f) {
     const int64_t held = (size - 1) & ~f;
@@ -153,7 +161,8 @@ void interventional_pairs(const double* z, int u, const Quadrature& q, const int
         } else {
           const double *no_i = z + (held ^ bit_i) * n, *no_j = z + (held ^ bit_j) * n;
           const double* neither = z + (held ^ bit_i ^ bit_j) * n;
-          line[to] = integral(twice.power[n_failed], all, no_i, n) - integral(twice.power[n_failed], no_j, neither, n);
+          line[to] = integral(twice.power[n_failed], all, no_i, n) -
+                     integral(twice.power[n_failed], no_j, neither, n);
         }
       }
   }
@@ -163,7 +172,7 @@ void interventional_pairs(const double* z, int u, const Quadrature& q, const int
 void path_dependent(const double* ratio, int u, const Quadrature& q, int64_t order, const int32_t* column,
                     double* phi) {
   const int64_t size = int64_t{1} << u;
-  double before[33], after[33], factor[32], change[32];
+  double before[kMostPlayers + 1], after[kMostPlayers + 1], factor[kMostPlayers], change[kMostPlayers];
   for (int64_t f = 0; f < size; ++f) {
     double* line = phi + f * kWidth;
     for (int c8 = 0; c8 < kWidth; ++c8) line[c8] = 0.0;
@@ -193,93 +202,119 @@ void path_dependent(const double* ratio, int u, const Quadrature& q, int64_t ord
   }
 }
 
+// Fills tables one after the other.
+template <class T>
+struct Filler {
+  const TreeBlocks& blocks;
+  const TreeGame& game;
+  const TreeTables<T>& tables;
+  int64_t most_patterns = 1, most_subsets = 1;
+  AlignedScratch<uint32_t> masks;  // of the held leaf: which players fail, by pattern
+  AlignedScratch<double> sums;     // the table: (width, patterns, kWidth)
+  AlignedScratch<double> phi;      // of a leaf of value 1: (subsets, kWidth)
+  AlignedScratch<double> c;        // of the held leaf: share of the background by the players that it fails,
+  AlignedScratch<double> z;        // `subset_sums`,
+  AlignedScratch<double> found;    // and `integrals`
+  int64_t held_leaf = -1;          // a block of one leaf may have many tables
+
+  Filler(const TreeBlocks& the_blocks, const TreeGame& the_game, const TreeTables<T>& the_tables)
+      : blocks(the_blocks), game(the_game), tables(the_tables) {}
+
+  int n_players(int64_t leaf) const {
+    return static_cast<int>(blocks.leaf_player_start[leaf + 1] - blocks.leaf_player_start[leaf]);
+  }
+
+  bool allocate() {
+    for (int64_t t = tables.first; t < tables.last; ++t) {
+      const int32_t b = tables.block[t];
+      if (blocks.n_patterns[b] > most_patterns) most_patterns = blocks.n_patterns[b];
+      for (int64_t l = blocks.leaf_start[b]; l < blocks.leaf_start[b + 1]; ++l) {
+        assert(n_players(l) <= kMostPlayers);
+        if (int64_t{1} << n_players(l) > most_subsets) most_subsets = int64_t{1} << n_players(l);
+      }
+    }
+    return masks.grow(most_patterns, 0) && sums.grow(most_patterns * blocks.width * kWidth, 0) &&
+           phi.grow(most_subsets * kWidth, 0) && c.grow(most_subsets, 0) &&
+           z.grow(most_subsets * kMostNodes, 0) && found.grow(most_subsets * 4, 0);
+  }
+
+  // What all tables with this leaf need of it.
+  void hold(int64_t leaf, int32_t block, const Quadrature& q) {
+    if (leaf == held_leaf) return;
+    held_leaf = leaf;
+    const int u = n_players(leaf);
+    const int64_t n_patterns = blocks.n_patterns[block], first_feature = blocks.feature_start[block];
+    make_fail_masks(blocks.fail + blocks.fail_start[leaf], blocks.feature_states + first_feature,
+                    blocks.feature_start[block + 1] - first_feature, masks);
+    double share = 1.0;
+    if (game.histograms) {
+      const double* h = game.histograms + game.histogram_offset[block];
+      std::memset(c, 0, (int64_t{1} << u) * sizeof(double));
+      for (int64_t p = 0; p < n_patterns; ++p) {
+        assert(masks[p] >> u == 0);
+        c[masks[p]] += h[p];
+      }
+      share = c[0];
+      subset_sums(c, u, q, z);
+      if (tables.order == 1) integrals(z, u, q, found);
+    } else {
+      for (int j = 0; j < u; ++j) share *= blocks.leaf_ratio[blocks.leaf_player_start[leaf] + j];
+    }
+    tables.reached[leaf] = share;
+  }
+
+  void add_leaf(int64_t leaf, int64_t table) {
+    const int u = n_players(leaf);
+    const int32_t block = tables.block[table];
+    const int64_t first_player = blocks.leaf_player_start[leaf], n_patterns = blocks.n_patterns[block];
+    const int64_t n_nodes = (game.nodes_start[u + 1] - game.nodes_start[u]) / 2;
+    const double* nodes = game.nodes + game.nodes_start[u];
+    const Quadrature q = {nodes, nodes + n_nodes, n_nodes};
+    assert(n_nodes <= kMostNodes && n_nodes % 4 == 0);
+    int32_t column[kMostPlayers * (kMostPlayers - 1) / 2];
+    choose_columns(blocks.leaf_players + first_player, u, tables.order,
+                   tables.slots + table * tables.slots_stride, column);
+    hold(leaf, block, q);
+    if (!game.histograms)
+      path_dependent(blocks.leaf_ratio + first_player, u, q, tables.order, column, phi);
+    else if (tables.order == 1)
+      interventional(found, u, column, phi);
+    else
+      interventional_pairs(z, u, q, column, phi);
+    const uint32_t* mine = masks;
+    const double* gained = phi;
+    for (int64_t o = 0; o < blocks.width; ++o) {
+      const double value = blocks.leaf_values[blocks.leaf_node[leaf] * blocks.width + o];
+      double* line = sums + o * n_patterns * kWidth;
+      for (int64_t p = 0; p < n_patterns; ++p, line += kWidth)
+        for (int i = 0; i < kWidth; i += L)
+          store(line + i, load<V>(line + i) + load<V>(gained + mine[p] * kWidth + i) * value);
+    }
+  }
+
+  void fill(int64_t table) {
+    const int32_t b = tables.block[table];
+    const int64_t size = blocks.n_patterns[b] * blocks.width * kWidth;
+    std::memset(sums, 0, size * sizeof(double));
+    for (int64_t l = blocks.leaf_start[b]; l < blocks.leaf_start[b + 1]; ++l) add_leaf(l, table);
+    const double* from = sums;
+    T* out = tables.values + tables.offset[table];
+    for (int64_t i = 0; i < size; ++i) out[i] = static_cast<T>(from[i]);
+  }
+};
+
 }  // namespace
 
 template <class T>
-void tree_tables(const double* histograms, const int64_t* histogram_offset, const int32_t* block_patterns,
-                 const int64_t* feature_start, const int32_t* feature_states, const int64_t* leaf_start,
-                 const int32_t* leaf_node, const int64_t* leaf_player_start, const int32_t* leaf_players,
-                 const double* leaf_ratio, const int64_t* fail_start, const uint32_t* fail,
-                 const double* leaf_values, int64_t width, const double* nodes, const int64_t* nodes_start,
-                 const int32_t* table_block, const int64_t* table_offset, const int32_t* table_slots,
-                 int64_t slots_stride, int64_t order, int64_t first_table, int64_t last_table, T* values, double* reached) {
-  int64_t most_patterns = 1, most_subsets = 1;
-  for (int64_t t = first_table; t < last_table; ++t) {
-    const int32_t b = table_block[t];
-    if (block_patterns[b] > most_patterns) most_patterns = block_patterns[b];
-    for (int64_t l = leaf_start[b]; l < leaf_start[b + 1]; ++l) {
-      const int64_t size = int64_t{1} << (leaf_player_start[l + 1] - leaf_player_start[l]);
-      if (size > most_subsets) most_subsets = size;
-    }
-  }
-  uint32_t* masks = reinterpret_cast<uint32_t*>(allocate(most_patterns));
-  double* sums = allocate(most_patterns * kWidth * width);
-  double* phi = allocate(most_subsets * kWidth);
-  double* c = allocate(most_subsets);
-  double* z = allocate(most_subsets * 16);
-  double* found = allocate(most_subsets * 4);
-  int64_t held_leaf = -1;  // whose masks, c, z and integrals are there: a block of one leaf may have many tables
-  for (int64_t t = first_table; t < last_table; ++t) {
-    const int32_t b = table_block[t];
-    const int64_t n_patterns = block_patterns[b];
-    std::memset(sums, 0, n_patterns * kWidth * width * sizeof(double));
-    for (int64_t l = leaf_start[b]; l < leaf_start[b + 1]; ++l) {
-      const int u = static_cast<int>(leaf_player_start[l + 1] - leaf_player_start[l]);
-      const int64_t size = int64_t{1} << u;
-      const double* ratio = leaf_ratio + leaf_player_start[l];
-      const Quadrature q = {nodes + nodes_start[u], nodes + nodes_start[u] + (nodes_start[u + 1] - nodes_start[u]) / 2,
-                            (nodes_start[u + 1] - nodes_start[u]) / 2};
-      int32_t column[32 * 31 / 2];
-      choose_columns(leaf_players + leaf_player_start[l], u, order, table_slots + t * slots_stride, column);
-      if (l != held_leaf) {
-        held_leaf = l;
-        make_fail_masks(fail + fail_start[l], feature_states + feature_start[b],
-                        feature_start[b + 1] - feature_start[b], masks);
-        if (histograms) {
-          const double* h = histograms + histogram_offset[b];
-          std::memset(c, 0, size * sizeof(double));
-          for (int64_t p = 0; p < n_patterns; ++p) c[masks[p]] += h[p];
-          reached[l] = c[0];
-          subset_sums(c, u, q, z);
-          if (order == 1) integrals(z, u, q, found);
-        } else {
-          reached[l] = 1.0;
-          for (int j = 0; j < u; ++j) reached[l] *= ratio[j];
-        }
-      }
-      if (!histograms)
-        path_dependent(ratio, u, q, order, column, phi);
-      else if (order == 1)
-        interventional(found, u, column, phi);
-      else
-        interventional_pairs(z, u, q, column, phi);
-      for (int64_t o = 0; o < width; ++o) {
-        const double value = leaf_values[static_cast<int64_t>(leaf_node[l]) * width + o];
-        double* line = sums + o * n_patterns * kWidth;
-        for (int64_t p = 0; p < n_patterns; ++p, line += kWidth)
-          for (int i = 0; i < kWidth; i += L)
-            store(line + i, load<V>(line + i) + load<V>(phi + masks[p] * kWidth + i) * value);
-      }
-    }
-    T* out = values + table_offset[t];
-    for (int64_t i = 0; i < n_patterns * kWidth * width; ++i) out[i] = static_cast<T>(sums[i]);
-  }
-  std::free(found);
-  std::free(z);
-  std::free(c);
-  std::free(phi);
-  std::free(sums);
-  std::free(masks);
+bool fill(const TreeBlocks& blocks, const TreeGame& game, const TreeTables<T>& tables) {
+  Filler<T> filler(blocks, game, tables);
+  if (!filler.allocate()) return false;
+  for (int64_t t = tables.first; t < tables.last; ++t) filler.fill(t);
+  return true;
 }
 
-#define FS_INSTANTIATE(T)                                                                                   \
-  template void tree_tables<T>(                                                                             \
-      const double*, const int64_t*, const int32_t*, const int64_t*, const int32_t*, const int64_t*,        \
-      const int32_t*, const int64_t*, const int32_t*, const double*, const int64_t*, const uint32_t*,       \
-      const double*, int64_t, const double*, const int64_t*, const int32_t*, const int64_t*, const int32_t*, \
-      int64_t, int64_t, int64_t, int64_t, T*, double*);
-FS_INSTANTIATE(float)
-FS_INSTANTIATE(double)
+template bool fill(const TreeBlocks&, const TreeGame&, const TreeTables<float>&);
+template bool fill(const TreeBlocks&, const TreeGame&, const TreeTables<double>&);
 
 }  // namespace FS_LEVEL
 }  // namespace fouriershap

@@ -11,19 +11,6 @@ namespace FS_LEVEL {
 
 namespace {
 
-template <class T>
-T* allocate(int64_t n) {
-  return static_cast<T*>(std::malloc((n > 0 ? n : 1) * sizeof(T)));
-}
-
-template <class T>
-T* allocate_filled(int64_t n, T value) {
-  T* array = allocate<T>(n);
-  if (array)
-    for (int64_t i = 0; i < n; ++i) array[i] = value;
-  return array;
-}
-
 // Cuts n rows into pieces of at most kMaxRows, as equal as possible: how many, and how large.
 struct Pieces {
   int64_t count, size;
@@ -37,13 +24,14 @@ struct Interventional {
   const WalkRows& background;
   const double* weights;
   const WalkMoments& moments;
-  int64_t n_players, n_outputs;
-  double* out;
-  Index background_index, row_index;
-  Weights leaf_weights;
+  const WalkValues& values;
+  Index background_index{trees}, row_index{trees};
+  Weights leaf_weights{};
 
   // Trees with more than kMaxSlots players on a path are walked row by row.
   bool joint_serves(int64_t tree) const { return trees.tree_players[tree] <= kMaxSlots; }
+
+  double* out_of(int64_t row) const { return values.out + row * values.n_columns * values.n_outputs; }
 
   template <int NW>
   bool joint(int64_t first_background, int64_t n_background) {
@@ -51,77 +39,32 @@ struct Interventional {
     for (int64_t t = 0; t < trees.n_trees; ++t)
       if (joint_serves(t) && trees.tree_players[t] > slots) slots = trees.tree_players[t];
     const Pieces blocks(rows.last - rows.first);
-    const int64_t padded = (slots + 3) / 4 * 4;
-    auto* walk = allocate<Joint<NW>>(1);
-    if (!walk) return false;
-    walk->trees = &trees;
-    walk->background = &background_index;
-    walk->rows = &row_index;
-    walk->weights = &leaf_weights;
-    walk->row_weight = weights + first_background - background.first;
-    walk->n_background = n_background;
-    walk->n_players = n_players;
-    walk->n_outputs = n_outputs;
-    walk->slot_of = allocate_filled<int32_t>(n_players, -1);
-    walk->frames = allocate<JointFrame<NW>>(most_of(trees.tree_depth, trees.n_trees) + 1);
-    walk->capacity = 16 * blocks.size;
-    walk->pool = allocate<Entry<NW>>(walk->capacity);
-    walk->fails = allocate_filled<double>(64 * NW * padded, 0.0);
-    walk->sums = allocate_filled<double>(blocks.size * trees.width * padded, 0.0);
-    for (uint32_t& count : walk->n_fails) count = 0;
-    bool ok = walk->slot_of && walk->frames && walk->pool && walk->fails && walk->sums;
-    for (int64_t first = rows.first; ok && first < rows.last; first += blocks.size) {
-      walk->n_rows = rows.last - first < blocks.size ? rows.last - first : blocks.size;
-      walk->out = out + first * n_players * n_outputs;
-      row_index.build(rows, first, walk->n_rows, NW);
-      for (int64_t t = 0; ok && t < trees.n_trees; ++t)
-        if (joint_serves(t)) ok = walk->walk(t);
+    Joint<NW> walk(trees, background_index, row_index, leaf_weights,
+                   weights + first_background - background.first, n_background, values, slots, blocks.size);
+    if (!walk.ok()) return false;
+    for (int64_t first = rows.first; first < rows.last; first += blocks.size) {
+      walk.n_rows = rows.last - first < blocks.size ? rows.last - first : blocks.size;
+      walk.out = out_of(first);
+      row_index.build(rows, first, walk.n_rows, NW);
+      for (int64_t t = 0; t < trees.n_trees; ++t)
+        if (joint_serves(t) && !walk.walk(t)) return false;
     }
-    std::free(walk->slot_of);
-    std::free(walk->frames);
-    std::free(walk->pool);
-    std::free(walk->fails);
-    std::free(walk->sums);
-    std::free(walk);
-    return ok;
+    return true;
   }
 
   template <int NW>
   bool row_by_row(int64_t first_background, int64_t n_background, bool all_trees) {
-    const int64_t depth = most_of(trees.tree_depth, trees.n_trees) + 1, count = trees.width;
-    auto* walk = allocate<RowWalk<NW>>(1);
-    if (!walk) return false;
-    walk->trees = &trees;
-    walk->background = &background_index;
-    walk->weights = &leaf_weights;
-    walk->row_weight = weights + first_background - background.first;
-    walk->n_background = n_background;
-    walk->n_outputs = n_outputs;
-    walk->row_fails = allocate_filled<uint8_t>(n_players, 0);
-    walk->satisfies = allocate_filled<Bits<NW>>(n_players, filled<NW>(~0ULL));
-    walk->frames = allocate<RowFrame<NW>>(depth);
-    walk->totals = allocate<double>(2 * depth * count);
-    walk->returned = allocate<double>(count);
-    walk->sums = allocate<double>(64 * NW * count);
-    for (uint32_t& fails : walk->n_fails) fails = 0;
-    int32_t* codes = allocate<int32_t>(trees.n_features);
-    const bool ok = walk->row_fails && walk->satisfies && walk->frames && walk->totals && walk->returned &&
-                    walk->sums && codes;
-    for (int64_t row = rows.first; ok && row < rows.last; ++row) {
+    RowWalk<NW> walk(trees, background_index, leaf_weights, weights + first_background - background.first,
+                     n_background, values);
+    const Scratch<int32_t> codes(trees.n_features);
+    if (!walk.ok() || !codes) return false;
+    for (int64_t row = rows.first; row < rows.last; ++row) {
       for (int64_t f = 0; f < trees.n_features; ++f)
         codes[f] = rows.codes[trees.features[f] * rows.stride + row];
       for (int64_t t = 0; t < trees.n_trees; ++t)
-        if (all_trees || !joint_serves(t)) walk->walk(t, codes, out + row * n_players * n_outputs);
+        if (all_trees || !joint_serves(t)) walk.walk(t, codes, out_of(row));
     }
-    std::free(codes);
-    std::free(walk->row_fails);
-    std::free(walk->satisfies);
-    std::free(walk->frames);
-    std::free(walk->totals);
-    std::free(walk->returned);
-    std::free(walk->sums);
-    std::free(walk);
-    return ok;
+    return true;
   }
 
   template <int NW>
@@ -141,18 +84,14 @@ struct Interventional {
     const Pieces blocks(all_row_by_row ? 1 : rows.last - rows.first);
     const int64_t larger = chunks.size > blocks.size ? chunks.size : blocks.size;
     const int64_t words = larger <= 64 ? 1 : larger <= 128 ? 2 : 4;
-    bool ok = background_index.allocate(trees, chunks.size, words) &&
-              row_index.allocate(trees, blocks.size, words) &&
-              leaf_weights.allocate(most_of(trees.tree_players, trees.n_trees), moments.moments, moments.side);
+    bool ok = background_index.allocate(chunks.size, words) && row_index.allocate(blocks.size, words) &&
+              leaf_weights.allocate(most_of(trees.tree_players, trees.n_trees), moments);
     for (int64_t first = background.first; ok && first < background.last; first += chunks.size) {
       const int64_t n = background.last - first < chunks.size ? background.last - first : chunks.size;
       ok = words == 1   ? chunk<1>(first, n, all_row_by_row)
            : words == 2 ? chunk<2>(first, n, all_row_by_row)
                         : chunk<4>(first, n, all_row_by_row);
     }
-    background_index.free();
-    row_index.free();
-    leaf_weights.free();
     return ok;
   }
 };
@@ -160,138 +99,83 @@ struct Interventional {
 }  // namespace
 
 bool interventional_joint(const WalkTrees& trees, const WalkRows& rows, const WalkRows& background,
-                          const double* weights, const WalkMoments& moments, int64_t n_players,
-                          int64_t n_outputs, double* out) {
-  Interventional job{trees, rows, background, weights, moments, n_players, n_outputs, out, {}, {}, {}};
-  return job.run(false);
+                          const double* weights, const WalkMoments& moments, const WalkValues& values) {
+  return Interventional{trees, rows, background, weights, moments, values}.run(false);
 }
 
 bool interventional_rows(const WalkTrees& trees, const WalkRows& rows, const WalkRows& background,
-                         const double* weights, const WalkMoments& moments, int64_t n_players,
-                         int64_t n_outputs, double* out) {
-  Interventional job{trees, rows, background, weights, moments, n_players, n_outputs, out, {}, {}, {}};
-  return job.run(true);
+                         const double* weights, const WalkMoments& moments, const WalkValues& values) {
+  return Interventional{trees, rows, background, weights, moments, values}.run(true);
 }
 
-bool path_dependent(const WalkTrees& trees, const double* ratio, const int32_t* n_points,
-                    const int64_t* point_start, const double* points, const double* point_weights,
-                    const WalkRows& rows, int64_t n_players, int64_t n_outputs, double* out) {
-  int64_t levels = 1;
-  for (int64_t t = 0; t < trees.n_trees; ++t) {
-    const int64_t size = (trees.tree_depth[t] + 2) * PathWalk::level_size(n_points[t], trees.width);
-    if (size > levels) levels = size;
-  }
-  PathWalk walk{};
-  walk.trees = &trees;
-  walk.ratio = ratio;
-  walk.n_outputs = n_outputs;
-  walk.a = allocate_filled<Flags>(n_players, Flags{} + 1);
-  walk.b = allocate_filled<double>(n_players, 1.0);
-  walk.inverse_of = allocate_filled<int64_t>(n_players, -1);
-  walk.phi = allocate<double>(n_players * n_outputs * kPathRows);
-  walk.frames = allocate<PathFrame>(most_of(trees.tree_depth, trees.n_trees) + 1);
-  walk.levels = allocate<double>(levels);
-  walk.ones = allocate_filled<double>(most_of(n_points, trees.n_trees), 1.0);
-  walk.failed = allocate<double>(most_of(n_points, trees.n_trees));
-  int32_t* codes = allocate<int32_t>(trees.n_features * kPathRows);
-  const bool ok = walk.a && walk.b && walk.inverse_of && walk.phi && walk.frames && walk.levels &&
-                  walk.ones && walk.failed && codes;
-  for (int64_t first = rows.first; ok && first < rows.last; first += kPathRows) {
+bool path_dependent(const WalkTrees& trees, const WalkPaths& paths, const WalkRows& rows,
+                    const WalkValues& values) {
+  const int64_t n_values = values.n_columns * values.n_outputs;
+  PathWalk walk(trees, paths, values);
+  if (!walk.ok()) return false;
+  for (int64_t first = rows.first; first < rows.last; first += kPathRows) {
     const int64_t n_rows = rows.last - first < kPathRows ? rows.last - first : kPathRows;
-    walk.codes = codes;
     for (int64_t f = 0; f < trees.n_features; ++f)
       for (int64_t r = 0; r < kPathRows; ++r)
-        codes[f * kPathRows + r] =
+        walk.codes[f * kPathRows + r] =
             rows.codes[trees.features[f] * rows.stride + first + (r < n_rows ? r : 0)];
-    for (int64_t i = 0; i < n_players * n_outputs * kPathRows; ++i) walk.phi[i] = 0.0;
+    for (int64_t i = 0; i < n_values * kPathRows; ++i) walk.phi[i] = 0.0;
     for (int64_t t = 0; t < trees.n_trees; ++t) {
-      walk.n_points = n_points[t];
-      walk.t = points + point_start[t];
-      walk.weights = point_weights + point_start[t];
+      walk.n_points = paths.n_points[t];
+      walk.t = paths.points + paths.point_start[t];
+      walk.weights = paths.weights + paths.point_start[t];
       walk.outputs = Outputs(trees, t);
       walk.run(t);
     }
     for (int64_t r = 0; r < n_rows; ++r)
-      for (int64_t i = 0; i < n_players * n_outputs; ++i)
-        out[(first + r) * n_players * n_outputs + i] += walk.phi[i * kPathRows + r];
+      for (int64_t i = 0; i < n_values; ++i)
+        values.out[(first + r) * n_values + i] += walk.phi[i * kPathRows + r];
   }
-  std::free(codes);
-  std::free(walk.a);
-  std::free(walk.b);
-  std::free(walk.inverse_of);
-  std::free(walk.phi);
-  std::free(walk.frames);
-  std::free(walk.levels);
-  std::free(walk.ones);
-  std::free(walk.failed);
-  return ok;
+  return true;
 }
 
 bool interventional_pairs(const WalkTrees& trees, const WalkRows& rows, const WalkRows& background,
                           const double* weights, const WalkMoments& moments, const WalkPairs& pairs,
-                          int64_t n_outputs, double* out) {
-  HybridWalk walk{&trees, allocate<HybridWalk::Fork>(most_of(trees.tree_depth, trees.n_trees) + 1),
-                  allocate_filled<uint8_t>(pairs.n_players, HybridWalk::kOpen), 0};
-  const bool ok = walk.forks && walk.follow;
-  for (int64_t row = rows.first; ok && row < rows.last; ++row)
+                          const WalkValues& values) {
+  HybridWalk walk(trees, pairs.n_players);
+  if (!walk.ok()) return false;
+  for (int64_t row = rows.first; row < rows.last; ++row)
     for (int64_t t = 0; t < trees.n_trees; ++t) {
       const Outputs outputs(trees, t);
-      double* mine = out + row * pairs.n_pairs * n_outputs + outputs.first;
+      double* mine = values.out + row * values.n_columns * values.n_outputs + outputs.first;
       for (int64_t b = background.first; b < background.last; ++b)
         for (int32_t node = trees.roots[t]; node >= 0; node = walk.go_up()) {
           node = walk.go_down(node, rows.codes + row, rows.stride, background.codes + b, background.stride);
-          walk.add_pairs(outputs, outputs.of_leaf(node), weights[b - background.first], moments, pairs, n_outputs,
-                         mine);
+          walk.add_pairs(outputs, outputs.of_leaf(node), weights[b - background.first], moments, pairs,
+                         values.n_outputs, mine);
         }
     }
-  std::free(walk.forks);
-  std::free(walk.follow);
-  return ok;
+  return true;
 }
 
-bool path_dependent_pairs(const WalkTrees& trees, const double* ratio, const int32_t* n_points,
-                          const int64_t* point_start, const double* points, const double* point_weights,
-                          const WalkRows& rows, const WalkPairs& pairs, int64_t n_outputs, double* out) {
-  const int64_t most_players = most_of(trees.tree_players, trees.n_trees);
-  const int64_t most_points = most_of(n_points, trees.n_trees);
-  PathPairWalk walk{};
-  walk.trees = &trees;
-  walk.ratio = ratio;
-  walk.pairs = &pairs;
-  walk.n_outputs = n_outputs;
-  walk.literals = allocate_filled<PathPairWalk::Literal>(pairs.n_players, {1.0, 1, 0});
-  walk.frames = allocate<PathPairWalk::Frame>(most_of(trees.tree_depth, trees.n_trees) + 1);
-  walk.on_path = allocate<int32_t>(most_players + 1);
-  walk.slopes = allocate<double>((most_players + 1) * most_points);
-  walk.product = allocate<double>(most_points);
-  int32_t* codes = allocate<int32_t>(trees.n_features);
-  const bool ok =
-      walk.literals && walk.frames && walk.on_path && walk.slopes && walk.product && codes;
-  walk.codes = codes;
-  for (int64_t row = rows.first; ok && row < rows.last; ++row) {
-    for (int64_t f = 0; f < trees.n_features; ++f) codes[f] = rows.codes[trees.features[f] * rows.stride + row];
-    walk.out = out + row * pairs.n_pairs * n_outputs;
+bool path_dependent_pairs(const WalkTrees& trees, const WalkPaths& paths, const WalkRows& rows,
+                          const WalkPairs& pairs, const WalkValues& values) {
+  PathPairWalk walk(trees, paths, pairs, values);
+  if (!walk.ok()) return false;
+  for (int64_t row = rows.first; row < rows.last; ++row) {
+    for (int64_t f = 0; f < trees.n_features; ++f)
+      walk.codes[f] = rows.codes[trees.features[f] * rows.stride + row];
+    walk.out = values.out + row * values.n_columns * values.n_outputs;
     for (int64_t t = 0; t < trees.n_trees; ++t) {
-      walk.n_points = n_points[t];
-      walk.t = points + point_start[t];
-      walk.weights = point_weights + point_start[t];
+      walk.n_points = paths.n_points[t];
+      walk.t = paths.points + paths.point_start[t];
+      walk.weights = paths.weights + paths.point_start[t];
       walk.outputs = Outputs(trees, t);
       walk.run(trees.roots[t]);
     }
   }
-  std::free(codes);
-  std::free(walk.literals);
-  std::free(walk.frames);
-  std::free(walk.on_path);
-  std::free(walk.slopes);
-  std::free(walk.product);
-  return ok;
+  return true;
 }
 
 bool predict(const WalkTrees& trees, const WalkRows& rows, int64_t n_outputs, double* out) {
   constexpr int64_t kBlock = 64;  // rows whose codes stay in cache while a tree's nodes do
   const Node* nodes = nodes_of(trees);
-  int32_t* codes = allocate<int32_t>(trees.n_features * kBlock);
+  const Scratch<int32_t> codes(trees.n_features * kBlock);
   if (!codes) return false;
   for (int64_t first = rows.first; first < rows.last; first += kBlock) {
     const int64_t n = rows.last - first < kBlock ? rows.last - first : kBlock;
@@ -305,36 +189,32 @@ bool predict(const WalkTrees& trees, const WalkRows& rows, int64_t n_outputs, do
         int32_t node = trees.roots[t];
         while (!nodes[node].leaf())
           node = code_goes_left(trees, nodes[node], mine[nodes[node].feature()]) ? nodes[node].left
-                                                                                : nodes[node].right;
+                                                                                 : nodes[node].right;
         const double* values = outputs.of_leaf(node);
         for (int64_t o = 0; o < outputs.count; ++o)
           out[(first + r) * n_outputs + outputs.first + o] += values[o];
       }
     }
   }
-  std::free(codes);
   return true;
 }
 
-bool leaf_visits(const WalkTrees& trees, const WalkRows& rows, const WalkRows& background,
-                 int64_t n_players, double* out) {
+bool leaf_visits(const WalkTrees& trees, const WalkRows& rows, const WalkRows& background, int64_t n_players,
+                 double* out) {
   const int64_t n = rows.last - rows.first;
-  HybridWalk walk{&trees, allocate<HybridWalk::Fork>(most_of(trees.tree_depth, trees.n_trees) + 1),
-                allocate_filled<uint8_t>(n_players, HybridWalk::kOpen), 0};
-  const bool ok = walk.forks && walk.follow;
-  for (int64_t t = 0; ok && t < trees.n_trees; ++t) {
+  HybridWalk walk(trees, n_players);
+  if (!walk.ok()) return false;
+  for (int64_t t = 0; t < trees.n_trees; ++t) {
     int64_t visits = 0;
     for (int64_t i = 0; i < n; ++i)
       for (int32_t node = trees.roots[t]; node >= 0; node = walk.go_up()) {
-        walk.go_down(node, rows.codes + rows.first + i, rows.stride,
-                     background.codes + background.first + i, background.stride);
+        walk.go_down(node, rows.codes + rows.first + i, rows.stride, background.codes + background.first + i,
+                     background.stride);
         ++visits;
       }
     out[t] = n ? static_cast<double>(visits) / static_cast<double>(n) : 0.0;
   }
-  std::free(walk.forks);
-  std::free(walk.follow);
-  return ok;
+  return true;
 }
 
 bool path_shape(const WalkTrees& trees, int64_t n_players, int32_t* players, int32_t* depth) {
@@ -343,10 +223,10 @@ bool path_shape(const WalkTrees& trees, int64_t n_players, int32_t* players, int
   };
   const Node* nodes = nodes_of(trees);
   int64_t capacity = 1024;
-  Step* path = allocate<Step>(capacity);
-  int32_t* times = allocate_filled<int32_t>(n_players, 0);  // nodes of the player on the path
-  bool ok = path && times;
-  for (int64_t t = 0; ok && t < trees.n_trees; ++t) {
+  Scratch<Step> path(capacity);
+  const Scratch<int32_t> times(n_players, 0);  // nodes of the player on the path
+  if (!path || !times) return false;
+  for (int64_t t = 0; t < trees.n_trees; ++t) {
     int32_t distinct = 0;
     int64_t length = 0;
     players[t] = depth[t] = 0;
@@ -367,18 +247,13 @@ bool path_shape(const WalkTrees& trees, int64_t n_players, int32_t* players, int
       }
       const int32_t child = here.next_child++ == 0 ? node.left : node.right;
       if (length == capacity) {
-        Step* moved = static_cast<Step*>(std::realloc(path, 2 * capacity * sizeof(Step)));
-        ok = moved != nullptr;
-        if (!ok) break;
-        path = moved;
+        if (!path.grow(2 * capacity, capacity)) return false;
         capacity *= 2;
       }
       path[length++] = {child, 0};
     }
   }
-  std::free(path);
-  std::free(times);
-  return ok;
+  return true;
 }
 
 }  // namespace FS_LEVEL

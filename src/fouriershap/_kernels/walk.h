@@ -1,4 +1,5 @@
-// Trees without tables: SHAP values by walking the trees. Included once per instruction set.
+// Trees without tables: SHAP values by walking the trees. The twin is walk_numpy.py.
+// Included once per instruction set: only the structs are guarded.
 #include <cstdint>
 
 #ifndef FOURIERSHAP_WALK_ARRAYS
@@ -12,15 +13,15 @@ struct WalkTrees {
   const int32_t* nodes;
   const double* values;  // (n_nodes, width)
   int64_t width;
-  const int32_t* roots;        // (n_trees,)
-  const int32_t* tree_output;  // (n_trees,) the output that a tree adds to, -1 for all
-  const int32_t* tree_players; // (n_trees,) most distinct players on a path
-  const int32_t* tree_depth;   // (n_trees,) most edges on a path
+  const int32_t* roots;         // (n_trees,)
+  const int32_t* tree_output;   // (n_trees,) the output that a tree adds to, -1 for all
+  const int32_t* tree_players;  // (n_trees,) most distinct players on a path
+  const int32_t* tree_depth;    // (n_trees,) most edges on a path
   int64_t n_trees;
-  const int32_t* features;    // (n_features,) row of the code matrix
-  const int32_t* n_codes;     // (n_features,) the last code is the missing value
-  const int32_t* players;     // (n_features,) who owns the feature
-  const uint8_t* categorical; // (n_features,)
+  const int32_t* features;     // (n_features,) row of the code matrix
+  const int32_t* n_codes;      // (n_features,) the last code is the missing value
+  const int32_t* players;      // (n_features,) who owns the feature
+  const uint8_t* categorical;  // (n_features,)
   int64_t n_features;
   const uint64_t* set_bits;  // (n_sets, set_words)
   int64_t set_words;
@@ -41,7 +42,23 @@ struct WalkMoments {
 // Pairs of players that are wanted: (n_players, n_players) their column of the output, -1 for none.
 struct WalkPairs {
   const int32_t* column;
-  int64_t n_players, n_pairs;
+  int64_t n_players;
+};
+
+// Path-dependent values. ratio: (n_nodes,) cover of a node over its parent's. Tree t integrates over
+// n_points[t] (a multiple of 4) points in (0, 1), which start at point_start[t].
+struct WalkPaths {
+  const double* ratio;
+  const int32_t* n_points;
+  const int64_t* point_start;
+  const double *points, *weights;
+};
+
+// (rows, n_columns, n_outputs), added to; its row 0 is row 0 of the code matrix. A column is a player or a
+// pair.
+struct WalkValues {
+  double* out;
+  int64_t n_columns, n_outputs;
 };
 
 }  // namespace fouriershap
@@ -50,37 +67,31 @@ struct WalkPairs {
 namespace fouriershap {
 namespace FS_LEVEL {
 
-// All functions add to `out`, whose row 0 is row 0 of the code matrix. False: out of memory.
+// All return false where there is no memory.
 
-// out: (rows, n_players, n_outputs) += sum over the background of weight * SHAP value.
+// Sum over the background of weight * SHAP value.
 // `joint` walks a tree once for a block of rows and a chunk of the background; `rows` once per row.
 bool interventional_joint(const WalkTrees& trees, const WalkRows& rows, const WalkRows& background,
-                          const double* weights, const WalkMoments& moments, int64_t n_players,
-                          int64_t n_outputs, double* out);
+                          const double* weights, const WalkMoments& moments, const WalkValues& values);
 bool interventional_rows(const WalkTrees& trees, const WalkRows& rows, const WalkRows& background,
-                         const double* weights, const WalkMoments& moments, int64_t n_players, int64_t n_outputs,
-                         double* out);
+                         const double* weights, const WalkMoments& moments, const WalkValues& values);
 
-// ratio: (n_nodes,) cover of a node over its parent's. Tree t integrates over n_points[t] (a multiple of 4)
-// points in (0, 1), which start at point_start[t].
-bool path_dependent(const WalkTrees& trees, const double* ratio, const int32_t* n_points,
-                    const int64_t* point_start, const double* points, const double* point_weights,
-                    const WalkRows& rows, int64_t n_players, int64_t n_outputs, double* out);
+bool path_dependent(const WalkTrees& trees, const WalkPaths& paths, const WalkRows& rows,
+                    const WalkValues& values);
 
-// The same for interactions of pairs: out (rows, n_pairs, n_outputs).
+// The same for interactions of pairs.
 bool interventional_pairs(const WalkTrees& trees, const WalkRows& rows, const WalkRows& background,
                           const double* weights, const WalkMoments& moments, const WalkPairs& pairs,
-                          int64_t n_outputs, double* out);
-bool path_dependent_pairs(const WalkTrees& trees, const double* ratio, const int32_t* n_points,
-                          const int64_t* point_start, const double* points, const double* point_weights,
-                          const WalkRows& rows, const WalkPairs& pairs, int64_t n_outputs, double* out);
+                          const WalkValues& values);
+bool path_dependent_pairs(const WalkTrees& trees, const WalkPaths& paths, const WalkRows& rows,
+                          const WalkPairs& pairs, const WalkValues& values);
 
 // out: (rows, n_outputs) += values of the leaves reached.
 bool predict(const WalkTrees& trees, const WalkRows& rows, int64_t n_outputs, double* out);
 
 // out: (n_trees,) = leaves that the hybrids of row i and background row i reach, mean over i.
-bool leaf_visits(const WalkTrees& trees, const WalkRows& rows, const WalkRows& background,
-                 int64_t n_players, double* out);
+bool leaf_visits(const WalkTrees& trees, const WalkRows& rows, const WalkRows& background, int64_t n_players,
+                 double* out);
 
 // players, depth: (n_trees,) = what tree_players and tree_depth hold (and are not read here).
 bool path_shape(const WalkTrees& trees, int64_t n_players, int32_t* players, int32_t* depth);

@@ -1,9 +1,9 @@
 // What every walk needs: nodes, bit sets of rows, and which rows of a chunk go left at a node.
 #pragma once
+#include <cassert>
 #include <cstdint>
-#include <cstdlib>
-#include <cstring>
 
+#include "scratch.h"
 #include "simd.h"
 #include "walk.h"
 
@@ -25,7 +25,6 @@ struct Node {
 
 inline const Node* nodes_of(const WalkTrees& trees) { return reinterpret_cast<const Node*>(trees.nodes); }
 
-
 inline bool code_goes_left(const WalkTrees& trees, const Node& node, int32_t code) {
   if (node.test < 0) {
     const uint64_t* set = trees.set_bits + (-1 - node.test) * trees.set_words;
@@ -45,12 +44,12 @@ struct Bits {
   }
 };
 
-#define FS_BITWISE(op)                                              \
-  template <int NW>                                                 \
+#define FS_BITWISE(op)                                                \
+  template <int NW>                                                   \
   inline Bits<NW> operator op(const Bits<NW>& a, const Bits<NW>& b) { \
-    Bits<NW> c;                                                     \
-    for (int i = 0; i < NW; ++i) c.word[i] = a.word[i] op b.word[i]; \
-    return c;                                                       \
+    Bits<NW> c;                                                       \
+    for (int i = 0; i < NW; ++i) c.word[i] = a.word[i] op b.word[i];  \
+    return c;                                                         \
   }
 FS_BITWISE(&)
 FS_BITWISE(|)
@@ -90,50 +89,37 @@ inline void for_each(const Bits<NW>& bits, Visit visit) {
 // one of the prefixes of the rows sorted by code, found through `rank` (code -> number of distinct codes
 // below it that occur in the chunk). A category set is the union of the rows of its codes.
 struct Index {
-  const WalkTrees* trees = nullptr;
+  const WalkTrees* trees;
   int64_t n_words = 0;
-  int64_t* rank_start = nullptr;  // (n_features + 1,)
-  uint16_t* rank = nullptr;       // per feature (n_codes,)
-  int32_t* present = nullptr;     // per feature (kMaxRows,): the codes that occur, of categorical features
-  int32_t* n_present = nullptr;   // (n_features,)
-  int64_t* set_start = nullptr;   // (n_features,) in words
-  uint64_t* sets = nullptr;
-  uint64_t* missing = nullptr;  // (n_features, n_words)
+  Scratch<int64_t> rank_start;  // (n_features,)
+  Scratch<uint16_t> rank;       // per feature (n_codes,)
+  Scratch<int32_t> present;     // per feature (kMaxRows,): the codes that occur, of categorical features
+  Scratch<int32_t> n_present;   // (n_features,)
+  Scratch<int64_t> set_start;   // (n_features,) in words
+  Scratch<uint64_t> sets;
+  Scratch<uint64_t> missing;  // (n_features, n_words)
 
-  bool allocate(const WalkTrees& model, int64_t most_rows, int64_t words) {
-    trees = &model;
-    const int64_t n = model.n_features;
-    rank_start = static_cast<int64_t*>(std::malloc((n + 1) * sizeof(int64_t)));
-    set_start = static_cast<int64_t*>(std::malloc((n + 1) * sizeof(int64_t)));
-    n_present = static_cast<int32_t*>(std::malloc((n + 1) * sizeof(int32_t)));
-    if (!rank_start || !set_start || !n_present) return false;
+  explicit Index(const WalkTrees& model) : trees(&model) {}
+
+  bool allocate(int64_t most_rows, int64_t words) {
+    const int64_t n = trees->n_features;
+    if (!rank_start.grow(n, 0) || !set_start.grow(n, 0) || !n_present.grow(n, 0)) return false;
     int64_t ranks = 0, sets_total = 0, categorical = 0;
     for (int64_t f = 0; f < n; ++f) {
+      const int64_t n_codes = trees->n_codes[f];
       rank_start[f] = ranks;
       set_start[f] = sets_total;
-      ranks += model.n_codes[f];
-      sets_total += ((model.n_codes[f] < most_rows ? model.n_codes[f] : most_rows) + 1) * words;
-      categorical += model.categorical[f];
+      ranks += n_codes;
+      sets_total += ((n_codes < most_rows ? n_codes : most_rows) + 1) * words;
+      categorical += trees->categorical[f];
     }
-    rank = static_cast<uint16_t*>(std::malloc((ranks + 1) * sizeof(uint16_t)));
-    sets = static_cast<uint64_t*>(std::malloc((sets_total + 1) * sizeof(uint64_t)));
-    missing = static_cast<uint64_t*>(std::malloc((n * words + 1) * sizeof(uint64_t)));
-    if (categorical) present = static_cast<int32_t*>(std::malloc(n * kMaxRows * sizeof(int32_t)));
-    return rank && sets && missing && (present || !categorical);
-  }
-
-  void free() {
-    std::free(rank_start);
-    std::free(rank);
-    std::free(present);
-    std::free(n_present);
-    std::free(set_start);
-    std::free(sets);
-    std::free(missing);
+    return rank.grow(ranks, 0) && sets.grow(sets_total, 0) && missing.grow(n * words, 0) &&
+           (!categorical || present.grow(n * kMaxRows, 0));
   }
 
   // Index rows [first, first + n_rows); no more rows and words than were allocated for.
   void build(const WalkRows& rows, int64_t first, int64_t n_rows, int64_t words) {
+    assert(n_rows <= 64 * words && words <= kMaxWords);
     n_words = words;
     for (int64_t f = 0; f < trees->n_features; ++f)
       build_feature(f, rows.codes + trees->features[f] * rows.stride + first, n_rows);
@@ -141,8 +127,7 @@ struct Index {
 
   // The ranks of a deep forest are far larger than the nearest cache, and are read in no order.
   void prefetch(const Node& node) const {
-    if (!node.leaf() && node.test >= 0)
-      __builtin_prefetch(rank + rank_start[node.feature()] + node.test);
+    if (!node.leaf() && node.test >= 0) __builtin_prefetch(rank + rank_start[node.feature()] + node.test);
   }
 
   template <int NW>
@@ -165,7 +150,10 @@ struct Index {
     uint64_t* my_sets = sets + set_start[f];
     uint64_t* my_missing = missing + f * n_words;
     std::memset(my_rank, 0, n_codes * sizeof(uint16_t));
-    for (int64_t r = 0; r < n_rows; ++r) my_rank[codes[r]] = 1;
+    for (int64_t r = 0; r < n_rows; ++r) {
+      assert(codes[r] >= 0 && codes[r] < n_codes);
+      my_rank[codes[r]] = 1;
+    }
     uint16_t below = 0;
     for (int32_t c = 0; c < n_codes; ++c) {
       const uint16_t occurs = my_rank[c];
@@ -196,24 +184,23 @@ struct Index {
 };
 
 // Weights of a leaf: z players that the row fails, c that the background row fails, disjoint sets. With
-// moments[p][q] the integral of t^p (1-t)^q, pair(z, c)[0] = moments[c-1][z] is the share of a player that the
-// background fails (0 if c = 0), pair(z, c)[1] = moments[c][z-1] of one that the row fails (0 if z = 0).
+// moments[p][q] the integral of t^p (1-t)^q, pair(z, c)[0] = moments[c-1][z] is the share of a player that
+// the background fails (0 if c = 0), pair(z, c)[1] = moments[c][z-1] of one that the row fails (0 if z = 0).
 struct Weights {
-  double* data = nullptr;
+  Scratch<double> data;
   int64_t stride = 0;  // in pairs
 
-  bool allocate(int64_t most_players, const double* moments, int64_t moments_stride) {
+  bool allocate(int64_t most_players, const WalkMoments& moments) {
+    assert(most_players < moments.side);
     stride = most_players + 1;
-    data = static_cast<double*>(std::malloc(2 * stride * stride * sizeof(double)));
-    if (!data) return false;
+    if (!data.grow(2 * stride * stride, 0)) return false;
     for (int64_t z = 0; z < stride; ++z)
       for (int64_t c = 0; c < stride; ++c) {
-        data[2 * (z * stride + c)] = c ? moments[(c - 1) * moments_stride + z] : 0.0;
-        data[2 * (z * stride + c) + 1] = z ? moments[c * moments_stride + z - 1] : 0.0;
+        data[2 * (z * stride + c)] = c ? moments.moments[(c - 1) * moments.side + z] : 0.0;
+        data[2 * (z * stride + c) + 1] = z ? moments.moments[c * moments.side + z - 1] : 0.0;
       }
     return true;
   }
-  void free() { std::free(data); }
   const double* row(int64_t z) const { return data + 2 * z * stride; }
 };
 

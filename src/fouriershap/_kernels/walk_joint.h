@@ -44,29 +44,52 @@ struct Joint {
   const Index *background, *rows;
   const Weights* weights;
   const double* row_weight;  // of the chunk
-  int64_t n_background, n_rows;
+  int64_t n_background, n_rows = 0;
   int64_t n_players, n_outputs;
-  double* out;  // of the block
+  double* out = nullptr;  // of the block
 
   // Scratch. Sums and `fails` are zero and slot_of is -1 between trees.
-  int32_t* slot_of;   // (n_players,)
-  JointFrame<NW>* frames;
-  Entry<NW>* pool;
+  Scratch<int32_t> slot_of;  // (n_players,)
+  Scratch<JointFrame<NW>> frames;
   int64_t capacity;
+  Scratch<Entry<NW>> pool;
   Bits<NW> satisfies[kMaxSlots];  // background rows that satisfy the slot's literal so far
   uint32_t n_fails[64 * NW];      // |F_b|
-  double* fails;                  // (64 * NW, stride): the row's weight where it fails the slot, else 0
-  double* sums;                   // (rows, outputs of the tree, stride)
-  int64_t stride;
-  int32_t n_slots;
+  Scratch<double> fails;          // (64 * NW, stride): the row's weight where it fails the slot, else 0
+  Scratch<double> sums;           // (rows, outputs of the tree, stride)
+  int64_t stride = 0;
+  int32_t n_slots = 0;
   Outputs outputs;
+
+  // For trees of at most most_slots players on a path, and blocks of at most most_rows rows.
+  Joint(const WalkTrees& the_trees, const Index& background_index, const Index& row_index,
+        const Weights& leaf_weights, const double* background_weight, int64_t background_rows,
+        const WalkValues& values, int64_t most_slots, int64_t most_rows)
+      : trees(&the_trees),
+        background(&background_index),
+        rows(&row_index),
+        weights(&leaf_weights),
+        row_weight(background_weight),
+        n_background(background_rows),
+        n_players(values.n_columns),
+        n_outputs(values.n_outputs),
+        slot_of(n_players, -1),
+        frames(most_of(trees->tree_depth, trees->n_trees) + 1),
+        capacity(16 * most_rows),
+        pool(capacity),
+        fails(64 * NW * padded(most_slots), 0.0),
+        sums(most_rows * trees->width * padded(most_slots), 0.0) {
+    for (uint32_t& count : n_fails) count = 0;
+  }
+
+  bool ok() const { return slot_of && frames && pool && fails && sums; }
+
+  static int64_t padded(int64_t slots) { return (slots + 3) / 4 * 4; }
 
   bool reserve(int64_t n_entries) {
     if (n_entries <= capacity) return true;
-    int64_t larger = 2 * capacity > n_entries ? 2 * capacity : n_entries;
-    Entry<NW>* moved = static_cast<Entry<NW>*>(std::realloc(pool, larger * sizeof(Entry<NW>)));
-    if (!moved) return false;
-    pool = moved;
+    const int64_t larger = 2 * capacity > n_entries ? 2 * capacity : n_entries;
+    if (!pool.grow(larger, capacity)) return false;
     capacity = larger;
     return true;
   }
@@ -126,6 +149,7 @@ struct Joint {
     frame.player = trees->players[node.feature()];
     frame.fresh = slot_of[frame.player] < 0;
     if (frame.fresh) {
+      assert(n_slots < kMaxSlots && n_slots < stride);
       slot_of[frame.player] = n_slots;
       satisfies[n_slots++] = filled<NW>(~0ULL);
     }
@@ -255,7 +279,7 @@ struct Joint {
     const Node* nodes = nodes_of(*trees);
     if (nodes[trees->roots[tree]].leaf()) return true;  // a constant has no SHAP values
     outputs = Outputs(*trees, tree);
-    stride = (trees->tree_players[tree] + 3) / 4 * 4;
+    stride = padded(trees->tree_players[tree]);
     n_slots = 0;
     if (!reserve(1)) return false;
     pool[0].alive = first_rows<NW>(n_background);
@@ -286,6 +310,7 @@ struct Joint {
         ascend(*frame);
         continue;
       }
+      assert(frame - frames < trees->tree_depth[tree]);
       ++frame;
       frame->node = child;
       frame->list = list;

@@ -74,7 +74,7 @@ class _Trees(NamedTuple):
             node, depth, literals = stack.pop()
             if self.nodes[node, 0] < 0:
                 holds = np.array([holds for holds, _ in literals.values()], dtype=bool)
-                holds = holds.reshape(-1, codes.shape[1])  # a tree that is one leaf has no literal
+                holds = holds.reshape(len(literals), codes.shape[1])  # there may be none of either
                 yield _Leaf(node, depth, list(literals), holds, np.array([r for _, r in literals.values()]))
                 continue
             left, player = self.goes_left(node, codes), self.player(node)

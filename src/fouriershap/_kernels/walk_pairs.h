@@ -16,12 +16,18 @@ struct HybridWalk {
   enum : uint8_t { kOpen, kRow, kBackground };  // whom the hybrids follow at a player's nodes
 
   const WalkTrees* trees;
-  Fork* forks;      // (depth,)
-  uint8_t* follow;  // (n_players,) kOpen between walks
-  int64_t depth;
+  Scratch<Fork> forks;      // (depth,)
+  Scratch<uint8_t> follow;  // (n_players,) kOpen between walks
+  int64_t depth = 0;
+
+  HybridWalk(const WalkTrees& the_trees, int64_t n_players)
+      : trees(&the_trees), forks(most_of(trees->tree_depth, trees->n_trees)), follow(n_players, kOpen) {}
+
+  bool ok() const { return forks && follow; }
 
   // Down to a leaf; where the two rows part, along the row, with the other way kept for later.
-  int32_t go_down(int32_t node, const int32_t* row, int64_t stride, const int32_t* other, int64_t other_stride) {
+  int32_t go_down(int32_t node, const int32_t* row, int64_t stride, const int32_t* other,
+                  int64_t other_stride) {
     const Node* nodes = nodes_of(*trees);
     while (!nodes[node].leaf()) {
       const Node& here = nodes[node];
@@ -31,6 +37,7 @@ struct HybridWalk {
       const int32_t player = trees->players[here.feature()];
       const bool to_left = follow[player] == kBackground ? other_left : left;
       if (left != other_left && follow[player] == kOpen) {
+        assert(depth < most_of(trees->tree_depth, trees->n_trees));
         forks[depth++] = {player, left ? here.right : here.left, true};
         follow[player] = kRow;
       }
@@ -54,9 +61,12 @@ struct HybridWalk {
     int64_t from_row = 0;
     for (int64_t i = 0; i < depth; ++i) from_row += forks[i].first;
     const int64_t from_other = depth - from_row;
-    const auto moment = [&](int64_t p, int64_t q) { return p < 0 || q < 0 ? 0.0 : moments.moments[p * moments.side + q]; };
+    const auto moment = [&](int64_t p, int64_t q) {
+      return p < 0 || q < 0 ? 0.0 : moments.moments[p * moments.side + q];
+    };
     // By how many of the two are taken from the row.
-    const double share[3] = {weight * moment(from_row, from_other - 2), -weight * moment(from_row - 1, from_other - 1),
+    const double share[3] = {weight * moment(from_row, from_other - 2),
+                             -weight * moment(from_row - 1, from_other - 1),
                              weight * moment(from_row - 2, from_other)};
     for (int64_t j = 1; j < depth; ++j) {
       const int32_t* columns = pairs.column + forks[j].player * pairs.n_players;
@@ -85,16 +95,33 @@ struct PathPairWalk {
   const WalkTrees* trees;
   const double* ratio;
   const WalkPairs* pairs;
-  const int32_t* codes;  // of the row, (n_features,)
-  const double *t, *weights;
-  int64_t n_points, n_outputs;
+  const double *t = nullptr, *weights = nullptr;
+  int64_t n_points = 0, n_outputs;
   Outputs outputs;
-  double* out;         // (n_pairs, n_outputs)
-  Literal* literals;   // (n_players,) {1, 1, 0} between trees
-  Frame* frames;       // (depth + 1,)
-  int32_t* on_path;    // the distinct players of the path
-  double* slopes;      // (players, n_points) derivative over value of a player's factor
-  double* product;     // (n_points,) weight times all factors
+  double* out = nullptr;  // (n_pairs, n_outputs)
+
+  Scratch<int32_t> codes;     // of the row, (n_features,)
+  Scratch<Literal> literals;  // (n_players,) {1, 1, 0} between trees
+  Scratch<Frame> frames;      // (depth + 1,)
+  Scratch<int32_t> on_path;   // the distinct players of the path
+  Scratch<double> slopes;     // (players, n_points) derivative over value of a player's factor
+  Scratch<double> product;    // (n_points,) weight times all factors
+
+  PathPairWalk(const WalkTrees& the_trees, const WalkPaths& paths, const WalkPairs& wanted,
+               const WalkValues& values)
+      : trees(&the_trees),
+        ratio(paths.ratio),
+        pairs(&wanted),
+        n_outputs(values.n_outputs),
+        codes(trees->n_features),
+        literals(wanted.n_players, Literal{1.0, 1, 0}),
+        frames(most_of(trees->tree_depth, trees->n_trees) + 1),
+        on_path(most_of(trees->tree_players, trees->n_trees)),
+        slopes(int64_t{most_of(trees->tree_players, trees->n_trees)} *
+               most_of(paths.n_points, trees->n_trees)),
+        product(most_of(paths.n_points, trees->n_trees)) {}
+
+  bool ok() const { return codes && literals && frames && on_path && slopes && product; }
 
   // The product of the factors t a + (1-t) b, and for each player (a-b) / factor. No factor is 0: the walk
   // does not come here where a = b = 0.
@@ -145,7 +172,10 @@ struct PathPairWalk {
       frame.before = literal;
       const bool to_left = frame.next_child++ == 0;
       const int32_t child = to_left ? node.left : node.right;
-      if (literal.n_nodes++ == 0) on_path[n_players++] = player;
+      if (literal.n_nodes++ == 0) {
+        assert(n_players < most_of(trees->tree_players, trees->n_trees));
+        on_path[n_players++] = player;
+      }
       literal.ratio *= ratio[child];
       literal.passes &= code_goes_left(*trees, node, codes[node.feature()]) == to_left;
       if (!literal.passes && literal.ratio == 0.0) continue;  // nobody comes here

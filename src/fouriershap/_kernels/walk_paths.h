@@ -16,11 +16,11 @@ constexpr int64_t kPathRows = 16;
 typedef int8_t Flags __attribute__((vector_size(kPathRows)));  // 0 or 1 per row
 
 struct PathFrame {
-  Flags left;      // rows that go left at the node
-  Flags a;         // rows that satisfy the player's conditions before the edge
-  Flags state;     // 0: failed them before the edge, 1: fails them here, 2: satisfies them
-  double b;        // of the player before the edge
-  int64_t inverse; // where its 1 / (t + (1-t) b) is, -1 for ones
+  Flags left;       // rows that go left at the node
+  Flags a;          // rows that satisfy the player's conditions before the edge
+  Flags state;      // 0: failed them before the edge, 1: fails them here, 2: satisfies them
+  double b;         // of the player before the edge
+  int64_t inverse;  // where its 1 / (t + (1-t) b) is, -1 for ones
   int32_t node, player;
   int8_t next_child;
 };
@@ -29,22 +29,47 @@ struct PathWalk {
   const WalkTrees* trees;
   const double* ratio;
   int64_t n_outputs;
-  const int32_t* codes;  // (n_features, kPathRows) of the block, padded with some row
 
   // Of the tree: its quadrature, and its outputs.
-  int64_t n_points;
-  const double *t, *weights;
+  int64_t n_points = 0;
+  const double *t = nullptr, *weights = nullptr;
   Outputs outputs;
 
   // Scratch. Between trees every player has a = all, b = 1, inverse = -1.
-  Flags* a;
-  double* b;
-  int64_t* inverse_of;
-  double* phi;        // (n_players, n_outputs, kPathRows)
-  PathFrame* frames;  // (depth + 1,)
-  double* levels;     // per depth what `level_size` counts
-  double* ones;       // (n_points,)
-  double* failed;     // (n_points,) -1 / (1-t)
+  Scratch<int32_t> codes;  // (n_features, kPathRows) of the block, padded with some row
+  Scratch<Flags> a;
+  Scratch<double> b;
+  Scratch<int64_t> inverse_of;
+  Scratch<double> phi;        // (n_players, n_outputs, kPathRows)
+  Scratch<PathFrame> frames;  // (depth + 1,)
+  Scratch<double> levels;     // per depth what `level_size` counts
+  Scratch<double> ones;       // (n_points,)
+  Scratch<double> failed;     // (n_points,) -1 / (1-t)
+
+  PathWalk(const WalkTrees& the_trees, const WalkPaths& paths, const WalkValues& values)
+      : trees(&the_trees),
+        ratio(paths.ratio),
+        n_outputs(values.n_outputs),
+        codes(trees->n_features * kPathRows),
+        a(values.n_columns, Flags{} + 1),
+        b(values.n_columns, 1.0),
+        inverse_of(values.n_columns, -1),
+        phi(values.n_columns * n_outputs * kPathRows),
+        frames(most_of(trees->tree_depth, trees->n_trees) + 1),
+        levels(most_levels(the_trees, paths)),
+        ones(most_of(paths.n_points, trees->n_trees), 1.0),
+        failed(most_of(paths.n_points, trees->n_trees)) {}
+
+  bool ok() const { return codes && a && b && inverse_of && phi && frames && levels && ones && failed; }
+
+  static int64_t most_levels(const WalkTrees& trees, const WalkPaths& paths) {
+    int64_t most = 1;
+    for (int64_t tree = 0; tree < trees.n_trees; ++tree) {
+      const int64_t size = (trees.tree_depth[tree] + 2) * level_size(paths.n_points[tree], trees.width);
+      if (size > most) most = size;
+    }
+    return most;
+  }
 
   // A level: products (kPathRows, n_points); sums (kPathRows, outputs, n_points), of the leaves below; the
   // inverse of the player of the edge that led here; that edge's coefficients and factors, for each of the
@@ -145,7 +170,8 @@ struct PathWalk {
     const int64_t nk = NK ? NK : n_points / 4, count = ONE ? 1 : outputs.count;
     const double value = values[0];
     const Flags state = frame.state;
-    const double *from = products(depth), *factor = factors(depth + 1), *coefficient = coefficients(depth + 1);
+    const double *from = products(depth), *factor = factors(depth + 1),
+                 *coefficient = coefficients(depth + 1);
     double* mine = phi + (frame.player * n_outputs + outputs.first) * kPathRows;
     double* sum = sums(depth);
     for (int64_t quad = 0; quad < kPathRows; quad += 4) {
@@ -229,6 +255,7 @@ struct PathWalk {
         continue;
       }
       multiply<NK>(frame, depth);
+      assert(depth < trees->tree_depth[tree]);
       open(frames[++depth], child);
     }
   }

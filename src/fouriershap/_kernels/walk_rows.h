@@ -12,7 +12,7 @@ namespace {
 
 template <int NW>
 struct RowFrame {
-  Bits<NW> part;  // parting: the background rows that part; following: those still to be taken right
+  Bits<NW> part;          // parting: the background rows that part; following: those still to be taken right
   int32_t player, other;  // the child that is walked second
   int32_t n_failed;       // players that the row fails at this node
   int8_t kind;            // what the walk does when it comes back here
@@ -29,14 +29,33 @@ struct RowWalk {
   int64_t n_background, n_outputs;
 
   // Scratch. `row_fails` is 0, `satisfies` all ones, `n_fails` and `sums` 0 between trees.
-  uint8_t* row_fails;    // (n_players,)
-  Bits<NW>* satisfies;   // (n_players,) background rows that satisfy the player's literal so far
-  RowFrame<NW>* frames;  // (depth,)
-  double* totals;        // (depth, 2 * outputs): gain, and sum of the first child
-  double* returned;      // (outputs,)
-  double* sums;          // (64 * NW, outputs)
+  Scratch<uint8_t> row_fails;    // (n_players,)
+  Scratch<Bits<NW>> satisfies;   // (n_players,) background rows that satisfy the player's literal so far
+  Scratch<RowFrame<NW>> frames;  // (depth,)
+  Scratch<double> totals;        // (depth, 2 * outputs): gain, and sum of the first child
+  Scratch<double> returned;      // (outputs,)
+  Scratch<double> sums;          // (64 * NW, outputs)
   uint32_t n_fails[64 * NW];
   Outputs outputs;
+
+  RowWalk(const WalkTrees& the_trees, const Index& background_index, const Weights& leaf_weights,
+          const double* background_weight, int64_t background_rows, const WalkValues& values)
+      : trees(&the_trees),
+        background(&background_index),
+        weights(&leaf_weights),
+        row_weight(background_weight),
+        n_background(background_rows),
+        n_outputs(values.n_outputs),
+        row_fails(values.n_columns, 0),
+        satisfies(values.n_columns, filled<NW>(~0ULL)),
+        frames(most_of(trees->tree_depth, trees->n_trees) + 1),
+        totals(2 * (most_of(trees->tree_depth, trees->n_trees) + 1) * trees->width),
+        returned(trees->width),
+        sums(64 * NW * trees->width) {
+    for (uint32_t& count : n_fails) count = 0;
+  }
+
+  bool ok() const { return row_fails && satisfies && frames && totals && returned && sums; }
 
   void leaf(int64_t node, const Bits<NW>& alive, int32_t n_failed) {
     const double* values = outputs.of_leaf(node);
@@ -80,6 +99,7 @@ struct RowWalk {
     if (here.leaf()) return false;
     const int32_t player = trees->players[here.feature()];
     const Bits<NW> left = background->template goes_left<NW>(here);
+    assert(depth <= most_of(trees->tree_depth, trees->n_trees));
     RowFrame<NW>& frame = frames[depth];
     if (row_fails[player]) {  // the hybrids go where the background rows go
       const Bits<NW> to_left = alive & left, to_right = alive & ~left;
@@ -107,8 +127,7 @@ struct RowWalk {
   }
 
   // Back up to the next child that is to be walked. False when the tree is done.
-  bool go_up(int32_t& node, Bits<NW>& alive, int32_t& n_failed, int64_t& depth,
-             double* phi) {
+  bool go_up(int32_t& node, Bits<NW>& alive, int32_t& n_failed, int64_t& depth, double* phi) {
     const int64_t count = outputs.count;
     while (depth > 0) {
       RowFrame<NW>& frame = frames[depth - 1];

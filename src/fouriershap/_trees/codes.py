@@ -82,7 +82,7 @@ class Codebook:
     def encode(self, rows: NDArray[Any]) -> NDArray[np.int32]:
         """Codes (n_features, n_rows) int32 of cleaned rows (n_rows, n_features)."""
         codes = np.empty((self.n_features, len(rows)), dtype=np.int32)
-        kernels.tables.encode32(np.ascontiguousarray(rows), *self._search, codes)
+        kernels.encode.encode32(np.ascontiguousarray(rows), *self._search, codes)
         return codes
 
     def encode_columns(
@@ -96,7 +96,7 @@ class Codebook:
         n_narrow, n_wide = count_lines(column)
         n_pages = 0 if pages is None else len(pages.source)
         codes = empty_codes(n_narrow + n_pages, n_wide, len(rows))
-        missing = kernels.tables.encode(
+        missing = kernels.encode.encode(
             np.ascontiguousarray(rows), *self._search, column, codes.narrow, codes.wide
         )
         return self._with_pages(replace(codes, any_missing=bool(missing)), pages, n_narrow)
@@ -118,7 +118,7 @@ class Codebook:
     @staticmethod
     def _with_pages(codes: Codes, pages: Pages | None, n_narrow: int) -> Codes:
         if pages is not None:
-            kernels.tables.pages(
+            kernels.encode.pages(
                 codes.wide, codes.n_rows, pages.source, pages.offset, pages.lut, n_narrow, codes.narrow
             )
         return codes

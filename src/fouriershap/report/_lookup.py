@@ -1,6 +1,6 @@
 """`Lookup`: the arrays by which the page turns values into codes, codes into patterns, patterns into SHAP values.
 
-The page reads them as `kernels.tables_numpy` does: `encode`, `pages`, `patterns`, `explain`.
+Read as `kernels.encode_numpy` (`encode`, `pages`) and `kernels.tables_numpy` (`patterns`, `explain`) read them.
 """
 
 from __future__ import annotations

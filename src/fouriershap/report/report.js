@@ -1,6 +1,6 @@
 // The report page: rows, charts, and SHAP values computed anew when a reader changes a row.
 //
-// The look-ups are those of kernels/tables_numpy.py, by the same names: a value becomes a code, the codes of a
+// The look-ups are those of encode_numpy.py and tables_numpy.py, by the same names: a value becomes a code, the codes of a
 // block a pattern, and each table of the block holds, for each pattern, what 8 players get.
 
 const WIDTH = 8; // players of a table

@@ -38,7 +38,7 @@ class TreeBlocks:
     columns : Columns
         Where the codes of each feature go.
     arrays : dict
-        What the kernel `tree_tables` needs of each leaf (see `kernels.build_numpy.tree_blocks`).
+        What the kernel `tree_tables.fill` needs of each leaf (see `kernels.tree_blocks_numpy`).
     output : (n_blocks,) int32
         First output of each block.
     order : int
@@ -86,7 +86,7 @@ def build_blocks(coded: CodedTrees, player: NDArray[np.int32], n_players: int) -
     wanted = np.ones(e.n_trees, dtype=bool)
     limit = BYTE_PATTERNS if e.n_leaves <= _FEW_LEAVES else _MOST_PATTERNS
     args: tuple[Any, ...] = (*coded_arrays(coded, player), wanted, limit, WIDTH, *_COSTS)
-    arrays = kernels.build.tree_blocks(*args)
+    arrays = kernels.tree_blocks.cut_trees(*args)
     column = code_columns(coded)
     cut_tree = np.repeat(arrays["tree"], np.diff(arrays["cut_start"]))
     turned = turn_pages(arrays["cut_column"], arrays["cut_at"], cut_tree, column, coded.book.n_codes)
@@ -139,7 +139,7 @@ def fill_tables(
             histogram = histograms(skeleton.blocks, background, weights, first, last)
             histogram_offset = histogram_offset - histogram_offset[first]
         tables = np.searchsorted(blocks_sorted, [first, last])
-        kernels.build.tree_tables(
+        kernels.tree_tables.fill(
             histogram,
             histogram_offset,
             skeleton.blocks.n_patterns,

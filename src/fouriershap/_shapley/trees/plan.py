@@ -70,7 +70,7 @@ def profile(coded: CodedTrees) -> NDArray[np.float64]:
     e = coded.ensemble
     out = np.empty((e.n_trees, 4))
     each = np.arange(e.n_features, dtype=np.int32)
-    kernels.build.tree_profile(e.roots, e.feature, e.left, e.right, each, out)
+    kernels.tree_blocks.profile_trees(e.roots, e.feature, e.left, e.right, each, out)
     return out
 
 

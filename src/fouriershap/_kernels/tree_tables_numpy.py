@@ -1,4 +1,4 @@
-"""The tables of the blocks of trees, in NumPy: what `tree_tables.cpp` must compute."""
+"""The `tree_tables` kernel in NumPy: what `tree_tables.cpp` must compute. Arrays are documented here."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 WIDTH = 8
 
 
-def tree_tables(
+def fill(
     histograms: NDArray[np.float64],
     histogram_offset: NDArray[np.int64],
     block_patterns: NDArray[np.int32],
@@ -50,7 +50,7 @@ def tree_tables(
     histograms, histogram_offset : float64, (n_blocks + 1,) int64
         Share of the background on each pattern of each block; empty for path-dependent values.
     feature_start ... fail
-        As `tree_blocks` returns them.
+        As `tree_blocks_numpy.cut_trees` returns them.
     leaf_values : (n_nodes, width) float64
     nodes, nodes_start : float64, int64
         Quadrature for u players: from ``nodes_start[u]``, first the nodes, then the weights.

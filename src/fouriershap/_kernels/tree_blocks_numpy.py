@@ -1,4 +1,4 @@
-"""Trees cut into blocks, in NumPy: what `tree_blocks.cpp` must compute."""
+"""The `tree_blocks` kernels in NumPy: what `tree_blocks.cpp` must compute. Arrays are documented here."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class _Builder:
         return sorted({int(self.player[f.feature]) for f in features})
 
 
-def tree_blocks(
+def cut_trees(
     roots: NDArray[np.int32],
     feature: NDArray[np.int32],
     cut: NDArray[np.int32],
@@ -264,7 +264,7 @@ def _emit_leaf(
     out["leaf_node"].append(leaf)
 
 
-def tree_profile(
+def profile_trees(
     roots: NDArray[np.int32],
     feature: NDArray[np.int32],
     left: NDArray[np.int32],

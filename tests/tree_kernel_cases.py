@@ -1,0 +1,211 @@
+"""Random trees on codes, and random calls of every kernel that works on them: `CASES`, by the kernel's name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from fouriershap._shapley.indices import points, quadrature
+from fouriershap._shapley.pairs import n_places
+from fouriershap._shapley.trees import walk
+from fouriershap._shapley.trees.blocks import coded_arrays
+from fouriershap._trees.codes import CodedTrees
+from kernel_cases import Case
+from strategies import generators
+from tree_oracles import RandomTrees, random_codes
+from twins import twin_of
+
+Ints = NDArray[np.int32]
+
+
+@st.composite
+def ensembles(
+    draw: st.DrawFn, most_features: int = 7, most_thresholds: int = 90, no_cover: bool = True
+) -> tuple[CodedTrees, Ints, np.random.Generator]:
+    """A random coded ensemble, its players, and the generator that made it."""
+    rng = draw(generators())
+    n_features = draw(st.integers(1, most_features))
+    categorical = draw(st.sets(st.integers(0, n_features - 1), max_size=3))
+    without = draw(st.sampled_from([0.0, 0.2])) if no_cover else 0.0
+    trees = RandomTrees(rng, n_features, categorical, draw(st.integers(1, most_thresholds)), without)
+    for shape in draw(st.lists(st.sampled_from(["tree", "chain", "leaf"]), min_size=1, max_size=3)):
+        trees.chain(max(9, 2 * n_features)) if shape == "chain" else trees.grow(4 if shape == "tree" else 0)
+    coded = trees.coded(draw(st.integers(1, 3)), draw(st.booleans()))
+    players = rng.permutation(n_features)
+    if draw(st.booleans()):
+        players = np.unique(rng.integers(max(1, n_features // 2), size=n_features), return_inverse=True)[1]
+    return coded, players.astype(np.int32), rng
+
+
+# tree_blocks, tree_tables
+
+
+@st.composite
+def cut_trees(draw: st.DrawFn) -> Case:
+    coded, players, rng = draw(ensembles())
+    wanted = rng.random(coded.ensemble.n_trees) < 0.8
+    limits = draw(st.sampled_from([(256, 8), (16, 3), (4096, 12)]))
+    return Case((*coded_arrays(coded, players), wanted, *limits, 0.7, 0.03, 0.001), rtol=1e-12)
+
+
+@st.composite
+def profile_trees(draw: st.DrawFn) -> Case:
+    coded, players, _ = draw(ensembles(most_features=12))
+    e = coded.ensemble
+    return Case((e.roots, e.feature, e.left, e.right, players, np.empty((e.n_trees, 4))))
+
+
+@st.composite
+def fill(draw: st.DrawFn) -> Case:
+    """Tables with any players in any columns: a player has its column in one table of its block or in none."""
+    coded, players, rng = draw(ensembles())
+    order, dtype = draw(st.integers(1, 2)), draw(st.sampled_from([np.float32, np.float64]))
+    wanted = np.ones(coded.ensemble.n_trees, dtype=bool)
+    blocks = twin_of("tree_blocks").cut_trees(*coded_arrays(coded, players), wanted, 256, 8, 0.7, 0.03, 1e-3)
+    patterns, width = blocks["n_patterns"], coded.ensemble.values.shape[1]
+    offset = np.concatenate([[0], np.cumsum(patterns, dtype=np.int64)])
+    histograms = (
+        rng.random(offset[-1]) / np.repeat(patterns, patterns) if draw(st.booleans()) else np.empty(0)
+    )
+    sizes = np.diff(blocks["player_start"])
+    n_slots = int(sizes.max(initial=1)) if order == 1 else max(1, n_places(blocks["player_start"]))
+    table_block = np.sort(np.concatenate([np.arange(len(patterns)), rng.integers(len(patterns), size=2)]))
+    shown = np.argsort(rng.random((len(table_block), max(n_slots, 8))), axis=1)[:, :8]
+    slots = np.full((len(table_block), n_slots), -1, dtype=np.int32)
+    for table, columns in enumerate(shown):
+        for slot, place in enumerate(columns[columns < n_slots]):
+            slots[table, place] = slot
+    sizes = patterns[table_block].astype(np.int64) * (8 * width)
+    table_offset = np.cumsum(sizes) - sizes
+    names = (
+        "feature_start",
+        "feature_states",
+        "leaf_start",
+        "leaf_node",
+        "leaf_player_start",
+        "leaf_players",
+    )
+    leaves = [blocks[name] for name in (*names, "leaf_ratio", "fail_start", "fail")]
+    tables = (table_block.astype(np.int32), table_offset, slots, order, 0, len(table_block))
+    out = np.full(sizes.sum(), 7, dtype=dtype), np.full(len(blocks["leaf_node"]), 7.0)
+    arguments = (histograms, offset, patterns, *leaves, coded.ensemble.values, *quadrature("shapley", 16))
+    return Case((*arguments, *tables, *out), *((1e-5, 1e-5) if dtype == np.float32 else (1e-11, 1e-9)))
+
+
+# walk
+
+
+@st.composite
+def walks(draw: st.DrawFn, most_features: int = 30) -> tuple[walk.WalkTrees, CodedTrees, np.random.Generator]:
+    coded, players, rng = draw(ensembles(most_features=most_features))
+    return walk.prepare(coded, players), coded, rng
+
+
+def row_range(rng: np.random.Generator, n_rows: int) -> tuple[int, int]:
+    first, last = sorted(rng.integers(n_rows + 1, size=2).tolist())
+    return (0, n_rows) if rng.random() < 0.5 else (first, last)
+
+
+@st.composite
+def interventional(draw: st.DrawFn) -> Case:
+    """Blocks of rows and chunks of background that take one to four words, and several of them.
+
+    With up to 90 features some paths have more than 64 players, which is where `joint` goes row by row.
+    """
+    trees, coded, rng = draw(walks(draw(st.sampled_from([30, 90]))))
+    shapes = [(1, 1), (3, 70), (70, 3), (150, 150), (300, 40), (40, 300), (9, 600)]
+    n_rows, n_background = draw(st.sampled_from(shapes))
+    codes, background = random_codes(rng, coded, n_rows), random_codes(rng, coded, n_background)
+    weights = rng.dirichlet(np.ones(n_background))
+    out = rng.standard_normal((n_rows, trees.n_players, trees.n_outputs))
+    index = draw(st.sampled_from(["shapley", "banzhaf"]))
+    given = (codes, *row_range(rng, n_rows), background, weights, trees.moments(index), out)
+    return Case((*trees.arrays, *given), atol=1e-9)
+
+
+def paths(draw: st.DrawFn, trees: walk.WalkTrees) -> tuple[Any, ...]:
+    """Quadrature of a number of points for each tree: no fewer than it needs, all that have code of their own."""
+    enough = -(-int(trees.tree_players.max(initial=1)) // 8) * 4
+    sizes = [n for n in (4, 8, 12, 16, 20, 48) if n >= enough]
+    n_points = np.array([draw(st.sampled_from(sizes)) for _ in range(trees.n_trees)], dtype=np.int32)
+    t, weights = zip(*(points("shapley", n) for n in n_points.tolist()), strict=True)
+    start = np.concatenate([[0], np.cumsum(n_points)])[:-1].astype(np.int64)
+    return trees.ratio, n_points, start, np.concatenate(t), np.concatenate(weights)
+
+
+@st.composite
+def path_dependent(draw: st.DrawFn) -> Case:
+    trees, coded, rng = draw(walks(draw(st.sampled_from([7, 30, 90]))))
+    n_rows = draw(st.integers(1, 50))
+    given = (random_codes(rng, coded, n_rows), *row_range(rng, n_rows))
+    out = rng.standard_normal((n_rows, trees.n_players, trees.n_outputs))
+    return Case((*trees.arrays, *paths(draw, trees), *given, out), atol=1e-9)
+
+
+def pair_columns(trees: walk.WalkTrees, rng: np.random.Generator) -> tuple[Ints, int]:
+    """Some of the pairs, and how many."""
+    pairs = np.stack(np.triu_indices(trees.n_players, 1), axis=1).astype(np.int32)
+    pairs = pairs[rng.random(len(pairs)) < 0.7]
+    return walk.pair_columns(pairs, trees.n_players), len(pairs)
+
+
+@st.composite
+def interventional_pairs(draw: st.DrawFn) -> Case:
+    trees, coded, rng = draw(walks(12))
+    columns, n_pairs = pair_columns(trees, rng)
+    codes, background = random_codes(rng, coded, 20), random_codes(rng, coded, draw(st.integers(1, 20)))
+    weights = rng.dirichlet(np.ones(background.shape[1]))
+    out = rng.standard_normal((20, n_pairs, trees.n_outputs))
+    given = (codes, *row_range(rng, 20), background, weights, trees.moments("shapley"), columns, out)
+    return Case((*trees.arrays, *given), atol=1e-9)
+
+
+@st.composite
+def path_dependent_pairs(draw: st.DrawFn) -> Case:
+    trees, coded, rng = draw(walks(12))
+    columns, n_pairs = pair_columns(trees, rng)
+    out = rng.standard_normal((20, n_pairs, trees.n_outputs))
+    given = (random_codes(rng, coded, 20), *row_range(rng, 20), columns, out)
+    return Case((*trees.arrays, *paths(draw, trees), *given), atol=1e-9)
+
+
+@st.composite
+def predict(draw: st.DrawFn) -> Case:
+    trees, coded, rng = draw(walks())
+    n_rows = draw(st.integers(1, 150))
+    out = rng.standard_normal((n_rows, trees.n_outputs))
+    return Case((*trees.arrays, random_codes(rng, coded, n_rows), *row_range(rng, n_rows), out), atol=1e-12)
+
+
+@st.composite
+def leaf_visits(draw: st.DrawFn) -> Case:
+    trees, coded, rng = draw(walks())
+    n = draw(st.integers(0, 70))
+    codes = random_codes(rng, coded, n), random_codes(rng, coded, n)
+    return Case((*trees.arrays, *codes, trees.n_players, np.zeros(trees.n_trees)), rtol=1e-12)
+
+
+@st.composite
+def path_shape(draw: st.DrawFn) -> Case:
+    trees, _, _ = draw(walks())
+    out = np.zeros((2, trees.n_trees), dtype=np.int32)
+    return Case((*trees.arrays, trees.n_players, *out))
+
+
+CASES: dict[str, Callable[[], st.SearchStrategy[Case]]] = {
+    "tree_blocks.cut_trees": cut_trees,
+    "tree_blocks.profile_trees": profile_trees,
+    "tree_tables.fill": fill,
+    "walk.interventional_joint": interventional,
+    "walk.interventional_pairs": interventional_pairs,
+    "walk.interventional_rows": interventional,
+    "walk.leaf_visits": leaf_visits,
+    "walk.path_dependent": path_dependent,
+    "walk.path_dependent_pairs": path_dependent_pairs,
+    "walk.path_shape": path_shape,
+    "walk.predict": predict,
+}
