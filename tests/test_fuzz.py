@@ -1,12 +1,19 @@
-"""Ten thousand mutated .fshap files: each is refused, or says exactly what the original says."""
+"""Ten thousand mutated .fshap files: each is refused, or says exactly what the original says.
+
+And lying ones, with valid checksums: each is refused, or can be used without a crash, a bare exception, a gigabyte.
+"""
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from safetensors import safe_open
 
 import fouriershap as fs
 from fouriershap._base import files as _io
@@ -14,6 +21,7 @@ from models import CASES
 from test_io import same_contents, small_spectrum, small_tables
 
 N_MUTATIONS = 2600  # of each of the four kinds
+N_LIES = 600
 
 
 def originals(folder: Path) -> dict[str, Path]:
@@ -80,8 +88,24 @@ def test_mutated_files(tmp_path: Path, kind: str) -> None:
             refused += 1
             continue
         assert same_contents(_io.read(path), contents), f"mutation {number} changed what is read"
+        with safe_open(path, framework="numpy"):  # the library of the format takes it, too
+            pass
     assert refused > 0.8 * N_MUTATIONS
 
 
 def hash_of(kind: str) -> int:
     return sum(kind.encode())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of memory")
+def test_lying_files() -> None:
+    """In processes of their own: see `lies`, which tries any number of them."""
+    command = [sys.executable, "lies.py", "0", str(N_LIES)]
+    done = subprocess.run(
+        command, cwd=Path(__file__).parent, capture_output=True, text=True, timeout=900, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    *faults, summary = done.stdout.splitlines()
+    assert summary.endswith("0 faults"), "\n".join(faults[:40])
+    refused, loaded = (int(word) for word in re.findall(r"\d+", summary)[:2])
+    assert refused + loaded == N_LIES and refused > 0.5 * N_LIES and loaded > 0.05 * N_LIES

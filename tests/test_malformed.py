@@ -92,6 +92,23 @@ def json_with(change: Callable[[dict[str, Any]], Any]) -> Callable[[Path], Any]:
     return make
 
 
+NESTED = "[" * 100_000
+
+
+def nested_categories(folder: Path) -> None:
+    """A model of LightGBM whose list of labels has no end."""
+    whole = (folder / "lightgbm.txt").read_text()
+    (folder / "bad.txt").write_text(whole.split("pandas_categorical:")[0] + "pandas_categorical:" + NESTED)
+
+
+def nest_base_score(document: dict[str, Any]) -> None:
+    document["learner"]["learner_model_param"]["base_score"] = NESTED
+
+
+def nested_header(folder: Path) -> None:
+    (folder / "bad.fshap").write_bytes(len(NESTED).to_bytes(8, "little") + NESTED.encode())
+
+
 def two_of_one_name(folder: Path) -> None:
     table = pq.read_table(folder / "rows.parquet")
     pq.write_table(table.append_column("a", table["a"]), folder / "bad.parquet")
@@ -175,6 +192,7 @@ COMMANDS: list[tuple[str, Callable[[Path], Any], str, str]] = [
     ("truncated", cut("m.fshap", "bad.fshap"), "explain bad.fshap rows.parquet -o out.csv", "truncated"),
     ("empty", text("bad.fshap", ""), "info bad.fshap", "bad.fshap"),
     ("a parquet file", nothing, "info rows.parquet", "not a .fshap file"),
+    ("nested header", nested_header, "info bad.fshap", "nested too deeply"),
     ("future version", future, "explain bad.fshap rows.parquet -o out.csv", "Upgrade"),
     ("a folder", lambda f: (f / "d.fshap").mkdir(), "info d.fshap", "d.fshap"),
     # models
@@ -196,6 +214,11 @@ COMMANDS: list[tuple[str, Callable[[Path], Any], str, str]] = [
     ("truncated ubj", cut("xgboost.ubj", "bad.ubj"), FIT.format("bad.ubj"), "bad.ubj"),
     ("foreign txt", text("bad.txt", "hello"), FIT.format("bad.txt"), "LightGBM"),
     ("truncated txt", cut("lightgbm.txt", "bad.txt", 0.3), FIT.format("bad.txt"), "bad.txt"),
+    ("nested json", text("bad.json", NESTED), FIT.format("bad.json"), "nested too deeply"),
+    ("nested trees", text("bad.json", '{"learner":' * 100_000), FIT.format("bad.json"), "nested too deeply"),
+    ("nested base score", json_with(nest_base_score), FIT.format("bad.json"), "nested too deeply"),
+    ("nested ubj", text("bad.ubj", NESTED), FIT.format("bad.ubj"), "nested too deeply"),
+    ("nested labels", nested_categories, FIT.format("bad.txt"), "nested too deeply"),
     ("truncated cbm", cut("catboost.cbm", "bad.cbm"), FIT.format("bad.cbm"), "bad.cbm"),
     ("truncated skops", cut("sklearn.skops", "bad.skops"), FIT.format("bad.skops"), "skops cannot read"),
     ("no background", nothing, "fit xgboost.json -o out.fshap", "--background"),

@@ -8,7 +8,6 @@ import http.client
 import io
 import os
 import sys
-import tempfile
 import urllib.request
 import zipfile
 import zlib
@@ -18,6 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from fouriershap import FourierShapError
+from fouriershap._base.atomic import atomic_file
 from paper_data import encodings
 from paper_data.encodings import Encoded, Reader
 
@@ -163,9 +163,8 @@ def _download(name: str, path: Path) -> Encoded:
         )
     encoded = _read(name, source.url, content, source.read_url)
     path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-        file.write(content)
-    Path(file.name).replace(path)
+    with atomic_file(path) as temporary:
+        temporary.write_bytes(content)
     return encoded
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from fouriershap._base.errors import (
     AdditivityError,
     CapacityError,
+    DiskFullError,
     FidelityWarning,
     FileFormatError,
     FourierShapError,
@@ -64,6 +65,7 @@ __all__ = [
     "AdditivityError",
     "BlackBoxExplainer",
     "CapacityError",
+    "DiskFullError",
     "Explainer",
     "FidelityWarning",
     "FileFormatError",

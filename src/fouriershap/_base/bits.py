@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fouriershap._base.checks import as_array
-from fouriershap._base.errors import FileFormatError, InputError
+from fouriershap._base.errors import InputError
+from fouriershap._base.headers import require
 
 
 def check_bits(X: ArrayLike, n_bits: int, name: str = "X") -> NDArray[np.uint8]:
@@ -58,10 +59,10 @@ def unpack(words: NDArray[np.uint64], n_bits: int) -> NDArray[np.uint8]:
     return np.unpackbits(raw, axis=1, bitorder="little", count=n_bits)
 
 
-def check_packed(words: NDArray[np.uint64], n_bits: Any) -> None:
+def check_packed(words: NDArray[np.uint64], n_bits: int) -> None:
     """Raise `FileFormatError` unless words from a file are what `pack` makes, with no bit beyond the last."""
-    fits = isinstance(n_bits, int) and n_bits >= 0 and words.dtype == np.uint64 and words.ndim == 2
-    if not fits or words.shape[1] != max(1, -(-n_bits // 64)):
-        raise FileFormatError(f"{words.dtype} {words.shape} does not hold lines of {n_bits} bits.")
-    if n_bits % 64 and len(words) and (words[:, -1] >> np.uint64(n_bits % 64)).any():
-        raise FileFormatError(f"there are bits beyond the last of {n_bits}.")
+    fits = n_bits >= 0 and words.dtype == np.uint64 and words.ndim == 2
+    require(fits and words.shape[1] == max(1, -(-n_bits // 64)), f"there are no lines of {n_bits} bits")
+    if n_bits % 64 and len(words):
+        beyond = words[:, -1] >> np.uint64(n_bits % 64)
+        require(not beyond.any(), f"there are bits beyond the last of {n_bits}")

@@ -68,6 +68,11 @@ def check_memory(memory: int | float | None) -> int:
     return int(memory)
 
 
+def stored_memory(memory: Any) -> int:
+    """The budget that a file states, but no more than this machine's: a file does not know where it is opened."""
+    return min(check_memory(memory), check_memory(None))
+
+
 def check_weights(weights: ArrayLike | None, n_rows: int) -> NDArray[np.float64] | None:
     """Weights (n_rows,) float64 that sum to 1, or None where every row counts the same."""
     if n_rows == 0:

@@ -8,6 +8,7 @@
     ├── UnsupportedModelError (TypeError)  the model cannot be represented: why, and the way out
     ├── CapacityError (MemoryError)        the result would not fit: how large, and the way out
     ├── FileFormatError (ValueError)       a .fshap file is truncated, changed, foreign or too new
+    ├── DiskFullError (OSError)            a file cannot be written for lack of room; the old one is unharmed
     ├── AdditivityError                    explanation and prediction disagree: which row, by how much
     └── MissingDependencyError (ImportError)  an extra is not installed: the pip command
 
@@ -62,6 +63,13 @@ class CapacityError(FourierShapError, MemoryError):
 
 class FileFormatError(FourierShapError, ValueError):
     """A file is not a readable .fshap file: truncated, changed, foreign, or of a newer version."""
+
+
+class DiskFullError(FourierShapError, OSError):
+    """There is no room for a file. What was there before is unharmed, and no part of the new one is left.
+
+    Its ``errno`` is that of the OSError that caused it.
+    """
 
 
 class AdditivityError(FourierShapError):

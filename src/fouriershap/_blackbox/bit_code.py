@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._base.errors import FileFormatError, InputError
+from fouriershap._base.errors import InputError
+from fouriershap._base.headers import take
 from fouriershap._rows.levels import NUMBER, Encoding, recode
 
 Floats = NDArray[np.float64]
@@ -129,18 +130,9 @@ class BitCode:
     @classmethod
     def from_contents(cls, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> BitCode:
         """The inverse of `to_contents`."""
-        players = tuple(
-            PlayerLevels(name, *(arrays[f"player.{j}.{field}"] for field in _FIELDS))
-            for j, name in enumerate(header["names"])
-        )
-        for player in players:
-            n = len(player.rows)
-            shapes = player.rows.shape == (n,) and player.levels.shape == (n, *player.features.shape)
-            if not shapes or not n or player.features.dtype.kind != "i" or player.features.min(initial=0) < 0:
-                raise FileFormatError(
-                    f"the file is damaged: the levels of {player.name!r} do not fit together."
-                )
-        return cls(players)
+        names = take(header, "names", tuple[str, ...])
+        levels = ([arrays[f"player.{j}.{field}"] for field in _FIELDS] for j in range(len(names)))
+        return cls(tuple(PlayerLevels(name, *fields) for name, fields in zip(names, levels, strict=True)))
 
 
 def exact_code(encoding: Encoding, pool_codes: Floats) -> BitCode:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.errors import FidelityWarning, NoiseWarning
+from fouriershap._base.headers import from_json
 from fouriershap._blackbox.task import r_squared
 
 Floats = NDArray[np.float64]
@@ -74,9 +75,8 @@ class Fidelity:
     @classmethod
     def from_header(cls, header: dict[str, Any]) -> Fidelity:
         """The inverse of `to_header`."""
-        cube = header.get("cube")
-        by_output = tuple(header.get("by_output", ()))
-        return cls(**(header | {"cube": None if cube is None else Interval(*cube), "by_output": by_output}))
+        found: Fidelity = from_json(cls, header, "fidelity")
+        return found
 
 
 def measure(answers: Floats, predictions: Floats, rng: np.random.Generator) -> tuple[float, float, float]:

@@ -5,19 +5,27 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._base.errors import FileFormatError, InputError
+from fouriershap._base.errors import InputError
 from fouriershap._base.files import Contents
+from fouriershap._base.headers import require, take, take_part
 from fouriershap._blackbox.bit_code import BitCode
 from fouriershap._blackbox.fidelity import Fidelity
 from fouriershap._blackbox.fit import Fitted
 from fouriershap._blackbox.select import Candidate
 from fouriershap._blackbox.surrogates import LevelEngine, SpectrumSurrogate, Surrogate, TreeSurrogate
+from fouriershap._blackbox.verify import (
+    verify_background_bits,
+    verify_bits,
+    verify_code,
+    verify_encoding,
+    verify_tree_surrogate,
+)
 from fouriershap._fourier.spectrum import Spectrum
 from fouriershap._rows.levels import Encoding, Feature
 from fouriershap._shapley.engine import Engine
+from fouriershap._shapley.indices import check_index
 from fouriershap._shapley.spectrum.engine import SpectrumEngine
 from fouriershap._shapley.trees.engine import TreeEngine
 
@@ -46,29 +54,42 @@ def fitted_to_contents(fitted: Fitted) -> tuple[Arrays, dict[str, Any]]:
 def fitted_from_contents(arrays: Arrays, header: dict[str, Any]) -> tuple[Fitted, Engine]:
     """The inverse of `fitted_to_contents`, with the engine: nothing is compiled, tables stay where they are."""
     arrays, header, inner, about = _as_written_now(arrays, header)
-    features = tuple(_feature(entry) for entry in header["features"])
-    column_player = np.asarray(arrays["column_player"], dtype=np.int32)
-    encoding = Encoding(features, column_player, tuple(header["player_names"]))
-    _verify(encoding, len(header["feature_names"]))
+    names, players = (take(header, key, tuple[str, ...]) for key in ("feature_names", "player_names"))
+    encoding = Encoding(take(header, "features", tuple[Feature, ...]), arrays["column_player"], players)
+    verify_encoding(encoding, len(names))
     surrogate: Surrogate
     engine: Engine
-    if header["representation"] == "trees":
+    kind = take(header, "representation", str)
+    require(kind in ("trees", "spectrum"), "it holds a representation that nobody knows")
+    if kind == "trees":
         engine = TreeEngine.from_contents(inner, about)
+        verify_tree_surrogate(engine, encoding)
         surrogate = TreeSurrogate(engine.ensemble, encoding.player)
-    elif header["representation"] == "spectrum":
-        parts = {name[9:]: array for name, array in inner.items() if name.startswith("spectrum.")}
-        spectrum = Spectrum.from_contents(Contents("spectrum", parts, about["spectrum"]))
-        surrogate = SpectrumSurrogate(spectrum, BitCode.from_contents(inner, about["code"]))
-        if "terms.start" in inner:
-            engine = LevelEngine(surrogate.code, SpectrumEngine.from_contents(inner, about))
-        else:  # files of 0.1.0 kept the bits of the background in place of tables
-            bits, weights = inner["background"], inner.get("weights")
-            engine = surrogate.compile_bits(bits, weights, about.get("index", "shapley"))
     else:
-        raise FileFormatError(f"the file holds a representation of kind {header['representation']!r}.")
-    fidelity = Fidelity.from_header(header["fidelity"])
-    candidates = tuple(Candidate(**line) for line in header["candidates"])
-    return Fitted(header["fitted_by"], surrogate, encoding, fidelity, candidates), engine
+        surrogate, engine = _spectrum_from_contents(inner, about, encoding)
+    fidelity = Fidelity.from_header(take_part(header, "fidelity"))
+    require(len(fidelity.by_output) in (0, engine.n_outputs), "its certificate is that of other outputs")
+    candidates = take(header, "candidates", tuple[Candidate, ...])
+    return Fitted(take(header, "fitted_by", str), surrogate, encoding, fidelity, candidates), engine
+
+
+def _spectrum_from_contents(
+    arrays: Arrays, header: dict[str, Any], encoding: Encoding
+) -> tuple[SpectrumSurrogate, LevelEngine]:
+    parts = {name[9:]: array for name, array in arrays.items() if name.startswith("spectrum.")}
+    spectrum = Spectrum.from_contents(Contents("spectrum", parts, take_part(header, "spectrum")))
+    surrogate = SpectrumSurrogate(spectrum, BitCode.from_contents(arrays, take_part(header, "code")))
+    verify_code(surrogate.code, encoding)
+    if "terms.start" in arrays:
+        engine = SpectrumEngine.from_contents(arrays, header)
+        verify_bits(spectrum, surrogate.code, engine)
+        return surrogate, LevelEngine(surrogate.code, engine)
+    # Files of 0.1.0 kept the bits of the background in place of tables.
+    bits, weights = arrays["background"], arrays.get("weights")
+    verify_background_bits(spectrum, surrogate.code, bits, weights)
+    return surrogate, surrogate.compile_bits(
+        bits, weights, check_index(take(header, "index", str, "shapley"))
+    )
 
 
 def _as_written_now(
@@ -78,20 +99,7 @@ def _as_written_now(
     if "surrogate" not in header:
         return arrays, header, arrays, header
     inner = {name[10:]: array for name, array in arrays.items() if name.startswith("surrogate.")}
-    return arrays, header | {"fitted_by": header["method"]}, inner, header["surrogate"]
-
-
-def _verify(encoding: Encoding, n_columns: int) -> None:
-    """Raise `FileFormatError` unless columns, features and players belong together."""
-    columns = [column for feature in encoding.features for column in feature.columns]
-    fits = encoding.column_player.shape == (n_columns,) and bool(encoding.features)
-    fits = fits and all(feature.columns for feature in encoding.features)
-    fits = fits and all(isinstance(column, int) and 0 <= column < n_columns for column in columns)
-    owners = [*encoding.column_player.tolist(), *(feature.player for feature in encoding.features)]
-    if not fits or not all(isinstance(p, int) and 0 <= p < encoding.n_players for p in owners):
-        raise FileFormatError(
-            "the file is damaged: its columns, features and players do not belong together."
-        )
+    return arrays, header | {"fitted_by": header["method"]}, inner, take_part(header, "surrogate")
 
 
 def _feature_header(feature: Feature) -> dict[str, Any]:
@@ -102,7 +110,3 @@ def _feature_header(feature: Feature) -> dict[str, Any]:
                 "hold. Use text or numbers as labels."
             )
     return asdict(feature)
-
-
-def _feature(entry: dict[str, Any]) -> Feature:
-    return Feature(**(entry | {"columns": tuple(entry["columns"]), "levels": tuple(entry["levels"])}))

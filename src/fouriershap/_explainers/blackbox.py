@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from fouriershap._base.checks import are_numbered, check_choice, check_device, check_weights, check_whole
 from fouriershap._base.errors import InputError
 from fouriershap._base.files import Contents
+from fouriershap._base.headers import require, take
 from fouriershap._base.parallel import count_jobs
 from fouriershap._base.progress import Progress
 from fouriershap._blackbox.arguments import check_limits, join
@@ -346,8 +347,9 @@ class BlackBoxExplainer(Explainer):
     @classmethod
     def _from_contents(cls, contents: Contents) -> BlackBoxExplainer:
         explainer, header = cls.__new__(cls), contents.header
-        names, outputs = tuple(header["feature_names"]), header["output_names"]
         fitted, engine = fitted_from_contents(contents.arrays, header)
-        explainer._set(fitted, engine, names, None, None if outputs is None else tuple(outputs))
+        outputs = take(header, "output_names", tuple[str, ...] | None)
+        require(outputs is None or len(outputs) == engine.n_outputs, "it has not as many names as outputs")
+        explainer._set(fitted, engine, tuple(header["feature_names"]), None, outputs)
         explainer._oracle, explainer._background, explainer._pool, explainer._seed = None, None, None, 0
         return explainer

@@ -59,4 +59,4 @@ def _build(contents: files.Contents) -> Loaded:
         from fouriershap._shapley.spectrum.tables import Tables
 
         return Tables.from_contents(contents)
-    raise FileFormatError(f"it holds a {contents.kind!r}, which this fouriershap does not know.")
+    raise FileFormatError(f"it holds a {files.short(contents.kind)!r}, which this fouriershap does not know.")

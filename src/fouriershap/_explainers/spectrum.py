@@ -9,8 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from fouriershap._base.bits import check_bits
 from fouriershap._base.checks import check_choice, numbered
-from fouriershap._base.errors import FileFormatError, InputError
+from fouriershap._base.errors import InputError
 from fouriershap._base.files import Contents
+from fouriershap._base.headers import require, take
 from fouriershap._base.parallel import count_jobs
 from fouriershap._explainers.base import Explainer
 from fouriershap._fourier.spectrum import Spectrum
@@ -21,6 +22,7 @@ from fouriershap._shapley.jax import VERSIONS, prepare
 from fouriershap._shapley.spectrum.compile import compile as compile_tables
 from fouriershap._shapley.spectrum.engine import SpectrumEngine
 from fouriershap._shapley.spectrum.tables import Tables
+from fouriershap._shapley.verify import verify_owners
 
 if TYPE_CHECKING:
     from fouriershap._shapley.jax.prepared import Prepared
@@ -146,10 +148,10 @@ class SpectrumExplainer(Explainer):
     def _from_contents(cls, contents: Contents) -> SpectrumExplainer:
         explainer, header, player = cls.__new__(cls), contents.header, contents.arrays["player"]
         engine = SpectrumEngine.from_contents(contents.arrays, header)
-        names, players = (tuple(header[key]) for key in ("feature_names", "player_names"))
-        fits = len(names) == len(player) == engine.terms.n_bits and len(players) == engine.n_players
-        if not fits or player.dtype != np.int32 or not ((player >= 0) & (player < len(players))).all():
-            raise FileFormatError("names and players of the spectrum explainer do not fit its tables.")
+        names, players = (take(header, key, tuple[str, ...]) for key in ("feature_names", "player_names"))
+        verify_owners(engine.terms, player)
+        fits = len(names) == len(player) and len(players) == engine.n_players
+        require(fits, "it has not as many names as bits and players")
         explainer._set(engine, player, names, players, None)
         return explainer
 

@@ -16,8 +16,9 @@ from fouriershap._base.checks import (
     check_weights,
     numbered,
 )
-from fouriershap._base.errors import AdditivityError, FileFormatError, InputError
+from fouriershap._base.errors import AdditivityError, InputError
 from fouriershap._base.files import Contents
+from fouriershap._base.headers import require, take
 from fouriershap._base.parallel import count_jobs
 from fouriershap._explainers.base import Explainer, without_single_output
 from fouriershap._explainers.outputs import OUTPUTS, Fitted, Rescaled, make_output
@@ -327,12 +328,15 @@ class TreeExplainer(Explainer):
     @classmethod
     def _from_contents(cls, contents: Contents) -> TreeExplainer:
         explainer, header = cls.__new__(cls), contents.header
-        names, players = tuple(header["feature_names"]), tuple(header["player_names"])
+        names, players = (take(header, key, tuple[str, ...]) for key in ("feature_names", "player_names"))
+        what = (take(header, "output", str, "raw"), take(header, "exact", bool, False))
         engine = TreeEngine.from_contents(contents.arrays, header)
-        if (len(names), len(players)) != (engine.ensemble.n_features, engine.n_players):
-            raise FileFormatError("the file is damaged: it has not as many names as features and players.")
-        explainer._set(engine, names, players, None, header.get("output", "raw"), header.get("exact", False))
-        explainer._lost_pipeline = bool(header.get("pipeline", False))
+        as_many = (len(names), len(players)) == (engine.ensemble.n_features, engine.n_players)
+        require(as_many, "it has not as many names as features and players")
+        explainer._set(engine, names, players, None, *what)
+        lost = explainer._engine is not engine and engine.background.is_lost
+        require(not lost, f"output {what[0]!r} needs a background, which is not there")
+        explainer._lost_pipeline = take(header, "pipeline", bool, False)
         return explainer
 
 

@@ -13,7 +13,8 @@ from fouriershap import _kernels as kernels
 from fouriershap._base import files
 from fouriershap._base.bits import check_bits, check_packed, pack, unpack
 from fouriershap._base.checks import as_array, as_floats
-from fouriershap._base.errors import FileFormatError, InputError
+from fouriershap._base.errors import InputError
+from fouriershap._base.headers import require, take
 from fouriershap._base.parallel import for_each_block
 from fouriershap._fourier.pruning import kept_terms, largest_move
 from fouriershap._fourier.spectrum_arrays import canonical, check_coefficients, check_number, product
@@ -23,6 +24,7 @@ from fouriershap._rows.players import check_players
 
 KIND = "spectrum"
 _ROWS_PER_BLOCK = 64 * 128
+_MOST_EMPTY = 1 << 24  # bits of a spectrum without terms in a file
 
 
 class Spectrum:
@@ -380,16 +382,20 @@ class Spectrum:
 
     @classmethod
     def from_contents(cls, contents: files.Contents) -> Spectrum:
-        arrays, n_bits = contents.arrays, contents.header["n_bits"]
-        check_packed(arrays["words"], n_bits)
+        arrays, n_bits = contents.arrays, take(contents.header, "n_bits", int)
+        words, values = arrays["words"], arrays["coefficients"]
+        # Without a term there is no word that would show how many bits there are.
+        require(len(words) or n_bits <= _MOST_EMPTY, f"there are no terms of so many bits ({n_bits})")
+        check_packed(words, n_bits)
+        require(values.dtype == np.float64, "coefficients have the wrong type")
         dropped = None
         if "dropped_words" in arrays:
-            values = arrays["dropped_coefficients"]
-            if values.shape[1:] != arrays["coefficients"].shape[1:]:
-                raise FileFormatError("the file is damaged: dropped terms have other outputs.")
+            others = arrays["dropped_coefficients"]
+            alike = others.shape[1:] == values.shape[1:] and others.dtype == values.dtype
+            require(alike, "dropped terms have other outputs")
             check_packed(arrays["dropped_words"], n_bits)
-            dropped = cls.from_words(arrays["dropped_words"], values, n_bits)
-        return _rebuild(arrays["words"], arrays["coefficients"], n_bits, dropped)
+            dropped = cls.from_words(arrays["dropped_words"], others, n_bits)
+        return _rebuild(words, values, n_bits, dropped)
 
 
 def _rebuild(words: NDArray[np.uint64], values: ArrayLike, n_bits: int, dropped: Spectrum | None) -> Spectrum:

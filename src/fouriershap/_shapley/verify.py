@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.checks import check_weights
-from fouriershap._base.errors import FileFormatError
+from fouriershap._base.headers import require
 from fouriershap._shapley.spectrum.terms import Terms
 from fouriershap._shapley.tables import WIDTH, Blocks, TableSet
 
@@ -20,7 +20,13 @@ if TYPE_CHECKING:  # trees import the tables, whose package imports this module
 
 _MOST_PATTERNS = 1 << 16
 _NARROW_PATTERNS = 1 << 8
+_MOST_CATEGORIES = 1 << 31
 _FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
+_TERM_TYPES = {"atom_start": "i8", "atom_bits": "i4", "atom_player": "i4", "start": "i8", "atoms": "i4"}
+_TERM_TYPES |= {"coefficients": "f8", "constant": "f8"}
+_TREE_TYPES = dict.fromkeys(("roots", "tree_output", "feature", "left", "right", "category_set"), "i4")
+_TREE_TYPES |= dict.fromkeys(("threshold", "cover", "values", "base"), "f8")
+_TREE_TYPES |= {"set_start": "i8", "set_categories": "i8", "missing_left": "?", "zero_as_missing": "?"}
 
 
 def verify_tables(tables: TableSet, n_narrow: int, n_wide: int) -> None:
@@ -32,17 +38,17 @@ def verify_tables(tables: TableSet, n_narrow: int, n_wide: int) -> None:
     n_groups = len(tables.group_output)
     _starts("group_start", tables.group_start, n_groups, tables.n_tables)
     _within("group sizes", np.diff(tables.group_start), 1, tables.n_tables + 1)
-    _require(tables.group_players.shape == (n_groups, WIDTH), "group_players has the wrong shape")
+    require(tables.group_players.shape == (n_groups, WIDTH), "group_players has the wrong shape")
     _within("group_players", tables.group_players, -1, tables.n_players)
-    _require(len(tables.group_width) == n_groups, "group_width has the wrong length")
+    require(len(tables.group_width) == n_groups, "group_width has the wrong length")
     _within("group_width", tables.group_width, 1, tables.n_outputs + 1)
     _within("group_output", tables.group_output, 0, tables.n_outputs)
     _within("group_output", tables.group_output + tables.group_width, 1, tables.n_outputs + 1)
     group = np.repeat(np.arange(n_groups), np.diff(tables.group_start))
     patterns = tables.blocks.n_patterns[tables.table_block].astype(np.int64)
     narrow = patterns <= _NARROW_PATTERNS
-    _require((narrow == narrow[tables.group_start[:-1][group]]).all(), "a group mixes widths of patterns")
-    _require(len(tables.table_offset) == tables.n_tables, "table_offset has the wrong length")
+    require((narrow == narrow[tables.group_start[:-1][group]]).all(), "a group mixes widths of patterns")
+    require(len(tables.table_offset) == tables.n_tables, "table_offset has the wrong length")
     _within("table_offset", tables.table_offset, 0, len(tables.values) + 1)
     ends = tables.table_offset + patterns * WIDTH * tables.group_width[group]
     _within("table_offset", ends, 0, len(tables.values) + 1)
@@ -50,32 +56,37 @@ def verify_tables(tables: TableSet, n_narrow: int, n_wide: int) -> None:
 
 def _verify_types(arrays: Blocks | TableSet) -> None:
     """Kernels would convert other types, and numbers that were looked at here would become others."""
-    special = {"cut_at": np.uint16, "table_offset": np.int64}
+    special = {"cut_at": "u2", "table_offset": "i8"}
     for field in fields(arrays):
         array = getattr(arrays, field.name)
-        if not isinstance(array, np.ndarray):
-            continue
-        kinds = _FLOATS if field.name == "values" else (np.dtype(special.get(field.name, np.int32)),)
-        shape = array.ndim == (2 if field.name == "group_players" else 1)
-        _require(array.dtype in kinds and shape, f"{field.name} has the wrong type")
+        if field.name == "values":
+            require(array.dtype in _FLOATS and array.ndim == 1, "values has the wrong type")
+        elif isinstance(array, np.ndarray):
+            n_axes = 2 if field.name == "group_players" else 1
+            verify_array(field.name, array, special.get(field.name, "i4"), n_axes)
+
+
+def verify_array(name: str, array: NDArray[Any], kind: str, n_axes: int = 1) -> None:
+    """Raise `FileFormatError` unless an array has this type, in NumPy's letters, and so many axes."""
+    require(array.dtype == np.dtype(kind) and array.ndim == n_axes, f"{name} has the wrong type")
 
 
 def _verify_blocks(blocks: Blocks, n_narrow: int, n_wide: int) -> None:
     n_blocks, n_cuts = len(blocks), len(blocks.cut_column)
     _starts("cut_start", blocks.cut_start, n_blocks, n_cuts)
-    _require(len(blocks.n_patterns) == n_blocks, "n_patterns has the wrong length")
-    _require(len(blocks.cut_at) == len(blocks.cut_weight) == n_cuts, "cuts have different lengths")
+    require(len(blocks.n_patterns) == n_blocks, "n_patterns has the wrong length")
+    require(len(blocks.cut_at) == len(blocks.cut_weight) == n_cuts, "cuts have different lengths")
     _within("cut_column", blocks.cut_column, -n_wide, n_narrow)
-    _require((blocks.cut_at[blocks.cut_column >= 0] < _NARROW_PATTERNS).all(), "a cut lies beyond a byte")
+    require((blocks.cut_at[blocks.cut_column >= 0] < _NARROW_PATTERNS).all(), "a cut lies beyond a byte")
     _within("n_patterns", blocks.n_patterns, 1, _MOST_PATTERNS + 1)
-    _require(len(blocks.cut_missing) == n_blocks, "cut_missing has the wrong length")
+    require(len(blocks.cut_missing) == n_blocks, "cut_missing has the wrong length")
     ordered = (blocks.cut_start[:-1] <= blocks.cut_missing) & (blocks.cut_missing <= blocks.cut_start[1:])
-    _require(ordered.all(), "cut_missing lies outside the cuts of its block")
+    require(ordered.all(), "cut_missing lies outside the cuts of its block")
     # With the cuts that tell missing values apart, and without them.
     for part in (blocks, _without_missing(blocks)):
         lowest, highest = _pattern_range(part)
         _within("patterns", lowest, 0, _MOST_PATTERNS)
-        _require((highest < blocks.n_patterns).all(), "patterns lie beyond their table")
+        require((highest < blocks.n_patterns).all(), "patterns lie beyond their table")
 
 
 def _without_missing(blocks: Blocks) -> Blocks:
@@ -115,17 +126,45 @@ def _pattern_range(blocks: Blocks) -> tuple[NDArray[np.int64], NDArray[np.int64]
     return base + low, base + high
 
 
-def verify_terms(terms: Terms) -> None:
+def verify_terms(terms: Terms, n_outputs: int) -> None:
     """Raise `FileFormatError` unless atoms, players and bits are all where they should be."""
-    _require(len(terms.constant) > 0, "there are no outputs")
-    _starts("atom_start", terms.atom_start, terms.n_atoms, len(terms.atom_bits))
+    for name, kind in _TERM_TYPES.items():
+        verify_array(name, getattr(terms, name), kind, 2 if name == "coefficients" else 1)
+    require(terms.n_outputs == n_outputs > 0, "terms have the wrong number of outputs")
+    require(0 <= terms.n_players <= terms.n_bits, "there are more players than bits")
+    _starts("atom_start", terms.atom_start, terms.n_atoms, len(terms.atom_bits), least=1)
     _within("atom_bits", terms.atom_bits, 0, terms.n_bits)
     _within("atom_player", terms.atom_player, 0, terms.n_players)
-    _starts("start", terms.start, terms.n_terms, len(terms.atoms))
+    _starts("start", terms.start, terms.n_terms, len(terms.atoms), least=1)
     _within("atoms", terms.atoms, 0, terms.n_atoms)
-    _require(
-        terms.coefficients.shape == (terms.n_terms, terms.n_outputs), "coefficients have the wrong shape"
-    )
+    player = terms.atom_player[terms.atoms]
+    rises = np.diff(player, prepend=-1) > 0
+    rises[terms.start[:-1]] = True
+    require(rises.all(), "a term has a player twice")
+    require(terms.coefficients.shape[1] == n_outputs, "coefficients have the wrong shape")
+
+
+def verify_owners(terms: Terms, player: NDArray[Any]) -> None:
+    """Raise `FileFormatError` unless the players of bits are those that own their atoms."""
+    verify_players(player, terms.n_bits)
+    require(player.max(initial=-1) + 1 == terms.n_players, "there is another number of players")
+    owner = np.repeat(terms.atom_player, np.diff(terms.atom_start))
+    require((player[terms.atom_bits] == owner).all(), "bits have other players than their atoms")
+
+
+def verify_players(player: NDArray[Any], n_columns: int) -> None:
+    """Raise `FileFormatError` unless every column has a player, numbered from 0 without gaps."""
+    verify_array("player", player, "i4")
+    require(player.shape == (n_columns,), "player has the wrong length")
+    _within("player", player, 0, max(n_columns, 1))
+    require(len(np.unique(player)) == player.max(initial=-1) + 1, "players have gaps")
+
+
+def verify_tree_types(arrays: dict[str, NDArray[Any]]) -> None:
+    """Raise `FileFormatError` unless the arrays of an ensemble are there, and of their types."""
+    require(arrays.keys() == _TREE_TYPES.keys(), "the trees have other arrays than they should")
+    for name, kind in _TREE_TYPES.items():
+        verify_array(name, arrays[name], kind, 2 if name == "values" else 1)
 
 
 def verify_trees(trees: TreeEnsemble, player: NDArray[Any], feasible: NDArray[Any]) -> None:
@@ -136,39 +175,47 @@ def verify_trees(trees: TreeEnsemble, player: NDArray[Any], feasible: NDArray[An
     """
     n_nodes, n_sets = trees.n_nodes, len(trees.set_start) - 1
     for name in ("threshold", "left", "right", "missing_left", "category_set", "cover"):
-        _require(getattr(trees, name).shape == (n_nodes,), f"{name} has the wrong length")
+        require(getattr(trees, name).shape == (n_nodes,), f"{name} has the wrong length")
     _within("feature", trees.feature, -1, trees.n_features)
     _within("category_set", trees.category_set, -1, max(n_sets, 0))
+    require((trees.category_set[trees.feature < 0] < 0).all(), "a leaf has categories")
     _starts("set_start", trees.set_start, n_sets, len(trees.set_categories))
+    _within("set_categories", trees.set_categories, 0, _MOST_CATEGORIES)
     inner = np.flatnonzero(trees.feature >= 0)
     children = np.concatenate([trees.left[inner], trees.right[inner]])
     parents = np.bincount(children, minlength=n_nodes)
     parents[trees.roots] += 1
-    _require((parents == 1).all(), "a node has no parent, or several")
+    require((parents == 1).all(), "a node has no parent, or several")
     tree = trees.tree_of_node
-    _require((tree[children] == tree[np.tile(inner, 2)]).all(), "a child is in another tree")
-    _require(player.shape == (trees.n_features,), "player has the wrong length")
-    _within("player", player, 0, max(trees.n_features, 1))
-    _require(
-        feasible.shape == (trees.n_trees,) and feasible.dtype == np.bool_, "feasible has the wrong shape"
-    )
+    require((tree[children] == tree[np.tile(inner, 2)]).all(), "a child is in another tree")
+    verify_players(player, trees.n_features)
+    verify_array("feasible", feasible, "?")
+    require(feasible.shape == (trees.n_trees,), "feasible has the wrong length")
 
 
 def verify_rows(trees: TreeEnsemble, background: NDArray[Any] | None, weights: NDArray[Any] | None) -> None:
     """Raise `FileFormatError` unless a background is one of these trees."""
-    _require(trees.dtype in _FLOATS, "the trees compare in no known type")
+    require(trees.dtype in _FLOATS, "the trees compare in no known type")
     if background is not None:
         fits = background.ndim == 2 and background.shape[1] == trees.n_features
-        _require(fits and background.dtype == trees.dtype, "the background does not fit the trees")
+        require(fits and background.dtype == trees.dtype, "the background does not fit the trees")
+    verify_weights(weights, background)
+
+
+def verify_weights(weights: NDArray[Any] | None, background: NDArray[Any] | None) -> None:
+    """Raise unless there are no weights, or one per row of the background."""
     if weights is not None:
+        verify_array("weights", weights, "f8")
         check_weights(weights, 0 if background is None else len(background))
 
 
 def verify_numbers(precision: np.dtype[Any], outputs: Iterable[NDArray[Any] | None], n_outputs: int) -> None:
     """Raise `FileFormatError` for a precision that no table has, and for outputs of the wrong number."""
-    _require(precision in _FLOATS, "tables have no such precision")
+    require(precision in _FLOATS, "tables have no such precision")
     for array in outputs:
-        _require(array is None or array.shape == (n_outputs,), "expected values have the wrong length")
+        if array is not None:
+            verify_array("expected", array, "f8")
+            require(array.shape == (n_outputs,), "expected values have the wrong length")
 
 
 def verify_pages(pages: Pages, column: NDArray[np.int32], n_codes: NDArray[np.int32]) -> None:
@@ -176,41 +223,43 @@ def verify_pages(pages: Pages, column: NDArray[np.int32], n_codes: NDArray[np.in
     wide = np.flatnonzero(column < 0)
     size = np.zeros(len(wide), dtype=np.int64)
     size[~column[wide]] = n_codes[wide]
+    for name, array, kind in (
+        ("source", pages.source, "i4"),
+        ("offset", pages.offset, "i8"),
+        ("lut", pages.lut, "u1"),
+    ):
+        verify_array(f"pages.{name}", array, kind)
     _within("page sources", pages.source, 0, len(wide))
-    _require(pages.offset.shape == pages.source.shape, "page offsets have the wrong length")
+    require(pages.offset.shape == pages.source.shape, "page offsets have the wrong length")
     _within("page offsets", pages.offset, 0, len(pages.lut) + 1)
     _within("pages", pages.offset + size[pages.source], 0, len(pages.lut) + 1)
-    _require(pages.lut.dtype == np.uint8, "pages hold no bytes")
-
-
-def _require(condition: Any, what: str) -> None:
-    if not condition:
-        raise FileFormatError(f"the file is damaged: {what}.")
 
 
 def _within(name: str, values: NDArray[Any], first: int, last: int) -> None:
-    _require(values.dtype.kind in "iu", f"{name} are not integers")
+    require(values.dtype.kind in "iu", f"{name} are not integers")
     if values.size:
-        _require(first <= values.min() and values.max() < last, f"{name} lie outside {first} ... {last - 1}")
+        require(first <= values.min() and values.max() < last, f"{name} lie outside {first} ... {last - 1}")
 
 
-def _starts(name: str, starts: NDArray[Any], n_parts: int, n_items: int) -> None:
-    """``starts`` cut ``n_items`` items into ``n_parts`` parts."""
+def _starts(name: str, starts: NDArray[Any], n_parts: int, n_items: int, least: int = 0) -> None:
+    """``starts`` cut ``n_items`` items into ``n_parts`` parts of so many at the least."""
     _within(name, starts, 0, n_items + 1)
-    _require(starts.dtype.kind == "i", f"{name} have no sign")  # differences of others never fall
-    _require(starts.shape == (n_parts + 1,), f"{name} has the wrong length")
-    _require(starts[0] == 0 and starts[-1] == n_items and (np.diff(starts) >= 0).all(), f"{name} do not rise")
+    require(starts.dtype.kind == "i", f"{name} have no sign")  # differences of others never fall
+    require(starts.shape == (n_parts + 1,), f"{name} has the wrong length")
+    require(
+        starts[0] == 0 and starts[-1] == n_items and (np.diff(starts) >= least).all(), f"{name} do not rise"
+    )
 
 
 def verify_pairs(
     pairs: NDArray[np.int32], in_tables: NDArray[np.bool_], n_players: int, n_trees: int
 ) -> None:
     """Check the pairs of interaction tables: i < j, each once and in order."""
-    shape = pairs.ndim == 2 and pairs.shape[1] == 2 and in_tables.shape == (n_trees,)
-    _require(
-        shape and in_tables.dtype == np.bool_, "the pairs of the interaction tables have the wrong shape"
-    )
+    verify_array("pairs", pairs, "i4", 2)
+    verify_array("pairs.in_tables", in_tables, "?")
+    shapes = pairs.shape[1] == 2 and in_tables.shape == (n_trees,)
+    require(shapes, "the pairs of the interaction tables have the wrong shape")
     _within("pairs", pairs, 0, n_players)
     keys = pairs[:, 0].astype(np.int64) * n_players + pairs[:, 1]
     ordered = (pairs[:, 0] < pairs[:, 1]).all() and (np.diff(keys) > 0).all()
-    _require(bool(ordered), "the pairs of the interaction tables are not in order")
+    require(bool(ordered), "the pairs of the interaction tables are not in order")

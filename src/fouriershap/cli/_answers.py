@@ -15,7 +15,7 @@ import pyarrow.ipc
 import pyarrow.parquet
 
 from fouriershap import InputError
-from fouriershap._base.files import atomic_file
+from fouriershap._base.atomic import atomic_file
 from fouriershap._explainers.batches import BASE
 from fouriershap.cli._rows import PIPE
 

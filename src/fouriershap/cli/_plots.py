@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fouriershap import Explainer, MissingDependencyError
+from fouriershap._base.atomic import atomic_file
 
 MOST_ROWS = 2000
 
@@ -50,7 +51,8 @@ def draw_plots(explainer: Explainer, rows: Any, folder: Path) -> list[Path]:
             plt.figure()
             getattr(shap.plots, kind)(content, show=False)
             path = folder / f"{kind}{suffix}.png"
-            plt.savefig(path, dpi=120, bbox_inches="tight")
+            with atomic_file(path) as temporary:
+                plt.savefig(temporary, dpi=120, bbox_inches="tight", format="png")
             plt.close("all")
             paths.append(path)
     return paths

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fouriershap._base.atomic import atomic_file
+
 INK, POSITIVE, NEGATIVE, QUIET = "#1f2933", "#d1495b", "#2e86ab", "#9aa5b1"
 
 
@@ -24,7 +26,8 @@ def panels(path: Path, widths: Sequence[float]) -> Iterator[Any]:
         size = (15, 5.2)
         figure, axes = plt.subplots(1, len(widths), figsize=size, layout="constrained", width_ratios=widths)
         yield axes
-        figure.savefig(path, dpi=150)
+        with atomic_file(path) as temporary:
+            figure.savefig(temporary, dpi=150, format=path.suffix[1:])
         plt.close(figure)
 
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
+from fouriershap._base.atomic import atomic_file
+
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; color: #1f2933; max-width: 1100px; margin: 3rem auto; padding: 0 1rem; }
 h1 { font-size: 1.7rem; } h2 { font-size: 1.25rem; margin-top: 3rem; }
@@ -75,9 +77,9 @@ def write_page(path: Path, title: str, sections: Sequence[Section]) -> None:
         parts.append(f'<img src="{section.picture.name}" alt="{escape(section.title)}">')
     head = f'<meta charset="utf-8"><title>{escape(title)}</title><style>{_STYLE}</style>'
     body = "\n".join(parts)
-    path.write_text(
-        f"<!doctype html><html lang=en><head>{head}</head><body>{body}</body></html>", encoding="utf-8"
-    )
+    page = f"<!doctype html><html lang=en><head>{head}</head><body>{body}</body></html>"
+    with atomic_file(path) as temporary:
+        temporary.write_text(page, encoding="utf-8")
 
 
 def _html_table(table: Sequence[Sequence[str]]) -> str:

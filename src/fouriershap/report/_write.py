@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap import CapacityError, Explainer, InputError
-from fouriershap._base.files import atomic_file
+from fouriershap._base.atomic import atomic_file
 from fouriershap._rows.frames import is_sparse
 from fouriershap._shapley.spectrum.terms import Terms
 from fouriershap.report._inputs import Input

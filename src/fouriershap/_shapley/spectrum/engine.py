@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.bits import check_packed, pack, unpack
-from fouriershap._base.checks import check_memory, check_weights
+from fouriershap._base.checks import stored_memory
 from fouriershap._base.errors import CapacityError, InputError
+from fouriershap._base.headers import require, take, take_size
 from fouriershap._base.parallel import for_each_block
 from fouriershap._shapley.engine import Contents, Floats, KeptPairs
 from fouriershap._shapley.indices import check_index
@@ -22,7 +23,7 @@ from fouriershap._shapley.spectrum.pairs import SpectrumPairs, add_differences, 
 from fouriershap._shapley.spectrum.plan import Plan, plan_terms
 from fouriershap._shapley.spectrum.terms import Terms
 from fouriershap._shapley.tables import TableSet, tables_from_arrays, tables_to_arrays
-from fouriershap._shapley.verify import verify_tables, verify_terms
+from fouriershap._shapley.verify import verify_numbers, verify_tables, verify_terms, verify_weights
 
 _ROWS_PER_BLOCK = 4096
 _TERM_ARRAYS = ("atom_start", "atom_bits", "atom_player", "start", "atoms", "coefficients", "constant")
@@ -167,20 +168,29 @@ class SpectrumEngine:
     @classmethod
     def from_contents(cls, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> SpectrumEngine:
         """The inverse of `to_contents`: nothing is compiled, tables stay where they are."""
-        sizes = (header["n_bits"], header["n_players"])
-        check_packed(arrays["background"], header["n_bits"])
-        terms = Terms(*sizes, *(arrays[f"terms.{name}"] for name in _TERM_ARRAYS))
-        rest = Terms(*sizes, *(arrays[f"rest.{name}"] for name in _TERM_ARRAYS))
-        background, weights = unpack(arrays["background"], header["n_bits"]), arrays.get("weights")
-        tables = tables_from_arrays(arrays, terms.n_players, terms.n_outputs)
+        sizes = (take(header, "n_bits", int), take(header, "n_players", int))
+        check_packed(arrays["background"], sizes[0])
+        terms, rest = (
+            Terms(*sizes, *(arrays[f"{part}.{name}"] for name in _TERM_ARRAYS)) for part in ("terms", "rest")
+        )
         for part in (terms, rest):
-            verify_terms(part)
+            verify_terms(part, terms.n_outputs)
+        background, weights = unpack(arrays["background"], sizes[0]), arrays.get("weights")
+        tables = tables_from_arrays(arrays, terms.n_players, terms.n_outputs)
         verify_tables(tables, terms.n_atoms, 0)
-        if rest.n_terms or weights is not None:
-            check_weights(weights, len(background))
-        index, memory = check_index(header.get("index", "shapley")), check_memory(header.get("memory"))
-        parts = (background, weights, arrays["expected"], Plan(**header["plan"]), index, memory)
-        return cls(terms, tables, rest, *parts, header.get("n_background"))
+        verify_weights(weights, background)
+        verify_numbers(np.dtype(np.float64), (arrays["expected"],), terms.n_outputs)
+        lost = rest.n_terms and not len(background)
+        require(not lost, "terms without tables need a background, which is not there")
+        n_background = take_size(header, "n_background")
+        known = not len(background) or n_background in (None, len(background))
+        require(known, "its background has another number of rows than it says")
+        plan = take(header, "plan", Plan)
+        counts = (plan.n_direct_terms, plan.n_table_terms) == (rest.n_terms, terms.n_terms - rest.n_terms)
+        require(counts, "its plan is that of other terms")
+        index = check_index(take(header, "index", str, "shapley"))
+        parts = (background, weights, arrays["expected"], plan, index, stored_memory(header.get("memory")))
+        return cls(terms, tables, rest, *parts, n_background)
 
 
 def compile_spectrum(

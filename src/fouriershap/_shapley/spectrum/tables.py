@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from fouriershap._base import files
 from fouriershap._base.bits import check_bits
 from fouriershap._base.checks import check_device
+from fouriershap._base.headers import require, take
 from fouriershap._shapley.interactions import TopInteractions, interaction_values
 from fouriershap._shapley.spectrum.engine import SpectrumEngine
 from fouriershap._shapley.spectrum.plan import Plan
@@ -143,4 +144,6 @@ class Tables:
     def from_contents(cls, contents: files.Contents) -> Tables:
         """What a file holds, as `save` wrote it."""
         engine = SpectrumEngine.from_contents(contents.arrays, contents.header)
-        return cls(engine, bool(contents.header["single"]) and engine.n_outputs == 1)
+        single = take(contents.header, "single", bool)
+        require(engine.n_outputs == 1 or not single, "it has several outputs, and says that it has one")
+        return cls(engine, single)

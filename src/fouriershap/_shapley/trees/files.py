@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._base.checks import check_memory
+from fouriershap._base.checks import stored_memory
+from fouriershap._base.headers import Label, from_json, require, take, take_size
 from fouriershap._shapley.indices import check_index
 from fouriershap._shapley.tables import TableSet, tables_from_arrays, tables_to_arrays
 from fouriershap._shapley.trees.blocks import code_columns
@@ -21,13 +22,14 @@ from fouriershap._shapley.verify import (
     verify_pairs,
     verify_rows,
     verify_tables,
+    verify_tree_types,
     verify_trees,
 )
 from fouriershap._trees.codes import Columns, Pages, count_lines
 from fouriershap._trees.ensemble import TreeEnsemble
 
 _FLAGS = ("numbers_are_labels", "negative_is_unknown", "hashed", "accepts_missing", "absent_is_missing")
-_PLAIN = ("n_features", "n_outputs", "kind", *_FLAGS)
+_PLAIN: dict[str, Any] = {"n_features": int, "n_outputs": int, "kind": str} | dict.fromkeys(_FLAGS, bool)
 Arrays = dict[str, NDArray[Any]]
 Header = dict[str, Any]
 
@@ -75,23 +77,29 @@ def trees_from_contents(arrays: Arrays, header: Header) -> StoredTrees:
     """The inverse of `trees_to_contents`: nothing is compiled, tables stay where they are."""
     ensemble, in_tables = _ensemble_from_contents(arrays, header), arrays["feasible"]
     rows, weights = arrays.get("background"), arrays.get("weights")
-    if rows is None and header["interventional"]:
+    is_interventional = take(header, "interventional", bool)
+    require(rows is None or is_interventional, "it has a background that nothing is compared with")
+    if rows is None and is_interventional:
         rows = np.empty((0, ensemble.n_features), dtype=ensemble.dtype)
-    settings = (check_memory(header["memory"]), np.dtype(header["precision"]))
-    index = check_index(header.get("index", "shapley"))
+    n_background = take_size(header, "n_background")
+    known = rows is None or not len(rows) or n_background in (None, len(rows))
+    require(known, "its background has another number of rows than it says")
+    method = take(header, "method", str)
+    require(method in ("auto", "tables", "walk"), "its method is not known")
+    settings = (stored_memory(take(header, "memory", int)), _float_type(header, "precision"))
+    index = check_index(take(header, "index", str, "shapley"))
     expected, of_tables = arrays["expected"], arrays.get("table_expected")
     verify_trees(ensemble, arrays["player"], in_tables)
     verify_rows(ensemble, rows, weights)
     verify_numbers(settings[1], (expected, of_tables), ensemble.n_outputs)
     # Tables were asked for when the file was written: what it holds is all there is to check.
-    method = "walk" if header["method"] == "walk" else "auto"
-    model = make_model(ensemble, arrays["player"], *settings, method, index)
-    background = Background(model, rows, weights, header.get("n_background"))
-    tables, columns = _tables_from_arrays(arrays, model, in_tables, model.n_players)
-    nothing = np.zeros(ensemble.n_outputs)
-    rest = model.walk_without(in_tables)
-    compiled = CompiledTrees(in_tables, tables, columns, nothing if of_tables is None else of_tables, rest)
-    pairs = _pairs_from_arrays(arrays, model, background) if "pairs" in arrays else None
+    model = make_model(ensemble, arrays["player"], *settings, "walk" if method == "walk" else "auto", index)
+    background = Background(model, rows, weights, n_background)
+    tables, columns = _tables_from_arrays(arrays, background, in_tables, model.n_players)
+    require((of_tables is not None) == in_tables.any(), "the mean of its tables is not there")
+    of_tables = np.zeros(ensemble.n_outputs) if of_tables is None else of_tables
+    compiled = CompiledTrees(in_tables, tables, columns, of_tables, model.walk_without(in_tables))
+    pairs = _pairs_from_arrays(arrays, background) if "pairs" in arrays else None
     return StoredTrees(model, background, compiled, expected, pairs)
 
 
@@ -111,21 +119,44 @@ def _plain(label: Any) -> Any:
 
 
 def _ensemble_from_contents(arrays: Arrays, header: Header) -> TreeEnsemble:
-    trees = {f.name: arrays[f"trees.{f.name}"] for f in fields(TreeEnsemble) if f"trees.{f.name}" in arrays}
-    names, outputs = header["names"], header["output_names"]
-    return TreeEnsemble(
-        **{name: header[name] for name in _PLAIN},
+    trees = {name[6:]: array for name, array in arrays.items() if name.startswith("trees.")}
+    verify_tree_types(trees)
+    texts, labels = tuple[str, ...], tuple[tuple[Label, ...], ...]
+    ensemble = TreeEnsemble(
+        **{name: take(header, name, kind) for name, kind in _PLAIN.items()},
         **trees,  # type: ignore[arg-type]
-        dtype=np.dtype(header["dtype"]),
-        computes_in=np.dtype(header["computes_in"]),
-        missing_value=float(header["missing_value"]),
-        objective=header.get("objective", ""),
-        feature_names=None if names is None else tuple(names),
-        output_names=None if outputs is None else tuple(outputs),
-        vocabularies={int(f): tuple(labels) for f, labels in header["vocabularies"]},
-        lost_labels=tuple(header.get("lost_labels", ())),
-        frame_labels=tuple(tuple(labels) for labels in header.get("frame_labels", ())),
+        dtype=_float_type(header, "dtype"),
+        computes_in=_float_type(header, "computes_in"),
+        missing_value=float(take(header, "missing_value", str)),
+        objective=take(header, "objective", str, ""),
+        feature_names=take(header, "names", texts | None),
+        output_names=take(header, "output_names", texts | None),
+        vocabularies=_vocabularies(header),
+        lost_labels=take(header, "lost_labels", tuple[int, ...], ()),
+        frame_labels=take(header, "frame_labels", labels, ()),
     )
+    names, outputs = ensemble.feature_names, ensemble.output_names
+    require(names is None or len(names) == ensemble.n_features, "it has not as many names as features")
+    require(outputs is None or len(outputs) == ensemble.n_outputs, "it has not as many names as outputs")
+    with_labels = (*ensemble.vocabularies, *ensemble.lost_labels)
+    require(all(0 <= f < ensemble.n_features for f in with_labels), "features with labels are not there")
+    return ensemble
+
+
+def _vocabularies(header: Header) -> dict[int, tuple[Any, ...]]:
+    name = "vocabularies"
+    entries = take(header, name, tuple[tuple[Any, ...], ...])
+    require(all(len(entry) == 2 for entry in entries), "vocabularies are no pairs")
+    return {
+        from_json(int, feature, name): from_json(tuple[Label, ...], labels, name)
+        for feature, labels in entries
+    }
+
+
+def _float_type(header: Header, name: str) -> np.dtype[Any]:
+    found: str = take(header, name, str)
+    require(found in ("float32", "float64"), f"{name} is none that is known")
+    return np.dtype(found)
 
 
 def _tables_to_arrays(tables: TableSet | None, columns: Columns) -> Arrays:
@@ -137,9 +168,13 @@ def _tables_to_arrays(tables: TableSet | None, columns: Columns) -> Arrays:
 
 
 def _tables_from_arrays(
-    arrays: Arrays, model: TreeModel, in_tables: NDArray[np.bool_], n_players: int
+    arrays: Arrays, background: Background, in_tables: NDArray[np.bool_], n_players: int
 ) -> tuple[TableSet | None, Columns]:
     """The tables, after a look at where the codes of these trees would lead in them."""
+    model = background.model
+    require(("values" in arrays) == in_tables.any(), "trees have tables that are not there")
+    walked = not in_tables.all() and background.is_lost
+    require(not walked, "trees without tables need a background, which is not there")
     if "values" not in arrays:
         return None, NO_COLUMNS
     tables = tables_from_arrays(arrays, n_players, model.ensemble.n_outputs)
@@ -152,10 +187,11 @@ def _tables_from_arrays(
     return tables, Columns(column, pages)
 
 
-def _pairs_from_arrays(arrays: Arrays, model: TreeModel, background: Background) -> TreePairs:
+def _pairs_from_arrays(arrays: Arrays, background: Background) -> TreePairs:
+    model = background.model
     mine = {name[6:]: array for name, array in arrays.items() if name.startswith("pairs.")}
     pairs, in_tables = arrays["pairs"], mine["in_tables"]
     verify_pairs(pairs, in_tables, model.n_players, model.ensemble.n_trees)
-    tables, columns = _tables_from_arrays(mine, model, in_tables, len(pairs))
+    tables, columns = _tables_from_arrays(mine, background, in_tables, len(pairs))
     rest = model.walk_without(in_tables)
     return TreePairs(model, background, pairs, tables, columns, in_tables, rest)

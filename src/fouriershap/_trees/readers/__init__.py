@@ -6,13 +6,13 @@ has not imported. Each library has one file; ``_assemble.py`` is what they share
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from fouriershap._base.errors import InputError, MissingDependencyError, UnsupportedModelError
+from fouriershap._base.json import parse_json
 from fouriershap._trees.ensemble import TreeEnsemble
 from fouriershap._trees.readers import catboost, lightgbm, sklearn, xgboost
 from fouriershap._trees.readers.ubjson import decode
@@ -131,7 +131,7 @@ def _read_file(path: Path) -> TreeEnsemble:
 
 
 def _read_json(path: Path) -> TreeEnsemble:
-    document = json.loads(path.read_text(encoding="utf-8"))
+    document = parse_json(path.read_text(encoding="utf-8"))
     if "learner" in document:
         return xgboost.read_document(document)
     if "features_info" in document:

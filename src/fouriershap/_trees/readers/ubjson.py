@@ -19,7 +19,9 @@ def decode(data: bytes) -> Any:
     """Decode a document. Typed arrays become NumPy views of ``data`` (big-endian); ValueError if malformed."""
     try:
         return _Decoder(data).value()
-    except (IndexError, KeyError, struct.error, UnicodeDecodeError, RecursionError) as error:
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    except (IndexError, KeyError, struct.error, UnicodeDecodeError) as error:
         raise ValueError(
             f"not a UBJSON document, or a truncated one ({type(error).__name__}: {error})"
         ) from None

@@ -6,7 +6,6 @@ trained on frames with categories since XGBoost 3) and does not know which trees
 
 from __future__ import annotations
 
-import json
 from itertools import pairwise
 from typing import Any
 
@@ -14,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.errors import InputError, UnsupportedModelError
+from fouriershap._base.json import parse_json
 from fouriershap._trees.ensemble import TreeEnsemble
 from fouriershap._trees.readers.assemble import Tree, join
 from fouriershap._trees.readers.sklearn import class_names
@@ -105,7 +105,7 @@ def _n_trees(model: dict[str, Any], n_outputs: int, n_iterations: int | None) ->
 
 def _base(stored: str, objective: str, n_outputs: int) -> NDArray[np.float64]:
     """``base_score`` as a margin; a list since XGBoost 3.1, a number before."""
-    score = np.atleast_1d(np.array(json.loads(stored), dtype=np.float64))
+    score = np.atleast_1d(np.array(parse_json(stored), dtype=np.float64))
     if objective in _LOGIT:
         score = np.clip(score, 1e-6, 1 - 1e-6)  # as XGBoost does, where all labels are alike
         score = np.log(score) - np.log1p(-score)

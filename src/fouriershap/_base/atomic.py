@@ -1,0 +1,82 @@
+"""Writing files whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from fouriershap._base.errors import DiskFullError
+
+_FULL = {errno.ENOSPC, errno.EFBIG} | {getattr(errno, name) for name in ("EDQUOT",) if hasattr(errno, name)}
+
+
+@contextmanager
+def atomic_file(path: Path) -> Iterator[Path]:
+    """A path to write to: the file appears whole under ``path`` when the block ends, or not at all.
+
+    A file that is there already keeps its permissions, and a link stays one: what it points to is replaced. What
+    is no regular file (a pipe, a device) cannot be replaced, and is written to as it is.
+
+    Raises
+    ------
+    DiskFullError
+        There is no room; what was under ``path`` is unharmed.
+    """
+    with _room(path):
+        old = _status(path)
+        if old is not None and not stat.S_ISREG(old.st_mode):
+            yield path
+            return
+        target = Path(os.path.realpath(path))
+        temporary = target.with_name(f".{target.name}.{secrets.token_hex(6)}.part")
+        # Nobody may read the unfinished file who may not read the old one; its writers must be able to open it.
+        mode = 0o666 if old is None else stat.S_IMODE(old.st_mode) | stat.S_IWUSR
+        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_RDWR, mode))
+        try:
+            made = temporary.stat()  # with what the umask leaves, which to ask for would change it for all
+            yield temporary
+            with temporary.open("rb+") as file:
+                os.fsync(file.fileno())
+            _permit(temporary, old or made)
+            temporary.replace(target)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+
+
+def _status(path: Path) -> os.stat_result | None:
+    """Of what is there, behind all links; None where nothing is."""
+    try:
+        return path.stat()
+    except FileNotFoundError:
+        return None
+
+
+def _permit(temporary: Path, like: os.stat_result) -> None:
+    """Owner, where that is allowed, and permissions of another file. Writers may have made a file of their own."""
+    if hasattr(os, "chown"):
+        with suppress(PermissionError):
+            os.chown(temporary, like.st_uid, like.st_gid)
+    temporary.chmod(stat.S_IMODE(like.st_mode))
+
+
+@contextmanager
+def _room(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except DiskFullError:
+        raise
+    except OSError as error:
+        if error.errno not in _FULL:
+            raise
+        full = DiskFullError(
+            f"{path} cannot be written: there is no room for it ({error.strerror or error}). What was there before is "
+            "unharmed. Free some space, or write elsewhere."
+        )
+        full.errno = error.errno
+        raise full from error
