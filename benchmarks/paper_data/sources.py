@@ -18,6 +18,7 @@ import numpy as np
 
 from fouriershap import FourierShapError
 from fouriershap._base.atomic import atomic_file
+from fouriershap._base.short import reason, short, short_text
 from paper_data import encodings
 from paper_data.encodings import Encoded, Reader
 
@@ -121,7 +122,9 @@ def find(name: str) -> Encoded:
         try:
             content = gzip.decompress(path.read_bytes())
         except (OSError, EOFError, zlib.error) as error:
-            raise DatasetError(f"{path} is damaged ({error}). Put a whole copy of the file there.") from error
+            raise DatasetError(
+                f"{short_text(path)} is damaged ({reason(error)}). Put a whole copy of the file there."
+            ) from error
         return _read(name, path, content, source.read)
     path = cache_folder() / f"{name}.txt"
     if not path.is_file():
@@ -148,13 +151,13 @@ def _download(name: str, path: Path) -> Encoded:
             content = answer.read()
     except (OSError, http.client.HTTPException) as error:
         raise DatasetError(
-            f"{name!r} cannot be downloaded from {source.url} ({error}). Set {FOLDER} to a folder that holds "
-            f"{source.file}, or try again with a connection."
+            f"{short(name)} cannot be downloaded from {source.url} ({reason(error)}). Set {FOLDER} to a "
+            f"folder that holds {source.file}, or try again with a connection."
         ) from error
     try:
         content = _unzipped(name, content)
     except (zipfile.BadZipFile, EOFError, zlib.error) as error:
-        raise DatasetError(f"what {source.url} sent is damaged ({error}); try again.") from error
+        raise DatasetError(f"what {source.url} sent is damaged ({reason(error)}); try again.") from error
     found = hashlib.sha256(content).hexdigest()
     if source.sha256 is not None and found != source.sha256:
         raise DatasetError(
@@ -185,7 +188,9 @@ def _read(name: str, place: Path | str, content: bytes, read: Reader) -> Encoded
     try:
         encoded = read(content.decode("utf-8-sig"))
     except (ValueError, IndexError) as error:
-        raise DatasetError(f"{place} is not the data set {name!r}: {error}.") from error
+        raise DatasetError(
+            f"{short_text(place)} is not the data set {short(name)}: {reason(error)}."
+        ) from error
     check(name, place, encoded)
     return encoded
 
@@ -196,7 +201,7 @@ def check(name: str, place: Path | str, encoded: Encoded) -> None:
     bits, total, scale = fingerprint(encoded)
     if bits != source.bits_sha256 or abs(total - source.target_sum) > 1e-8 * scale:
         raise DatasetError(
-            f"{place} is not the data set {name!r} of the paper: its {encoded.X.shape[0]:,} rows of "
+            f"{short_text(place)} is not the data set {short(name)} of the paper: its {encoded.X.shape[0]:,} rows of "
             f"{encoded.X.shape[1]} bits or their targets differ. Remove the file, and load again."
         )
 

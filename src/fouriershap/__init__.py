@@ -18,6 +18,7 @@ from fouriershap._base.errors import (
     SlowKernelWarning,
     UnsupportedModelError,
 )
+from fouriershap._base.short import short
 
 if TYPE_CHECKING:
     from fouriershap._explainers.blackbox import BlackBoxExplainer
@@ -96,7 +97,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise AttributeError(f"module {short(__name__)} has no attribute {short(name)}")
     value = globals()[name] = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
     return value
 

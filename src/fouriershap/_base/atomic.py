@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from fouriershap._base.errors import DiskFullError
+from fouriershap._base.short import short_text
 
 _FULL = {errno.ENOSPC, errno.EFBIG} | {getattr(errno, name) for name in ("EDQUOT",) if hasattr(errno, name)}
 
@@ -75,7 +76,7 @@ def _room(path: Path) -> Iterator[None]:
         if error.errno not in _FULL:
             raise
         full = DiskFullError(
-            f"{path} cannot be written: there is no room for it ({error.strerror or error}). What was there before is "
+            f"{short_text(path)} cannot be written: there is no room for it ({error.strerror or error}). What was there before is "
             "unharmed. Free some space, or write elsewhere."
         )
         full.errno = error.errno

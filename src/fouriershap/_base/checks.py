@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fouriershap._base.errors import InputError, MissingDependencyError
+from fouriershap._base.short import reason, short, short_list
 
 DEVICES = ("cpu", "jax")
 _UNKNOWN_MACHINE = 4 << 30
@@ -23,7 +24,7 @@ def as_array(value: ArrayLike, name: str) -> NDArray[Any]:
     try:
         return np.asarray(value)
     except (TypeError, ValueError) as error:
-        raise InputError(f"{name} is not an array: {error}") from error
+        raise InputError(f"{name} is not an array: {reason(error)}") from error
 
 
 def as_floats(value: ArrayLike, name: str, *, copy: bool = False) -> NDArray[np.float64]:
@@ -31,13 +32,13 @@ def as_floats(value: ArrayLike, name: str, *, copy: bool = False) -> NDArray[np.
     try:
         return np.array(value, dtype=np.float64, copy=True if copy else None)
     except (TypeError, ValueError) as error:
-        raise InputError(f"{name} cannot be read as numbers: {error}") from error
+        raise InputError(f"{name} cannot be read as numbers: {reason(error)}") from error
 
 
 def check_choice(name: str, value: Any, choices: Sequence[str]) -> str:
     """One of a few words."""
     if value not in choices:
-        raise InputError(f"{name} is {value!r}; choose one of {', '.join(map(repr, choices))}.")
+        raise InputError(f"{name} is {short(value)}; choose one of {short_list(choices)}.")
     return str(value)
 
 
@@ -49,7 +50,7 @@ def is_whole(value: Any) -> bool:
 def check_whole(name: str, value: Any, least: int = 1, or_else: str = "") -> int:
     """A whole number that is not under ``least``; ``or_else`` names what else is understood."""
     if not is_whole(value) or value < least:
-        raise InputError(f"{name} is {value!r}; give a whole number >= {least}{or_else}.")
+        raise InputError(f"{name} is {short(value)}; give a whole number >= {least}{or_else}.")
     return int(value)
 
 
@@ -63,7 +64,7 @@ def check_memory(memory: int | float | None) -> int:
     number = isinstance(memory, int | float | np.integer) and not isinstance(memory, bool)
     if not number or not math.isfinite(memory) or memory < 0:
         raise InputError(
-            f"memory is {memory!r}; give a budget in bytes, or None for a quarter of the machine's."
+            f"memory is {short(memory)}; give a budget in bytes, or None for a quarter of the machine's."
         )
     return int(memory)
 
@@ -93,7 +94,7 @@ def check_device(device: str, precision: str | None = None) -> str:
     check_choice("device", device, DEVICES)
     if device == "cpu" and precision not in (None, "double"):
         raise InputError(
-            f"precision is {precision!r}, but only JAX takes one; the native kernels compute in double precision."
+            f"precision is {short(precision)}, but only JAX takes one; the native kernels compute in double precision."
         )
     if device == "jax":
         need("jax", "device='jax'", "jax", "device='cpu' needs nothing more.")
@@ -107,7 +108,7 @@ def need(module: str, what: str, extra: str, otherwise: str = "") -> Any:
     except ImportError as error:
         hint = f" {otherwise}" if otherwise else ""
         raise MissingDependencyError(
-            f"{what} needs {module.partition('.')[0]}, which cannot be imported ({error}): "
+            f"{what} needs {module.partition('.')[0]}, which cannot be imported ({reason(error)}): "
             f"pip install {extra if ' ' in extra else repr(f'fouriershap[{extra}]')}.{hint}"
         ) from error
 

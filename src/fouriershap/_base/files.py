@@ -17,6 +17,7 @@ from fouriershap._base.atomic import atomic_file
 from fouriershap._base.errors import FileFormatError
 from fouriershap._base.json import parse_json
 from fouriershap._base.safetensors import Layout, map_tensors, read_layout, write_tensors
+from fouriershap._base.short import short, short_text
 
 T = TypeVar("T")
 VERSION = 1
@@ -82,29 +83,33 @@ def read(path: str | os.PathLike[str], kind: str | None = None) -> Contents:
         arrays = map_tensors(file, layout)
     found, text = layout.metadata.get("kind", ""), layout.metadata.get("header", "")
     if _digest(found, arrays, text) != layout.metadata.get("sha256"):
-        raise FileFormatError(f"{path} is damaged: its contents do not match its checksum.")
+        raise FileFormatError(f"{short_text(path)} is damaged: its contents do not match its checksum.")
     if kind is not None and found != kind:
         raise FileFormatError(
-            f"{path} holds a {short(found)!r}, not a {kind!r}; `fouriershap.load` opens any kind."
+            f"{short_text(path)} holds a {short(found)}, not a {short(kind)}; `fouriershap.load` opens any kind."
         )
     try:
         header = parse_json(text)
     except ValueError as error:
-        raise FileFormatError(f"{path} has no readable header: {short(error)}") from error
+        raise FileFormatError(f"{short_text(path)} has no readable header: {short(error)}") from error
     if not isinstance(header, dict):
-        raise FileFormatError(f"{path} has a header that is no JSON object.")
+        raise FileFormatError(f"{short_text(path)} has a header that is no JSON object.")
     return Contents(found, arrays, header)
 
 
 def _check_version(path: str | os.PathLike[str], metadata: dict[str, str]) -> None:
     if metadata.get("format") != _FORMAT:
-        raise FileFormatError(f"{path} is a safetensors file, but not one that fouriershap wrote.")
+        raise FileFormatError(
+            f"{short_text(path)} is a safetensors file, but not one that fouriershap wrote."
+        )
     version = metadata.get("version", "")
     if not version.isdecimal() or len(version) > _MOST_DIGITS or int(version) < 1:
-        raise FileFormatError(f"{path} has no valid version ({short(version)!r}); the file is damaged.")
+        raise FileFormatError(
+            f"{short_text(path)} has no valid version ({short(version)}); the file is damaged."
+        )
     if int(version) > VERSION:
         raise FileFormatError(
-            f"{path} has version {version}; this fouriershap reads up to version {VERSION}. "
+            f"{short_text(path)} has version {version}; this fouriershap reads up to version {VERSION}. "
             "Upgrade with `pip install --upgrade fouriershap`."
         )
 
@@ -121,17 +126,11 @@ def load(path: str | os.PathLike[str], kind: str | None, build: Callable[[Conten
     try:
         return build(contents)
     except FileFormatError as error:
-        raise FileFormatError(f"{path}: {error}") from error
+        raise FileFormatError(f"{short_text(path)}: {error}") from error
     except _MISFITS as error:
         raise FileFormatError(
-            f"the contents of {path} do not fit together: {type(error).__name__}: {short(error)}"
+            f"the contents of {short_text(path)} do not fit together: {type(error).__name__}: {short(error)}"
         ) from error
-
-
-def short(value: object) -> str:
-    """A value in a message: on one line, its end left out where it is long."""
-    text = " ".join(str(value).split())
-    return text if len(text) <= _MOST_SHOWN else f"{text[: _MOST_SHOWN - 3]}..."
 
 
 @contextmanager
@@ -144,5 +143,5 @@ def _opened(path: str | os.PathLike[str]) -> Iterator[tuple[BinaryIO, Layout]]:
             raise
         except (OSError, ValueError) as error:
             raise FileFormatError(
-                f"{path} is not a .fshap file, or it is truncated: {short(error)}."
+                f"{short_text(path)} is not a .fshap file, or it is truncated: {short(error)}."
             ) from error

@@ -8,6 +8,7 @@ from types import NoneType, UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
 from fouriershap._base.errors import FileFormatError
+from fouriershap._base.short import short
 
 Label = str | int | float | bool | None  # of a category; more JSON has no name for
 _REQUIRED: Any = object()
@@ -18,7 +19,7 @@ def take(header: Mapping[str, Any], name: str, kind: Any, default: Any = _REQUIR
     """The value of a key, by its type; ``default`` where older versions wrote none."""
     if name not in header and default is not _REQUIRED:
         return default
-    require(name in header, f"its header lacks {name!r}")
+    require(name in header, f"its header lacks {short(name)}")
     return from_json(kind, header[name], name)
 
 
@@ -89,7 +90,7 @@ def _record(kind: Any, value: Any, name: str) -> Any:
     require(value.keys() <= known.keys(), f"{name} has parts that nobody knows")
     for field in known.values():
         optional = field.default is not MISSING or field.default_factory is not MISSING
-        require(field.name in value or optional, f"{name} lacks {field.name!r}")
+        require(field.name in value or optional, f"{name} lacks {short(field.name)}")
     hints = get_type_hints(kind)
     return kind(**{part: from_json(hints[part], entry, f"{name}.{part}") for part, entry in value.items()})
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from threading import Thread
 
 from fouriershap._base.errors import InputError
+from fouriershap._base.short import short
 
 # Seconds. polars and CatBoost have waits resumed after a signal: one without an end would outlast Ctrl-C.
 _PATIENCE = 0.05
@@ -20,7 +21,7 @@ def count_jobs(n_jobs: int | None) -> int:
     if n_jobs is None:
         return cores
     if isinstance(n_jobs, bool) or not hasattr(n_jobs, "__index__") or int(n_jobs) == 0:
-        raise InputError(f"n_jobs is {n_jobs!r}; give a number of threads, or None for every core.")
+        raise InputError(f"n_jobs is {short(n_jobs)}; give a number of threads, or None for every core.")
     n_jobs = int(n_jobs)
     return n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from fouriershap._base.errors import InputError, MissingDependencyError
+from fouriershap._base.short import short
 
 Progress = bool | Callable[[int, int], Any] | None
 
@@ -27,7 +28,9 @@ class Report:
         if self._tell is not None or progress is None or progress is False:
             return
         if progress is not True:
-            raise InputError(f"progress is {progress!r}; give None, True or a function of (done, total).")
+            raise InputError(
+                f"progress is {short(progress)}; give None, True or a function of (done, total)."
+            )
         try:
             from tqdm.auto import tqdm
         except ImportError as error:

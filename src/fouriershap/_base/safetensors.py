@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.json import parse_json
+from fouriershap._base.short import short
 
 _CODES = {
     "F64": "f8",
@@ -101,7 +102,7 @@ def _entry(entry: Any, begin: int) -> Entry:
         raise ValueError("its header describes an array in another way")
     if not isinstance(entry["dtype"], str) or entry["dtype"] not in _DTYPES:
         raise ValueError(
-            f"it holds arrays of type {str(entry['dtype'])[:20]!r}, which fouriershap never writes"
+            f"it holds arrays of type {short(str(entry['dtype'])[:20])}, which fouriershap never writes"
         )
     dtype, shape, offsets = _DTYPES[entry["dtype"]], entry["shape"], entry["data_offsets"]
     for sizes in (shape, offsets):

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.errors import InputError
+from fouriershap._base.short import short
 from fouriershap._blackbox.candidates.swht import Limits
 from fouriershap._rows.pool import Pool
 
@@ -31,12 +32,14 @@ def check_limits(n_terms: Any, max_degree: Any, method: str) -> Limits:
     given = {"n_terms": n_terms, "max_degree": max_degree}
     for name, value in given.items():
         if value is not None and method not in ("auto", "swht"):
-            raise InputError(f"{name} is {value!r}, but method={method!r} has no use for it; leave it out.")
+            raise InputError(
+                f"{name} is {short(value)}, but method={short(method)} has no use for it; leave it out."
+            )
     return Limits(**{name: check_whole(name, value) for name, value in given.items() if value is not None})
 
 
 def check_whole(name: str, value: Any) -> int:
     """``value`` as an int if it is a whole number >= 1."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise InputError(f"{name} is {value!r}; give a whole number >= 1.")
+        raise InputError(f"{name} is {short(value)}; give a whole number >= 1.")
     return int(value)

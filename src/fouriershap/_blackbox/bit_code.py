@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from fouriershap._base.errors import InputError
 from fouriershap._base.headers import take
+from fouriershap._base.short import short
 from fouriershap._rows.levels import NUMBER, Encoding, recode
 
 Floats = NDArray[np.float64]
@@ -66,8 +67,8 @@ class PlayerLevels:
         if (found < 0).any():
             missing = mine[int(np.argmin(found))]
             raise InputError(
-                f"{name} has a level of {self.name!r} (code {missing.tolist()}) that the representation does not "
-                "know. Give data= with rows that hold it, or use method='trees'."
+                f"{name} has a level of {short(self.name)} (code {short(missing.tolist())}) that the "
+                "representation does not know. Give data= with rows that hold it, or use method='trees'."
             )
         return found
 
@@ -149,8 +150,8 @@ def interval_code(encoding: Encoding, pool_codes: Floats) -> BitCode:
             player = _intervals_of(player, pool_codes)
         if player.n_levels > MOST_LEVELS:
             raise InputError(
-                f"method='swht' turns levels into bits, but {player.name!r} has {player.n_levels} of them; at most "
-                f"{MOST_LEVELS} are feasible. Use method='auto'."
+                f"method='swht' turns levels into bits, but {short(player.name)} has {player.n_levels} of "
+                f"them; at most {MOST_LEVELS} are feasible. Use method='auto'."
             )
         players.append(player)
     return BitCode(tuple(players))

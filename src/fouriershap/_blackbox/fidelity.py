@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from fouriershap._base.errors import FidelityWarning, NoiseWarning
 from fouriershap._base.headers import from_json
+from fouriershap._base.short import short
 from fouriershap._blackbox.task import r_squared
 
 Floats = NDArray[np.float64]
@@ -158,7 +159,7 @@ def warn_if_low(fidelity: Fidelity, minimum: float, method: str) -> None:
         worst = int(np.argmin(fidelity.by_output))
         outputs = f" ({fidelity.by_output[worst]:.3f} of that of output {worst})"
     warnings.warn(
-        f"the representation (method {method!r}) explains {fidelity.r2:.3f} of the model's variance{outputs} on "
+        f"the representation (method {short(method)}) explains {fidelity.r2:.3f} of the model's variance{outputs} on "
         f"{fidelity.n_points} held-out hybrids (95 % interval {fidelity.low:.3f} to {fidelity.high:.3f}), and "
         f"{fidelity.k_fold:.3f} by K folds, less than min_fidelity = {minimum}. Ways out: a larger budget= "
         f"(now {fidelity.n_queries:,} queries), more rows in data=, one-hot columns declared by "

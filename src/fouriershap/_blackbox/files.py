@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from fouriershap._base.errors import InputError
 from fouriershap._base.files import Contents
 from fouriershap._base.headers import require, take, take_part
+from fouriershap._base.short import short
 from fouriershap._blackbox.bit_code import BitCode
 from fouriershap._blackbox.fidelity import Fidelity
 from fouriershap._blackbox.fit import Fitted
@@ -106,7 +107,7 @@ def _feature_header(feature: Feature) -> dict[str, Any]:
     for level in feature.levels:
         if not isinstance(level, str | int | float | bool):
             raise InputError(
-                f"the level {level!r} of {feature.name!r} is a {type(level).__name__}, which a file cannot "
+                f"the level {short(level)} of {short(feature.name)} is a {type(level).__name__}, which a file cannot "
                 "hold. Use text or numbers as labels."
             )
     return asdict(feature)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from fouriershap._base.errors import InputError, QueryError
 from fouriershap._base.progress import Progress, Report
+from fouriershap._base.short import reason, short_text
 from fouriershap._rows.pool import Pool
 
 
@@ -98,7 +99,9 @@ class Oracle:
         try:
             raw = np.asarray(self._predict(rows))
         except Exception as error:
-            raise self._error(f"predict raised {type(error).__name__}: {error}", len(index)) from error
+            raise self._error(
+                f"predict raised {type(error).__name__}: {reason(error)}", len(index)
+            ) from error
         answers = self._check(raw, len(index))
         self._asked.append((pool, index))
         self.count += len(index)
@@ -114,7 +117,7 @@ class Oracle:
             with contextlib.suppress(TypeError, ValueError):
                 raw = raw.astype(np.float64)
         if raw.dtype.kind not in "biuf":
-            raise self._error(f"predict returned dtype {raw.dtype}; return numbers", n)
+            raise self._error(f"predict returned dtype {short_text(raw.dtype)}; return numbers", n)
         wrong = np.flatnonzero(~np.isfinite(raw).reshape(n, -1).all(axis=1))
         if len(wrong):
             what = f"predict returned {len(wrong)} answers that are not finite, the first at row {wrong[0]}"

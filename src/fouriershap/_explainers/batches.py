@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from fouriershap._base.checks import check_whole
 from fouriershap._base.errors import InputError
+from fouriershap._base.short import short, short_list
 from fouriershap._rows.batch import Batch, Texts, is_one_frame, open_batch
 from fouriershap._rows.table import Rows
 
@@ -71,12 +72,12 @@ def output_schema(
             for what, kind in (("feature", TEXT), ("value", TEXT), ("contribution", NUMBER))
         ]
     else:
-        raise InputError(f"out is {out!r}; choose one of {', '.join(map(repr, OUTS))}.")
+        raise InputError(f"out is {short(out)}; choose one of {short_list(OUTS)}.")
     names = [*check_ids(ids), *(column.name for column in [*columns, *base])]
     twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
     if twice:
         raise InputError(
-            f"the output would have two columns named {twice[0]!r}: rename the id column, the group or the "
+            f"the output would have two columns named {short(twice[0])}: rename the id column, the group or the "
             "feature of that name."
         )
     return (*columns, *base)
@@ -100,7 +101,7 @@ def check_ids(ids: Sequence[str] | None) -> tuple[str, ...]:
     if ids is None:
         return ()
     if isinstance(ids, str) or not all(isinstance(name, str) for name in ids):
-        raise InputError(f"ids is {ids!r}; give a list of column names.")
+        raise InputError(f"ids is {short(ids)}; give a list of column names.")
     return tuple(ids)
 
 
@@ -116,7 +117,7 @@ def explain_batches(
     names = check_ids(ids)
     fed = [name for name in names if name in (explainer.input_names or ())]
     if fed:
-        raise InputError(f"ids names {fed[0]!r}, which is a feature of the model.")
+        raise InputError(f"ids names {short(fed[0])}, which is a feature of the model.")
     schema = output_schema(explainer, ids=ids, out=out, top_k=top_k)
     if is_one_frame(batches) or not isinstance(batches, Iterable):
         raise InputError(

@@ -14,6 +14,7 @@ from fouriershap._base.files import Contents
 from fouriershap._base.headers import require, take
 from fouriershap._base.parallel import count_jobs
 from fouriershap._base.progress import Progress
+from fouriershap._base.short import short
 from fouriershap._blackbox.arguments import check_limits, join
 from fouriershap._blackbox.bit_names import bit_names
 from fouriershap._blackbox.cube import cube_fidelity
@@ -227,7 +228,7 @@ class BlackBoxExplainer(Explainer):
         surrogate = self._fitted.surrogate
         if not isinstance(surrogate, SpectrumSurrogate):
             raise InputError(
-                f"method {self.method!r} represents the model by trees, which have no bits. Use method='swht' or, "
+                f"method {short(self.method)} represents the model by trees, which have no bits. Use method='swht' or, "
                 "where levels are few, 'exact'."
             )
         return surrogate
@@ -275,7 +276,7 @@ class BlackBoxExplainer(Explainer):
         """
         if self._engine.index != "shapley" and (refine is not None or spread_gap):
             raise InputError(
-                f"refine and spread_gap are for Shapley values; this explainer has {self._engine.index!r}."
+                f"refine and spread_gap are for Shapley values; this explainer has {short(self._engine.index)}."
             )
         pool, codes = self._encode(X)
         values = self._engine.shap_values(codes, self._jobs(n_jobs))
@@ -302,7 +303,9 @@ class BlackBoxExplainer(Explainer):
         self, pool: Pool, codes: NDArray[np.float64], values: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         if self._engine.index != "shapley":
-            raise InputError(f"only Shapley values add up; this explainer has index={self._engine.index!r}.")
+            raise InputError(
+                f"only Shapley values add up; this explainer has index={short(self._engine.index)}."
+            )
         oracle, background = self._model("gap")
         outputs, expected = true_outputs(oracle, self._fitted.encoding, pool, codes, background)
         return np.asarray(outputs - expected - values.sum(axis=1))
@@ -332,7 +335,9 @@ class BlackBoxExplainer(Explainer):
             )
         if pool.is_frame and pool.names != self.feature_names and not are_numbered(self.feature_names):
             wrong = next((a, b) for a, b in zip(self.feature_names, pool.names, strict=True) if a != b)
-            raise InputError(f"{name} has a column {wrong[1]!r} where the background has {wrong[0]!r}.")
+            raise InputError(
+                f"{name} has a column {short(wrong[1])} where the background has {short(wrong[0])}."
+            )
         return pool, self._fitted.encoding.encode(pool, name)
 
     def _model(self, what: str) -> tuple[Oracle, tuple[Pool, NDArray[np.float64] | None]]:

@@ -6,6 +6,7 @@ import os
 from typing import Any
 
 from fouriershap._base.errors import InputError, UnsupportedModelError
+from fouriershap._base.short import short, short_text
 from fouriershap._explainers.base import Explainer
 from fouriershap._rows.pipelines import split_pipeline
 
@@ -22,7 +23,7 @@ Supported:
 def explainer_class(*args: Any, **options: Any) -> type[Explainer]:
     """The class for what `Explainer` was called with; only that class is imported."""
     if not args:
-        given = f" (keywords given: {', '.join(options)})" if options else ""
+        given = f" (keywords given: {short_text(', '.join(options))})" if options else ""
         raise InputError(f"the model comes first: fs.Explainer(model, background){given}.")
     model = args[0]
     from fouriershap._fourier.spectrum import Spectrum
@@ -46,7 +47,9 @@ def _is_tree_model(model: Any) -> bool:
     from fouriershap._trees.readers import is_readable
 
     if isinstance(model, str | os.PathLike) and str(model).endswith(".fshap"):
-        raise InputError(f"model is the path {str(model)!r} of a saved explainer: open it by fs.load(path).")
+        raise InputError(
+            f"model is the path {short(str(model))} of a saved explainer: open it by fs.load(path)."
+        )
     return is_readable(split_pipeline(model)[1])
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from fouriershap._base import files
 from fouriershap._base.errors import FileFormatError
+from fouriershap._base.short import short
 
 if TYPE_CHECKING:
     from fouriershap._explainers.base import Explainer
@@ -59,4 +60,4 @@ def _build(contents: files.Contents) -> Loaded:
         from fouriershap._shapley.spectrum.tables import Tables
 
         return Tables.from_contents(contents)
-    raise FileFormatError(f"it holds a {files.short(contents.kind)!r}, which this fouriershap does not know.")
+    raise FileFormatError(f"it holds a {short(contents.kind)}, which this fouriershap does not know.")

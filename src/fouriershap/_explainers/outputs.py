@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from fouriershap._base.errors import FidelityWarning, InputError, UnsupportedModelError
 from fouriershap._base.parallel import for_each_block
+from fouriershap._base.short import short, short_list, short_text
 from fouriershap._explainers.blackbox import BlackBoxExplainer
 from fouriershap._shapley.coalitions import CoalitionPairs, coalition_values, values_of_game
 from fouriershap._shapley.engine import Contents, Engine
@@ -66,21 +67,22 @@ _PROBABILITY: dict[str, Callable[[Floats], Floats]] = {"binary": sigmoid, "multi
 def check_output(engine: TreeEngine, output: str, exact: bool) -> None:
     """Raise unless this output of this model can be explained, naming the way out."""
     if output not in OUTPUTS:
-        raise InputError(f"output is {output!r}; choose one of {', '.join(map(repr, OUTPUTS))}.")
+        raise InputError(f"output is {short(output)}; choose one of {short_list(OUTPUTS)}.")
     objective = engine.ensemble.objective
     if exact and output != "probability":
-        raise InputError(f"exact=True is for output='probability'; got output={output!r}.")
+        raise InputError(f"exact=True is for output='probability'; got output={short(output)}.")
     if output == "raw":
         return
     if engine.background.rows is None:
         raise InputError(
-            f"output={output!r} compares with background rows; give a background, or use output='raw'."
+            f"output={short(output)} compares with background rows; give a background, or use output='raw'."
         )
     if output == "probability" and objective == "probability":
         return
     if not exact and engine.index != "shapley":
         raise InputError(
-            f"rescaled values keep sums, which index={engine.index!r} does not have; use output='raw' or exact=True."
+            f"rescaled values keep sums, which index={short(engine.index)} does not have; use output='raw' "
+            "or exact=True."
         )
     known = objective in _PROBABILITY if exact else (output, objective) in _RESCALED
     if not known:
@@ -88,14 +90,14 @@ def check_output(engine: TreeEngine, output: str, exact: bool) -> None:
 
 
 def _refuse(engine: TreeEngine, output: str, objective: str) -> None:
-    model = f"{engine.ensemble!r} (objective {objective or 'unknown'})"
+    model = f"{engine.ensemble!r} (objective {short_text(objective or 'unknown')})"
     if output == "probability" and objective == "multiclass":
         raise UnsupportedModelError(
             f"{model}: a class probability depends on the margins of all classes, so no one slope rescales it. Use "
             "output='probability', exact=True: SHAP values of the probabilities themselves."
         )
     raise UnsupportedModelError(
-        f"{model} has no output={output!r} that is known here. Explain output='raw', or give "
+        f"{model} has no output={short(output)} that is known here. Explain output='raw', or give "
         "fouriershap.BlackBoxExplainer a function that returns what you want explained."
     )
 
@@ -165,7 +167,7 @@ class BeyondTheMargin:
     def to(self, device: str) -> Engine:
         if device != "cpu":
             raise InputError(
-                f"device={device!r} reads tables, and only output='raw' has some; use device='cpu'."
+                f"device={short(device)} reads tables, and only output='raw' has some; use device='cpu'."
             )
         return self
 

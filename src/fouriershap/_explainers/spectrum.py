@@ -13,6 +13,7 @@ from fouriershap._base.errors import InputError
 from fouriershap._base.files import Contents
 from fouriershap._base.headers import require, take
 from fouriershap._base.parallel import count_jobs
+from fouriershap._base.short import short
 from fouriershap._explainers.base import Explainer
 from fouriershap._fourier.spectrum import Spectrum
 from fouriershap._rows.frames import check_columns, column_names, densified, unmask
@@ -87,7 +88,7 @@ class SpectrumExplainer(Explainer):
             raise InputError(f"spectrum is a {type(spectrum).__name__}; give a Spectrum.")
         check_choice("method", method, _METHODS)
         if method != "tables" and index != "shapley":
-            raise InputError(f"method={method!r} has no index {index!r}; use method='tables'.")
+            raise InputError(f"method={short(method)} has no index {short(index)}; use method='tables'.")
         count_jobs(n_jobs)
         background = densified(unmask(background))
         names = _names(feature_names, background, spectrum.n_bits)

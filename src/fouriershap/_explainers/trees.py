@@ -20,6 +20,7 @@ from fouriershap._base.errors import AdditivityError, InputError
 from fouriershap._base.files import Contents
 from fouriershap._base.headers import require, take
 from fouriershap._base.parallel import count_jobs
+from fouriershap._base.short import short
 from fouriershap._explainers.base import Explainer, without_single_output
 from fouriershap._explainers.outputs import OUTPUTS, Fitted, Rescaled, make_output
 from fouriershap._rows.frames import column_names, densified, unmask
@@ -191,7 +192,7 @@ class TreeExplainer(Explainer):
         """Mean loss of the background, were all of it labelled ``y``: what the values of such a row add to."""
         if not isinstance(self._engine, Rescaled) or self.output != "log_loss":
             raise InputError(
-                f"expected_loss is for output='log_loss'; this explainer has output={self.output!r}."
+                f"expected_loss is for output='log_loss'; this explainer has output={short(self.output)}."
             )
         expected = self._engine.expected_with(float(y))
         return float(expected[0]) if len(expected) == 1 else expected
@@ -273,7 +274,7 @@ class TreeExplainer(Explainer):
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Values, and what they are added to; where ``check`` says so, compared with the outputs of the rows."""
         if not isinstance(tolerance, int | float | np.number) or not tolerance >= 0:
-            raise InputError(f"tolerance is {tolerance!r}; give a number >= 0.")
+            raise InputError(f"tolerance is {short(tolerance)}; give a number >= 0.")
         engine = self._engine
         labels = self._labels(y, len(rows))
         if labels is not None and isinstance(engine, Rescaled):
@@ -290,7 +291,7 @@ class TreeExplainer(Explainer):
         if self.output != "log_loss":
             if y is not None:
                 raise InputError(
-                    f"y was given, but only output='log_loss' has labels; this is {self.output!r}."
+                    f"y was given, but only output='log_loss' has labels; this is {short(self.output)}."
                 )
             return None
         if y is None:
@@ -335,7 +336,7 @@ class TreeExplainer(Explainer):
         require(as_many, "it has not as many names as features and players")
         explainer._set(engine, names, players, None, *what)
         lost = explainer._engine is not engine and engine.background.is_lost
-        require(not lost, f"output {what[0]!r} needs a background, which is not there")
+        require(not lost, f"output {short(what[0])} needs a background, which is not there")
         explainer._lost_pipeline = take(header, "pipeline", bool, False)
         return explainer
 
@@ -359,8 +360,8 @@ def check_additivity(
     row, output = np.unravel_index(np.where(np.isfinite(gap), gap, np.inf).argmax(), gap.shape)
     total = values[row, :, output].sum() + np.broadcast_to(expected, gap.shape)[row, output]
     raise AdditivityError(
-        f"the SHAP values of row {row} (output {output}) add up to {total!r}, but the model's trees give "
-        f"{prediction[row, output]!r}: a difference of {gap[row, output]:.3g}, more than tolerance = "
+        f"the SHAP values of row {row} (output {output}) add up to {short(total)}, but the model's trees give "
+        f"{short(prediction[row, output])}: a difference of {gap[row, output]:.3g}, more than tolerance = "
         f"{tolerance:g} of the scale {scale:.3g}. Likely causes: leaf values of very different size (use "
         "precision='double'), values that are not finite, or a bug, which we would like to hear of. "
         "check_additivity=False skips this check."

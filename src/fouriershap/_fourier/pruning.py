@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.errors import InputError
+from fouriershap._base.short import short
 
 Floats = NDArray[np.float64]
 
@@ -23,14 +24,14 @@ def kept_terms(
     may_drop = varying if min_amplitude is not None or energy is not None else np.zeros_like(varying)
     if min_amplitude is not None:
         if not min_amplitude >= 0:
-            raise InputError(f"min_amplitude is {min_amplitude!r}; give a number >= 0.")
+            raise InputError(f"min_amplitude is {short(min_amplitude)}; give a number >= 0.")
         may_drop = may_drop & (amplitude < min_amplitude)
     if energy is not None:
         may_drop = may_drop & _beyond_energy(coefficients, varying, energy)
     kept = ~may_drop
     if max_terms is not None:
         if isinstance(max_terms, bool) or not isinstance(max_terms, int | np.integer) or max_terms < 0:
-            raise InputError(f"max_terms is {max_terms!r}; give a whole number >= 0.")
+            raise InputError(f"max_terms is {short(max_terms)}; give a whole number >= 0.")
         ranked = np.argsort(-np.where(varying & kept, amplitude, -1.0), kind="stable")
         kept[ranked[max_terms:]] = False
         kept |= ~varying
@@ -39,7 +40,7 @@ def kept_terms(
 
 def _beyond_energy(coefficients: Floats, varying: NDArray[np.bool_], share: float) -> NDArray[np.bool_]:
     if not 0 < share <= 1:
-        raise InputError(f"energy is {share!r}; give the share of the variance to keep, in (0, 1].")
+        raise InputError(f"energy is {short(share)}; give the share of the variance to keep, in (0, 1].")
     energies = np.where(varying, (coefficients**2).sum(axis=1), 0.0)
     if share == 1:
         return np.equal(energies, 0.0)

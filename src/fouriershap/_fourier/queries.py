@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from fouriershap._base.bits import pack, unpack
 from fouriershap._base.errors import QueryError
 from fouriershap._base.progress import Progress, Report
+from fouriershap._base.short import reason, short_text
 from fouriershap._fourier.gf2 import Bits, Words
 
 BATCH_SIZE = 1 << 14
@@ -90,7 +91,7 @@ class Queries:
         except QueryError:
             raise  # h has asked another model, which failed: its rows and answers are the caller's
         except Exception as error:
-            raise self._error(f"h raised {type(error).__name__}: {error}", len(rows)) from error
+            raise self._error(f"h raised {type(error).__name__}: {reason(error)}", len(rows)) from error
         answers = self._check(raw, len(rows))
         self._asked.append((words, answers))
         self.count += len(rows)
@@ -105,7 +106,7 @@ class Queries:
         if raw.shape not in ((n_rows,), (n_rows, 1)):
             raise self._error(f"h returned shape {raw.shape}; return ({n_rows},), one number a row", n_rows)
         if raw.dtype.kind not in "biuf":
-            raise self._error(f"h returned dtype {raw.dtype}; return numbers", n_rows)
+            raise self._error(f"h returned dtype {short_text(raw.dtype)}; return numbers", n_rows)
         answers = raw.reshape(n_rows).astype(np.float64)
         wrong = np.flatnonzero(~np.isfinite(answers))
         if len(wrong):

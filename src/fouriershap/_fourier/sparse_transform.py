@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from fouriershap._base.errors import FidelityWarning, InputError
 from fouriershap._base.progress import Progress
+from fouriershap._base.short import short
 from fouriershap._fourier import coded, robust
 from fouriershap._fourier.bch import Code, UnitCode, make_code
 from fouriershap._fourier.gf2 import Bits
@@ -51,9 +52,9 @@ class Search:
                 continue
             least = 0 if name == "n_bits" else 1
             if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-                raise InputError(f"{name} is {value!r}; give a whole number >= {least}.")
+                raise InputError(f"{name} is {short(value)}; give a whole number >= {least}.")
         if self.algorithm not in ("coded", "robust"):
-            raise InputError(f'algorithm is {self.algorithm!r}; give "coded" or "robust".')
+            raise InputError(f'algorithm is {short(self.algorithm)}; give "coded" or "robust".')
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from fouriershap._base.checks import as_array, as_floats
 from fouriershap._base.errors import InputError
 from fouriershap._base.headers import require, take
 from fouriershap._base.parallel import for_each_block
+from fouriershap._base.short import short
 from fouriershap._fourier.pruning import kept_terms, largest_move
 from fouriershap._fourier.spectrum_arrays import canonical, check_coefficients, check_number, product
 from fouriershap._fourier.spectrum_plots import plot
@@ -295,7 +296,7 @@ class Spectrum:
             value = np.full((1, self.n_outputs), check_number(other))
             return Spectrum.from_words(np.zeros((1, self._words.shape[1]), np.uint64), value, self._n_bits)
         if other._n_bits != self._n_bits or other.n_outputs != self.n_outputs:
-            raise InputError(f"{self!r} and {other!r} do not fit: bits and outputs must be the same.")
+            raise InputError(f"{self!r} and {short(other)} do not fit: bits and outputs must be the same.")
         return other
 
     def _combine(

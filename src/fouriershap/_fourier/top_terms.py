@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.errors import InputError
+from fouriershap._base.short import short
 
 if TYPE_CHECKING:
     from fouriershap._fourier.spectrum import Spectrum
@@ -61,7 +62,7 @@ class TopTerms:
 def top_terms(spectrum: Spectrum, k: int, names: Sequence[str] | None) -> TopTerms:
     """What `Spectrum.top_terms` says."""
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 0:
-        raise InputError(f"k is {k!r}; give how many terms to show, a whole number >= 0.")
+        raise InputError(f"k is {short(k)}; give how many terms to show, a whole number >= 0.")
     name = _check_names(names, spectrum.n_bits)
     energies = (spectrum.coefficients.reshape(len(spectrum), spectrum.n_outputs) ** 2).sum(axis=1)
     varying = np.flatnonzero(spectrum.degrees > 0)
@@ -77,5 +78,5 @@ def _check_names(names: Sequence[str] | None, n_bits: int) -> list[str]:
     if names is None:
         return [f"x{bit}" for bit in range(n_bits)]
     if isinstance(names, str) or len(names) != n_bits:
-        raise InputError(f"names is {names!r}; give a name for each of the {n_bits} bits.")
+        raise InputError(f"names is {short(names)}; give a name for each of the {n_bits} bits.")
     return [str(name) for name in names]

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from fouriershap._base.bits import unpack
 from fouriershap._base.checks import as_floats
 from fouriershap._base.errors import CapacityError, InputError
+from fouriershap._base.short import short
 from fouriershap._fourier.spectrum import Spectrum
 
 _MOST_BITS = 30
@@ -44,10 +45,10 @@ def walsh_hadamard(
     array([ 0.25, -0.25, -0.25,  0.25])
     """
     if isinstance(n_bits, bool) or not isinstance(n_bits, int | np.integer) or n_bits < 0:
-        raise InputError(f"n_bits is {n_bits!r}; give a whole number >= 0.")
+        raise InputError(f"n_bits is {short(n_bits)}; give a whole number >= 0.")
     if n_bits > _MOST_BITS:
         raise CapacityError(
-            f"n_bits is {n_bits}: the exact transform needs all 2^{n_bits} values. Use "
+            f"n_bits is {short(n_bits)}: the exact transform needs the values of all points. Use "
             "a sparse transform for more bits."
         )
     values, single = _values(h, n_bits, batch_size)
@@ -82,7 +83,7 @@ def _values(h: Any, n_bits: int, batch_size: int) -> tuple[NDArray[np.float64], 
             )
     else:
         if batch_size < 1:
-            raise InputError(f"batch_size is {batch_size!r}; give a number >= 1.")
+            raise InputError(f"batch_size is {short(batch_size)}; give a number >= 1.")
         values = np.empty(0)
         for first in range(0, size, batch_size):
             points = np.arange(first, min(first + batch_size, size), dtype=np.uint64)

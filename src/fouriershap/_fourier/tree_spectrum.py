@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from fouriershap._base.bits import unpack
 from fouriershap._base.errors import CapacityError, FourierShapWarning, InputError
+from fouriershap._base.short import short
 from fouriershap._fourier.spectrum import Spectrum
 from fouriershap._trees.codes import CodedTrees, code_trees
 from fouriershap._trees.ensemble import TreeEnsemble
@@ -74,7 +75,7 @@ def tree_spectrum(model: Any, *, prune: bool = False, max_terms: int = MAX_TERMS
     True
     """
     if isinstance(max_terms, bool) or not isinstance(max_terms, int | np.integer) or max_terms < 1:
-        raise InputError(f"max_terms is {max_terms!r}; give a whole number of terms, at least 1.")
+        raise InputError(f"max_terms is {short(max_terms)}; give a whole number of terms, at least 1.")
     ensemble = read_model(model)
     leaves = _find_leaves(ensemble, _goes_left(code_trees(ensemble)))
     degrees, counts = np.unique(leaves.degree, return_counts=True)

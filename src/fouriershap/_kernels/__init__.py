@@ -14,6 +14,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from fouriershap._base.errors import InputError, SlowKernelWarning
+from fouriershap._base.short import reason, short
 
 if TYPE_CHECKING:
     import fouriershap._kernels.bits_numpy as bits
@@ -43,7 +44,7 @@ __all__ = [
 def _load_native() -> Any:
     choice = os.environ.get("FOURIERSHAP_KERNELS", "auto")
     if choice not in ("auto", "native", "numpy"):
-        raise InputError(f"FOURIERSHAP_KERNELS is {choice!r}; set it to 'auto', 'native' or 'numpy'.")
+        raise InputError(f"FOURIERSHAP_KERNELS is {short(choice)}; set it to 'auto', 'native' or 'numpy'.")
     if choice == "numpy":
         return None
     try:
@@ -53,7 +54,7 @@ def _load_native() -> Any:
             raise
         warnings.warn(
             "fouriershap runs on its NumPy kernels, which are exact but 10 to 100 times slower: the native "
-            f"kernels are not installed ({error}). Install a C++ compiler (GCC or Clang) and reinstall with "
+            f"kernels are not installed ({reason(error)}). Install a C++ compiler (GCC or Clang) and reinstall with "
             "`pip install --force-reinstall --no-binary fouriershap fouriershap`, or set "
             "FOURIERSHAP_KERNELS=numpy to say that this is intended.",
             SlowKernelWarning,
@@ -80,7 +81,7 @@ def __getattr__(name: str) -> Any:
             native = __getattr__("_native_module")
         value = getattr(native, name) if native else importlib.import_module(f"{__name__}.{name}_numpy")
     else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise AttributeError(f"module {short(__name__)} has no attribute {short(name)}")
     globals()[name] = value
     return value
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.errors import InputError
+from fouriershap._base.short import short, short_list
 from fouriershap._rows.frames import as_frame, densified, is_record_batch, is_sparse
 
 
@@ -113,7 +114,9 @@ def open_batch(native: Any, ids: tuple[str, ...], known: tuple[str, ...] | None)
     frame = as_frame(native, "the batch")
     if frame is None:
         if ids:
-            raise InputError(f"the batch is an array, which has no columns named {list(ids)!r}; give frames.")
+            raise InputError(
+                f"the batch is an array, which has no columns named {short(list(ids))}; give frames."
+            )
         if is_sparse(native):
             return Batch(native, native.shape[0], native=native)
         return Batch(native, len(native) if hasattr(native, "__len__") else 1, native=native)
@@ -121,7 +124,7 @@ def open_batch(native: Any, ids: tuple[str, ...], known: tuple[str, ...] | None)
     lacking = [name for name in ids if name not in actual]
     if lacking:
         raise InputError(
-            f"the batch has no column {lacking[0]!r}, which ids names; it has {list(actual)[:8]}."
+            f"the batch has no column {short(lacking[0])}, which ids names; it has {short_list(actual)}."
         )
     rest = {name: actual[name] for name in actual if name not in ids}
     features = list(rest.values()) if known is None else _matched(rest, known)
@@ -158,9 +161,7 @@ def _matched(columns: dict[str, Any], known: tuple[str, ...]) -> list[Any]:
 
 
 def _list(names: list[str]) -> str:
-    shown = ", ".join(map(repr, names[:5]))
-    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-    return f"the column{'s' * (len(names) > 1)} {shown}{more}" if names else "no columns"
+    return f"the column{'s' * (len(names) > 1)} {short_list(names)}" if names else "no columns"
 
 
 def _series(name: str, column: NDArray[Any], kind: Any) -> Any:

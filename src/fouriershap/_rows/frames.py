@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.errors import InputError
+from fouriershap._base.short import reason, short, short_list
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -70,7 +71,7 @@ def numbers_of(column: NDArray[Any]) -> NDArray[np.float64]:
     values = column.tolist()
     for value in values:
         if isinstance(value, str | bytes):  # NumPy would read "1" as a number, which no library does
-            raise ValueError(f"{value!r} is text")
+            raise ValueError(f"{short(value)} is text")
     return np.array([np.nan if is_missing(value) else value for value in values], dtype=np.float64)
 
 
@@ -97,7 +98,7 @@ def as_frame(X: Any, name: str = "X") -> nw.DataFrame[Any] | None:
         )
         return named
     except DuplicateError as error:
-        raise InputError(f"{name} has two columns of one name: {error}") from None
+        raise InputError(f"{name} has two columns of one name: {reason(error)}") from None
 
 
 def is_record_batch(X: Any) -> bool:
@@ -109,9 +110,9 @@ def check_names(columns: list[str], known: tuple[str, ...] | None, n_features: i
     if len(columns) != n_features:
         detail = ""
         if known is not None:
-            lacking = [n for n in known if n not in columns][:5]
-            extra = [n for n in columns if n not in known][:5]
-            detail = f" Missing: {lacking}. Not known to the model: {extra}."
+            lacking = [n for n in known if n not in columns]
+            extra = [n for n in columns if n not in known]
+            detail = f" Missing: [{short_list(lacking)}]. Not known to the model: [{short_list(extra)}]."
         raise InputError(
             f"{name} has {len(columns)} columns, but the model has {n_features} features.{detail}"
         )
@@ -121,10 +122,12 @@ def check_names(columns: list[str], known: tuple[str, ...] | None, n_features: i
     if sorted(known) == sorted(columns):
         raise InputError(
             f"{name} has the model's columns in another order; give them in the model's: "
-            f"{name}[{list(known[:3])!r} ...]."
+            f"{name}[{short(list(known[:3]))} ...]."
         )
     wrong = next((a, b) for a, b in zip(known, columns, strict=True) if a not in (b, b.replace(" ", "_")))
-    raise InputError(f"{name} has a column {wrong[1]!r} where the model has the feature {wrong[0]!r}.")
+    raise InputError(
+        f"{name} has a column {short(wrong[1])} where the model has the feature {short(wrong[0])}."
+    )
 
 
 def frame_library(X: Any) -> str | None:

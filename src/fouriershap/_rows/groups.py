@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.errors import InputError
+from fouriershap._base.short import short
 
 
 def check_groups(
@@ -30,15 +31,15 @@ def check_groups(
     if isinstance(groups, Mapping):
         for group, columns in groups.items():
             if isinstance(columns, str) or not isinstance(columns, Sequence | np.ndarray):
-                raise InputError(f"groups[{group!r}] is {columns!r}; give a list of columns.")
+                raise InputError(f"groups[{short(group)}] is {short(columns)}; give a list of columns.")
             for column in columns:
                 position = _position(column, names, group)
                 if label[position] is not None:
-                    raise InputError(f"groups has the column {names[position]!r} twice.")
+                    raise InputError(f"groups has the column {short(names[position])} twice.")
                 label[position] = (str(group),)
     else:
         if isinstance(groups, str) or not isinstance(groups, Sequence | np.ndarray):
-            raise InputError(f"groups is {groups!r}; give one group name per column, or a dict.")
+            raise InputError(f"groups is {short(groups)}; give one group name per column, or a dict.")
         if len(groups) != len(names):
             raise InputError(
                 f"groups has {len(groups)} entries; give one per column ({len(names)}), or a dict."
@@ -53,10 +54,12 @@ def check_groups(
 def _position(column: Any, names: Sequence[str], group: Any) -> int:
     if isinstance(column, str):
         if column not in names:
-            raise InputError(f"groups[{group!r}] names the column {column!r}, which does not exist.")
+            raise InputError(
+                f"groups[{short(group)}] names the column {short(column)}, which does not exist."
+            )
         return list(names).index(column)
     if isinstance(column, bool) or not isinstance(column, int | np.integer) or not 0 <= column < len(names):
         raise InputError(
-            f"groups[{group!r}] holds {column!r}; give names or positions from 0 to {len(names) - 1}."
+            f"groups[{short(group)}] holds {short(column)}; give names or positions from 0 to {len(names) - 1}."
         )
     return int(column)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.errors import InputError
+from fouriershap._base.short import short
 from fouriershap._rows.pool import Pool
 
 NUMBER, LABEL, ONE_HOT = "number", "label", "one-hot"
@@ -51,7 +52,7 @@ class Feature:
         codes = self._encode(pool, name)
         if not self.missing and np.isnan(codes).any():
             raise InputError(
-                f"{name} has a missing value in {self.name!r}, which the model was never asked about. Give data= "
+                f"{name} has a missing value in {short(self.name)}, which the model was never asked about. Give data= "
                 "with rows that lack it when the explainer is made."
             )
         return codes
@@ -60,18 +61,20 @@ class Feature:
         if self.kind == NUMBER:
             numbers = pool.numbers(self.columns[0])
             if numbers is None:
-                raise InputError(f"{name} has labels in the column {self.name!r}, which held numbers before.")
+                raise InputError(
+                    f"{name} has labels in the column {short(self.name)}, which held numbers before."
+                )
             return numbers + 0.0  # no negative zeros: equal values have equal bytes
         found = _one_hot(pool, self.columns) if self.kind == ONE_HOT else pool.labels(self.columns[0])
         if found is None:
-            raise InputError(f"{name} has rows in which the group {self.name!r} is not one-hot.")
+            raise InputError(f"{name} has rows in which the group {short(self.name)} is not one-hot.")
         code = {level: float(c) for c, level in enumerate(self.levels)} | {None: np.nan}
         try:
             return np.array([code[level] for level in found], dtype=np.float64)
         except KeyError as error:
             raise InputError(
-                f"{name} has the level {error.args[0]!r} in {self.name!r}, which the model was never asked about. "
-                "Give data= with rows that hold it when the explainer is made."
+                f"{name} has the level {short(error.args[0])} in {short(self.name)}, which the model was "
+                "never asked about. Give data= with rows that hold it when the explainer is made."
             ) from None
 
 
@@ -198,15 +201,17 @@ def _positions(categorical: Any, names: tuple[str, ...]) -> set[int]:
     if categorical is None:
         return set()
     if isinstance(categorical, str) or not hasattr(categorical, "__iter__"):
-        raise InputError(f"categorical is {categorical!r}; give a list of column names or positions.")
+        raise InputError(f"categorical is {short(categorical)}; give a list of column names or positions.")
     positions = set()
     for column in categorical:
         if isinstance(column, str):
             if column not in names:
-                raise InputError(f"categorical names the column {column!r}, which does not exist.")
+                raise InputError(f"categorical names the column {short(column)}, which does not exist.")
             positions.add(names.index(column))
         elif isinstance(column, int | np.integer) and 0 <= column < len(names):
             positions.add(int(column))
         else:
-            raise InputError(f"categorical holds {column!r}; give names or positions up to {len(names) - 1}.")
+            raise InputError(
+                f"categorical holds {short(column)}; give names or positions up to {len(names) - 1}."
+            )
     return positions

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.errors import InputError, UnsupportedModelError
+from fouriershap._base.short import reason, short
 from fouriershap._rows.column_origins import through
 from fouriershap._rows.frames import check_columns, column_names, densified, is_sparse
 
@@ -44,7 +45,7 @@ class Preprocessing:
         try:
             return self.steps.transform(X)
         except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
-            raise InputError(f"{name} does not go through the pipeline: {error}") from error
+            raise InputError(f"{name} does not go through the pipeline: {reason(error)}") from error
 
     def known_names(self) -> tuple[str, ...] | None:
         """Names of the columns that enter the pipeline; None where it was fitted on arrays."""
@@ -116,6 +117,7 @@ class Preprocessing:
                 if len(wrong):
                     raise UnsupportedModelError(
                         f"groups='input': feature {wrong[0]} of the final model changes with the input columns "
-                        f"{names[j]!r} and {names[origin[wrong[0]]]!r}; a transformer does not keep columns apart. "
-                        "Leave out groups, or explain `pipeline.predict` by BlackBoxExplainer."
+                        f"{short(names[j])} and {short(names[origin[wrong[0]]])}; a transformer does not "
+                        "keep columns apart. Leave out groups, or explain `pipeline.predict` by "
+                        "BlackBoxExplainer."
                     )

@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fouriershap._base.checks import as_array
 from fouriershap._base.errors import InputError
+from fouriershap._base.short import short_text
 
 
 def check_players(players: ArrayLike | None, n_bits: int) -> NDArray[np.int32]:
@@ -22,7 +23,9 @@ def check_players(players: ArrayLike | None, n_bits: int) -> NDArray[np.int32]:
             f"players has shape {array.shape}; give one player number for each of the {n_bits} bits."
         )
     if array.dtype.kind not in "iu":
-        raise InputError(f"players has dtype {array.dtype}; give integers, the player that owns each bit.")
+        raise InputError(
+            f"players has dtype {short_text(array.dtype)}; give integers, the player that owns each bit."
+        )
     if n_bits and array.min() < 0:
         raise InputError(f"players holds {array.min()}; player numbers begin at 0.")
     # More numbers than bits leave gaps for certain, so only the first n_bits + 1 need a look.

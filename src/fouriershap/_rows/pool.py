@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.errors import InputError
+from fouriershap._base.short import short, short_text
 from fouriershap._rows.frames import as_frame, is_missing
 
 _LABEL_TYPES = ("Categorical", "Enum", "String", "Object")
@@ -57,7 +58,9 @@ class Pool:
             raise InputError(f"{name} has {len(other.names)} columns; the background has {len(self.names)}.")
         if self.is_frame and other.is_frame and self.names != other.names:
             wrong = next((a, b) for a, b in zip(self.names, other.names, strict=True) if a != b)
-            raise InputError(f"{name} has a column {wrong[1]!r} where the background has {wrong[0]!r}.")
+            raise InputError(
+                f"{name} has a column {short(wrong[1])} where the background has {short(wrong[0])}."
+            )
         if self.is_frame and not other.is_frame:
             raise InputError(
                 f"{name} is an array, but the background is a data frame: give {name} as one, too."
@@ -111,7 +114,7 @@ class Pool:
             return None
         if not (series.dtype.is_numeric() or series.dtype == nw.Boolean):
             raise InputError(
-                f"the column {self.names[j]!r} has type {series.dtype}; give numbers or categories."
+                f"the column {short(self.names[j])} has type {short_text(series.dtype)}; give numbers or categories."
             )
         return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.errors import InputError
+from fouriershap._base.short import short, short_list
 
 INDICES = ("shapley", "banzhaf")
 
@@ -22,7 +23,7 @@ INDICES = ("shapley", "banzhaf")
 def check_index(index: Any) -> str:
     """Raise `InputError` for an index that does not exist."""
     if index not in INDICES:
-        raise InputError(f"index is {index!r}; choose one of {', '.join(map(repr, INDICES))}.")
+        raise InputError(f"index is {short(index)}; choose one of {short_list(INDICES)}.")
     return str(index)
 
 

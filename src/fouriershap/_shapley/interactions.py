@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from fouriershap._base.checks import check_whole, is_whole
 from fouriershap._base.errors import InputError
 from fouriershap._base.parallel import for_each_block
+from fouriershap._base.short import short, short_list
 from fouriershap._shapley.engine import Engine
 from fouriershap._shapley.pairs import PairEngine, pair_keys
 
@@ -53,16 +54,16 @@ class TopInteractions:
 def check_pairs(pairs: Any, names: Sequence[str]) -> NDArray[np.int32]:
     """Positions (n_pairs, 2) of pairs of players, given by name or position."""
     if isinstance(pairs, str) or not isinstance(pairs, Iterable):
-        raise InputError(f"pairs is {pairs!r}; give a list of pairs of players, by name or position.")
+        raise InputError(f"pairs is {short(pairs)}; give a list of pairs of players, by name or position.")
     found = []
     for pair in pairs:
         if isinstance(pair, str) or not isinstance(pair, Sequence | np.ndarray) or len(pair) != 2:
-            raise InputError(f"pairs holds {pair!r}; give pairs of players, by name or position.")
+            raise InputError(f"pairs holds {short(pair)}; give pairs of players, by name or position.")
         i, j = (_position(player, names) for player in pair)
         if i == j:
             raise InputError(
-                f"pairs holds {pair!r}, a player with itself. Its main effect is what no pair takes, so it needs all "
-                "of them: it is on the diagonal of shap_interaction_values(X)."
+                f"pairs holds {short(pair)}, a player with itself. Its main effect is what no pair takes, so "
+                "it needs all of them: it is on the diagonal of shap_interaction_values(X)."
             )
         found.append((i, j))
     return np.array(found, dtype=np.int32).reshape(-1, 2)
@@ -71,10 +72,10 @@ def check_pairs(pairs: Any, names: Sequence[str]) -> NDArray[np.int32]:
 def _position(player: Any, names: Sequence[str]) -> int:
     if isinstance(player, str):
         if player not in names:
-            raise InputError(f"pairs names the player {player!r}; there are {', '.join(map(repr, names))}.")
+            raise InputError(f"pairs names the player {short(player)}; there are {short_list(names)}.")
         return list(names).index(player)
     if not is_whole(player) or not 0 <= player < len(names):
-        raise InputError(f"pairs holds {player!r}; give names, or positions from 0 to {len(names) - 1}.")
+        raise InputError(f"pairs holds {short(player)}; give names, or positions from 0 to {len(names) - 1}.")
     return int(player)
 
 

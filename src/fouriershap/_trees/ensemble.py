@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.errors import InputError
+from fouriershap._base.short import short_text
 from fouriershap._trees.predict import predict
 
 LEAF = -1
@@ -163,7 +164,7 @@ class TreeEnsemble:
         )
         if not ok:
             raise InputError(
-                f"the arrays of this tree ensemble do not fit together ({self!r}): children must come after "
+                f"the arrays of this tree ensemble do not fit together ({short_text(self)}): children must come after "
                 "their parent, trees one after the other, values as (n_nodes, 1) with an output per tree, or "
                 "(n_nodes, n_outputs) with tree_output -1."
             )
@@ -195,7 +196,7 @@ class TreeEnsemble:
 
     def __repr__(self) -> str:
         return (
-            f"TreeEnsemble({self.kind}: {self.n_trees} trees, {self.n_leaves} leaves, "
+            f"TreeEnsemble({short_text(self.kind)}: {self.n_trees} trees, {self.n_leaves} leaves, "
             f"{self.n_features} features, {self.n_outputs} outputs)"
         )
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.errors import InputError
+from fouriershap._base.short import reason, short, short_text
 from fouriershap._rows.frames import as_frame, check_names, densified, is_missing, numbers_of
 from fouriershap._trees.ensemble import TreeEnsemble
 from fouriershap._trees.labels import category_codes
@@ -53,7 +54,7 @@ def _cleaned(matrix: NDArray[Any], ensemble: TreeEnsemble, name: str) -> NDArray
     if not ensemble.accepts_missing and np.isnan(rows).any():
         row, column = np.argwhere(np.isnan(rows))[0]
         raise InputError(
-            f"{name} has a missing value in row {row}, column {column}, but the model ({ensemble.kind}) takes "
+            f"{name} has a missing value in row {row}, column {column}, but the model ({short_text(ensemble.kind)}) takes "
             "none. Fill it in as the model's training data were."
         )
     return rows
@@ -64,7 +65,7 @@ def _as_matrix(X: Any, ensemble: TreeEnsemble, name: str) -> NDArray[Any]:
     try:
         array = np.ma.filled(X.astype(np.float64), np.nan) if np.ma.isMaskedArray(X) else np.asarray(X)
     except ValueError as error:
-        raise InputError(f"{name} is no matrix of rows: {error}.") from None
+        raise InputError(f"{name} is no matrix of rows: {reason(error)}.") from None
     if array.ndim != 2:
         if hasattr(X, "collect"):
             raise InputError(f"{name} is a lazy {type(X).__name__}; give `{name}.collect()`.")
@@ -77,7 +78,7 @@ def _as_matrix(X: Any, ensemble: TreeEnsemble, name: str) -> NDArray[Any]:
             f"{name} has {array.shape[1]} columns, but the model has {ensemble.n_features} features."
         )
     if array.dtype.kind not in "biufOUST":
-        raise InputError(f"{name} has dtype {array.dtype}; give numbers.")
+        raise InputError(f"{name} has dtype {short_text(array.dtype)}; give numbers.")
     return array
 
 
@@ -101,7 +102,7 @@ def _from_objects(array: NDArray[Any], ensemble: TreeEnsemble, name: str) -> NDA
             out[:, f] = numbers_of(array[:, f])
         except (TypeError, ValueError, OverflowError) as error:
             raise InputError(
-                f"{name} has dtype {array.dtype}, and column {f} holds what is not a number ({error}). The model "
+                f"{name} has dtype {short_text(array.dtype)}, and column {f} holds what is not a number ({reason(error)}). The model "
                 "has no categories for it: encode it as the model's training data were."
             ) from None
     return out
@@ -138,7 +139,7 @@ def _column(
     if dtype.is_numeric() or dtype == nw.Boolean:
         return series.cast(nw.Float64).to_numpy()
     raise InputError(
-        f"{name} has a column {column!r} of type {dtype}, but the model has no categories for it. Give numbers, "
+        f"{name} has a column {short(column)} of type {short_text(dtype)}, but the model has no categories for it. Give numbers, "
         "or a categorical type with the categories of the training data."
     )
 
@@ -149,12 +150,12 @@ def _categorical(series: Any, f: int, ensemble: TreeEnsemble, name: str) -> NDAr
         return category_codes(ensemble, f, np.array(series.to_list(), dtype=object))
     if f in ensemble.lost_labels:
         raise InputError(
-            f"{name} has a categorical column {series.name!r}, but the model ({ensemble.kind}) does not say which "
+            f"{name} has a categorical column {short(series.name)}, but the model ({short_text(ensemble.kind)}) does not say which "
             "labels it was trained on. Give the codes of the training data, as numbers."
         )
     if not ensemble.is_categorical[f] and (ensemble.feature == f).any():
         raise InputError(
-            f"{name} has a categorical column {series.name!r}, but the model treats this feature as a number."
+            f"{name} has a categorical column {short(series.name)}, but the model treats this feature as a number."
         )
     native = series.to_native()
     if hasattr(native, "cat") and hasattr(native.cat, "codes"):  # pandas
@@ -164,7 +165,7 @@ def _categorical(series: Any, f: int, ensemble: TreeEnsemble, name: str) -> NDAr
         codes = np.array([positions.get(label, -1.0) for label in series.to_list()])
     else:  # Arrow's dictionaries, too, may differ from batch to batch
         raise InputError(
-            f"{name} has a column {series.name!r} of type {series.dtype}, whose categories have no fixed order, "
+            f"{name} has a column {short(series.name)} of type {short_text(series.dtype)}, whose categories have no fixed order, "
             "and the model keeps no labels. Give the codes of the training data, or an Enum."
         )
     return np.where(codes < 0, np.nan, codes)

@@ -16,8 +16,10 @@ import pyarrow.parquet
 
 from fouriershap import InputError
 from fouriershap._base.atomic import atomic_file
+from fouriershap._base.short import short, short_text
 from fouriershap._explainers.batches import BASE
 from fouriershap.cli._rows import PIPE
+from fouriershap.cli._spreadsheet import as_text
 
 _FORMATS = {".parquet": "parquet", ".csv": "csv", ".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow"}
 _FORMATS |= {".arrows": "stream"}
@@ -27,11 +29,11 @@ class Writer:
     """Writes tables of one schema to a path or an open file.
 
     With ``behind`` a table is written on a thread while the caller works on the next one; what goes wrong there
-    is raised by the next call.
+    is raised by the next call. Texts of CSV are such that no spreadsheet runs them, unless ``raw_text``.
     """
 
-    def __init__(self, target: Any, form: str, behind: bool = False) -> None:
-        self._target, self._form, self._behind = target, form, behind
+    def __init__(self, target: Any, form: str, behind: bool = False, raw_text: bool = False) -> None:
+        self._target, self._form, self._behind, self._raw_text = target, form, behind, raw_text
         self._writer: Any = None
         self._thread: Thread | None = None
         self._failures: list[BaseException] = []
@@ -69,6 +71,8 @@ class Writer:
     def _write(self, table: Any) -> None:
         if self._form == "arrow":
             table = _plain(table)
+        if self._form == "csv" and not self._raw_text:
+            table = as_text(table)
         if self._writer is None:
             make = {
                 "parquet": _parquet_writer,
@@ -100,12 +104,13 @@ def answer_format(path: Path, form: str | None) -> str:
     if path == PIPE:
         chosen = {None: "csv", "csv": "csv", "arrow": "stream"}.get(form)
         if chosen is None:
-            raise InputError(f"--format {form}: a pipe takes csv or arrow.")
+            raise InputError(f"--format {short_text(form)}: a pipe takes csv or arrow.")
         return chosen
     found = form or _FORMATS.get(path.suffix.lower())
     if found is None:
         raise InputError(
-            f"{path}: the suffix {path.suffix!r} says no known format; known are {', '.join(_FORMATS)}."
+            f"{short_text(path)}: the suffix {short(path.suffix)} says no known format; known are "
+            f"{', '.join(_FORMATS)}."
         )
     check_folder(path)
     return found
@@ -114,22 +119,26 @@ def answer_format(path: Path, form: str | None) -> str:
 def check_folder(path: Path) -> None:
     """Raise where ``path`` cannot become a file."""
     if path.is_dir():
-        raise InputError(f"{path}: is a folder; give the name of a file.")
+        raise InputError(f"{short_text(path)}: is a folder; give the name of a file.")
+    if (
+        path.exists() and not path.is_file()
+    ):  # a file that takes the place of /dev/null is missed by everybody
+        raise InputError(f"{short_text(path)}: is a device or a pipe; give the name of a file.")
     if not path.parent.is_dir():
-        raise InputError(f"{path}: the folder {str(path.parent)!r} does not exist.")
+        raise InputError(f"{short_text(path)}: the folder {short(str(path.parent))} does not exist.")
 
 
 @contextmanager
-def open_answer(path: Path, form: str, behind: bool) -> Iterator[Writer]:
+def open_answer(path: Path, form: str, behind: bool, raw_text: bool) -> Iterator[Writer]:
     """A writer; the file appears under its name when all is written."""
     if path == PIPE:
-        writer = Writer(pa.PythonFile(sys.stdout.buffer, mode="w"), form, behind)
+        writer = Writer(pa.PythonFile(sys.stdout.buffer, mode="w"), form, behind, raw_text)
         yield writer
         writer.close()
         sys.stdout.buffer.flush()
         return
     with atomic_file(path) as temporary:
-        writer = Writer(temporary, form, behind)
+        writer = Writer(temporary, form, behind, raw_text)
         try:
             yield writer
         finally:

@@ -12,6 +12,7 @@ import typer
 
 from fouriershap import InputError, MissingDependencyError
 from fouriershap._base.parallel import count_jobs
+from fouriershap._base.short import short_text
 from fouriershap._explainers.trees import TreeExplainer
 from fouriershap._rows.batch import open_batch
 from fouriershap.cli._answers import answer_format, check_folder, open_answer
@@ -20,11 +21,13 @@ from fouriershap.cli._explainers import csv_kinds, open_explainer, tree_kinds
 from fouriershap.cli._info import describe
 from fouriershap.cli._models import open_model
 from fouriershap.cli._plots import MOST_ROWS, check_plots, draw_plots
-from fouriershap.cli._report import CHECK_FAILED, progress, reported
+from fouriershap.cli._report import CHECK_FAILED, Commands, progress, reported
 from fouriershap.cli._rows import PIPE, Rows, open_rows, read_all
+from fouriershap.cli._same_file import check_apart
 
 app = typer.Typer(
     name="fouriershap",
+    cls=Commands,
     help="Exact SHAP values from model files and tables of rows.",
     no_args_is_help=True,
     add_completion=False,
@@ -63,8 +66,9 @@ def fit(
     if (background is None) != path_dependent:
         raise InputError("give either --background ROWS or --path-dependent.")
     if output.suffix.lower() != ".fshap":
-        raise InputError(f"{output}: give the output the suffix .fshap.")
+        raise InputError(f"{short_text(output)}: give the output the suffix .fshap.")
     check_folder(output)
+    check_apart(output, model, background)
     count_jobs(n_jobs)
     ensemble = open_model(model, trust_pickle).ensemble
     rows = None
@@ -76,7 +80,7 @@ def fit(
     explainer = TreeExplainer(ensemble, rows, precision=precision, n_jobs=n_jobs)
     explainer.save(output)
     if not quiet:
-        typer.echo(f"{output}: {explainer!r} in {time.perf_counter() - begin:.1f} s", err=True)
+        typer.echo(f"{short_text(output)}: {explainer!r} in {time.perf_counter() - begin:.1f} s", err=True)
 
 
 @app.command()
@@ -97,6 +101,9 @@ def explain(
     form: Annotated[
         str | None, typer.Option("--format", help="parquet, csv or arrow; by default by suffix.")
     ] = None,
+    raw_text: Annotated[
+        bool, typer.Option("--raw-text", help="In CSV, leave texts alone that a spreadsheet would run.")
+    ] = False,
     plots: Annotated[Path | None, typer.Option(help="A folder for pictures of the first rows.")] = None,
     n_jobs: Jobs = None,
     quiet: Quiet = False,
@@ -104,8 +111,9 @@ def explain(
 ) -> None:
     """Explain every row of a file or a pipe."""
     if form not in (None, "parquet", "csv", "arrow"):
-        raise InputError(f"--format {form}: choose parquet, csv or arrow.")
+        raise InputError(f"--format {short_text(form)}: choose parquet, csv or arrow.")
     chosen = answer_format(output, form)
+    check_apart(output, file, rows)
     if plots is not None:
         check_plots()
     behind = count_jobs(n_jobs) > 1
@@ -116,7 +124,7 @@ def explain(
     batches = stream.tables if plots is None else _keep_first(stream, kept)
     out = "columns" if top_k is None else "top_k"
     begin, n_rows = time.perf_counter(), 0
-    writing = open_answer(output, chosen, behind)
+    writing = open_answer(output, chosen, behind, raw_text)
     with _named(stream.name), writing as writer, progress(stream.total, quiet) as advance:
         answers = explainer.explain_batches(batches, ids=carried, out=out, top_k=top_k or 1, n_jobs=n_jobs)
         for answer in answers:
@@ -130,7 +138,7 @@ def explain(
     if not quiet and output != PIPE:
         # The speed of a few rows would be that of starting up.
         speed = f", {n_rows / seconds:,.0f} a second" if n_rows >= _MANY_ROWS else ""
-        typer.echo(f"{output}: {n_rows:,} rows in {seconds:.1f} s{speed}", err=True)
+        typer.echo(f"{short_text(output)}: {n_rows:,} rows in {seconds:.1f} s{speed}", err=True)
 
 
 @app.command()
@@ -147,15 +155,18 @@ def report(
 ) -> None:
     """Write a page that explains rows, and answers "what if" in the browser."""
     if output.suffix.lower() not in (".html", ".htm"):
-        raise InputError(f"{output}: give the output the suffix .html.")
+        raise InputError(f"{short_text(output)}: give the output the suffix .html.")
     check_folder(output)
+    check_apart(output, file, rows)
     explainer = open_explainer(file)
     stream = open_rows(rows, csv_kinds(explainer, ()), tuple(drop or ()))
     with _named(stream.name):
         features = open_batch(read_all(stream), (), explainer._frame_names).features
         page = explainer.report(features, output, rows=most, title=title)
     if not quiet:
-        typer.echo(f"{page}: {features.num_rows:,} rows, {page.stat().st_size / 1e6:.1f} MB", err=True)
+        typer.echo(
+            f"{short_text(page)}: {features.num_rows:,} rows, {page.stat().st_size / 1e6:.1f} MB", err=True
+        )
 
 
 @app.command()

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap import Explainer, InputError
+from fouriershap._base.short import short
 from fouriershap._explainers.trees import TreeExplainer
 from fouriershap._rows.batch import open_batch
 from fouriershap._trees.rows import to_rows
@@ -28,7 +29,7 @@ def largest_gaps(explainer: Explainer, model: ModelFile, table: Any) -> tuple[fl
     if not isinstance(explainer, TreeExplainer):
         raise InputError("the file holds a black box explainer, whose model cannot be asked from a file.")
     if explainer.output != "raw":
-        raise InputError(f"the file explains output={explainer.output!r}; check compares raw outputs.")
+        raise InputError(f"the file explains output={short(explainer.output)}; check compares raw outputs.")
     known, read = explainer.ensemble, model.ensemble
     if (known.n_features, known.n_outputs) != (read.n_features, read.n_outputs):
         raise InputError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from fouriershap import Explainer, InputError
+from fouriershap._base.short import short_text
 from fouriershap._explainers.blackbox import BlackBoxExplainer
 from fouriershap._explainers.load import Loaded, load
 from fouriershap._explainers.trees import TreeExplainer
@@ -18,9 +19,9 @@ def open_file(path: Path) -> Loaded:
     try:
         return load(path)
     except FileNotFoundError:
-        raise InputError(f"{path}: there is no such file.") from None
+        raise InputError(f"{short_text(path)}: there is no such file.") from None
     except IsADirectoryError:
-        raise InputError(f"{path}: is a folder; give a .fshap file.") from None
+        raise InputError(f"{short_text(path)}: is a folder; give a .fshap file.") from None
 
 
 def open_explainer(path: Path) -> Explainer:
@@ -28,8 +29,8 @@ def open_explainer(path: Path) -> Explainer:
     loaded = open_file(path)
     if not isinstance(loaded, Explainer):
         raise InputError(
-            f"{path}: holds a {type(loaded).__name__}, which explains rows of bits, not of data; `fouriershap fit` "
-            "makes the file that this command needs."
+            f"{short_text(path)}: holds a {type(loaded).__name__}, which explains rows of bits, not of data; "
+            "`fouriershap fit` makes the file that this command needs."
         )
     return loaded
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from fouriershap._base.short import short_text
 from fouriershap._explainers.blackbox import BlackBoxExplainer
 from fouriershap._explainers.load import Loaded
 from fouriershap._explainers.spectrum import SpectrumExplainer
@@ -22,7 +23,7 @@ Lines = list[tuple[str, str]]
 def describe(path: Path) -> Lines:
     """Everything that is worth knowing about a file."""
     loaded = open_file(path)
-    return [("file", f"{path}, {_size(path.stat().st_size)}"), *_describe(loaded)]
+    return [("file", f"{short_text(path)}, {_size(path.stat().st_size)}"), *_describe(loaded)]
 
 
 def _describe(loaded: Loaded) -> Lines:
@@ -31,20 +32,21 @@ def _describe(loaded: Loaded) -> Lines:
     if isinstance(loaded, Tables):
         return [("holds", "tables of a spectrum"), ("players", str(loaded.n_players)), *_tables(loaded)]
     if isinstance(loaded, TreeExplainer):
-        return [("holds", "tree explainer"), ("model", loaded.ensemble.kind), *_explainer(loaded)]
+        return [("holds", "tree explainer"), ("model", short_text(loaded.ensemble.kind)), *_explainer(loaded)]
     if isinstance(loaded, SpectrumExplainer):
         return [("holds", "spectrum explainer"), *_explainer(loaded), *_tables(loaded.tables)]
     lines = [("holds", "black box explainer"), ("model", f"asked {loaded.fidelity.n_queries:,} times")]
     fidelity = f"R² {loaded.fidelity.r2:.4f} [{loaded.fidelity.low:.4f}, {loaded.fidelity.high:.4f}]"
-    return [*lines, ("method", loaded.method), ("fidelity", fidelity), *_explainer(loaded)]
+    return [*lines, ("method", short_text(loaded.method)), ("fidelity", fidelity), *_explainer(loaded)]
 
 
 def _explainer(explainer: TreeExplainer | BlackBoxExplainer | SpectrumExplainer) -> Lines:
     names = explainer.player_names
-    shown = ", ".join(names[:6]) + (", ..." if len(names) > 6 else "")
+    shown = ", ".join(map(short_text, names[:6])) + (", ..." if len(names) > 6 else "")
     outputs = explainer.output_names or ()
     lines = [("features", str(len(explainer.feature_names))), ("players", f"{len(names)}: {shown}")]
-    lines += [("outputs", str(len(explainer._expected)) + (f": {', '.join(outputs)}" if outputs else ""))]
+    named = f": {', '.join(map(short_text, outputs))}" if outputs else ""
+    lines += [("outputs", f"{len(explainer._expected)}{named}")]
     if isinstance(explainer, TreeExplainer):
         lines += _trees(explainer._engine)
     elif isinstance(explainer, SpectrumExplainer):

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap import InputError, MissingDependencyError
+from fouriershap._base.short import reason
 from fouriershap.cli._models import ModelFile
 
 
@@ -30,7 +31,7 @@ def ask_library(model: ModelFile, rows: Any) -> NDArray[np.float64]:
         ) from error
     except Exception as error:
         raise InputError(
-            f"{library} itself cannot answer these rows ({type(error).__name__}: {str(error).splitlines()[0]})."
+            f"{library} itself cannot answer these rows ({type(error).__name__}: {reason(error)})."
         ) from error
     return np.asarray(raw, dtype=np.float64).reshape(rows.num_rows, -1)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fouriershap import InputError, MissingDependencyError
+from fouriershap._base.short import reason, short, short_text
 from fouriershap._trees.ensemble import TreeEnsemble
 from fouriershap._trees.readers import read_model
 
@@ -53,17 +54,18 @@ def open_model(path: Path, trust_pickle: bool) -> ModelFile:
     suffix = path.suffix.lower()
     if suffix not in (*_NATIVE, *_PICKLES, ".skops"):
         raise InputError(
-            f"{path}: the suffix {suffix!r} says no known model format; known are {', '.join(_NATIVE)}, .skops "
-            f"and, with --trust-pickle, {', '.join(_PICKLES)}."
+            f"{short_text(path)}: the suffix {short(suffix)} says no known model format; known are "
+            f"{', '.join(_NATIVE)}, .skops and, with --trust-pickle, {', '.join(_PICKLES)}."
         )
     if not path.is_file():
-        raise InputError(f"{path}: there is no such file.")
+        raise InputError(f"{short_text(path)}: there is no such file.")
     if suffix in _NATIVE:
         return ModelFile(path, read_model(path))
     if suffix != ".skops" and not trust_pickle:
         raise InputError(
-            f"{path}: a pickle can run any program when it is opened. If you trust where it comes from, add "
-            "--trust-pickle; safer: save the model with skops, or in its library's own format."
+            f"{short_text(path)}: a pickle can run any program when it is opened. If you trust where it "
+            "comes from, add --trust-pickle; safer: save the model with skops, or in its library's own "
+            "format."
         )
     estimator = _from_skops(path) if suffix == ".skops" else _from_pickle(path)
     return ModelFile(path, read_model(estimator), estimator)
@@ -76,14 +78,17 @@ def _from_skops(path: Path) -> Any:
         types = skops.get_untrusted_types(file=path)
         unknown = sorted(set(types) - _HARMLESS)
         if unknown:
+            named = ", ".join(map(short_text, unknown[:5]))
             raise InputError(
-                f"{path}: holds the types {', '.join(map(str, unknown[:5]))}, which skops does not know as harmless."
+                f"{short_text(path)}: holds the types {named}, which skops does not know as harmless."
             )
         return skops.load(path, trusted=types)
     except InputError:
         raise
     except Exception as error:
-        raise InputError(f"{path}: skops cannot read it ({type(error).__name__}: {error}).") from error
+        raise InputError(
+            f"{short_text(path)}: skops cannot read it ({type(error).__name__}: {reason(error)})."
+        ) from error
 
 
 def _from_pickle(path: Path) -> Any:
@@ -95,7 +100,9 @@ def _from_pickle(path: Path) -> Any:
     except (MissingDependencyError, KeyboardInterrupt):
         raise
     except Exception as error:
-        raise InputError(f"{path}: cannot be unpickled ({type(error).__name__}: {error}).") from error
+        raise InputError(
+            f"{short_text(path)}: cannot be unpickled ({type(error).__name__}: {reason(error)})."
+        ) from error
 
 
 def _import(module: str, package: str) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import textwrap
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
@@ -16,10 +17,39 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TimeRemainingColumn
 from rich.text import Text
+from typer.core import TyperGroup
 
-from fouriershap import FourierShapError
+from fouriershap import FourierShapError, FourierShapWarning
+from fouriershap._base.short import reason, short_text
 
 FAILED, CHECK_FAILED, INTERRUPTED = 1, 3, 130
+_MOST_WARNING = 400  # characters of what a library warns of
+
+
+class Commands(TyperGroup):
+    """The commands; what typer says of wrong options holds no long value either."""
+
+    def parse_args(self, *arguments: Any) -> Any:
+        """See typer: the options before the name of a command."""
+        with _short_messages():
+            return super().parse_args(*arguments)
+
+    def invoke(self, *arguments: Any) -> Any:
+        """See typer: the name of a command, its options, and its run."""
+        with _short_messages():
+            return super().invoke(*arguments)
+
+
+@contextmanager
+def _short_messages() -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        if isinstance(
+            getattr(error, "message", None), str
+        ):  # click's errors, which typer may have as its own
+            error.message = short_text(error.message)  # type: ignore[attr-defined]
+        raise
 
 
 def reported(command: Callable[..., None]) -> Callable[..., None]:
@@ -49,9 +79,9 @@ def _tell(error: BaseException, debug: bool) -> int:
     if isinstance(error, KeyboardInterrupt):
         typer.echo("fouriershap: interrupted; no file was written", err=True)
         return INTERRUPTED
-    text = " ".join(str(error).split())
+    text = " ".join(reason(error).split())
     if isinstance(error, OSError) and error.filename is not None:
-        text = f"{error.filename}: {error.strerror}"
+        text = f"{short_text(error.filename)}: {error.strerror}"
     elif not isinstance(error, FourierShapError | OSError):
         text = f"unexpected {type(error).__name__}: {text} (--debug shows where)"
     typer.echo(f"fouriershap: error: {text}", err=True)
@@ -63,7 +93,11 @@ def _terminate(number: int, frame: Any) -> None:
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    typer.echo(f"fouriershap: warning: {' '.join(str(message).split())}", err=True)
+    words = str(message).split()
+    text = " ".join(words)
+    if not isinstance(message, FourierShapWarning):
+        text = textwrap.shorten(" ".join(map(short_text, words)), _MOST_WARNING, placeholder=" ...")
+    typer.echo(f"fouriershap: warning: {text}", err=True)
 
 
 class _Speed(ProgressColumn):

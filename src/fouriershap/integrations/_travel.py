@@ -15,6 +15,7 @@ from typing import Any
 from fouriershap import Explainer, FileFormatError, InputError, MissingDependencyError
 from fouriershap._base import files
 from fouriershap._base.parallel import count_jobs
+from fouriershap._base.short import reason, short_text
 from fouriershap._explainers.batches import OutputColumn, check_ids, output_schema
 from fouriershap._explainers.load import load
 
@@ -107,14 +108,17 @@ def _open(saved: SavedExplainer) -> Explainer:
     explainer = _check_explainer(load(saved.path), saved.path)
     if files.checksum(saved.path) != saved.checksum:  # asked after loading, so that no change slips between
         raise FileFormatError(
-            f"{saved.path} has changed since the job was made: give every version of an explainer its own path."
+            f"{short_text(saved.path)} has changed since the job was made: give every version of an "
+            "explainer its own path."
         )
     return explainer
 
 
 def _check_explainer(loaded: Any, path: str | os.PathLike[str]) -> Explainer:
     if not isinstance(loaded, Explainer):
-        raise InputError(f"{path} holds a {type(loaded).__name__}; give the file of an explainer.")
+        raise InputError(
+            f"{short_text(path)} holds a {type(loaded).__name__}; give the file of an explainer."
+        )
     return loaded
 
 
@@ -125,7 +129,7 @@ def import_engine(name: str) -> Any:
     except ImportError as error:
         extra = name.partition(".")[0].removeprefix("py")
         raise MissingDependencyError(
-            f"{name} cannot be imported ({error}): pip install 'fouriershap[{extra}]'"
+            f"{name} cannot be imported ({reason(error)}): pip install 'fouriershap[{extra}]'"
         ) from error
 
 

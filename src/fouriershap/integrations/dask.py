@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from fouriershap import Explainer, InputError
+from fouriershap._base.short import short
 from fouriershap.integrations._travel import Job, check_frame, import_engine, make_job
 
 
@@ -84,6 +85,6 @@ def _check_categories(ddf: Any, ids: tuple[str, ...]) -> None:
     for name in ddf.columns:
         if name not in ids and ddf[name].dtype == "category" and not ddf[name].cat.known:
             raise InputError(
-                f"ddf has a column {name!r} whose categories are not known, so that each partition may number them "
-                f"differently. Give `ddf.categorize([{name!r}])`, or text."
+                f"ddf has a column {short(name)} whose categories are not known, so that each partition may "
+                f"number them differently. Give `ddf.categorize([{short(name)}])`, or text."
             )

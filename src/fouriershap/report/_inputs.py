@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap import InputError
+from fouriershap._base.short import short
 from fouriershap._blackbox.bit_code import BitCode
 from fouriershap._rows.levels import LABEL, NUMBER, Encoding, Feature
 from fouriershap._rows.pool import Pool
@@ -134,7 +135,7 @@ def bit_inputs(X: Any, names: tuple[str, ...], player: NDArray[np.int32]) -> lis
     for j, name in enumerate(names):
         bits = pool.numbers(j)
         if bits is None:
-            raise InputError(f"X has labels in the column {name!r}; the spectrum takes 0 and 1.")
+            raise InputError(f"X has labels in the column {short(name)}; the spectrum takes 0 and 1.")
         inputs.append(Input(name, int(player[j]), bits, False, ("0", "1"), (0.0, 1.0)))
     return inputs
 

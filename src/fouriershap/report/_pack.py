@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fouriershap._base.short import short_text
+
 # What JavaScript has typed arrays for. Booleans travel as bytes, long integers as int32.
 _DTYPES = ("uint8", "uint16", "int32", "float32", "float64")
 
@@ -23,7 +25,7 @@ def packed(array: NDArray[Any]) -> dict[str, str]:
             raise OverflowError("an array of the report has numbers beyond 32 bits.")
         array = array.astype(np.int32)
     if array.dtype.name not in _DTYPES:
-        raise TypeError(f"a report cannot hold arrays of {array.dtype}.")
+        raise TypeError(f"a report cannot hold arrays of {short_text(array.dtype)}.")
     little = np.ascontiguousarray(array.astype(array.dtype.newbyteorder("<"), copy=False))
     return {"dtype": array.dtype.name, "data": base64.b64encode(zlib.compress(little.tobytes())).decode()}
 

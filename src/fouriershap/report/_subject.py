@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from fouriershap import Explainer, InputError
+from fouriershap._base.short import short
 from fouriershap._blackbox.fidelity import Fidelity
 from fouriershap._blackbox.surrogates import CompiledSpectrum, CompiledTrees
 from fouriershap._explainers.blackbox import BlackBoxExplainer
@@ -69,8 +70,8 @@ def _(explainer: TreeExplainer, X: Any, budget: int) -> Subject:
     _check_additive(engine.index)
     if explainer._output is not None:  # the page computes by the tables, and these are the margin's
         raise InputError(
-            f"this explainer has output={explainer.output!r}, which the page could not compute anew: it has the tables "
-            "of the raw output. Use output='raw'."
+            f"this explainer has output={short(explainer.output)}, which the page could not compute anew: it "
+            "has the tables of the raw output. Use output='raw'."
         )
     e = engine.ensemble
     shown = densified(explainer._prepared(X, "X"), e.absent_is_missing)
@@ -173,8 +174,8 @@ def _players_text(n_columns: int, n_players: int) -> str:
 def _check_additive(index: str) -> None:
     if index != "shapley":
         raise InputError(
-            f"this explainer has index={index!r}, whose values do not add up to a prediction, as those of a report "
-            "must. Use index='shapley'."
+            f"this explainer has index={short(index)}, whose values do not add up to a prediction, as those "
+            "of a report must. Use index='shapley'."
         )
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from fouriershap import CapacityError, Explainer, InputError
 from fouriershap._base.atomic import atomic_file
+from fouriershap._base.short import short
 from fouriershap._rows.frames import is_sparse
 from fouriershap._shapley.spectrum.terms import Terms
 from fouriershap.report._inputs import Input
@@ -68,7 +69,7 @@ def write_report(
     if not len(values):
         raise InputError("X has 0 rows; a page shows some.")
     if title is not None and not isinstance(title, str):
-        raise InputError(f"title is {title!r}; give a text, or None.")
+        raise InputError(f"title is {short(title)}; give a text, or None.")
     page = Page(title or f"{subject.kind}, explained")
     held = _Rows(subject.inputs, values, _row_names(X))
     content = _content(explainer, subject, values, X) | {"title": title or f"{subject.kind}, explained"}
@@ -81,7 +82,7 @@ def write_report(
 
 def _check(name: str, value: Any) -> None:
     if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not value >= 1:
-        raise InputError(f"{name} is {value!r}; give a number >= 1.")
+        raise InputError(f"{name} is {short(value)}; give a number >= 1.")
 
 
 def _row_names(X: Any) -> list[str] | None:

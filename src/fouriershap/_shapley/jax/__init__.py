@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 from fouriershap._base.bits import check_bits
 from fouriershap._base.checks import check_weights
 from fouriershap._base.errors import InputError, MissingDependencyError
+from fouriershap._base.short import short, short_list
 from fouriershap._shapley.spectrum.terms import make_terms
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def need_jax(what: str) -> None:
 def check_precision(precision: str | None) -> None:
     """Raise `InputError` for anything but None, "single" and "double"."""
     if precision not in PRECISIONS:
-        raise InputError(f"precision is {precision!r}; choose one of {', '.join(map(repr, PRECISIONS))}.")
+        raise InputError(f"precision is {short(precision)}; choose one of {short_list(PRECISIONS)}.")
 
 
 def prepare(
@@ -84,9 +85,9 @@ def prepare(
     array([[-2., -1., 0.]])
     """
     if method not in VERSIONS:
-        raise InputError(f"method is {method!r}; choose one of {', '.join(map(repr, VERSIONS))}.")
+        raise InputError(f"method is {short(method)}; choose one of {short_list(VERSIONS)}.")
     check_precision(precision)
-    need_jax(f"method={method!r}")
+    need_jax(f"method={short(method)}")
     from fouriershap._shapley.jax.prepared import Prepared
 
     terms = make_terms(spectrum, players)

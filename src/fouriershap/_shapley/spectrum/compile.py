@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from fouriershap._base.bits import check_bits
 from fouriershap._base.checks import check_choice, check_device, check_memory, check_weights, check_whole
 from fouriershap._base.errors import InputError
+from fouriershap._base.short import short
 from fouriershap._fourier.spectrum import Spectrum
 from fouriershap._shapley.indices import check_index
 from fouriershap._shapley.interactions import TopInteractions
@@ -167,7 +168,8 @@ def shap_values(
     if method in VERSIONS:
         if check_index(index) != "shapley":
             raise InputError(
-                f"method={method!r} computes Shapley values only; use 'auto', 'tables' or 'direct' for index={index!r}."
+                f"method={short(method)} computes Shapley values only; use 'auto', 'tables' or 'direct' for "
+                f"index={short(index)}."
             )
         given = {"players": players, "weights": weights, "memory": memory, "precision": precision}
         return shap_values_jax(spectrum, bits, background, method=method, **given)

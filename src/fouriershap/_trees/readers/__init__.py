@@ -13,6 +13,7 @@ from typing import Any
 
 from fouriershap._base.errors import InputError, MissingDependencyError, UnsupportedModelError
 from fouriershap._base.json import parse_json
+from fouriershap._base.short import reason, short
 from fouriershap._trees.ensemble import TreeEnsemble
 from fouriershap._trees.readers import catboost, lightgbm, sklearn, xgboost
 from fouriershap._trees.readers.ubjson import decode
@@ -114,19 +115,19 @@ def _read_file(path: Path) -> TreeEnsemble:
     readers = {".json": _read_json, ".ubj": _read_ubj, ".txt": _read_txt, ".cbm": _read_cbm}
     if suffix not in readers:
         raise InputError(
-            f"model is the path {str(path)!r}, whose suffix says no known format. Known: .json and .ubj "
+            f"model is the path {short(str(path))}, whose suffix says no known format. Known: .json and .ubj "
             "(XGBoost), .txt (LightGBM), .cbm and .json (CatBoost)."
         )
     if not path.is_file():
-        raise InputError(f"model is the path {str(path)!r}, where there is no file.")
+        raise InputError(f"model is the path {short(str(path))}, where there is no file.")
     try:
         return readers[suffix](path)
     except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
         if isinstance(error, InputError | UnsupportedModelError):
             raise
         raise InputError(
-            f"model is the path {str(path)!r}, which does not read as a model ({type(error).__name__}: "
-            f"{error}). Save the model again with its library."
+            f"model is the path {short(str(path))}, which does not read as a model ({type(error).__name__}: "
+            f"{reason(error)}). Save the model again with its library."
         ) from error
 
 
@@ -136,13 +137,15 @@ def _read_json(path: Path) -> TreeEnsemble:
         return xgboost.read_document(document)
     if "features_info" in document:
         return catboost.read_document(document)
-    raise InputError(f"model is the path {str(path)!r}: JSON, but neither of XGBoost nor of CatBoost.")
+    raise InputError(f"model is the path {short(str(path))}: JSON, but neither of XGBoost nor of CatBoost.")
 
 
 def _read_txt(path: Path) -> TreeEnsemble:
     text = path.read_text(encoding="utf-8")
     if not text.startswith("tree"):
-        raise InputError(f"model is the path {str(path)!r}: a text file, but not one that LightGBM saved.")
+        raise InputError(
+            f"model is the path {short(str(path))}: a text file, but not one that LightGBM saved."
+        )
     return lightgbm.read_text(text)
 
 
@@ -155,7 +158,9 @@ def _read_cbm(path: Path) -> TreeEnsemble:
     try:
         return catboost.read_estimator(library.CatBoost().load_model(str(path)))
     except library.CatBoostError as error:
-        raise InputError(f"model is the path {str(path)!r}, which CatBoost cannot load: {error}") from error
+        raise InputError(
+            f"model is the path {short(str(path))}, which CatBoost cannot load: {reason(error)}"
+        ) from error
 
 
 def _import(name: str, path: Path) -> Any:
@@ -163,5 +168,5 @@ def _import(name: str, path: Path) -> Any:
         return import_module(name)
     except ImportError as error:
         raise MissingDependencyError(
-            f"reading {str(path)!r} needs {name}, which is not installed: pip install {name}"
+            f"reading {short(str(path))} needs {name}, which is not installed: pip install {name}"
         ) from error

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from fouriershap._base.errors import InputError, UnsupportedModelError
 from fouriershap._base.json import parse_json
+from fouriershap._base.short import short
 from fouriershap._trees.ensemble import TreeEnsemble
 from fouriershap._trees.readers.assemble import Tree, join, right_above
 
@@ -74,7 +75,7 @@ def _objective(document: dict[str, Any]) -> str:
 def _refuse(kind: str, features: list[int]) -> None:
     if features:
         raise UnsupportedModelError(
-            f"model is a CatBoost model with {kind} features ({features}), which it turns into numbers "
+            f"model is a CatBoost model with {kind} features ({short(features)}), which it turns into numbers "
             "inside. Turn them into numbers first, and train on these."
         )
 
@@ -88,7 +89,7 @@ def _refuse_target_statistics(info: dict[str, Any]) -> None:
         names = [categorical[f]["feature_id"] or categorical[f]["flat_feature_index"] for f in sorted(used)]
         raise UnsupportedModelError(
             "model is a CatBoost model that splits on target statistics (CTR) of the categorical features "
-            f"{names}, which are no plain trees. Train with one_hot_max_size at least as large as their "
+            f"{short(names)}, which are no plain trees. Train with one_hot_max_size at least as large as their "
             "numbers of categories, or give these features as numbers."
         )
 
@@ -140,7 +141,7 @@ class _Splits:
             codes = self.codes[feature]
             return feature, 0.0, False, codes.setdefault(split["value"] & 0xFFFFFFFF, len(codes))
         raise UnsupportedModelError(
-            f"model is a CatBoost model with splits of the type {split['split_type']!r}; only splits on "
+            f"model is a CatBoost model with splits of the type {short(split['split_type'])}; only splits on "
             "numbers and one-hot splits can be read."
         )
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.errors import InputError, UnsupportedModelError
+from fouriershap._base.short import short
 from fouriershap._trees.ensemble import TreeEnsemble
 from fouriershap._trees.readers.assemble import Tree, join, right_above
 
@@ -34,7 +35,7 @@ def read_gradient_boosting(model: Any) -> TreeEnsemble:
     init = model.init_
     if not isinstance(init, str) and type(init).__name__ not in ("DummyClassifier", "DummyRegressor"):
         raise UnsupportedModelError(
-            f"{type(model).__name__}(init={init!r}): the initial estimator is a model of its own, and cannot "
+            f"{type(model).__name__}(init={short(init)}): the initial estimator is a model of its own, and cannot "
             "be represented as trees. Fit with init=None or init='zero'."
         )
     # The prior goes through the loss's link function; scikit-learn has no public name for the result.

@@ -1,0 +1,68 @@
+"""Values, texts and errors of others in messages of ours: at most 80 characters of each."""
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Collection
+from itertools import islice
+
+from fouriershap._base.errors import FourierShapError
+
+MOST = 80
+_GAP = "..."
+
+
+class _Short(reprlib.Repr):
+    """Looks no further into a container than a message shows, and tells arrays and frames by their shape."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxlevel = 3
+        self.maxlist = self.maxtuple = self.maxset = self.maxfrozenset = self.maxdict = self.maxarray = 20
+        self.maxstring = self.maxlong = self.maxother = MOST
+
+    def repr_instance(self, x: object, level: int) -> str:
+        shape = getattr(x, "shape", ())
+        if isinstance(shape, tuple) and shape:
+            return f"<{type(x).__name__} of shape {shape}>"
+        return super().repr_instance(x, level)
+
+
+_SHORT = _Short()
+
+
+def short(value: object) -> str:
+    """``repr`` of a value, whatever it is."""
+    try:
+        text = _SHORT.repr(value)
+    except Exception:  # noqa: BLE001 - the message is about something else than this
+        text = f"<{type(value).__name__}>"
+    return short_text(" ".join(text.splitlines()))
+
+
+def short_text(text: object) -> str:
+    """``str`` of a path, a name, a type; of a long one both ends."""
+    try:
+        whole = str(text)
+    except Exception:  # noqa: BLE001
+        whole = f"<{type(text).__name__}>"
+    if len(whole) <= MOST:
+        return whole
+    head = (MOST - len(_GAP)) // 2
+    return whole[:head] + _GAP + whole[head + len(_GAP) - MOST :]
+
+
+def short_list(values: Collection[object], most: int = 5) -> str:
+    """The first of several values, and how many there are besides."""
+    more = f" and {len(values) - most:,} more" if len(values) > most else ""
+    return ", ".join(short(value) for value in islice(values, most)) + more
+
+
+def reason(error: BaseException) -> str:
+    """What an error says: all of it if it is one of ours, which hold no long values."""
+    if isinstance(error, FourierShapError):
+        return str(error)
+    try:
+        return short_text(" ".join(str(error).split()))
+    except Exception:  # noqa: BLE001 - errors of other people's functions may do anything
+        return f"<{type(error).__name__}>"
