@@ -22,7 +22,6 @@ from fouriershap._base.short import short, short_text
 T = TypeVar("T")
 VERSION = 1
 _MOST_DIGITS = 9
-_MOST_SHOWN = 80  # characters of a value in a message
 _FORMAT = "fouriershap"
 
 
