@@ -38,11 +38,12 @@ _MISFITS = (ArithmeticError, AttributeError, LookupError, MemoryError, Recursion
 
 
 class Contents(NamedTuple):
-    """What a file holds: its kind, named arrays (read-only), and a JSON header."""
+    """What a file holds: its kind, named arrays (read-only), a JSON header, and a checksum over all of it."""
 
     kind: str
     arrays: dict[str, NDArray[Any]]
     header: dict[str, Any]
+    checksum: str = ""
 
 
 def _digest(kind: str, arrays: Mapping[str, NDArray[Any]], header: str) -> str:
@@ -141,7 +142,8 @@ def _read(path: str | os.PathLike[str], kind: str | None = None) -> Contents:
         raw = np.asarray(mapped[first:last])
         arrays[name] = raw.view(_NUMPY_TYPES[entry["dtype"]]).reshape(entry["shape"])
     found = metadata.get("kind", "")
-    if _digest(found, arrays, metadata.get("header", "")) != metadata.get("sha256"):
+    digest = _digest(found, arrays, metadata.get("header", ""))
+    if digest != metadata.get("sha256"):
         raise FileFormatError(f"{path} is damaged: its contents do not match its checksum.")
     if kind is not None and found != kind:
         raise FileFormatError(f"{path} holds a {found!r}, not a {kind!r}; `fouriershap.load` opens any kind.")
@@ -149,12 +151,7 @@ def _read(path: str | os.PathLike[str], kind: str | None = None) -> Contents:
         header = json.loads(metadata["header"])
     except (KeyError, ValueError, RecursionError) as error:
         raise FileFormatError(f"{path} has no readable header: {error!r}") from error
-    return Contents(found, arrays, header)
-
-
-def checksum(path: str | os.PathLike[str]) -> str:
-    """The checksum that a file states, without reading its arrays."""
-    return _parse(Path(path))[0].get("sha256", "")
+    return Contents(found, arrays, header, digest)
 
 
 def load(path: str | os.PathLike[str], kind: str | None, build: Callable[[Contents], T]) -> T:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from fouriershap._base.errors import InputError
 from fouriershap._rows.pool import Pool
+from fouriershap._rows.text import MISSING, NO_LEVEL, text_of, without_prefix
 
 NUMBER, LABEL, ONE_HOT = "number", "label", "one-hot"
 
@@ -73,6 +74,17 @@ class Feature:
                 f"{name} has the level {error.args[0]!r} in {self.name!r}, which the model was never asked about. "
                 "Give data= with rows that hold it when the explainer is made."
             ) from None
+
+    def text(self, code: float, columns: tuple[str, ...]) -> str:
+        """How a code reads; ``columns`` are the names of the raw columns."""
+        if np.isnan(code):
+            return MISSING
+        if self.kind == NUMBER:
+            return text_of(float(code))
+        level = self.levels[int(code)]
+        if self.kind == LABEL:
+            return text_of(level, None)
+        return NO_LEVEL if level < 0 else without_prefix([columns[c] for c in self.columns])[level]
 
 
 @dataclass(frozen=True)

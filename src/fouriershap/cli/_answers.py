@@ -16,9 +16,9 @@ import pyarrow.parquet
 
 from fouriershap import InputError
 from fouriershap._base.files import atomic_file
-from fouriershap._explainers.batches import BASE
 from fouriershap.cli._rows import PIPE
 
+_BASE = "base_value"  # what the columns of the base values begin with
 _FORMATS = {".parquet": "parquet", ".csv": "csv", ".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow"}
 _FORMATS |= {".arrows": "stream"}
 
@@ -91,7 +91,7 @@ def _plain(table: Any) -> Any:
 
 def _parquet_writer(target: Any, schema: Any) -> Any:
     """SHAP values rarely repeat: looking for repetitions would take longer than explaining."""
-    repeating = [f.name for f in schema if f.type != pa.float64() or f.name.startswith(BASE)]
+    repeating = [f.name for f in schema if f.type != pa.float64() or f.name.startswith(_BASE)]
     return pa.parquet.ParquetWriter(target, schema, use_dictionary=repeating)
 
 
