@@ -20,7 +20,6 @@ from hypothesis import strategies as st
 from sklearn.ensemble import RandomForestClassifier
 
 import fouriershap as fs
-from fouriershap._explainers.batches import output_schema
 from models import CASES, frame
 
 KINDS: dict[str, Callable[[pd.DataFrame], Any]] = {
@@ -82,7 +81,7 @@ def test_batches_say_what_shap_values_says(which: str, kind: str, seed: int) -> 
     batches = [KINDS[kind](shuffled[first:last]) for first, last in pairwise(bounds)]
     for out in ("columns", "array", "top_k"):
         answers = list(explainer.explain_batches(iter(batches), ids=["name", "key"], out=out, top_k=2))
-        schema = output_schema(explainer, ids=["name", "key"], out=out, top_k=2)
+        schema = explainer.output_schema(ids=["name", "key"], out=out, top_k=2)
         names = ["name", "key", *(column.name for column in schema)]
         for answer, batch in zip(answers, batches, strict=True):
             assert type(answer) is type(batch)
@@ -290,15 +289,15 @@ def test_arguments_are_checked_before_the_first_batch() -> None:
 
 def test_the_schema_says_kinds_and_lengths() -> None:
     explainer, _ = explainer_of("several outputs")
-    assert output_schema(explainer, out="array") == (
+    assert explainer.output_schema(out="array") == (
         *(("shap_values__" + name, "array", 2) for name in "012"),
         *(("base_value__" + name, "float64", 1) for name in "012"),
     )
     single, _ = explainer_of("groups")
-    assert output_schema(single, out="top_k", top_k=1) == (
+    assert single.output_schema(out="top_k", top_k=1) == (
         ("feature_1", "string", 1),
         ("value_1", "string", 1),
         ("contribution_1", "float64", 1),
         ("base_value", "float64", 1),
     )
-    assert len(output_schema(single, out="top_k", top_k=99)) == 3 * 3 + 1
+    assert len(single.output_schema(out="top_k", top_k=99)) == 3 * 3 + 1

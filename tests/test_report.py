@@ -24,11 +24,10 @@ from sklearn.preprocessing import StandardScaler
 from typer.testing import CliRunner
 
 import fouriershap as fs
+from fouriershap._shapley.lookup import Lookup
 from fouriershap.cli._app import app
-from fouriershap.report._lookup import Lookup
 from fouriershap.report._pack import packed, script_json
 from fouriershap.report._page import Page
-from fouriershap.report._subject import describe
 from models import CASES
 
 
@@ -139,7 +138,7 @@ def test_an_explainer_that_walks_still_gets_its_tables(tmp_path: Path) -> None:
     explainer, X = small()
     walking = fs.TreeExplainer(explainer.ensemble, X[:50], method="walk")
     assert Parts(walking.report(X, tmp_path / "r.html")).data["what_if"] is not None
-    assert walking._engine.tables is None
+    assert walking.describe()["n_tables"] == 0
 
 
 def look_up(lookup: Lookup, rows: np.ndarray) -> np.ndarray:
@@ -174,10 +173,11 @@ TREES = [(library, name) for library, cases in CASES.items() for name in cases]
 def test_inputs_and_tables_give_the_values_of_every_library(library: str, name: str) -> None:
     case = CASES[library][name]()
     explainer = fs.TreeExplainer(case.model, case.X, precision="double").compile()
-    subject = describe(explainer, case.X, 15_000_000)
+    read = explainer._read(case.X)
+    subject = explainer._subject(read, 15_000_000)
     assert subject.lookup is not None
     rows = explainer.ensemble.clean_rows(model_values(subject))
-    values = explainer._explain(case.X, None)
+    values = explainer._explain(read, None)
     np.testing.assert_allclose(look_up(subject.lookup, rows), values, atol=1e-9 * np.abs(values).max())
     for entry in subject.inputs:
         if entry.labels is not None:
@@ -196,10 +196,11 @@ def test_inputs_and_tables_of_spectra(seed: int, n_bits: int, n_terms: int, n_ou
     X = rng.integers(0, 2, size=(9, n_bits))
     groups = [str(g) for g in rng.integers(0, 3, size=n_bits)]
     explainer = fs.Explainer(h, X[:4], groups=groups)
-    subject = describe(explainer, X, 15_000_000)
+    read = explainer._read(X)
+    subject = explainer._subject(read, 15_000_000)
     assert subject.lookup is not None
     found = look_up(subject.lookup, model_values(subject))
-    np.testing.assert_allclose(found, explainer._explain(X, None), atol=1e-9)
+    np.testing.assert_allclose(found, explainer._explain(read, None), atol=1e-9)
 
 
 def test_a_pipeline_shows_what_enters_its_trees(tmp_path: Path) -> None:

@@ -160,7 +160,7 @@ def test_what_if_is_what_python_says(make: Any, browser: Any, tmp_path: Path) ->
     case = make()
     opened = OpenPage(browser, case.explainer.report(case.X, tmp_path / "report.html"))
     page, rng = opened.page, np.random.default_rng(5)
-    values = case.explainer._explain(case.X, None)
+    values = case.explainer._explain(case.explainer._read(case.X), None)
     scale = np.abs(values).sum(axis=1).max()
     n_outputs = values.shape[2]
     edited = case.X.iloc[[0]].reset_index(drop=True)
@@ -170,7 +170,7 @@ def test_what_if_is_what_python_says(make: Any, browser: Any, tmp_path: Path) ->
         if n_outputs > 1 and page.input_value("#output") != str(output):
             page.select_option("#output", str(output))
         prediction, shap = page.evaluate(READ)
-        expected = case.explainer._explain(edited, None)[0, :, output]
+        expected = case.explainer._explain(case.explainer._read(edited), None)[0, :, output]
         assert len(shap) == len(expected)
         np.testing.assert_allclose(
             [shap[str(p)] for p in range(len(expected))], expected, rtol=0, atol=1e-5 * scale
@@ -198,7 +198,7 @@ def test_a_row_is_searched_chosen_and_shown(browser: Any, tmp_path: Path) -> Non
     listed = page.locator("#row-waterfall li[data-player] data").evaluate_all(
         "list => list.map((d) => Number(d.value))"
     )
-    row = case.explainer._explain(case.X, None)[17, :, 0]
+    row = case.explainer._explain(case.explainer._read(case.X), None)[17, :, 0]
     np.testing.assert_allclose(sorted(listed), sorted(row), rtol=1e-6)
     assert "size" in page.locator("#row-waterfall").text_content()
     assert "bill (mm) = " in page.locator("#row-waterfall").text_content()

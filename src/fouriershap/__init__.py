@@ -21,6 +21,9 @@ from fouriershap._base.errors import (
 from fouriershap._base.short import short
 
 if TYPE_CHECKING:
+    from fouriershap._blackbox.fidelity import Fidelity
+    from fouriershap._blackbox.select import Candidate
+    from fouriershap._explainers.batches import OutputColumn
     from fouriershap._explainers.blackbox import BlackBoxExplainer
     from fouriershap._explainers.front_door import Explainer
     from fouriershap._explainers.load import load
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
     from fouriershap._explainers.trees import TreeExplainer
     from fouriershap._fourier.sparse_transform import sparse_walsh_hadamard
     from fouriershap._fourier.spectrum import Spectrum
+    from fouriershap._fourier.top_terms import TopTerms
     from fouriershap._fourier.transform import walsh_hadamard
     from fouriershap._fourier.tree_spectrum import tree_spectrum
     from fouriershap._shapley.interactions import TopInteractions
@@ -39,20 +43,30 @@ if TYPE_CHECKING:
     )
     from fouriershap._shapley.spectrum.plan import Plan
     from fouriershap._shapley.spectrum.tables import Tables
+    from fouriershap._shapley.trees.plan import TreePlan
+    from fouriershap._trees.ensemble import TreeEnsemble
+    from fouriershap._trees.readers import read_model
 
 # What is imported when it is first asked for, so that `import fouriershap` costs little more than NumPy.
 _HOMES = {
     "BlackBoxExplainer": "_explainers.blackbox",
+    "Candidate": "_blackbox.select",
     "Explainer": "_explainers.front_door",
+    "Fidelity": "_blackbox.fidelity",
+    "OutputColumn": "_explainers.batches",
     "Plan": "_shapley.spectrum.plan",
     "Spectrum": "_fourier.spectrum",
     "SpectrumExplainer": "_explainers.spectrum",
     "Tables": "_shapley.spectrum.tables",
     "TopInteractions": "_shapley.interactions",
+    "TopTerms": "_fourier.top_terms",
+    "TreeEnsemble": "_trees.ensemble",
     "TreeExplainer": "_explainers.trees",
+    "TreePlan": "_shapley.trees.plan",
     "compile": "_shapley.spectrum.compile",
     "load": "_explainers.load",
     "plan": "_shapley.spectrum.compile",
+    "read_model": "_trees.readers",
     "shap_interaction_values": "_shapley.spectrum.compile",
     "shap_values": "_shapley.spectrum.compile",
     "sparse_walsh_hadamard": "_fourier.sparse_transform",
@@ -65,9 +79,11 @@ __version__ = "0.1.0"
 __all__ = [
     "AdditivityError",
     "BlackBoxExplainer",
+    "Candidate",
     "CapacityError",
     "DiskFullError",
     "Explainer",
+    "Fidelity",
     "FidelityWarning",
     "FileFormatError",
     "FourierShapError",
@@ -75,6 +91,7 @@ __all__ = [
     "InputError",
     "MissingDependencyError",
     "NoiseWarning",
+    "OutputColumn",
     "Plan",
     "QueryError",
     "SlowKernelWarning",
@@ -82,11 +99,15 @@ __all__ = [
     "SpectrumExplainer",
     "Tables",
     "TopInteractions",
+    "TopTerms",
+    "TreeEnsemble",
     "TreeExplainer",
+    "TreePlan",
     "UnsupportedModelError",
     "compile",
     "load",
     "plan",
+    "read_model",
     "shap_interaction_values",
     "shap_values",
     "sparse_walsh_hadamard",

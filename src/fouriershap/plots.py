@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fouriershap import InputError, MissingDependencyError
-from fouriershap._shapley.interactions import TopInteractions
+from fouriershap import InputError, MissingDependencyError, TopInteractions
 
 __all__ = ["interaction_heatmap", "interaction_network"]
 

@@ -76,7 +76,8 @@ def _room(path: Path) -> Iterator[None]:
         if error.errno not in _FULL:
             raise
         full = DiskFullError(
-            f"{short_text(path)} cannot be written: there is no room for it ({error.strerror or error}). What was there before is "
+            f"{short_text(path)} cannot be written: there is no room for it ({error.strerror or error}). What "
+            "was there before is "
             "unharmed. Free some space, or write elsewhere."
         )
         full.errno = error.errno

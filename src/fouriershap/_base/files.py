@@ -30,11 +30,12 @@ _MISFITS = (ArithmeticError, AttributeError, LookupError, MemoryError, Recursion
 
 
 class Contents(NamedTuple):
-    """What a file holds: its kind, named arrays (read-only), and a JSON header."""
+    """What a file holds: its kind, named arrays (read-only), a JSON header, and a checksum over all of it."""
 
     kind: str
     arrays: dict[str, NDArray[Any]]
     header: dict[str, Any]
+    checksum: str = ""
 
 
 def _digest(kind: str, arrays: Mapping[str, NDArray[Any]], header: str) -> str:
@@ -81,7 +82,8 @@ def read(path: str | os.PathLike[str], kind: str | None = None) -> Contents:
         _check_version(path, layout.metadata)
         arrays = map_tensors(file, layout)
     found, text = layout.metadata.get("kind", ""), layout.metadata.get("header", "")
-    if _digest(found, arrays, text) != layout.metadata.get("sha256"):
+    digest = _digest(found, arrays, text)
+    if digest != layout.metadata.get("sha256"):
         raise FileFormatError(f"{short_text(path)} is damaged: its contents do not match its checksum.")
     if kind is not None and found != kind:
         raise FileFormatError(
@@ -93,7 +95,7 @@ def read(path: str | os.PathLike[str], kind: str | None = None) -> Contents:
         raise FileFormatError(f"{short_text(path)} has no readable header: {short(error)}") from error
     if not isinstance(header, dict):
         raise FileFormatError(f"{short_text(path)} has a header that is no JSON object.")
-    return Contents(found, arrays, header)
+    return Contents(found, arrays, header, digest)
 
 
 def _check_version(path: str | os.PathLike[str], metadata: dict[str, str]) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from fouriershap._blackbox.bit_code import BitCode, PlayerLevels
-from fouriershap._rows.levels import NUMBER, ONE_HOT, Encoding, Feature
-from fouriershap._rows.table import MISSING, NO_LEVEL, as_text, without_prefix
+from fouriershap._rows.levels import NUMBER, Encoding
+from fouriershap._rows.text import text_of
 
 _MOST_NAMED = 4  # levels of a player up to which a bit is named by those that it marks
 
@@ -31,10 +31,10 @@ def _player_bits(player: PlayerLevels, encoding: Encoding, columns: tuple[str, .
     if len(player.features) > 1 or player.n_levels > (2 if is_cut else _MOST_NAMED):
         return [f"{player.name}[bit {bit}]" for bit in range(player.n_bits)]
     if is_cut:
-        return [f"{player.name}>={as_text(float(player.edges[0]))}"]
+        return [f"{player.name}>={text_of(float(player.edges[0]))}"]
     if feature.kind == NUMBER and np.array_equal(player.levels[:, 0], [0.0, 1.0]):
         return [player.name]
-    levels = [_level(feature, value, columns) for value in player.levels[:, 0]]
+    levels = [feature.text(value, columns) for value in player.levels[:, 0]]
     return [_marked(player.name, _with_bit(levels, bit)) for bit in range(player.n_bits)]
 
 
@@ -44,15 +44,3 @@ def _with_bit(levels: list[str], bit: int) -> list[str]:
 
 def _marked(name: str, levels: list[str]) -> str:
     return f"{name}={levels[0]}" if len(levels) == 1 else f"{name} in {{{', '.join(levels)}}}"
-
-
-def _level(feature: Feature, value: float, columns: tuple[str, ...]) -> str:
-    if np.isnan(value):
-        return MISSING
-    if feature.kind == NUMBER:
-        return as_text(float(value))
-    level = feature.levels[int(value)]
-    if feature.kind == ONE_HOT:
-        names = without_prefix([columns[c] for c in feature.columns])
-        return NO_LEVEL if level < 0 else names[level]
-    return as_text(level)

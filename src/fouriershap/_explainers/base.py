@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from pathlib import Path
-from typing import Any, ClassVar, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,12 +15,16 @@ from numpy.typing import ArrayLike, NDArray
 from fouriershap._base import files
 from fouriershap._base.checks import are_numbered, check_device, check_weights, check_whole, need
 from fouriershap._base.errors import InputError
-from fouriershap._explainers.batches import explain_batches
+from fouriershap._explainers.batches import OutputColumn, check_ids, explain_batches, output_schema
 from fouriershap._explainers.reasons import make_frame
+from fouriershap._rows.batch import open_batch
 from fouriershap._rows.frames import unmask
 from fouriershap._rows.table import Rows
 from fouriershap._shapley.engine import Engine
 from fouriershap._shapley.interactions import TopInteractions, interaction_values
+
+if TYPE_CHECKING:
+    from fouriershap._explainers.page import Subject
 
 
 class Explainer:
@@ -64,6 +68,7 @@ class Explainer:
     player_names: tuple[str, ...]
     n_jobs: int | None
     _engine: Engine
+    _checksum: str | None = None
     _kind: ClassVar[str]  # of its files
     _choose: ClassVar[Callable[..., type[Explainer]] | None] = (
         None  # what `Explainer(...)` makes: the front door's rule
@@ -85,6 +90,10 @@ class Explainer:
     @classmethod
     def _from_contents(cls, contents: files.Contents) -> Self:
         """The inverse of `save`."""
+        raise NotImplementedError
+
+    def _subject(self, rows: Rows, budget: int) -> Subject:
+        """What the report page tells beside the values; tables far above ``budget`` bytes are not built."""
         raise NotImplementedError
 
     def _explain(self, rows: Rows, n_jobs: int | None) -> NDArray[np.float64]:
@@ -110,6 +119,55 @@ class Explainer:
     def input_names(self) -> tuple[str, ...] | None:
         """Names by which the columns of a frame are found; None where columns have positions only."""
         return None if are_numbered(self.feature_names) else self.feature_names
+
+    @property
+    def known_labels(self) -> dict[str, tuple[Any, ...]]:
+        """Of each column that holds labels, those that the model knows; other columns hold numbers.
+
+        Nothing is known of the columns that enter a Pipeline, and of columns without names.
+        """
+        return {}
+
+    @property
+    def has_pipeline(self) -> bool:
+        """Whether rows go through the steps of a Pipeline before they are explained; files do not keep those."""
+        return False
+
+    @property
+    def checksum(self) -> str | None:
+        """Of the file that this explainer was loaded from, over all its contents; None where there was none."""
+        return self._checksum
+
+    def select(self, frame: Any, *, ids: Sequence[str] | None = None) -> Any:
+        """The columns of the model out of a data frame, found by name, in the model's order.
+
+        Parameters
+        ----------
+        frame : data frame, ``pyarrow.RecordBatch`` or array
+            An array has no names, and stays as it is.
+        ids : sequence of str, optional
+            Columns that are left out. Any other column must be a feature.
+
+        Raises
+        ------
+        InputError
+            A column is missing, or not known to the model.
+
+        Examples
+        --------
+        >>> import fouriershap as fs, pandas as pd
+        >>> from sklearn.tree import DecisionTreeRegressor
+        >>> X = pd.DataFrame({"age": [20, 40, 60, 80], "height": [1.5, 1.9, 1.6, 1.8]})
+        >>> explainer = fs.Explainer(DecisionTreeRegressor().fit(X, [1.0, 2.0, 3.0, 5.0]), X)
+        >>> explainer.select(pd.DataFrame({"height": [1.7], "name": ["Ann"], "age": [33]}), ids=["name"])
+           age  height
+        0   33     1.7
+        """
+        return open_batch(frame, check_ids(ids), self.input_names).features
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """What the values add up to, by the representation: (n_rows,) or (n_rows, n_outputs)."""
+        return without_single_output(self._engine.predict(self._read(X).codes, self.n_jobs))
 
     def describe(self) -> dict[str, Any]:
         """Facts about what explains: the representation, its tables, its background."""
@@ -151,7 +209,7 @@ class Explainer:
 
     def _with_engine(self, engine: Engine) -> Self:
         other = copy(self)
-        other._engine = engine
+        other._engine, other._checksum = engine, None
         return other
 
     def save(self, path: str | os.PathLike[str], *, interactions: bool = False) -> None:
@@ -170,7 +228,14 @@ class Explainer:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read a .fshap file that `save` wrote; the tables stay memory-mapped."""
-        return files.load(path, cls._kind, cls._from_contents)
+        return files.load(path, cls._kind, cls._loaded)
+
+    @classmethod
+    def _loaded(cls, contents: files.Contents) -> Self:
+        """`_from_contents`, and whose contents they are."""
+        explainer = cls._from_contents(contents)
+        explainer._checksum = contents.checksum
+        return explainer
 
     @property
     def expected_value(self) -> float | NDArray[np.float64]:
@@ -293,6 +358,21 @@ class Explainer:
         """
         return explain_batches(self, batches, ids, out, top_k, self._jobs(n_jobs))
 
+    def output_schema(
+        self, *, ids: Sequence[str] | None = None, out: str = "columns", top_k: int = 3
+    ) -> tuple[OutputColumn, ...]:
+        """The columns that follow the ids in what `explain_batches` yields, in their order.
+
+        Parameters
+        ----------
+        ids : sequence of str, optional
+            Columns that are carried along. They come first, in the order given and with the types that they have
+            in the batches; they are no part of the answer, but must not share a name with it.
+        out, top_k
+            As in `explain_batches`.
+        """
+        return output_schema(self, ids=ids, out=out, top_k=top_k)
+
     def __call__(self, X: Any) -> Any:
         """Explain rows as a ``shap.Explanation``, for every plot of shap."""
         begin = time.perf_counter()
@@ -330,9 +410,9 @@ class Explainer:
         pathlib.Path
             The file that was written.
         """
-        from fouriershap.report import write_report
+        from fouriershap._explainers.page import write_page
 
-        return write_report(self, X, path, rows=rows, title=title, max_bytes=max_bytes)
+        return write_page(self, X, path, rows=rows, title=title, max_bytes=max_bytes)
 
     def _explanation(
         self, rows: Rows, values: NDArray[np.float64], expected: NDArray[np.float64], seconds: float

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from fouriershap._base.checks import check_whole
 from fouriershap._base.errors import InputError
+from fouriershap._base.parallel import count_jobs
 from fouriershap._base.short import short, short_list
 from fouriershap._rows.batch import Batch, Texts, is_one_frame, open_batch
 from fouriershap._rows.table import Rows
@@ -42,21 +43,7 @@ class OutputColumn(NamedTuple):
 def output_schema(
     explainer: Explainer, *, ids: Sequence[str] | None = None, out: str = "columns", top_k: int = 3
 ) -> tuple[OutputColumn, ...]:
-    """The columns that follow the ids in what `Explainer.explain_batches` yields, in their order.
-
-    Parameters
-    ----------
-    explainer : Explainer
-    ids : sequence of str, optional
-        Columns that are carried along. They come first, in the order given and with the types that they have
-        in the batches; they are no part of the answer, but must not share a name with it.
-    out : {"columns", "array", "top_k"}
-    top_k : int
-
-    Returns
-    -------
-    tuple of OutputColumn
-    """
+    """See `Explainer.output_schema`."""
     suffixes = _suffixes(explainer)
     base = [OutputColumn(BASE + suffix, NUMBER) for suffix in suffixes]
     players = explainer.player_names
@@ -115,6 +102,7 @@ def explain_batches(
 ) -> Iterator[Any]:
     """What `Explainer.explain_batches` says; arguments are checked now, batches when their turn comes."""
     names = check_ids(ids)
+    count_jobs(n_jobs)
     fed = [name for name in names if name in (explainer.input_names or ())]
     if fed:
         raise InputError(f"ids names {short(fed[0])}, which is a feature of the model.")

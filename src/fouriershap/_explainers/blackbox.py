@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,12 +32,15 @@ from fouriershap._fourier.spectrum import Spectrum
 from fouriershap._fourier.top_terms import TopTerms
 from fouriershap._rows.frames import densified, unmask
 from fouriershap._rows.groups import check_groups
-from fouriershap._rows.levels import make_encoding
+from fouriershap._rows.levels import LABEL, make_encoding
 from fouriershap._rows.pool import Pool
 from fouriershap._rows.table import Rows
 from fouriershap._shapley.engine import Engine
 from fouriershap._shapley.indices import check_index
 from fouriershap._trees.ensemble import TreeEnsemble
+
+if TYPE_CHECKING:
+    from fouriershap._explainers.page import Subject
 
 METHODS = ("auto", "exact", "trees", "kernel", "blend", "swht")
 
@@ -249,6 +252,11 @@ class BlackBoxExplainer(Explainer):
         """Names of the outputs, where they are the classes of a classifier."""
         return self._output_names
 
+    @property
+    def known_labels(self) -> dict[str, tuple[Any, ...]]:
+        features = [f for f in self._fitted.encoding.features if f.kind == LABEL]
+        return {self.feature_names[column]: f.levels for f in features for column in f.columns}
+
     def predict(self, X: Any) -> NDArray[np.float64]:
         """What the representation says of rows: (n_rows,) or (n_rows, n_outputs)."""
         return without_single_output(self._fitted.surrogate.predict(self._read(X).codes))
@@ -326,6 +334,11 @@ class BlackBoxExplainer(Explainer):
     def _read(self, X: Any, name: str = "X") -> Rows:
         pool, codes = self._encode(X, name)
         return Rows(codes, pool.native, self._fitted.encoding.column_player, self.feature_names)
+
+    def _subject(self, rows: Rows, budget: int) -> Subject:
+        from fouriershap._explainers.page import blackbox_subject
+
+        return blackbox_subject(self._fitted, self._engine, rows, self.feature_names, budget)
 
     def _encode(self, X: Any, name: str = "X") -> tuple[Pool, NDArray[np.float64]]:
         pool = Pool(densified(X), name)

@@ -43,15 +43,15 @@ def _build(contents: files.Contents) -> Loaded:
     if contents.kind == "tree explainer":
         from fouriershap._explainers.trees import TreeExplainer
 
-        return TreeExplainer._from_contents(contents)
+        return TreeExplainer._loaded(contents)
     if contents.kind == "black box explainer":
         from fouriershap._explainers.blackbox import BlackBoxExplainer
 
-        return BlackBoxExplainer._from_contents(contents)
+        return BlackBoxExplainer._loaded(contents)
     if contents.kind == "spectrum explainer":
         from fouriershap._explainers.spectrum import SpectrumExplainer
 
-        return SpectrumExplainer._from_contents(contents)
+        return SpectrumExplainer._loaded(contents)
     if contents.kind == "spectrum":
         from fouriershap._fourier.spectrum import Spectrum
 

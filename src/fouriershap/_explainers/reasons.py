@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from fouriershap._base.checks import check_whole
 from fouriershap._base.errors import MissingDependencyError
 from fouriershap._rows.frames import frame_library
-from fouriershap._rows.table import as_text
+from fouriershap._rows.text import text_of
 
 _LIBRARIES = ("pandas", "polars", "pyarrow")
 
@@ -40,7 +40,7 @@ def make_frame(
     if labels is None:
         table["value"] = data[row, player].astype(np.float64)
     else:
-        table["value"] = [as_text(value) for value in labels[row, player].tolist()]
+        table["value"] = [text_of(value) for value in labels[row, player].tolist()]
     table["contribution"] = np.take_along_axis(by_output, order, axis=2).reshape(-1)
     table["rank"] = np.tile(np.arange(1, k + 1), n_rows * n_outputs)
     return _to_frame(table, like)

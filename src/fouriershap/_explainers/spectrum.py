@@ -26,6 +26,7 @@ from fouriershap._shapley.spectrum.tables import Tables
 from fouriershap._shapley.verify import verify_owners
 
 if TYPE_CHECKING:
+    from fouriershap._explainers.page import Subject
     from fouriershap._shapley.jax.prepared import Prepared
 
 _METHODS = ("tables", *VERSIONS)
@@ -133,6 +134,11 @@ class SpectrumExplainer(Explainer):
         if self._version is None:
             return super()._explain(rows, n_jobs)
         return self._version.shap_values(rows.codes).reshape(len(rows), len(self.player_names), -1)
+
+    def _subject(self, rows: Rows, budget: int) -> Subject:
+        from fouriershap._explainers.page import spectrum_subject
+
+        return spectrum_subject(self._engine, rows)
 
     def _with_engine(self, engine: Any) -> SpectrumExplainer:
         if self._version is not None:

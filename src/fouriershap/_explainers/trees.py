@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -34,6 +34,9 @@ from fouriershap._shapley.trees.model import make_background, make_model
 from fouriershap._trees.ensemble import TreeEnsemble
 from fouriershap._trees.readers import read_model
 from fouriershap._trees.rows import to_rows
+
+if TYPE_CHECKING:
+    from fouriershap._explainers.page import Subject
 
 _PERTURBATIONS = ("auto", "interventional", "tree_path_dependent")
 _PRECISIONS = {"single": np.float32, "double": np.float64}
@@ -208,6 +211,15 @@ class TreeExplainer(Explainer):
             return self._before.known_names()
         return self.ensemble.feature_names or super().input_names
 
+    @property
+    def known_labels(self) -> dict[str, tuple[Any, ...]]:
+        names = None if self.has_pipeline else self.input_names
+        return {} if names is None else {names[f]: known for f, known in self.ensemble.vocabularies.items()}
+
+    @property
+    def has_pipeline(self) -> bool:
+        return self._before is not None
+
     def shap_values(
         self,
         X: Any,
@@ -306,8 +318,9 @@ class TreeExplainer(Explainer):
     def _read(self, X: Any, name: str = "X") -> Rows:
         """Rows through the pipeline, where there is one, and as the trees compare them: both once."""
         prepared = X if self._before is None else self._before.transform(X, name)
+        entered = densified(prepared, self.ensemble.absent_is_missing)
         try:
-            codes = to_rows(prepared, self.ensemble, name)
+            codes = to_rows(entered, self.ensemble, name)
         except InputError as error:
             if not self._lost_pipeline:
                 raise
@@ -316,11 +329,21 @@ class TreeExplainer(Explainer):
                 "transformed rows, `pipeline[:-1].transform(X)`."
             ) from error
         if self._inputs is None:
-            shown = densified(prepared, self.ensemble.absent_is_missing)
-            return Rows(codes, shown, self._trees.model.player, self.feature_names)
+            return Rows(codes, entered, self._trees.model.player, self.feature_names)
         position = {player: i for i, player in enumerate(self.player_names)}
         owner = np.array([position.get(column, -1) for column in self._inputs], dtype=np.int32)
-        return Rows(codes, densified(X), owner, self._inputs)
+        return Rows(codes, densified(X), owner, self._inputs, entered)
+
+    def _subject(self, rows: Rows, budget: int) -> Subject:
+        from fouriershap._explainers.page import tree_subject
+
+        if self._engine is not self._trees:  # the page computes by the tables, and these are the margin's
+            raise InputError(
+                f"this explainer has output={short(self.output)}, which the page could not compute anew: it "
+                "has the tables "
+                "of the raw output. Use output='raw'."
+            )
+        return tree_subject(self._trees, rows, self.feature_names, budget)
 
     def _header(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         pipeline = self._before is not None or self._lost_pipeline

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from fouriershap._base.errors import InputError
 from fouriershap._base.short import short, short_list
 from fouriershap._rows.frames import as_frame, densified, is_record_batch, is_sparse
+from fouriershap._rows.text import texts_of
 
 
 @dataclass(frozen=True)
@@ -86,10 +87,7 @@ class Texts:
             values, missing = series.to_numpy(), series.is_null().to_numpy()
         if values.dtype.kind == "f":
             missing = missing | np.isnan(values)
-            texts = [text.removesuffix(".0") for text in values.astype(str).tolist()]
-        else:
-            texts = [str(value) for value in values.tolist()]
-        out = np.array(texts, dtype=object)
+        out = np.array(texts_of(values), dtype=object)
         out[missing] = None
         return out
 

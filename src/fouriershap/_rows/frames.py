@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from fouriershap._base.errors import InputError
 from fouriershap._base.short import reason, short, short_list
+from fouriershap._rows.text import MISSING
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -174,5 +175,5 @@ def _numbers_and_labels(
     found = {label for label in labels if label is not None}
     known = sorted(found, key=str) if order is None else order
     position = {label: float(i) for i, label in enumerate(known)}
-    shown = np.array(["missing" if label is None else label for label in labels], dtype=object)
+    shown = np.array([MISSING if label is None else label for label in labels], dtype=object)
     return np.array([position.get(label, np.nan) for label in labels]), shown

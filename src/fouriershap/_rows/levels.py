@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from fouriershap._base.errors import InputError
 from fouriershap._base.short import short
 from fouriershap._rows.pool import Pool
+from fouriershap._rows.text import MISSING, NO_LEVEL, text_of, without_prefix
 
 NUMBER, LABEL, ONE_HOT = "number", "label", "one-hot"
 
@@ -76,6 +77,17 @@ class Feature:
                 f"{name} has the level {short(error.args[0])} in {short(self.name)}, which the model was "
                 "never asked about. Give data= with rows that hold it when the explainer is made."
             ) from None
+
+    def text(self, code: float, columns: tuple[str, ...]) -> str:
+        """How a code reads; ``columns`` are the names of the raw columns."""
+        if np.isnan(code):
+            return MISSING
+        if self.kind == NUMBER:
+            return text_of(float(code))
+        level = self.levels[int(code)]
+        if self.kind == LABEL:
+            return text_of(level, None)
+        return NO_LEVEL if level < 0 else without_prefix([columns[c] for c in self.columns])[level]
 
 
 @dataclass(frozen=True)

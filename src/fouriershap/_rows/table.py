@@ -9,9 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._rows.frames import frame_columns
-
-MISSING = "missing"
-NO_LEVEL = "none of them"  # of a one-hot group
+from fouriershap._rows.text import NO_LEVEL, text_of, without_prefix
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,12 +26,15 @@ class Rows:
         Player of each column that is shown, -1 for none.
     names : tuple of str
         Names of these columns.
+    entered : array or data frame, optional
+        What the codes were made from, where that is not what is shown: rows that went through a Pipeline.
     """
 
     codes: NDArray[Any]
     shown: Any
     player: NDArray[np.int32]
     names: tuple[str, ...]
+    entered: Any = None
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -90,13 +91,6 @@ def displayed(
     return data, labels
 
 
-def as_text(value: Any) -> str:
-    """A number with few digits, anything else as it is."""
-    if isinstance(value, float | np.floating):
-        return MISSING if np.isnan(value) else f"{value:.6g}"
-    return str(value)
-
-
 def _group(columns: list[Column], names: list[str]) -> Column:
     """Several columns of one player: the name of the one in a one-hot group, else all values in a line."""
     matrix = np.column_stack([np.nan_to_num(column.numbers) for column in columns])
@@ -106,14 +100,5 @@ def _group(columns: list[Column], names: list[str]) -> Column:
         position = np.where(matrix.any(axis=1), matrix.argmax(axis=1), len(names))
         return Column(np.where(position < len(names), position.astype(np.float64), np.nan), short[position])
     parts = [column.numbers if column.labels is None else column.labels for column in columns]
-    lines = [", ".join(map(as_text, cells)) for cells in zip(*(part.tolist() for part in parts), strict=True)]
+    lines = [", ".join(map(text_of, cells)) for cells in zip(*(part.tolist() for part in parts), strict=True)]
     return Column(np.full(len(matrix), np.nan), np.array(lines, dtype=object))
-
-
-def without_prefix(names: list[str]) -> list[str]:
-    """Names without what they begin with in common, up to a separator: colour_red, colour_rose -> red, rose."""
-    first, last = min(names), max(names)
-    pairs = enumerate(zip(first, last, strict=False))
-    common = next((i for i, (a, b) in pairs if a != b), min(len(first), len(last)))
-    begin = 1 + max(first.rfind(separator, 0, common) for separator in "_=: ")
-    return [name[begin:] for name in names]

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from fouriershap._base.errors import InputError
 from fouriershap._base.short import short_text
+from fouriershap._rows.batch import open_batch
 from fouriershap._trees.predict import predict
 
 LEAF = -1
@@ -236,6 +237,10 @@ class TreeEnsemble:
         if self.negative_is_unknown and self.is_categorical.any():
             rows = np.where(self.is_categorical & (rows < 0), np.floor(rows), rows)
         return rows
+
+    def select_columns(self, frame: Any) -> Any:
+        """The features out of a data frame: found by name, in the model's order; all columns, if it knows no names."""
+        return open_batch(frame, (), self.feature_names).features
 
     def predict(self, X: NDArray[Any]) -> NDArray[np.float64]:
         """Raw output (n_rows, n_outputs) of rows (n_rows, n_features), categories given as codes."""

@@ -17,10 +17,10 @@ import pyarrow.parquet
 from fouriershap import InputError
 from fouriershap._base.atomic import atomic_file
 from fouriershap._base.short import short, short_text
-from fouriershap._explainers.batches import BASE
 from fouriershap.cli._rows import PIPE
 from fouriershap.cli._spreadsheet import as_text
 
+_BASE = "base_value"  # what the columns of the base values begin with
 _FORMATS = {".parquet": "parquet", ".csv": "csv", ".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow"}
 _FORMATS |= {".arrows": "stream"}
 
@@ -95,7 +95,7 @@ def _plain(table: Any) -> Any:
 
 def _parquet_writer(target: Any, schema: Any) -> Any:
     """SHAP values rarely repeat: looking for repetitions would take longer than explaining."""
-    repeating = [f.name for f in schema if f.type != pa.float64() or f.name.startswith(BASE)]
+    repeating = [f.name for f in schema if f.type != pa.float64() or f.name.startswith(_BASE)]
     return pa.parquet.ParquetWriter(target, schema, use_dictionary=repeating)
 
 

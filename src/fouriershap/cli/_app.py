@@ -10,11 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
-from fouriershap import InputError, MissingDependencyError
-from fouriershap._base.parallel import count_jobs
+from fouriershap import InputError, MissingDependencyError, TreeExplainer
 from fouriershap._base.short import short_text
-from fouriershap._explainers.trees import TreeExplainer
-from fouriershap._rows.batch import open_batch
 from fouriershap.cli._answers import answer_format, check_folder, open_answer
 from fouriershap.cli._check import largest_gaps
 from fouriershap.cli._explainers import csv_kinds, open_explainer, tree_kinds
@@ -69,13 +66,12 @@ def fit(
         raise InputError(f"{short_text(output)}: give the output the suffix .fshap.")
     check_folder(output)
     check_apart(output, model, background)
-    count_jobs(n_jobs)
     ensemble = open_model(model, trust_pickle).ensemble
     rows = None
     if background is not None:
         stream = open_rows(background, tree_kinds(ensemble, ensemble.feature_names), tuple(drop or ()))
         with _named(stream.name):
-            rows = open_batch(read_all(stream), (), ensemble.feature_names).features
+            rows = ensemble.select_columns(read_all(stream))
     begin = time.perf_counter()
     explainer = TreeExplainer(ensemble, rows, precision=precision, n_jobs=n_jobs)
     explainer.save(output)
@@ -116,7 +112,6 @@ def explain(
     check_apart(output, file, rows)
     if plots is not None:
         check_plots()
-    behind = count_jobs(n_jobs) > 1
     explainer = open_explainer(file)
     carried = tuple(ids or ())
     stream = open_rows(rows, csv_kinds(explainer, carried), tuple(drop or ()))
@@ -124,7 +119,7 @@ def explain(
     batches = stream.tables if plots is None else _keep_first(stream, kept)
     out = "columns" if top_k is None else "top_k"
     begin, n_rows = time.perf_counter(), 0
-    writing = open_answer(output, chosen, behind, raw_text)
+    writing = open_answer(output, chosen, n_jobs != 1, raw_text)
     with _named(stream.name), writing as writer, progress(stream.total, quiet) as advance:
         answers = explainer.explain_batches(batches, ids=carried, out=out, top_k=top_k or 1, n_jobs=n_jobs)
         for answer in answers:
@@ -133,7 +128,7 @@ def explain(
             advance(answer.num_rows)
     seconds = time.perf_counter() - begin
     if plots is not None and kept and kept[0].num_rows:
-        features = open_batch(kept[0], carried, explainer._frame_names).features
+        features = explainer.select(kept[0], ids=carried)
         draw_plots(explainer, features.to_pandas(), plots)
     if not quiet and output != PIPE:
         # The speed of a few rows would be that of starting up.
@@ -161,7 +156,7 @@ def report(
     explainer = open_explainer(file)
     stream = open_rows(rows, csv_kinds(explainer, ()), tuple(drop or ()))
     with _named(stream.name):
-        features = open_batch(read_all(stream), (), explainer._frame_names).features
+        features = explainer.select(read_all(stream))
         page = explainer.report(features, output, rows=most, title=title)
     if not quiet:
         typer.echo(

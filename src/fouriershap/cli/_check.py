@@ -7,11 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap import Explainer, InputError
+from fouriershap import Explainer, InputError, TreeExplainer
 from fouriershap._base.short import short
-from fouriershap._explainers.trees import TreeExplainer
-from fouriershap._rows.batch import open_batch
-from fouriershap._trees.rows import to_rows
 from fouriershap.cli._library import ask_library
 from fouriershap.cli._models import ModelFile
 
@@ -36,11 +33,12 @@ def largest_gaps(explainer: Explainer, model: ModelFile, table: Any) -> tuple[fl
             f"the model has {read.n_features} features and {read.n_outputs} outputs, the file "
             f"{known.n_features} and {known.n_outputs}: it was made from another model."
         )
-    rows = open_batch(table, (), explainer._frame_names).features
-    sums = explainer._explain(rows, None).sum(axis=1) + explainer._expected
-    own = explainer._engine.predict(to_rows(rows, known))
+    rows = explainer.select(table)
+    expected, shape = np.atleast_1d(explainer.expected_value), (rows.num_rows, known.n_outputs)
+    sums = explainer.shap_values(rows).sum(axis=1).reshape(shape) + expected
+    own = explainer.predict(rows).reshape(shape)
     theirs = ask_library(model, rows)
-    scale = max(float(np.abs(theirs).max()), float(np.abs(theirs - explainer._expected).max()), 1e-300)
+    scale = max(float(np.abs(theirs).max()), float(np.abs(theirs - expected).max()), 1e-300)
     return _largest(sums - own) / scale, _largest(sums - theirs) / scale
 
 

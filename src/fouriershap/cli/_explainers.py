@@ -4,17 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fouriershap import Explainer, InputError
+from fouriershap import Explainer, InputError, Spectrum, Tables, TreeEnsemble, TreeExplainer, load
 from fouriershap._base.short import short_text
-from fouriershap._explainers.blackbox import BlackBoxExplainer
-from fouriershap._explainers.load import Loaded, load
-from fouriershap._explainers.trees import TreeExplainer
-from fouriershap._rows.levels import LABEL
-from fouriershap._trees.ensemble import TreeEnsemble
 from fouriershap.cli._rows import AS_IT_IS, NUMBER, NUMBER_LABEL, TEXT
 
 
-def open_file(path: Path) -> Loaded:
+def open_file(path: Path) -> Spectrum | Tables | Explainer:
     """Whatever a .fshap file holds."""
     try:
         return load(path)
@@ -37,16 +32,11 @@ def open_explainer(path: Path) -> Explainer:
 
 def csv_kinds(explainer: Explainer, ids: tuple[str, ...]) -> dict[str, str]:
     """What each column of a CSV file holds: ids are texts, whatever they look like."""
-    kinds: dict[str, str] = {}
     if isinstance(explainer, TreeExplainer):
-        kinds = tree_kinds(explainer.ensemble, explainer._frame_names)
-    elif isinstance(explainer, BlackBoxExplainer):
-        features = explainer._fitted.encoding.features
-        levels = {column: f.levels for f in features if f.kind == LABEL for column in f.columns}
-        for column, name in enumerate(explainer.feature_names):
-            kinds[name] = _kind(levels[column]) if column in levels else NUMBER
+        kinds = tree_kinds(explainer.ensemble, explainer.input_names)
     else:
-        kinds = dict.fromkeys(explainer.feature_names, NUMBER)
+        labels = {name: _kind(known) for name, known in explainer.known_labels.items()}
+        kinds = dict.fromkeys(explainer.feature_names, NUMBER) | labels
     return kinds | dict.fromkeys(ids, AS_IT_IS)
 
 

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fouriershap import BlackBoxExplainer, Explainer, Spectrum, Tables, TreeExplainer
 from fouriershap._base.short import short_text
-from fouriershap._explainers.blackbox import BlackBoxExplainer
-from fouriershap._explainers.load import Loaded
-from fouriershap._explainers.spectrum import SpectrumExplainer
-from fouriershap._explainers.trees import TreeExplainer
-from fouriershap._fourier.spectrum import Spectrum
-from fouriershap._shapley.spectrum.tables import Tables
-from fouriershap._shapley.trees.engine import TreeEngine
 from fouriershap.cli._explainers import open_file
 
 Lines = list[tuple[str, str]]
@@ -26,62 +21,67 @@ def describe(path: Path) -> Lines:
     return [("file", f"{short_text(path)}, {_size(path.stat().st_size)}"), *_describe(loaded)]
 
 
-def _describe(loaded: Loaded) -> Lines:
+def _describe(loaded: Spectrum | Tables | Explainer) -> Lines:
     if isinstance(loaded, Spectrum):
         return [("holds", "spectrum"), *_spectrum(loaded)]
     if isinstance(loaded, Tables):
-        return [("holds", "tables of a spectrum"), ("players", str(loaded.n_players)), *_tables(loaded)]
-    if isinstance(loaded, TreeExplainer):
-        return [("holds", "tree explainer"), ("model", short_text(loaded.ensemble.kind)), *_explainer(loaded)]
-    if isinstance(loaded, SpectrumExplainer):
-        return [("holds", "spectrum explainer"), *_explainer(loaded), *_tables(loaded.tables)]
-    lines = [("holds", "black box explainer"), ("model", f"asked {loaded.fidelity.n_queries:,} times")]
-    fidelity = f"R² {loaded.fidelity.r2:.4f} [{loaded.fidelity.low:.4f}, {loaded.fidelity.high:.4f}]"
-    return [*lines, ("method", short_text(loaded.method)), ("fidelity", fidelity), *_explainer(loaded)]
-
-
-def _explainer(explainer: TreeExplainer | BlackBoxExplainer | SpectrumExplainer) -> Lines:
-    names = explainer.player_names
-    shown = ", ".join(map(short_text, names[:6])) + (", ..." if len(names) > 6 else "")
-    outputs = explainer.output_names or ()
-    lines = [("features", str(len(explainer.feature_names))), ("players", f"{len(names)}: {shown}")]
-    named = f": {', '.join(map(short_text, outputs))}" if outputs else ""
-    lines += [("outputs", f"{len(explainer._expected)}{named}")]
-    if isinstance(explainer, TreeExplainer):
-        lines += _trees(explainer._engine)
-    elif isinstance(explainer, SpectrumExplainer):
-        return lines
-    elif isinstance(explainer.representation, Spectrum):
-        n_background = len(explainer._compiled.background)  # type: ignore[attr-defined]
-        lines += [*_spectrum(explainer.representation), ("background", _rows(n_background))]
+        expected = np.atleast_1d(loaded.expected_value)
+        lines = [("holds", "tables of a spectrum"), ("players", str(loaded.n_players))]
+        return [*lines, *_facts(loaded.describe()), ("expected value", _numbers(expected))]
+    lines = _holds(loaded) + _names(loaded)
+    if isinstance(loaded, BlackBoxExplainer) and isinstance(loaded.representation, Spectrum):
+        lines += [*_spectrum(loaded.representation), _background(loaded.describe())]
     else:
-        lines += _trees(explainer._compiled.explainer._engine)  # type: ignore[attr-defined]
-    return [*lines, ("expected value", _numbers(explainer._expected))]
+        lines += _facts(loaded.describe())
+    return [*lines, ("expected value", _numbers(np.atleast_1d(loaded.expected_value)))]
 
 
-def _trees(engine: TreeEngine) -> Lines:
-    e, tables = engine.ensemble, engine.tables
-    degrees = engine._profile[:, 2].astype(np.int64)
-    counts = np.bincount(degrees)
-    profile = ", ".join(f"{degree}: {count:,}" for degree, count in enumerate(counts) if count)
-    lines = [("terms", f"{e.n_leaves:,} leaves of {e.n_trees:,} trees")]
-    lines += [("degree", f"{degrees.max()} (most features on a path)"), ("trees by degree", profile)]
-    size = "none" if tables is None else f"{tables.n_tables:,}, {_size(tables.nbytes)}"
-    walked = int((~engine._feasible).sum())
-    lines += [("tables", size + (f"; {walked:,} trees without" if walked else ""))]
-    rows = "none: tree_path_dependent" if engine.background is None else _rows(engine.n_background)
-    return [*lines, ("background", rows)]
+def _holds(explainer: Explainer) -> Lines:
+    if isinstance(explainer, TreeExplainer):
+        return [("holds", "tree explainer"), ("model", explainer.ensemble.kind)]
+    if not isinstance(explainer, BlackBoxExplainer):
+        return [("holds", "spectrum explainer")]
+    found = explainer.fidelity
+    lines = [("holds", "black box explainer"), ("model", f"asked {found.n_queries:,} times")]
+    return [
+        *lines,
+        ("method", explainer.method),
+        ("fidelity", f"R² {found.r2:.4f} [{found.low:.4f}, {found.high:.4f}]"),
+    ]
 
 
-def _tables(tables: Tables) -> Lines:
-    terms = tables._terms
-    energies = (terms.coefficients**2).sum(axis=1)
-    energy = np.bincount(terms.degrees, energies, minlength=1).astype(np.float64)
-    lines = [("terms", f"{terms.n_terms:,}"), *_energy(energy)]
-    rest = tables.plan.n_direct_terms
-    size = f"{tables.n_tables:,}, {_size(tables.nbytes)}" + (f"; {rest:,} terms without" if rest else "")
-    lines += [("tables", size), ("background", _rows(tables.n_background))]
-    return [*lines, ("expected value", _numbers(np.atleast_1d(tables.expected_value)))]
+def _names(explainer: Explainer) -> Lines:
+    names, outputs = explainer.player_names, explainer.output_names or ()
+    shown = ", ".join(names[:6]) + (", ..." if len(names) > 6 else "")
+    n_outputs = len(np.atleast_1d(explainer.expected_value))
+    return [
+        ("features", str(len(explainer.feature_names))),
+        ("players", f"{len(names)}: {shown}"),
+        ("outputs", str(n_outputs) + (f": {', '.join(outputs)}" if outputs else "")),
+    ]
+
+
+def _facts(facts: dict[str, Any]) -> Lines:
+    """What `describe` tells of trees or of terms."""
+    if "n_terms" in facts:
+        what, lines = "terms", [("terms", f"{facts['n_terms']:,}"), *_energy(facts["degree_energy"])]
+    else:
+        what, degrees = "trees", facts["degrees"]
+        counts = enumerate(np.bincount(degrees))
+        profile = ", ".join(f"{degree}: {count:,}" for degree, count in counts if count)
+        lines = [("terms", f"{facts['n_leaves']:,} leaves of {facts['n_trees']:,} trees")]
+        lines += [("degree", f"{degrees.max()} (most features on a path)"), ("trees by degree", profile)]
+    n_tables, without = facts["n_tables"], facts["n_without_table"]
+    tables = f"{n_tables:,}, {_size(facts['table_bytes'])}" if n_tables or "n_terms" in facts else "none"
+    lines += [("tables", tables + (f"; {without:,} {what} without" if without else ""))]
+    return [*lines, _background(facts)]
+
+
+def _background(facts: dict[str, Any]) -> tuple[str, str]:
+    n_rows = facts["n_background"]
+    if facts["by_path"]:
+        return "background", "none: tree_path_dependent"
+    return "background", "unknown" if n_rows is None else f"{n_rows:,} rows"
 
 
 def _spectrum(spectrum: Spectrum) -> Lines:
@@ -93,10 +93,6 @@ def _energy(by_degree: NDArray[np.float64]) -> Lines:
     total = by_degree.sum() or 1.0
     shares = ", ".join(f"{degree}: {part / total:.2%}" for degree, part in enumerate(by_degree) if part)
     return [("degree", str(len(by_degree) - 1)), ("energy by degree", shares or "none")]
-
-
-def _rows(n: int | None) -> str:
-    return "unknown" if n is None else f"{n:,} rows"
 
 
 def _numbers(values: NDArray[np.float64]) -> str:

@@ -7,10 +7,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from fouriershap import InputError, MissingDependencyError
+from fouriershap import InputError, MissingDependencyError, TreeEnsemble, read_model
 from fouriershap._base.short import reason, short, short_text
-from fouriershap._trees.ensemble import TreeEnsemble
-from fouriershap._trees.readers import read_model
 
 _NATIVE = (".json", ".ubj", ".txt", ".cbm")
 # Of scikit-learn's tree models, and not on skops' own list: arrays of nodes, and how columns are checked.

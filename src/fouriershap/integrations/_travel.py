@@ -12,12 +12,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from fouriershap import Explainer, FileFormatError, InputError, MissingDependencyError
-from fouriershap._base import files
-from fouriershap._base.parallel import count_jobs
+from fouriershap import Explainer, FileFormatError, InputError, MissingDependencyError, OutputColumn, load
 from fouriershap._base.short import reason, short_text
-from fouriershap._explainers.batches import OutputColumn, check_ids, output_schema
-from fouriershap._explainers.load import load
 
 _KEPT = 8  # explainers that a worker process keeps open
 _opening = threading.Lock()  # threads of one worker wait for the first to open a file
@@ -65,7 +61,7 @@ class Job:
     @property
     def schema(self) -> tuple[OutputColumn, ...]:
         """The columns of the answer that follow the ids."""
-        return output_schema(self.explainer, ids=self.ids, out=self.out, top_k=self.top_k)
+        return self.explainer.output_schema(ids=self.ids, out=self.out, top_k=self.top_k)
 
 
 def make_job(
@@ -76,23 +72,25 @@ def make_job(
     n_jobs: int | None,
 ) -> Job:
     """Check the arguments, and make the explainer ready to travel."""
-    count_jobs(n_jobs)
+    source: Explainer | SavedExplainer
     if isinstance(explainer, Explainer):
-        source: Explainer | SavedExplainer = _portable(explainer)
+        source = opened = _portable(explainer)
     elif isinstance(explainer, str | os.PathLike):
-        source = SavedExplainer(str(Path(explainer).absolute()), files.checksum(explainer))
+        path = str(Path(explainer).absolute())
+        opened = _load(path)
+        source = SavedExplainer(path, opened.checksum or "")
     else:
         raise InputError(
             f"explainer is a {type(explainer).__name__}; give an explainer or the path of a .fshap file."
         )
-    job = Job(source, check_ids(ids), out, top_k, n_jobs)
-    job.explain([])  # raises what is wrong with the options here, not on a worker
-    return job
+    # What is wrong with the options is raised here, not on a worker.
+    opened.explain_batches([], ids=ids, out=out, top_k=top_k, n_jobs=n_jobs)
+    return Job(source, tuple(ids or ()), out, top_k, n_jobs)
 
 
 def _portable(explainer: Explainer) -> Explainer:
     """The same explainer with what a file would keep: tables, but not the model; the background only if need be."""
-    if getattr(explainer, "_before", None) is not None:
+    if explainer.has_pipeline:
         raise InputError(
             "explainer explains a Pipeline, whose transformers do not travel: give one of the last step, "
             "`TreeExplainer(pipeline[-1], pipeline[:-1].transform(background))`, and transformed rows."
@@ -100,13 +98,13 @@ def _portable(explainer: Explainer) -> Explainer:
     with tempfile.TemporaryDirectory(prefix="fouriershap-", ignore_cleanup_errors=True) as folder:
         path = Path(folder) / "explainer.fshap"
         explainer.save(path)
-        return _check_explainer(load(path), path)
+        return _load(path)
 
 
 @lru_cache(maxsize=_KEPT)
 def _open(saved: SavedExplainer) -> Explainer:
-    explainer = _check_explainer(load(saved.path), saved.path)
-    if files.checksum(saved.path) != saved.checksum:  # asked after loading, so that no change slips between
+    explainer = _load(saved.path)
+    if explainer.checksum != saved.checksum:
         raise FileFormatError(
             f"{short_text(saved.path)} has changed since the job was made: give every version of an "
             "explainer its own path."
@@ -114,7 +112,8 @@ def _open(saved: SavedExplainer) -> Explainer:
     return explainer
 
 
-def _check_explainer(loaded: Any, path: str | os.PathLike[str]) -> Explainer:
+def _load(path: str | os.PathLike[str]) -> Explainer:
+    loaded = load(path)
     if not isinstance(loaded, Explainer):
         raise InputError(
             f"{short_text(path)} holds a {type(loaded).__name__}; give the file of an explainer."

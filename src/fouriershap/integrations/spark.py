@@ -6,8 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from fouriershap import Explainer
-from fouriershap._explainers.batches import ARRAY, NUMBER, OutputColumn
+from fouriershap import Explainer, OutputColumn
 from fouriershap.integrations._travel import Job, check_frame, import_engine, make_job
 
 
@@ -79,9 +78,9 @@ def _check_columns(job: Job, names: Sequence[str]) -> None:
 
 
 def _spark_type(column: OutputColumn, types: Any) -> Any:
-    if column.kind == ARRAY:
+    if column.kind == "array":
         return types.ArrayType(types.DoubleType(), containsNull=False)
-    return types.DoubleType() if column.kind == NUMBER else types.StringType()
+    return types.DoubleType() if column.kind == "float64" else types.StringType()
 
 
 def _explain_with(job: Job, names: Sequence[str], session: Any) -> Callable[[Iterator[Any]], Iterator[Any]]:

@@ -1,5 +1,9 @@
-"""One HTML file that shows a model's SHAP values, and computes new ones in the browser."""
+"""One HTML file that shows a model's SHAP values, and computes new ones in the browser.
 
+A renderer: it takes plain data, and knows no model and no explainer. `Explainer.report` gathers the data.
+"""
+
+from fouriershap.report._content import Content, Input, WhatIf
 from fouriershap.report._write import write_report
 
-__all__ = ["write_report"]
+__all__ = ["Content", "Input", "WhatIf", "write_report"]

@@ -9,7 +9,7 @@ import re
 from importlib import resources
 from typing import Any
 
-from fouriershap import MissingDependencyError
+from fouriershap._base.errors import MissingDependencyError
 from fouriershap.report._pack import script_json
 
 

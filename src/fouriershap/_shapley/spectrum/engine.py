@@ -134,8 +134,12 @@ class SpectrumEngine:
     @cached_property
     def degree_energy(self) -> Floats:
         """Energy of the terms by degree, the constant left out."""
-        energies = (self.terms.coefficients**2).sum(axis=1)
-        return np.bincount(self.terms.degrees, energies, minlength=1).astype(np.float64)
+        return np.bincount(self.terms.degrees, self.term_energy, minlength=1).astype(np.float64)
+
+    @cached_property
+    def term_energy(self) -> Floats:
+        """(n_terms,) squared coefficients, summed over the outputs."""
+        return np.asarray((self.terms.coefficients**2).sum(axis=1))
 
     def describe(self) -> dict[str, Any]:
         return {

@@ -1,69 +1,26 @@
-"""Inputs: what a reader of the page sees of a row and may change, in the words of the user's own data."""
+"""Inputs of a page: what its reader sees of a row and may change, in the words of the user's own data."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap import InputError
-from fouriershap._base.short import short
 from fouriershap._blackbox.bit_code import BitCode
-from fouriershap._rows.levels import LABEL, NUMBER, Encoding, Feature
+from fouriershap._rows.levels import NUMBER, Encoding, Feature
 from fouriershap._rows.pool import Pool
 from fouriershap._trees.ensemble import TreeEnsemble
+from fouriershap.report import Input
 
 Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False)
-class Input:
-    """One thing that can be changed: a number, or a choice among labels.
-
-    Attributes
-    ----------
-    name : str
-    player : int
-        Who gets the credit for it.
-    values : (n_rows,) float64
-        Numbers, or positions among the labels; NaN where missing.
-    missing : bool
-        Whether the value may be missing.
-    labels : tuple of str, or None for a number
-    numbers : tuple of float
-        The number by which the model knows each label.
-    """
-
-    name: str
-    player: int
-    values: Floats
-    missing: bool
-    labels: tuple[str, ...] | None = None
-    numbers: tuple[float, ...] = ()
-
-    def describe(self) -> dict[str, Any]:
-        """What the page needs beside the values."""
-        known = self.values[np.isfinite(self.values)]
-        low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 1.0)
-        return {
-            "name": self.name,
-            "player": self.player,
-            "missing": self.missing,
-            "labels": self.labels,
-            "numbers": self.numbers,
-            "low": low,
-            "high": high,
-            "whole": bool((known == np.round(known)).all()),
-        }
 
 
 def tree_inputs(
     X: Any, rows: NDArray[Any], ensemble: TreeEnsemble, names: Iterable[str], player: NDArray[np.int32]
 ) -> list[Input]:
-    """Columns of a tree model. ``rows`` are those of X as the trees compare them (`_frames.to_rows`)."""
+    """Columns of a tree model. ``rows`` are those of X as the trees compare them (`_trees.rows.to_rows`)."""
     pool = Pool(X, "X")
     if pool.is_frame:
         names = pool.names  # the user's own: LightGBM keeps underscores for spaces
@@ -111,7 +68,7 @@ def encoding_inputs(encoding: Encoding, names: tuple[str, ...], codes: Floats) -
         missing = bool(np.isnan(codes[:, f]).any())
         labels = None
         if feature.kind != NUMBER:
-            labels = tuple(_level_text(feature, c, names) for c in range(len(feature.levels)))
+            labels = tuple(feature.text(c, names) for c in range(len(feature.levels)))
         numbers = tuple(float(c) for c in range(len(feature.levels)))
         inputs.append(Input(feature.name, feature.player, codes[:, f], missing, labels, numbers))
     return inputs
@@ -129,30 +86,16 @@ def level_inputs(encoding: Encoding, names: tuple[str, ...], code: BitCode, code
     return inputs
 
 
-def bit_inputs(X: Any, names: tuple[str, ...], player: NDArray[np.int32]) -> list[Input]:
-    """Bits of a spectrum: each is a choice between 0 and 1."""
-    pool, inputs = Pool(X, "X"), []
-    for j, name in enumerate(names):
-        bits = pool.numbers(j)
-        if bits is None:
-            raise InputError(f"X has labels in the column {short(name)}; the spectrum takes 0 and 1.")
-        inputs.append(Input(name, int(player[j]), bits, False, ("0", "1"), (0.0, 1.0)))
-    return inputs
+def bit_inputs(bits: NDArray[np.uint8], names: tuple[str, ...], player: NDArray[np.int32]) -> list[Input]:
+    """Bits (n_rows, n_bits) of a spectrum: each is a choice between 0 and 1."""
+    columns = bits.T.astype(np.float64)
+    return [
+        Input(name, int(player[j]), columns[j], False, ("0", "1"), (0.0, 1.0)) for j, name in enumerate(names)
+    ]
 
 
 def _combination(features: list[Feature], level: Floats, names: tuple[str, ...]) -> str:
-    texts = [_level_text(feature, c, names) for feature, c in zip(features, level, strict=True)]
+    texts = [feature.text(code, names) for feature, code in zip(features, level, strict=True)]
     if len(texts) == 1:
         return texts[0]
     return ", ".join(f"{feature.name} = {text}" for feature, text in zip(features, texts, strict=True))
-
-
-def _level_text(feature: Feature, code: float, names: tuple[str, ...]) -> str:
-    if np.isnan(code):
-        return "missing"
-    if feature.kind == NUMBER:
-        return f"{code:.6g}"
-    level = feature.levels[int(code)]
-    if feature.kind == LABEL:
-        return str(level)
-    return names[feature.columns[level]] if level >= 0 else "none"

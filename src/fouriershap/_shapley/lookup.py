@@ -1,18 +1,17 @@
-"""`Lookup`: the arrays by which the page turns values into codes, codes into patterns, patterns into SHAP values.
+"""`Lookup`: the arrays by which a page turns values into codes, codes into patterns, patterns into SHAP values.
 
-Read as `kernels.encode_numpy` (`encode`, `pages`) and `kernels.tables_numpy` (`patterns`, `explain`) read them.
+The page reads them as `_kernels.tables_numpy` does: `encode`, `pages`, `patterns`, `explain`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._blackbox.bit_code import BitCode
-from fouriershap._shapley.spectrum.tables import Tables
+from fouriershap._shapley.spectrum.engine import SpectrumEngine
 from fouriershap._shapley.tables import Blocks, TableSet
 from fouriershap._shapley.trees.engine import TreeEngine
 from fouriershap._trees.codes import Codebook, Pages, count_lines
@@ -73,66 +72,69 @@ class Lookup:
         if self.pages is not None:
             named |= {f"page_{f.name}": getattr(self.pages, f.name) for f in fields(Pages)}
             named["page_line"] = self.page_line
-        named["values"] = tables.values.astype(np.float32)
+        named["values"] = tables.values.astype(np.float32, copy=False)
         return named
 
 
 def tree_lookup(engine: TreeEngine) -> Lookup | None:
-    """The tables of a compiled engine; None where some tree has none."""
-    state = engine.compiled_state()
-    if state is None or not engine._feasible.all():
+    """The tables that an engine has built; None where some tree has none."""
+    compiled = engine.compiled
+    if compiled is None or compiled.tables is None or not compiled.in_tables.all():
         return None
-    e, (tables, (column, pages), _) = engine.ensemble, state
+    e, (column, pages) = engine.ensemble, compiled.columns
     n_pages = 0 if pages is None else len(pages.source)
     lines = count_lines(column)[0] + np.arange(n_pages, dtype=np.int32)
-    return Lookup(engine.coded.book, column, pages, lines, tables, e.missing_value, e.zero_as_missing)
+    book = engine.model.coded.book
+    return Lookup(book, column, pages, lines, compiled.tables, e.missing_value, e.zero_as_missing)
 
 
-def level_lookup(tables: Tables, code: BitCode) -> Lookup | None:
+def level_lookup(
+    engine: SpectrumEngine, n_levels: NDArray[np.int64], n_bits: NDArray[np.int64]
+) -> Lookup | None:
     """The tables of a spectrum on the levels of players; None where some term has none.
 
     Each atom (a parity of a player's bits) is a page that reads the level of its player.
+
+    Parameters
+    ----------
+    engine : SpectrumEngine
+    n_levels, n_bits : (n_players,) int64
+        Levels of each player, and the bits of their numbers.
     """
-    terms = tables._terms
-    widths = [player.n_bits for player in code.players]
-    first_bit = np.cumsum(widths) - widths
-    source = code.varying[terms.atom_player].astype(np.int32)
-    n_levels = np.array([player.n_levels for player in code.players])
+    terms = engine.terms
+    first_bit = np.cumsum(n_bits) - n_bits
     luts = []
-    for a, player in enumerate(source):
+    for a, player in enumerate(terms.atom_player):
         bits = terms.atom_bits[terms.atom_start[a] : terms.atom_start[a + 1]] - first_bit[player]
         # Two codes more than levels: the book's "any other" and "missing", which no level is.
         luts.append(np.bitwise_xor.reduce(np.arange(n_levels[player] + 2)[:, None] >> bits & 1, axis=1))
-    sizes = n_levels[source] + 2
-    pages = Pages(source, np.cumsum(sizes) - sizes, np.concatenate([*luts, np.empty(0)]).astype(np.uint8))
-    players = np.append(code.varying, -1).astype(np.int32)  # -1 stays -1
-    spread = replace(
-        tables._tables, group_players=players[tables._tables.group_players], n_players=code.n_players
-    )
-    return _atom_lookup(tables, n_levels, pages, np.arange(len(source), dtype=np.int32), spread)
+    sizes = n_levels[terms.atom_player] + 2
+    lut = np.concatenate([*luts, np.empty(0)]).astype(np.uint8)
+    pages = Pages(terms.atom_player, np.cumsum(sizes) - sizes, lut)
+    return _atom_lookup(engine, n_levels, pages, np.arange(terms.n_atoms, dtype=np.int32))
 
 
-def bit_lookup(tables: Tables) -> Lookup | None:
+def bit_lookup(engine: SpectrumEngine) -> Lookup | None:
     """The tables of a spectrum on its bits; None where some term has none.
 
     Each bit of an atom is a page that reads this bit; their parity is the atom.
     """
-    terms = tables._terms
+    terms = engine.terms
     line = np.repeat(np.arange(terms.n_atoms, dtype=np.int32), np.diff(terms.atom_start))
     offset = np.zeros(len(line), dtype=np.int64)
     pages = Pages(terms.atom_bits, offset, np.array([0, 1, 0, 0], dtype=np.uint8))
-    return _atom_lookup(tables, np.full(terms.n_bits, 2), pages, line, tables._tables)
+    return _atom_lookup(engine, np.full(terms.n_bits, 2), pages, line)
 
 
 def _atom_lookup(
-    tables: Tables, n_levels: NDArray[np.int64], pages: Pages, line: NDArray[np.int32], spread: TableSet
+    engine: SpectrumEngine, n_levels: NDArray[np.int64], pages: Pages, line: NDArray[np.int32]
 ) -> Lookup | None:
     """Inputs whose values are the numbers of levels, as wide codes from which pages read atoms."""
-    if tables._rest.n_terms:
+    if engine.rest.n_terms:
         return None
     start = np.concatenate([[0], np.cumsum(n_levels)]).astype(np.int64)
     levels = np.concatenate([np.arange(n) for n in n_levels]).astype(np.float64)
     every = np.ones(len(n_levels), dtype=bool)
     book = Codebook(np.dtype(np.float64), start, levels, every)
     column = ~np.arange(len(n_levels), dtype=np.int32)
-    return Lookup(book, column, pages, line, spread, float("nan"), ~every)
+    return Lookup(book, column, pages, line, engine.tables, float("nan"), ~every)
