@@ -16,8 +16,6 @@ SOURCE = Path(fouriershap.__file__).parent
 NAME = "fouriershap"
 INNER = ("_base", "_kernels", "_rows", "_trees", "_fourier", "_waves", "_shapley", "_blackbox", "_explainers")
 OUTER = ("cli", "integrations", "demo", "plots")
-# The cellar's tools that have no public face: writing a file whole, counting threads.
-TOOLS = {("cli._answers", "_base.files"), ("integrations.ray", "_base.parallel")}
 FOREIGN = {"_exit", "_max_samples", "_meta"}  # of os, scikit-learn, Dask
 
 
@@ -68,9 +66,9 @@ def may_import(module: str, target: str) -> bool:
     if here in ("", there):
         return True
     if here in OUTER:
-        tool = (module.removeprefix(f"{NAME}."), target.removeprefix(f"{NAME}."))
+        # The cellar serves every room: writing a file whole, texts that stay short, counting threads.
         private = any(part.startswith("_") and not part.startswith("__") for part in target.split("."))
-        return not private or tool in TOOLS
+        return not private or there == "_base"
     if here == "report":
         return there == "_base"
     if there == "report":
