@@ -3,8 +3,8 @@
 import fouriershap
 
 NAMES = """
-    AdditivityError CapacityError FidelityWarning FileFormatError FourierShapError FourierShapWarning InputError
-    MissingDependencyError NoiseWarning QueryError SlowKernelWarning UnsupportedModelError
+    AdditivityError CapacityError DiskFullError FidelityWarning FileFormatError FourierShapError FourierShapWarning
+    InputError MissingDependencyError NoiseWarning QueryError SlowKernelWarning UnsupportedModelError
     BlackBoxExplainer Candidate Explainer Fidelity OutputColumn Plan Spectrum SpectrumExplainer Tables
     TopInteractions TopTerms TreeEnsemble TreeExplainer TreePlan compile load plan read_model
     shap_interaction_values shap_values sparse_walsh_hadamard tree_spectrum walsh_hadamard

@@ -42,8 +42,10 @@ def test_failures_name_the_batch_and_keep_the_answers(bad, message):
     with pytest.raises(QueryError, match=f"batch 2 .queries 128 to 191.*{message}") as caught:
         sparse_walsh_hadamard(failing(bad), 40, batch_size=64, random_state=0)
     assert caught.value.batch == 2
-    assert caught.value.rows.shape == (128, 40)
-    assert caught.value.answers.shape == (128,)
+    rows = np.concatenate(caught.value.rows)
+    assert rows.shape == (128, 40)
+    assert sum(map(len, caught.value.answers.values())) == 128
+    assert set(caught.value.answers) == {tuple(row) for row in rows.tolist()}
 
 
 @pytest.mark.parametrize("algorithm", ["coded", "robust"])

@@ -22,8 +22,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from numpy.typing import NDArray
-
 
 class FourierShapError(Exception):
     """Base of every exception that fouriershap raises on purpose."""
@@ -40,13 +38,14 @@ class QueryError(InputError):
     ----------
     batch : int
         Number of the batch that failed, from 0.
-    rows : ndarray, or list of what the function was given
-        The rows answered before it; where they are the caller's own, a part per batch.
-    answers : ndarray
-        Their answers.
+    rows : list
+        The rows that the function had answered before, as it was given them: a part per batch.
+    answers : mapping or str
+        What ``answers=`` takes back, so that no row is asked again: the answers by row, or the file that they are
+        in. Every other exception that ends the asking has it, too.
     """
 
-    def __init__(self, message: str, *, batch: int, rows: Any, answers: NDArray[Any]) -> None:
+    def __init__(self, message: str, *, batch: int, rows: list[Any], answers: Any) -> None:
         super().__init__(message)
         self.batch = batch
         self.rows = rows

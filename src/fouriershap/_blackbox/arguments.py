@@ -7,9 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fouriershap._base.asking.file_store import make_store
+from fouriershap._base.asking.store import Given, Store
 from fouriershap._base.errors import InputError
 from fouriershap._base.short import short
 from fouriershap._blackbox.candidates.swht import Limits
+from fouriershap._rows.levels import LABEL, Encoding
 from fouriershap._rows.pool import Pool
 
 
@@ -36,6 +39,19 @@ def check_limits(n_terms: Any, max_degree: Any, method: str) -> Limits:
                 f"{name} is {short(value)}, but method={short(method)} has no use for it; leave it out."
             )
     return Limits(**{name: check_whole(name, value) for name, value in given.items() if value is not None})
+
+
+def check_function(predict: Any) -> None:
+    if not callable(predict):
+        raise InputError(f"predict is a {type(predict).__name__}; give a function, such as `model.predict`.")
+
+
+def answer_store(answers: Given, encoding: Encoding, names: tuple[str, ...]) -> Store | None:
+    """Where answers about rows of these columns are kept."""
+    store = make_store(answers, names)
+    if store is not None:
+        store.check_labels({f.name: f.levels for f in encoding.features if f.kind == LABEL})
+    return store
 
 
 def check_whole(name: str, value: Any) -> int:

@@ -1,18 +1,41 @@
-"""Asking the model: in batches, counted, never the same row twice, answers kept when something goes wrong."""
+"""Asking the model about hybrids: never the same row twice, unless that is what is wanted."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from numbers import Number
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._base.errors import InputError, QueryError
-from fouriershap._base.progress import Progress, Report
-from fouriershap._base.short import reason, short_text
+from fouriershap._base.asking.answers import Row
+from fouriershap._base.asking.asker import Asker
 from fouriershap._rows.pool import Pool
+
+
+@dataclass(frozen=True, eq=False)
+class Hybrids:
+    """Rows put together from those of a pool: column j of row r is that of data row ``index[r, column_player[j]]``."""
+
+    pool: Pool
+    index: NDArray[np.int32]
+    column_player: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def take(self, at: NDArray[np.int64]) -> Any:
+        return self.pool.take(self.index[at][:, self.column_player])
+
+    def plain(self, taken: Any) -> list[Row]:
+        if isinstance(taken, np.ndarray) and taken.dtype.kind in "biuf" and not np.isnan(taken).any():
+            return [tuple(row) for row in taken.tolist()]
+        pool = Pool(taken, "X")
+        columns = ([_plain(value) for value in pool.labels(j)] for j in range(len(pool.names)))
+        return list(zip(*columns, strict=True))
 
 
 class Oracle:
@@ -20,70 +43,63 @@ class Oracle:
 
     Parameters
     ----------
-    predict : callable
-        Takes rows in the caller's type, returns (n_rows,) or (n_rows, n_outputs) numbers.
+    asker : Asker
+        Of a function that takes rows in the caller's type.
     column_player : (n_columns,) int32
-    batch_size : int
-        Most rows per call.
-    budget : int
-        Queries that are expected, for the progress report.
     """
 
-    def __init__(
-        self,
-        predict: Callable[[Any], Any],
-        column_player: NDArray[np.int32],
-        batch_size: int,
-        budget: int,
-        progress: Progress = None,
-    ) -> None:
-        if not callable(predict):
-            raise InputError(
-                f"predict is a {type(predict).__name__}; give a function, such as `model.predict`."
-            )
-        self._predict, self._column_player, self._batch_size = predict, column_player, batch_size
-        self.count, self.n_batches, self.n_outputs, self.single = 0, 0, 0, True
+    def __init__(self, asker: Asker, column_player: NDArray[np.int32]) -> None:
+        self._asker, self._column_player = asker, column_player
         self._answers: list[NDArray[np.float64]] = []
         self._position: dict[bytes, int] = {}
-        self._asked: list[tuple[Pool, NDArray[np.int32]]] = []
-        self._report = Report(progress, budget)
+
+    @property
+    def count(self) -> int:
+        """Rows that were answered, by the model or by a store."""
+        return self._asker.count
+
+    @property
+    def n_asked(self) -> int:
+        """Rows that the model was asked."""
+        return self._asker.n_asked
+
+    def keeping(self) -> contextlib.AbstractContextManager[None]:
+        """Within it, answers are kept, whatever happens: see `Asker.keeping`."""
+        return self._asker.keeping()
 
     def ask(self, pool: Pool, index: NDArray[np.int32], codes: NDArray[np.float64]) -> NDArray[np.float64]:
         """Answers (n, n_outputs) for hybrids ``index`` (n, n_players) with ``codes``; known ones are free."""
         keys = row_keys(codes)
         fresh = np.array([i for i in first_rows(keys) if keys[i] not in self._position], dtype=np.int64)
-        for first in range(0, len(fresh), self._batch_size):
-            part = fresh[first : first + self._batch_size]
-            answers = self._ask_batch(pool, index[part])
-            self._position.update((keys[i], len(self._answers) + k) for k, i in enumerate(part.tolist()))
-            self._answers.extend(answers)
+        for at, answers in self._asker.answers_to(self._hybrids(pool, index[fresh])):
+            self._position.update((keys[i], len(self._answers) + k) for k, i in enumerate(fresh[at].tolist()))
+            self._answers.extend(answers.astype(np.float64))
         return np.array([self._answers[self._position[key]] for key in keys]).reshape(
-            len(keys), self.n_outputs
+            len(keys), self._asker.n_outputs
         )
 
     def ask_again(self, pool: Pool, index: NDArray[np.int32]) -> NDArray[np.float64]:
         """Fresh answers to rows that are known already: what a model without noise would repeat."""
-        answers = self._ask_batch(pool, index)
-        self._asked.pop()  # rows and answers that are kept belong together, one for one
-        return answers
+        out = np.empty((len(index), self._asker.n_outputs))
+        for at, answers in self._asker.answers_to(self._hybrids(pool, index)):
+            out[at] = answers
+        return out
 
     @contextlib.contextmanager
     def passing(self) -> Iterator[None]:
-        """What is asked within is forgotten afterwards, so that memory does not grow with the rows explained."""
-        n_answers, n_batches = len(self._answers), len(self._asked)
-        try:
-            yield
-        finally:
-            del self._answers[n_answers:], self._asked[n_batches:]
-            while self._position:
-                key, position = self._position.popitem()
-                if position < n_answers:
-                    self._position[key] = position
-                    break
+        """What is asked within is forgotten afterwards, so that memory does not grow with the rows explained.
 
-    def close(self) -> None:
-        """End the progress bar, if there is one."""
-        self._report.close()
+        Unless something is raised: then the same rows will be asked for again.
+        """
+        n_answers = len(self._answers)
+        with self._asker.passing():
+            yield
+        del self._answers[n_answers:]
+        while self._position:
+            key, position = self._position.popitem()
+            if position < n_answers:
+                self._position[key] = position
+                break
 
     def is_known(self, codes: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Which rows have been answered."""
@@ -94,52 +110,15 @@ class Oracle:
         codes = np.array([np.frombuffer(key) for key in self._position])
         self._position = dict(zip(row_keys(change(codes)), self._position.values(), strict=True))
 
-    def _ask_batch(self, pool: Pool, index: NDArray[np.int32]) -> NDArray[np.float64]:
-        rows = pool.take(index[:, self._column_player])
-        try:
-            raw = np.asarray(self._predict(rows))
-        except Exception as error:
-            raise self._error(
-                f"predict raised {type(error).__name__}: {reason(error)}", len(index)
-            ) from error
-        answers = self._check(raw, len(index))
-        self._asked.append((pool, index))
-        self.count += len(index)
-        self.n_batches += 1
-        self._report(self.count)
-        return answers
+    def _hybrids(self, pool: Pool, index: NDArray[np.int32]) -> Hybrids:
+        return Hybrids(pool, index, self._column_player)
 
-    def _check(self, raw: NDArray[Any], n: int) -> NDArray[np.float64]:
-        if raw.ndim not in (1, 2) or len(raw) != n:
-            what = f"predict returned shape {raw.shape} for {n} rows; return one number, or one row, for each"
-            raise self._error(what, n)
-        if raw.dtype.kind == "O":
-            with contextlib.suppress(TypeError, ValueError):
-                raw = raw.astype(np.float64)
-        if raw.dtype.kind not in "biuf":
-            raise self._error(f"predict returned dtype {short_text(raw.dtype)}; return numbers", n)
-        wrong = np.flatnonzero(~np.isfinite(raw).reshape(n, -1).all(axis=1))
-        if len(wrong):
-            what = f"predict returned {len(wrong)} answers that are not finite, the first at row {wrong[0]}"
-            raise self._error(f"{what} of the batch: {np.ravel(raw[wrong[0]])[:5].tolist()}", n)
-        answers = raw.reshape(n, -1).astype(np.float64)
-        if self.n_batches and answers.shape[1] != self.n_outputs:
-            what = f"predict returned {answers.shape[1]} numbers a row, but {self.n_outputs} before"
-            raise self._error(what, n)
-        self.n_outputs, self.single = answers.shape[1], answers.shape[1] == 1
-        return answers
 
-    def _error(self, what: str, n: int) -> QueryError:
-        rows = [pool.take(index[:, self._column_player]) for pool, index in self._asked]
-        done = np.array(self._answers).reshape(len(self._answers), -1) if self._answers else np.empty((0, 0))
-        return QueryError(
-            f"batch {self.n_batches} (queries {self.count} to {self.count + n - 1}): {what}. "
-            f"The {len(done)} answers before it are kept in `.rows` (a part per batch) and `.answers` of this "
-            "exception.",
-            batch=self.n_batches,
-            rows=rows,
-            answers=done,
-        )
+def _plain(value: Any) -> Any:
+    """Decimals and the like as they are asked about: as numbers."""
+    if isinstance(value, str | int | float) or not isinstance(value, Number):
+        return value
+    return float(value)  # type: ignore[arg-type]
 
 
 def first_rows(keys: list[bytes]) -> list[int]:

@@ -7,6 +7,9 @@ a known amount, and that share of it which the two estimates have in common is t
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -55,9 +58,23 @@ def refined_values(
     for i in range(len(codes)):
         # The row is row 0 of its own pool; the background follows.
         joined = pool.rows(np.array([i])).joined(background[0])
-        with oracle.passing():
+        with oracle.passing(), _keeping_values(out[:i]):
             out[i] = _refine_row(oracle, fitted, joined, background[1], values[i], pairs, rng)
     return out
+
+
+@contextlib.contextmanager
+def _keeping_values(done: Floats) -> Iterator[None]:
+    """Whatever is raised within carries the values of the rows before, whose answers are forgotten by now."""
+    try:
+        yield
+    except BaseException as error:
+        if len(done):
+            error.values = done[..., 0] if done.shape[2] == 1 else done  # type: ignore[attr-defined]
+            error.add_note(
+                f"The values of the first {len(done)} rows are kept in `.values` of this exception."
+            )
+        raise
 
 
 def _refine_row(

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fouriershap._base.asking.asker import Asker
+from fouriershap._base.asking.store import Given
 from fouriershap._base.checks import are_numbered, check_choice, check_device, check_weights, check_whole
 from fouriershap._base.errors import InputError
 from fouriershap._base.files import Contents
@@ -15,7 +17,7 @@ from fouriershap._base.headers import require, take
 from fouriershap._base.parallel import count_jobs
 from fouriershap._base.progress import Progress
 from fouriershap._base.short import short
-from fouriershap._blackbox.arguments import check_limits, join
+from fouriershap._blackbox.arguments import answer_store, check_function, check_limits, join
 from fouriershap._blackbox.bit_names import bit_names
 from fouriershap._blackbox.cube import cube_fidelity
 from fouriershap._blackbox.fidelity import Fidelity, Interval, warn_if_low
@@ -96,6 +98,14 @@ class BlackBoxExplainer(Explainer):
     device : {"cpu", "jax"}
         Where rows are explained: by the native kernels, or under XLA on whatever device JAX has. Files do not
         remember it; see `to`.
+    answers : path or mapping, optional
+        Where the model's answers are kept as they come, and looked up before it is asked: the same call goes on
+        where it stopped, even if the process was killed. The path of a Parquet file (needs pyarrow), with the
+        columns of the rows and "answer" (of several outputs "answer_0" and so on); until the call ends, new
+        answers are in the ``.journal`` beside it. Or a dict of rows, as tuples of values with None for missing
+        ones, to lists of answers, as tuples of numbers. ``random_state=None`` is the number that the file keeps;
+        with a dict it is 0. `gap`, ``refine`` and `cube_fidelity` use it, too.
+        Without it, whatever is raised carries the answers: give ``answers=error.answers``.
 
     Attributes
     ----------
@@ -105,6 +115,9 @@ class BlackBoxExplainer(Explainer):
         R^2 on held-out hybrids with its interval; queries used; noise.
     candidates : tuple of Candidate
         The comparison: K-fold R^2 and time of each candidate.
+    n_asked : int
+        Rows that the model itself was asked so far. ``fidelity.n_queries`` counts those of the fit, also where
+        ``answers`` knew them already.
 
     Examples
     --------
@@ -139,6 +152,7 @@ class BlackBoxExplainer(Explainer):
         batch_size: int = 8192,
         progress: Progress = None,
         device: str = "cpu",
+        answers: Given = None,
     ) -> None:
         check_choice("method", method, METHODS)
         check_index(index)
@@ -146,6 +160,7 @@ class BlackBoxExplainer(Explainer):
         limits = check_limits(n_terms, max_degree, method)
         budget = check_whole("budget", budget)
         function, output_names = as_function(predict)
+        check_function(function)
         function, background = asked_in(function, background), densified(unmask(background))
         rows = Pool(background, "background")
         pool, first = join(rows, densified(unmask(data)))
@@ -153,30 +168,32 @@ class BlackBoxExplainer(Explainer):
         count_jobs(n_jobs)
         column_player, names = check_groups(groups, rows.names)
         encoding = make_encoding(pool, column_player, names, categorical)
-        seed = int(np.random.default_rng(random_state).integers(2**31))
-        self._oracle: Oracle | None = Oracle(
-            function, column_player, check_whole("batch_size", batch_size), budget, progress
-        )
-        fitter = Fitter(
-            oracle=self._oracle,
-            pool=pool,
-            first_rows=first,
-            second_rows=second_rows(rows.n_rows, pool.n_rows),
-            encoding=encoding,
-            budget=budget,
-            seed=seed,
-            limits=limits,
-            n_jobs=n_jobs,
-        )
-        fitted = fitter.fit(method)
-        self._oracle.close()
-        codes = fitted.encoding.encode(rows, "background")
-        engine = fitted.surrogate.compile(codes, share, index)
-        self._set(fitted, engine if device == "cpu" else engine.to(device), rows.names, n_jobs, output_names)
-        self._pool: Pool | None = pool
-        self._background: tuple[Pool, NDArray[np.float64] | None] | None = (rows, share)
-        self._seed = seed
-        warn_if_low(self.fidelity, min_fidelity, self.method)
+        store = answer_store(answers, encoding, rows.names)
+        asker = Asker(function, "predict", check_whole("batch_size", batch_size), budget, progress, store)
+        with asker.keeping():
+            seed = int(np.random.default_rng(asker.settle(random_state)).integers(2**31))
+            self._oracle: Oracle | None = Oracle(asker, column_player)
+            fitter = Fitter(
+                oracle=self._oracle,
+                pool=pool,
+                first_rows=first,
+                second_rows=second_rows(rows.n_rows, pool.n_rows),
+                encoding=encoding,
+                budget=budget,
+                seed=seed,
+                limits=limits,
+                n_jobs=n_jobs,
+            )
+            fitted = fitter.fit(method)
+            codes = fitted.encoding.encode(rows, "background")
+            engine = fitted.surrogate.compile(codes, share, index)
+            self._set(
+                fitted, engine if device == "cpu" else engine.to(device), rows.names, n_jobs, output_names
+            )
+            self._pool: Pool | None = pool
+            self._background: tuple[Pool, NDArray[np.float64] | None] | None = (rows, share)
+            self._seed = seed
+            warn_if_low(self.fidelity, min_fidelity, self.method)
 
     def _set(
         self,
@@ -209,6 +226,10 @@ class BlackBoxExplainer(Explainer):
     @property
     def candidates(self) -> tuple[Candidate, ...]:
         return self._fitted.candidates
+
+    @property
+    def n_asked(self) -> int:
+        return 0 if self._oracle is None else self._oracle.n_asked
 
     @property
     def representation(self) -> TreeEnsemble | Spectrum:
@@ -245,7 +266,8 @@ class BlackBoxExplainer(Explainer):
         oracle, _ = self._model("cube_fidelity")
         assert self._pool is not None
         rng = np.random.default_rng([self._seed, 1])
-        return cube_fidelity(oracle, self._fitted, self._pool, check_whole("n", n), rng)
+        with oracle.keeping():
+            return cube_fidelity(oracle, self._fitted, self._pool, check_whole("n", n), rng)
 
     @property
     def output_names(self) -> tuple[str, ...] | None:
@@ -292,7 +314,8 @@ class BlackBoxExplainer(Explainer):
             oracle, background = self._model("refine")
             pairs = check_whole("refine", refine)
             rng = np.random.default_rng(self._seed)
-            values = refined_values(oracle, self._fitted, pool, codes, background, values, pairs, rng)
+            with oracle.keeping():
+                values = refined_values(oracle, self._fitted, pool, codes, background, values, pairs, rng)
         elif spread_gap:
             gap = self._gap(pool, codes, values)
             size = np.abs(values) + 1e-300
@@ -315,7 +338,8 @@ class BlackBoxExplainer(Explainer):
                 f"only Shapley values add up; this explainer has index={short(self._engine.index)}."
             )
         oracle, background = self._model("gap")
-        outputs, expected = true_outputs(oracle, self._fitted.encoding, pool, codes, background)
+        with oracle.keeping():
+            outputs, expected = true_outputs(oracle, self._fitted.encoding, pool, codes, background)
         return np.asarray(outputs - expected - values.sum(axis=1))
 
     def refine_cost(self, n_rows: int, pairs: int) -> int:

@@ -17,10 +17,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fouriershap._base.asking.asker import Asker
 from fouriershap._base.errors import FidelityWarning, InputError, UnsupportedModelError
 from fouriershap._base.parallel import for_each_block
 from fouriershap._base.short import short, short_list, short_text
-from fouriershap._explainers.blackbox import BlackBoxExplainer
+from fouriershap._blackbox.candidates.swht import Limits
+from fouriershap._blackbox.fidelity import Fidelity
+from fouriershap._blackbox.fit import Fitter
+from fouriershap._blackbox.oracle import Oracle
+from fouriershap._rows.levels import Encoding, make_encoding
+from fouriershap._rows.pool import Pool
 from fouriershap._shapley.coalitions import CoalitionPairs, coalition_values, values_of_game
 from fouriershap._shapley.engine import Contents, Engine
 from fouriershap._shapley.pairs import PairEngine
@@ -32,6 +38,7 @@ Floats = NDArray[np.float64]
 OUTPUTS = ("raw", "probability", "log_loss")
 _LEAST_FIDELITY = 0.95
 _BUDGET = 20_000  # queries of the probability, which the trees answer quickly
+_BATCH = 8192
 _ROWS = 64  # rows per job
 _MOST_HYBRIDS = 1 << 18  # of one row: coalitions times background rows
 _SAME = 1e-12  # margins closer than this, relative, count as equal
@@ -299,41 +306,48 @@ class Fitted(ByDefinition):
     """SHAP values of the probabilities, by a representation fitted as for a black box, with its fidelity."""
 
     @cached_property
-    def surrogate(self) -> BlackBoxExplainer:
-        """The probability as a black box; the same at every run."""
-        model, order = self.engine.model, self._by_player
-        back = np.argsort(order)
-        fitted = BlackBoxExplainer(
-            lambda rows: self.output(rows[:, back]),
-            self.background[:, order],
+    def fit(self) -> tuple[Encoding, Fidelity, Engine]:
+        """The probability as a black box, the same at every run: how rows become codes, the certificate, the engine."""
+        model, background = self.engine.model, self.engine.background
+        pool = Pool(self.background, "background")
+        names = tuple(map(str, range(self.n_players)))
+        is_label = model.ensemble.is_categorical
+        encoding = make_encoding(pool, model.player, names, np.flatnonzero(is_label).tolist())
+        every = np.arange(pool.n_rows)
+        asker = Asker(self.output, "the probability", _BATCH, _BUDGET)
+        fitter = Fitter(
+            oracle=Oracle(asker, model.player),
+            pool=pool,
+            first_rows=every,
+            second_rows=every,
+            encoding=encoding,
             budget=_BUDGET,
-            categorical=np.flatnonzero(model.ensemble.is_categorical[order]).tolist(),
-            groups=[str(player) for player in model.player[order]],
-            weights=self.engine.background.weights,
-            index=self.index,
-            random_state=0,
-            min_fidelity=-np.inf,  # its ways out are not this class's
+            seed=0,
+            limits=Limits(),
         )
-        if min(fitted.fidelity.r2, fitted.fidelity.k_fold) < _LEAST_FIDELITY:
-            warnings.warn(
-                f"exact=True: the representation of the probability explains {fitted.fidelity.r2:.3f} of its variance "
-                f"on {fitted.fidelity.n_points} held-out rows, less than {_LEAST_FIDELITY}. Ways out: fewer players by "
-                "groups= and a smaller background (under 16 players the definition may be affordable), or "
-                "BlackBoxExplainer(model.predict_proba, background, budget=...) with a larger budget.",
-                FidelityWarning,
-                stacklevel=2,
-            )
-        return fitted
+        fitted = fitter.fit("auto")
+        codes = fitted.encoding.encode(pool, "background")
+        engine = fitted.surrogate.compile(codes, background.weights, self.index)
+        self._warn_if_low(fitted.fidelity)
+        return fitted.encoding, fitted.fidelity, engine
 
-    @property
-    def _by_player(self) -> NDArray[np.int64]:
-        """Features in the order of their players: a black box numbers players by their first columns."""
-        return np.argsort(self.engine.model.player, kind="stable")
+    @staticmethod
+    def _warn_if_low(fidelity: Fidelity) -> None:
+        if min(fidelity.r2, fidelity.k_fold) >= _LEAST_FIDELITY:
+            return
+        warnings.warn(
+            f"exact=True: the representation of the probability explains {fidelity.r2:.3f} of its variance "
+            f"on {fidelity.n_points} held-out rows, less than {_LEAST_FIDELITY}. Ways out: fewer players by "
+            "groups= and a smaller background (under 16 players the definition may be affordable), or "
+            "BlackBoxExplainer(model.predict_proba, background, budget=...) with a larger budget.",
+            FidelityWarning,
+            stacklevel=2,
+        )
 
     def _codes(self, rows: NDArray[Any]) -> NDArray[Any]:
-        """Rows as the surrogate takes them; what it does not know is said in the words of this class."""
+        """Rows as the representation takes them; what it does not know is said in the words of this class."""
         try:
-            return self.surrogate._read(rows[:, self._by_player]).codes
+            return self.fit[0].encode(Pool(rows, "X"), "X")
         except InputError as error:
             raise InputError(
                 f"exact=True explains these rows by a representation that was fitted to hybrids of the background, and "
@@ -341,10 +355,10 @@ class Fitted(ByDefinition):
             ) from error
 
     def values(self, rows: NDArray[Any], n_jobs: int | None) -> Floats:
-        return self.surrogate._engine.shap_values(self._codes(rows), n_jobs)
+        return self.fit[2].shap_values(self._codes(rows), n_jobs)
 
     def pairs(self, wanted: NDArray[np.int64] | None) -> PairEngine:
-        return _RecodedPairs(self.surrogate._engine.pairs(wanted), self._codes)
+        return _RecodedPairs(self.fit[2].pairs(wanted), self._codes)
 
 
 @dataclass(frozen=True, eq=False)

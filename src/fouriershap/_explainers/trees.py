@@ -203,7 +203,7 @@ class TreeExplainer(Explainer):
     @property
     def fidelity(self) -> Any:
         """With ``exact=True``: how well the representation stands for the probability; None if it is exact."""
-        return self._engine.surrogate.fidelity if isinstance(self._engine, Fitted) else None
+        return self._engine.fit[1] if isinstance(self._engine, Fitted) else None
 
     @property
     def input_names(self) -> tuple[str, ...] | None:

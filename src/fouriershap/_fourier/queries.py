@@ -1,17 +1,18 @@
-"""Asking the function: in batches, counted, with progress, answers kept when something goes wrong."""
+"""Asking a function on bits: in batches, counted, with progress, no row twice where the cube is small."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fouriershap._base.asking.answers import Row
+from fouriershap._base.asking.asker import Asker
 from fouriershap._base.bits import pack, unpack
-from fouriershap._base.errors import QueryError
 from fouriershap._base.progress import Progress, Report
-from fouriershap._base.short import reason, short_text
 from fouriershap._fourier.gf2 import Bits, Words
 
 BATCH_SIZE = 1 << 14
@@ -23,7 +24,7 @@ class Queries:
     Parameters
     ----------
     h : callable
-        Takes rows (n_rows, n_bits) uint8, returns (n_rows,) numbers.
+        Takes rows (n_rows, n_bits) uint8, returns (n_rows,) finite numbers: `asked_by` sees to that.
     n_bits : int
     budget : int
         Most rows that will be asked: the total of the progress. Where it covers the cube (2^n_bits), every
@@ -42,12 +43,10 @@ class Queries:
         self.n_bits = n_bits
         self.budget = budget
         self._batch_size = batch_size
-        self._n_batches = 0
         self.count = 0
         # Answers in single precision carry that rounding, whatever they are converted to.
         self.precision = float(np.finfo(np.float64).eps)
         self.magnitude = 0.0
-        self._asked: list[tuple[Words, NDArray[np.float64]]] = []
         self._cube = np.full(1 << n_bits, np.nan) if n_bits <= 30 and 1 << n_bits <= budget else None
         self._report = Report(progress, budget)
 
@@ -85,47 +84,41 @@ class Queries:
         return self._cube[points]
 
     def _ask_batch(self, rows: Bits) -> NDArray[np.float64]:
-        words = pack(rows)
-        try:
-            raw = np.asarray(self._h(rows))
-        except QueryError:
-            raise  # h has asked another model, which failed: its rows and answers are the caller's
-        except Exception as error:
-            raise self._error(f"h raised {type(error).__name__}: {reason(error)}", len(rows)) from error
-        answers = self._check(raw, len(rows))
-        self._asked.append((words, answers))
+        raw = np.asarray(self._h(rows))
+        answers = raw.reshape(len(rows)).astype(np.float64)
         self.count += len(rows)
-        self._n_batches += 1
         self.magnitude = max(self.magnitude, float(np.abs(answers).max(initial=0.0)))
         if raw.dtype.kind == "f":
             self.precision = max(self.precision, float(np.finfo(raw.dtype).eps))
         self._report(self.count)
         return answers
 
-    def _check(self, raw: NDArray[Any], n_rows: int) -> NDArray[np.float64]:
-        if raw.shape not in ((n_rows,), (n_rows, 1)):
-            raise self._error(f"h returned shape {raw.shape}; return ({n_rows},), one number a row", n_rows)
-        if raw.dtype.kind not in "biuf":
-            raise self._error(f"h returned dtype {short_text(raw.dtype)}; return numbers", n_rows)
-        answers = raw.reshape(n_rows).astype(np.float64)
-        wrong = np.flatnonzero(~np.isfinite(answers))
-        if len(wrong):
-            message = f"h returned {len(wrong)} values that are not finite, the first ({answers[wrong[0]]})"
-            raise self._error(f"{message} at row {wrong[0]} of the batch", n_rows)
-        return answers
 
-    def _error(self, what: str, n_rows: int) -> QueryError:
-        rows = np.concatenate(
-            [np.zeros((0, self.n_bits), np.uint8), *(self._rows(w) for w, _ in self._asked)]
-        )
-        answers = np.concatenate([np.zeros(0), *(a for _, a in self._asked)])
-        return QueryError(
-            f"batch {self._n_batches} (queries {self.count} to {self.count + n_rows - 1}): {what}. "
-            f"The {self.count} answers before it are kept in `.rows` and `.answers` of this exception.",
-            batch=self._n_batches,
-            rows=rows,
-            answers=answers,
-        )
+@dataclass(frozen=True, eq=False)
+class BitRows:
+    """Rows of bits, packed for as long as nobody looks."""
 
-    def _rows(self, words: Words) -> Bits:
-        return unpack(words, self.n_bits)
+    words: Words
+    n_bits: int
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def take(self, at: NDArray[np.int64]) -> Bits:
+        return unpack(self.words[at], self.n_bits)
+
+    def plain(self, taken: Bits) -> list[Row]:
+        return [tuple(row) for row in taken.tolist()]
+
+
+def asked_by(asker: Asker, n_bits: int) -> Callable[[Bits], NDArray[Any]]:
+    """The asker's function, for rows of bits (n_rows, n_bits): (n_rows,) numbers, of its own type."""
+
+    def ask(rows: Bits) -> NDArray[Any]:
+        parts = list(asker.answers_to(BitRows(pack(rows), n_bits)))
+        out = np.empty(len(rows), np.result_type(*(answers for _, answers in parts)))
+        for at, answers in parts:
+            out[at] = answers[:, 0]
+        return out
+
+    return ask

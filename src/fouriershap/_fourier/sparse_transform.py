@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from fouriershap._base.asking.asker import Asker
+from fouriershap._base.asking.file_store import make_store
+from fouriershap._base.asking.store import Given
 from fouriershap._base.errors import FidelityWarning, InputError
 from fouriershap._base.progress import Progress
 from fouriershap._base.short import short
@@ -16,7 +19,7 @@ from fouriershap._fourier import coded, robust
 from fouriershap._fourier.bch import Code, UnitCode, make_code
 from fouriershap._fourier.gf2 import Bits
 from fouriershap._fourier.outcome import finish, to_spectrum
-from fouriershap._fourier.queries import BATCH_SIZE, Queries
+from fouriershap._fourier.queries import BATCH_SIZE, Queries, asked_by
 from fouriershap._fourier.spectrum import Spectrum
 from fouriershap._fourier.transform import walsh_hadamard
 
@@ -92,6 +95,7 @@ def sparse_walsh_hadamard(
     random_state: int | np.random.Generator | None = None,
     batch_size: int = BATCH_SIZE,
     progress: Progress = None,
+    answers: Given = None,
 ) -> Spectrum:
     r"""Find the large terms of a function on bits from few of its values.
 
@@ -120,6 +124,9 @@ def sparse_walsh_hadamard(
         Most rows per call of h.
     progress : bool or callable, optional
         True for a tqdm bar, or a function of (queries done, most queries).
+    answers : path or mapping, optional
+        Where the answers of h are kept, as in `BlackBoxExplainer`: the same call goes on where it stopped. A
+        row is a tuple of n_bits numbers; in a file its columns are "bit 0", "bit 1" and so on.
 
     Returns
     -------
@@ -130,7 +137,8 @@ def sparse_walsh_hadamard(
     InputError
         An argument is wrong, or the budget too small to say anything (with the number that would do).
     QueryError
-        h raised, or returned the wrong length, NaN or no numbers. The answers so far are on the exception.
+        h raised, or returned the wrong length, NaN or no numbers. This and every other exception carries the
+        answers so far: ``answers=error.answers``.
 
     Warns
     -----
@@ -183,15 +191,19 @@ def sparse_walsh_hadamard(
         batch_size=batch_size,
         progress=progress,
     )
-    recovery = recover(search)
-    if recovery.fidelity < MIN_FIDELITY:
-        warnings.warn(
-            f"the spectrum ({len(recovery.spectrum)} terms, {recovery.n_queries:,} queries) explains R^2 = "
-            f"{recovery.fidelity:.3f} of h at fresh points: h has more terms, terms of higher degree, or "
-            "noise. Give a larger budget, n_terms or max_degree.",
-            FidelityWarning,
-            stacklevel=2,
-        )
+    store = make_store(answers, [f"bit {i}" for i in range(n_bits)])
+    asker = Asker(h, "h", int(batch_size), 0, store=store, single=True)
+    with asker.keeping():
+        state = asker.settle(random_state)
+        recovery = recover(replace(search, h=asked_by(asker, int(n_bits)), random_state=state))
+        if recovery.fidelity < MIN_FIDELITY:
+            warnings.warn(
+                f"the spectrum ({len(recovery.spectrum)} terms, {recovery.n_queries:,} queries) explains R^2 = "
+                f"{recovery.fidelity:.3f} of h at fresh points: h has more terms, terms of higher degree, or "
+                "noise. Give a larger budget, n_terms or max_degree.",
+                FidelityWarning,
+                stacklevel=2,
+            )
     return recovery.spectrum
 
 

@@ -1,0 +1,205 @@
+"""The asker: batches, counts, checks, and whatever is raised carries the answers."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fouriershap._base.asking.answers import Answers, Part, Row, Rows
+from fouriershap._base.asking.store import Store
+from fouriershap._base.errors import InputError, QueryError
+from fouriershap._base.progress import Progress, Report
+from fouriershap._base.short import reason, short_text
+
+Positions = NDArray[np.int64]
+_LOOKED_UP = 4096  # rows at a time
+
+
+class Asker:
+    """A function that is asked for numbers.
+
+    Parameters
+    ----------
+    function : callable
+        Takes rows, returns (n_rows,) or (n_rows, n_outputs) numbers.
+    name : str
+        What errors call it.
+    batch_size : int
+        Most rows per call.
+    budget : int
+        Rows that are expected, for the progress report.
+    store : Store, optional
+        Where answers are looked up and written to; without one, only an exception carries them.
+    single : bool
+        Whether the function must return one number per row.
+
+    Attributes
+    ----------
+    count : int
+        Rows that were answered, by the function or by the store.
+    n_asked : int
+        Those of the function.
+    """
+
+    def __init__(
+        self,
+        function: Callable[[Any], Any],
+        name: str,
+        batch_size: int,
+        budget: int,
+        progress: Progress = None,
+        store: Store | None = None,
+        single: bool = False,
+    ) -> None:
+        self._function, self._name, self._batch_size = function, name, batch_size
+        self.count, self.n_asked, self.n_batches, self.n_outputs = 0, 0, 0, 0
+        self._asked: list[Part] = []
+        self._store, self._is_kept, self._single = store, True, single
+        self._random_state: int | None = None
+        self._report = Report(progress, budget)
+
+    def settle(self, random_state: Any) -> Any:
+        """The random state to work with: where none is given, one that can be kept with the answers."""
+        if self._store is not None:
+            random_state = self._store.settle(random_state)
+        elif random_state is None:
+            random_state = int(np.random.default_rng().integers(2**31))
+        self._random_state = random_state if isinstance(random_state, int) else None
+        return random_state
+
+    def answers_to(self, rows: Rows) -> Iterator[tuple[Positions, NDArray[Any]]]:
+        """Answers (n, n_outputs) part by part, with their positions: first the store's, then the function's."""
+        unknown, plain = np.arange(len(rows)), []
+        if self._store is not None:
+            left = []
+            for part in _slices(len(rows), _LOOKED_UP):
+                looked_up = rows.plain(rows.take(unknown[part]))
+                known, answers = self._store.take(looked_up)
+                if known:
+                    yield unknown[part][known], self._count_known(answers)
+                new = np.delete(np.arange(len(looked_up)), known)
+                left.append(unknown[part][new])
+                plain += [looked_up[i] for i in new.tolist()]
+            unknown = np.concatenate([unknown[:0], *left])
+        for part in _slices(len(unknown), self._batch_size):
+            yield unknown[part], self._ask(rows, unknown[part], plain[part])
+
+    @contextlib.contextmanager
+    def keeping(self) -> Iterator[None]:
+        """Whatever is raised within carries the answers, or the place where they are, as ``answers``."""
+        try:
+            with contextlib.nullcontext() if self._store is None else self._store.session():
+                if self._store is not None:
+                    self.n_outputs = self.n_outputs or self._store.n_outputs
+                yield
+        except BaseException as error:
+            self._attach(error)
+            raise
+        finally:
+            self._report.close()
+
+    @contextlib.contextmanager
+    def passing(self) -> Iterator[None]:
+        """What is asked within is not remembered here afterwards, unless something is raised."""
+        n_parts = len(self._asked)
+        with contextlib.nullcontext() if self._store is None else self._store.passing():
+            yield
+        del self._asked[n_parts:]
+
+    def _count_known(self, known: list[Any]) -> NDArray[Any]:
+        other = next((len(answer) for answer in known if len(answer) != self.n_outputs), None)
+        if other is not None:
+            raise InputError(
+                f"answers has {other} numbers for a row, but {self.n_outputs} for others: they are of different models."
+            )
+        self.count += len(known)
+        self._report(self.count)
+        return np.array(known)
+
+    def _ask(self, rows: Rows, at: Positions, plain: list[Row]) -> NDArray[Any]:
+        taken = rows.take(at)
+        try:
+            raw = np.asarray(self._function(taken))
+        except Exception as error:
+            raise self._error(
+                f"{self._name} raised {type(error).__name__}: {reason(error)}", len(at)
+            ) from error
+        answers = self._check(raw, len(at))
+        self._asked.append(Part(rows, at, answers))
+        self._keep(plain, answers)
+        self.count += len(at)
+        self.n_asked += len(at)
+        self.n_batches += 1
+        self._report(self.count)
+        return answers
+
+    def _keep(self, plain: list[Row], answers: NDArray[Any]) -> None:
+        try:
+            if self._store is not None:
+                self._store.add(plain, answers)
+        except BaseException:
+            self._is_kept = False
+            raise
+
+    def _check(self, raw: NDArray[Any], n: int) -> NDArray[Any]:
+        name = self._name
+        if raw.ndim not in (1, 2) or len(raw) != n or not raw.size or (self._single and raw.size != n):
+            each = "one number" if self._single else "one number, or one row,"
+            raise self._error(f"{name} returned shape {raw.shape} for {n} rows; return {each} for each", n)
+        if raw.dtype.kind == "O" or raw.dtype == np.longdouble:
+            with contextlib.suppress(TypeError, ValueError):
+                raw = raw.astype(np.float64)
+        if raw.dtype.kind not in "biuf":
+            raise self._error(f"{name} returned dtype {short_text(raw.dtype)}; return numbers", n)
+        wrong = np.flatnonzero(~np.isfinite(raw).reshape(n, -1).all(axis=1))
+        if len(wrong):
+            what = f"{name} returned {len(wrong)} answers that are not finite, the first at row {wrong[0]}"
+            raise self._error(f"{what} of the batch: {np.ravel(raw[wrong[0]])[:5].tolist()}", n)
+        answers = raw.reshape(n, -1)
+        if self.n_outputs and answers.shape[1] != self.n_outputs:
+            before = "before" if self._store is None or self.n_asked else f"in {self._store.where}"
+            what = f"{name} returned {answers.shape[1]} numbers a row, but {self.n_outputs} {before}"
+            raise self._error(what, n)
+        self.n_outputs = answers.shape[1]
+        return answers
+
+    def _error(self, what: str, n: int) -> QueryError:
+        batch = f"batch {self.n_batches} (queries {self.count} to {self.count + n - 1})"
+        return QueryError(
+            f"{batch}: {what}. {self._kept()}",
+            batch=self.n_batches,
+            rows=[part.rows.take(part.at) for part in self._asked],
+            answers=self._to_give_back(),
+        )
+
+    def _kept(self) -> str:
+        if not self.count:
+            return "There were no answers before it."
+        if self._store is None:
+            return (
+                f"The {self.count} answers so far are kept in `.answers` of this exception: given back by "
+                "answers=, they are not asked again."
+            )
+        return f"The {self.count} answers so far are kept in {self._store.where}: the same call goes on from there."
+
+    def _to_give_back(self) -> Any:
+        if self._store is None:
+            return Answers(parts=self._asked, random_state=self._random_state)
+        return self._store.to_give_back if self._is_kept else self._store.rescued(self._asked)
+
+    def _attach(self, error: BaseException) -> None:
+        if isinstance(error, QueryError):
+            return  # it has them from the beginning
+        with contextlib.suppress(AttributeError):  # a property of the caller's own
+            error.answers = self._to_give_back()  # type: ignore[attr-defined]
+        if self.count:
+            error.add_note(self._kept())
+
+
+def _slices(n: int, size: int) -> Iterator[slice]:
+    for first in range(0, n, size):
+        yield slice(first, first + size)
