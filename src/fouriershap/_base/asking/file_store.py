@@ -17,7 +17,7 @@ from fouriershap._base.asking.answers import Answers, Part, Row
 from fouriershap._base.asking.journal import Batch, Header, Journal
 from fouriershap._base.asking.store import Given, Store
 from fouriershap._base.errors import FourierShapError, FourierShapWarning, InputError
-from fouriershap._base.short import reason, short_text
+from fouriershap._base.short import reason, short, short_text
 
 
 class FileStore(Store):
@@ -43,7 +43,7 @@ class FileStore(Store):
         own = next((name for name in names if name == "answer" or name.startswith("answer_")), None)
         if own is not None:
             raise InputError(
-                f"answers: the data have a column {own!r:.80}, a name that the file needs for itself. Rename the "
+                f"answers: the data have a column {short(own)}, a name that the file needs for itself. Rename the "
                 "column, or give answers= a dict."
             )
         self._random_state: int | None = None
@@ -63,7 +63,7 @@ class FileStore(Store):
             fault = parquet.column_fault(levels)
             if fault is not None:
                 raise InputError(
-                    f"answers: the column {name!r:.80} has {fault} among its labels, which a column of a Parquet file "
+                    f"answers: the column {short(name)} has {fault} among its labels, which a column of a Parquet file "
                     "cannot hold. Make all of them text, or give answers= a dict."
                 )
 
@@ -129,7 +129,7 @@ class FileStore(Store):
         if sorted(header.columns) != sorted(self.names):
             other = next((name for name in header.columns if name not in self.names), header.columns[0])
             raise InputError(
-                f"answers: {short_text(path)} is about other data, with a column {other!r:.80}. Give another path."
+                f"answers: {short_text(path)} is about other data, with a column {short(other)}. Give another path."
             )
         order = [header.columns.index(name) for name in self.names]
         return [tuple(row[j] for j in order) for row in rows]
@@ -151,12 +151,12 @@ class FileStore(Store):
 def _check_path(given: str) -> Path:
     path = Path(given).resolve()  # a link stays one: what it points to is replaced
     if path.suffix != ".parquet":
-        raise InputError(f"answers is the path {given!r:.80}; give one that ends in .parquet, or a dict.")
+        raise InputError(f"answers is the path {short(given)}; give one that ends in .parquet, or a dict.")
     if path.is_dir():
-        raise InputError(f"answers is the path {given!r:.80}, a folder; give that of a file.")
+        raise InputError(f"answers is the path {short(given)}, a folder; give that of a file.")
     if not path.parent.is_dir():
         raise InputError(
-            f"answers is the path {given!r:.80}, in a folder that does not exist: make it first."
+            f"answers is the path {short(given)}, in a folder that does not exist: make it first."
         )
     return path
 

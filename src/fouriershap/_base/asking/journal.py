@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from fouriershap._base.asking.answers import Row
 from fouriershap._base.errors import DiskFullError, FileFormatError, InputError
-from fouriershap._base.short import short_text
+from fouriershap._base.short import short, short_text
 
 VERSION = 1
 _FORMAT = "fouriershap answers"
@@ -128,7 +128,8 @@ def room(path: Path) -> Iterator[None]:
         if error.errno not in _FULL:
             raise
         full = DiskFullError(
-            f"{short_text(path)} cannot be written: there is no room for it ({error.strerror or error}). The answers that it held "
+            f"{short_text(path)} cannot be written: there is no room for it ({error.strerror or error}). The "
+            "answers that it held "
             "before are unharmed. Free some space, and call again."
         )
         full.errno = error.errno
@@ -150,7 +151,8 @@ def parse(content: bytes, path: Path) -> tuple[Header | None, list[Batch], int]:
             if number == len(lines) - 1:
                 break
             raise FileFormatError(
-                f"{short_text(path)} is damaged from byte {whole} on. What comes before is whole: `truncate -s {whole}` keeps it."
+                f"{short_text(path)} is damaged from byte {whole} on. What comes before is whole: `truncate "
+                f"-s {whole}` keeps it."
             )
         try:
             if header is None:
@@ -161,7 +163,7 @@ def parse(content: bytes, path: Path) -> tuple[Header | None, list[Batch], int]:
             raise
         except (KeyError, RecursionError, TypeError, ValueError) as error:
             raise FileFormatError(
-                f"{short_text(path)} holds what no journal of answers does: {error!r:.80}."
+                f"{short_text(path)} holds what no journal of answers does: {short(error)}."
             ) from error
         whole += len(line) + 1
     return header, batches, whole
@@ -186,7 +188,8 @@ def _checked(line: bytes) -> bytes | None:
 def _header(content: dict[str, Any], path: Path) -> Header:
     if content["version"] > VERSION:
         raise FileFormatError(
-            f"{short_text(path)} has version {content['version']}; this fouriershap reads up to version {VERSION}. Upgrade with "
+            f"{short_text(path)} has version {content['version']}; this fouriershap reads up to version "
+            f"{VERSION}. Upgrade with "
             "`pip install --upgrade fouriershap`."
         )
     return Header(content["name"], tuple(content["columns"]), content["random_state"])

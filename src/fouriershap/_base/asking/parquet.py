@@ -17,7 +17,7 @@ from fouriershap._base.asking.answers import Row, as_tuples
 from fouriershap._base.asking.journal import Batch, room
 from fouriershap._base.atomic import atomic_file
 from fouriershap._base.errors import FileFormatError, InputError, MissingDependencyError
-from fouriershap._base.short import short_text
+from fouriershap._base.short import short, short_text
 
 VERSION = 1
 _KEY = b"fouriershap_answers"
@@ -67,7 +67,8 @@ def read(path: Path, names: tuple[str, ...]) -> Contents:
         version, state, folded = (stated.get(name) for name in ("version", "random_state", "journal"))
     except (pa.ArrowException, OSError, ValueError, AttributeError, RecursionError) as error:
         raise FileFormatError(
-            f"{short_text(path)} is no Parquet file, or damaged ({error!s:.80}): move it away, or give answers= another path."
+            f"{short_text(path)} is no Parquet file, or damaged ({error!s:.80}): move it away, or give "
+            "answers= another path."
         ) from error
     if isinstance(version, int) and version > VERSION:
         raise FileFormatError(
@@ -148,11 +149,12 @@ def _check_columns(path: Path, found: list[str], names: tuple[str, ...]) -> list
     lacking = [name for name in names if name not in set(found)]
     if lacking:
         raise InputError(
-            f"answers: {short_text(path)} is about other data: it has no column {lacking[0]!r:.80}. Give another path."
+            f"answers: {short_text(path)} is about other data: it has no column {short(lacking[0])}. Give another path."
         )
     if not others or others != [*answer_names(len(others))] or len(found) != len(names) + len(others):
         raise InputError(
-            f"answers: beside those of the rows, {short_text(path)} has the columns {others!r:.80}; 'answer', or 'answer_0' and so "
+            f"answers: beside those of the rows, {short_text(path)} has the columns {short(others)}; 'answer', "
+            "or 'answer_0' and so "
             "on, are what belongs there. Give another path."
         )
     return others
