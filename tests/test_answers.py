@@ -108,6 +108,37 @@ def test_an_error_of_the_model_carries_the_answers():
     assert model.n_rows + rest.n_rows == 256 + 8
 
 
+def test_the_good_answers_of_a_bad_batch_are_kept():
+    def predict(rows):
+        return np.where((rows[:, 0] == 1) & (rows[:, 5] == 1) & is_ill, np.nan, cubic(rows))
+
+    is_ill = True
+    model = Counting(predict)
+    with pytest.raises(fs.QueryError, match=r"batch 0 .queries 0 to 49.* are not finite") as caught:
+        fit(model, BITS, FITS["exact"][2], random_state=0)
+    n_good = len(caught.value.answers)
+    assert 0 < n_good < 50 and f"{n_good} answers so far" in str(caught.value)
+    is_ill = False
+    fit(model, BITS, FITS["exact"][2], random_state=0, answers=caught.value.answers)
+    assert model.n_rows == 264 + 50 - n_good
+
+
+def test_a_model_that_uses_its_array_again():
+    buffer = np.empty(50)
+
+    def predict(rows):
+        buffer[: len(rows)] = cubic(rows)
+        return buffer[: len(rows)]
+
+    known = {}
+    explainer = fit(predict, BITS, FITS["exact"][2], random_state=0, answers=known)
+    assert fingerprint(explainer) == fingerprint(fit(cubic, BITS, FITS["exact"][2], random_state=0))
+    with pytest.raises(KeyboardInterrupt) as caught:
+        fit(Counting(predict, stop=3), BITS, FITS["exact"][2], random_state=0)
+    for row, answers in caught.value.answers.items():
+        assert answers == known[row][:1]
+
+
 def test_answers_of_an_exception_can_be_pickled():
     frame = pd.DataFrame(BITS, columns=list("abcdefgh"))
     with pytest.raises(KeyboardInterrupt) as caught:

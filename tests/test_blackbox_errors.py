@@ -51,7 +51,7 @@ def test_a_bad_batch_is_named_and_answers_are_kept(wrong, message):
         )
     error = caught.value
     assert error.batch == 2 and "batch 2" in str(error)
-    assert len(error.answers) == 200
+    assert len(error.answers) == (299 if wrong is poison else 200)  # one bad answer does not spoil the others
     for row in np.concatenate(error.rows):
         assert error.answers[tuple(row)] == [(row.sum(),)]
 

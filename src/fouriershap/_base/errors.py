@@ -39,7 +39,7 @@ class QueryError(InputError):
     batch : int
         Number of the batch that failed, from 0.
     rows : list
-        The rows that the function had answered before, as it was given them: a part per batch.
+        The rows that the function has answered, as it was given them: a part per batch.
     answers : mapping or str
         What ``answers=`` takes back, so that no row is asked again: the answers by row, or the file that they are
         in. Every other exception that ends the asking has it, too.

@@ -81,12 +81,14 @@ class Asker:
                 known, answers = self._store.take(looked_up)
                 if known:
                     yield unknown[part][known], self._count_known(answers)
+                    self._report(self.count)
                 new = np.delete(np.arange(len(looked_up)), known)
                 left.append(unknown[part][new])
                 plain += [looked_up[i] for i in new.tolist()]
             unknown = np.concatenate([unknown[:0], *left])
         for part in _slices(len(unknown), self._batch_size):
             yield unknown[part], self._ask(rows, unknown[part], plain[part])
+            self._report(self.count)  # once whoever asks has the answers, too: a report may raise
 
     @contextlib.contextmanager
     def keeping(self) -> Iterator[None]:
@@ -117,11 +119,11 @@ class Asker:
                 f"answers has {other} numbers for a row, but {self.n_outputs} for others: they are of different models."
             )
         self.count += len(known)
-        self._report(self.count)
         return np.array(known)
 
     def _ask(self, rows: Rows, at: Positions, plain: list[Row]) -> NDArray[Any]:
         taken = rows.take(at)
+        self.n_asked += len(at)
         try:
             raw = np.asarray(self._function(taken))
         except Exception as error:
@@ -129,21 +131,25 @@ class Asker:
                 f"{self._name} raised {type(error).__name__}: {reason(error)}", len(at)
             ) from error
         answers = self._check(raw, len(at))
-        self._asked.append(Part(rows, at, answers))
-        self._keep(plain, answers)
-        self.count += len(at)
-        self.n_asked += len(at)
+        good = np.isfinite(answers).all(axis=1)
+        fault = None if good.all() else self._not_finite(answers, int(np.argmin(good)), int((~good).sum()))
+        self._keep(
+            Part(rows, at[good], answers[good]), [plain[i] for i in np.flatnonzero(good)[: len(plain)]]
+        )
+        if fault is not None:
+            raise self._error(fault, len(at), int(good.sum()))
         self.n_batches += 1
-        self._report(self.count)
         return answers
 
-    def _keep(self, plain: list[Row], answers: NDArray[Any]) -> None:
+    def _keep(self, part: Part, plain: list[Row]) -> None:
+        self._asked.append(part)
         try:
             if self._store is not None:
-                self._store.add(plain, answers)
+                self._store.add(plain, part.answers)
         except BaseException:
             self._is_kept = False
             raise
+        self.count += len(part.at)
 
     def _check(self, raw: NDArray[Any], n: int) -> NDArray[Any]:
         name = self._name
@@ -155,36 +161,39 @@ class Asker:
                 raw = raw.astype(np.float64)
         if raw.dtype.kind not in "biuf":
             raise self._error(f"{name} returned dtype {short_text(raw.dtype)}; return numbers", n)
-        wrong = np.flatnonzero(~np.isfinite(raw).reshape(n, -1).all(axis=1))
-        if len(wrong):
-            what = f"{name} returned {len(wrong)} answers that are not finite, the first at row {wrong[0]}"
-            raise self._error(f"{what} of the batch: {np.ravel(raw[wrong[0]])[:5].tolist()}", n)
-        answers = raw.reshape(n, -1)
+        answers = raw.reshape(n, -1).copy()  # the function may use its array again
         if self.n_outputs and answers.shape[1] != self.n_outputs:
-            before = "before" if self._store is None or self.n_asked else f"in {self._store.where}"
+            before = "before" if self._store is None or self.n_batches else f"in {self._store.where}"
             what = f"{name} returned {answers.shape[1]} numbers a row, but {self.n_outputs} {before}"
             raise self._error(what, n)
         self.n_outputs = answers.shape[1]
         return answers
 
-    def _error(self, what: str, n: int) -> QueryError:
-        batch = f"batch {self.n_batches} (queries {self.count} to {self.count + n - 1})"
+    def _not_finite(self, answers: NDArray[Any], first: int, n_wrong: int) -> str:
+        what = f"{self._name} returned {n_wrong} answers that are not finite, the first at row {first}"
+        return f"{what} of the batch: {answers[first, :5].tolist()}"
+
+    def _error(self, what: str, n: int, n_good: int = 0) -> QueryError:
+        """An error in a batch of ``n`` rows, of which ``n_good`` are answered and counted."""
+        begin = self.count - n_good
         return QueryError(
-            f"{batch}: {what}. {self._kept()}",
+            f"batch {self.n_batches} (queries {begin} to {begin + n - 1}): {what}. {self._kept()}",
             batch=self.n_batches,
-            rows=[part.rows.take(part.at) for part in self._asked],
+            rows=[part.rows.take(part.at) for part in self._asked if len(part.at)],
             answers=self._to_give_back(),
         )
 
     def _kept(self) -> str:
-        if not self.count:
-            return "There were no answers before it."
         if self._store is None:
-            return (
-                f"The {self.count} answers so far are kept in `.answers` of this exception: given back by "
-                "answers=, they are not asked again."
-            )
-        return f"The {self.count} answers so far are kept in {self._store.where}: the same call goes on from there."
+            n_kept = sum(len(part.at) for part in self._asked)
+            where = "`.answers` of this exception: given back by answers=, they are not asked again."
+        else:
+            n_kept, where = self.count, f"{self._store.where}: the same call goes on from there."
+        return (
+            f"The {n_kept} answers so far are kept in {where}"
+            if n_kept
+            else "There were no answers before it."
+        )
 
     def _to_give_back(self) -> Any:
         if self._store is None:
