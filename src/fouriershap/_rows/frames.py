@@ -131,10 +131,17 @@ def check_names(columns: list[str], known: tuple[str, ...] | None, n_features: i
     )
 
 
+def integers_of(series: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """A column of integers, 0 where they are missing, and where that is."""
+    missing = series.is_null()
+    whole = series.fill_null(0) if missing.any() else series
+    return whole.to_numpy(), missing.to_numpy()
+
+
 def frame_library(X: Any) -> str | None:
     """The library of a data frame, as narwhals calls it; None for anything else."""
     frame = as_frame(X)
-    return None if frame is None else frame.implementation.value
+    return None if frame is None else frame.implementation.name.lower()
 
 
 def frame_columns(X: Any) -> list[tuple[NDArray[np.float64], NDArray[Any] | None]]:
@@ -152,6 +159,9 @@ def frame_columns(X: Any) -> list[tuple[NDArray[np.float64], NDArray[Any] | None
 def _series_and_labels(series: Any) -> tuple[NDArray[np.float64], NDArray[Any] | None]:
     import narwhals as nw
 
+    if series.dtype in (nw.Int64, nw.UInt64):  # pyarrow casts none beyond 2^53
+        integers, missing = integers_of(series)
+        return np.where(missing, np.nan, integers.astype(np.float64)), None
     if series.dtype.is_numeric() or series.dtype == nw.Boolean:
         return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64), None
     order = None

@@ -90,6 +90,9 @@ class TreeEnsemble:
         probabilities themselves), "squared_error" (a mean); "" for anything else, or where it is not known.
     computes_in : numpy.dtype
         The precision in which the library itself adds up leaves.
+    casting : str
+        Whose rules turn numbers of other types into ``dtype`` (see `fouriershap._trees.casts`): "xgboost", "lightgbm",
+        "lightgbm booster", "catboost", "scikit-learn"; "" for plain casts.
     """
 
     n_features: int
@@ -123,6 +126,7 @@ class TreeEnsemble:
     kind: str = "trees"
     objective: str = ""
     computes_in: np.dtype[Any] = field(default_factory=lambda: np.dtype(np.float64))
+    casting: str = ""
 
     def __post_init__(self) -> None:
         dtypes: dict[str, Any] = {

@@ -9,7 +9,22 @@ from numpy.typing import NDArray
 
 from fouriershap._base.errors import InputError
 from fouriershap._base.short import reason, short, short_text
-from fouriershap._rows.frames import as_frame, check_names, densified, is_missing, numbers_of
+from fouriershap._rows.frames import (
+    as_frame,
+    check_names,
+    densified,
+    integers_of,
+    is_missing,
+    is_sparse,
+    numbers_of,
+)
+from fouriershap._trees.casts import (
+    array_as_cast,
+    integers_with_missing,
+    objects_as_cast,
+    sparse_as_cast,
+    stack_columns,
+)
 from fouriershap._trees.ensemble import TreeEnsemble
 from fouriershap._trees.labels import category_codes
 
@@ -29,7 +44,8 @@ def to_rows(X: Any, ensemble: TreeEnsemble, name: str = "X") -> NDArray[Any]:
     name : str
         What errors call it.
     """
-    X = densified(X, ensemble.absent_is_missing)
+    if is_sparse(X):
+        X = densified(sparse_as_cast(X, ensemble), ensemble.absent_is_missing)
     frame = as_frame(X, name)
     if frame is not None:
         columns = [str(column) for column in frame.columns]
@@ -41,12 +57,14 @@ def to_rows(X: Any, ensemble: TreeEnsemble, name: str = "X") -> NDArray[Any]:
             else _column(frame, f, column, ensemble, name)
             for f, column in enumerate(frame.columns)
         ]
-        matrix = np.column_stack(parts) if parts else np.empty((len(frame), 0))
+        matrix = stack_columns(parts, len(frame), ensemble, _comes_apart(frame))
         return _cleaned(matrix, ensemble, name)
     array = _as_matrix(X, ensemble, name)
     if array.dtype.kind in "biuf":
+        array = array_as_cast(array, ensemble, hasattr(X, "dtype"))
         return _cleaned(_labelled(array, ensemble), ensemble, name)
-    return _cleaned(_from_objects(array, ensemble, name), ensemble, name)
+    objects = _from_objects(array, ensemble, name)
+    return _cleaned(objects_as_cast(objects, ensemble), ensemble, name)
 
 
 def _cleaned(matrix: NDArray[Any], ensemble: TreeEnsemble, name: str) -> NDArray[Any]:
@@ -87,7 +105,7 @@ def _labelled(array: NDArray[Any], ensemble: TreeEnsemble) -> NDArray[Any]:
     """Numbers of an array; where numbers are labels of a categorical feature, their codes."""
     if not ensemble.numbers_are_labels or not ensemble.vocabularies:
         return array
-    out = array.astype(np.float64)
+    out = array.astype(ensemble.dtype)
     for f in ensemble.vocabularies:
         out[:, f] = category_codes(ensemble, f, array[:, f])
     return out
@@ -127,9 +145,16 @@ def _coded(series: Any, labels: tuple[Any, ...]) -> NDArray[np.float64]:
     return np.array([np.nan if is_missing(v) else position.get(v, np.nan) for v in series.to_list()])
 
 
-def _column(
-    frame: nw.DataFrame[Any], f: int, column: str, ensemble: TreeEnsemble, name: str
-) -> NDArray[np.float64]:
+def _comes_apart(frame: nw.DataFrame[Any]) -> bool:
+    """Whether scikit-learn casts each column on its own: pyarrow's, and pandas' with Booleans or nullable types."""
+    if frame.implementation.is_pyarrow():
+        return True
+    if not frame.implementation.is_pandas():
+        return False
+    return any(not isinstance(dtype, np.dtype) or dtype.kind == "b" for dtype in frame.to_native().dtypes)
+
+
+def _column(frame: nw.DataFrame[Any], f: int, column: str, ensemble: TreeEnsemble, name: str) -> NDArray[Any]:
     import narwhals as nw
 
     series = frame[column]
@@ -138,6 +163,8 @@ def _column(
         return _categorical(series, f, ensemble, name)
     if f in ensemble.vocabularies:
         return category_codes(ensemble, f, series.to_numpy())
+    if dtype in (nw.Int64, nw.UInt64):  # float64 would round what lies beyond 2^53
+        return integers_with_missing(*integers_of(series), ensemble, frame.implementation.name.lower())
     if dtype.is_numeric() or dtype == nw.Boolean:
         return series.cast(nw.Float64).to_numpy()
     raise InputError(

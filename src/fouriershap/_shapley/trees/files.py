@@ -106,7 +106,9 @@ def trees_from_contents(arrays: Arrays, header: Header) -> StoredTrees:
 def _ensemble_to_contents(e: TreeEnsemble) -> tuple[Arrays, Header]:
     values = {field.name: getattr(e, field.name) for field in fields(e)}
     arrays = {f"trees.{name}": value for name, value in values.items() if isinstance(value, np.ndarray)}
-    header: Header = {name: values[name] for name in (*_PLAIN, "objective", "lost_labels", "frame_labels")}
+    header: Header = {
+        name: values[name] for name in (*_PLAIN, "objective", "casting", "lost_labels", "frame_labels")
+    }
     header |= {"dtype": e.dtype.name, "computes_in": e.computes_in.name}
     header |= {"missing_value": repr(e.missing_value), "names": e.feature_names}
     header["output_names"] = e.output_names
@@ -129,6 +131,7 @@ def _ensemble_from_contents(arrays: Arrays, header: Header) -> TreeEnsemble:
         computes_in=_float_type(header, "computes_in"),
         missing_value=float(take(header, "missing_value", str)),
         objective=take(header, "objective", str, ""),
+        casting=take(header, "casting", str, ""),
         feature_names=take(header, "names", texts | None),
         output_names=take(header, "output_names", texts | None),
         vocabularies=_vocabularies(header),

@@ -55,6 +55,7 @@ def read_document(document: dict[str, Any]) -> TreeEnsemble:
         numbers_are_labels=True,
         hashed=bool(splits.codes),
         kind="catboost",
+        casting="catboost",
         objective=_objective(document),
         **join(trees, width),
     )

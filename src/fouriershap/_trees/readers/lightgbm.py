@@ -28,7 +28,8 @@ def read_estimator(model: Any) -> TreeEnsemble:
     if not hasattr(model, "_Booster") or model._Booster is None:
         raise InputError(f"model is a {type(model).__name__} that is not fitted. Call its fit(X, y) first.")
     ensemble = read_booster(model.booster_)
-    return ensemble.replace(output_names=class_names(model, ensemble.n_outputs))
+    names = class_names(model, ensemble.n_outputs)
+    return ensemble.replace(output_names=names, casting="lightgbm")
 
 
 def read_booster(model: Any) -> TreeEnsemble:
@@ -62,6 +63,7 @@ def read_text(text: str) -> TreeEnsemble:
         lost_labels=lost,
         frame_labels=labels,
         objective=_OBJECTIVES.get(header.get("objective", "").partition(" num_class")[0], ""),
+        casting="lightgbm booster",
         kind="lightgbm rf" if "average_output" in header else "lightgbm gbdt",
         **join(trees),
     )

@@ -124,6 +124,7 @@ def _ensemble(
         output_names=class_names(model, len(base)),
         kind=f"scikit-learn {type(model).__name__}",
         objective=_objective(model, len(base)),
+        casting="scikit-learn",
         **arrays,
         **more,
     )

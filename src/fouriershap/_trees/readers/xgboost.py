@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from fouriershap._base.errors import InputError, UnsupportedModelError
 from fouriershap._base.json import parse_json
+from fouriershap._base.short import short
 from fouriershap._trees.ensemble import TreeEnsemble
 from fouriershap._trees.readers.assemble import Tree, join
 from fouriershap._trees.readers.sklearn import class_names
@@ -49,23 +50,17 @@ def read_booster(model: Any) -> TreeEnsemble:
 def read_document(document: dict[str, Any], n_iterations: int | None = None) -> TreeEnsemble:
     """The JSON model of XGBoost, up to ``n_iterations`` boosting rounds."""
     learner = document["learner"]
-    booster = learner["gradient_booster"]
-    name = booster["name"]
-    if name == "gblinear":
-        raise UnsupportedModelError(
-            "model is an XGBoost model with booster='gblinear': a linear model without trees. Its SHAP "
-            "values are coef * (x - mean(x)). For trees, train with booster='gbtree' or 'dart'."
-        )
-    inner = booster["gbtree"]["model"] if name == "dart" else booster["model"]
+    inner, weights = _trees_and_weights(learner["gradient_booster"])
     parameters = learner["learner_model_param"]
     n_features = int(parameters["num_feature"])
     n_outputs = max(int(parameters["num_class"]), int(parameters.get("num_target", 1)), 1)
     n_trees = _n_trees(inner, n_outputs, n_iterations)
-    scales = booster["weight_drop"] if name == "dart" else np.ones(n_trees)
+    # Trees of the rounds that were trained without dropout have no weight.
+    scales = [*weights[:n_trees].tolist(), *[1.0] * (n_trees - len(weights))]
     documents = inner["trees"][:n_trees]
     width = max([int(tree["tree_param"]["size_leaf_vector"]) for tree in documents], default=1)
     width = n_outputs if width > 1 else 1
-    trees = [_tree(tree, scale, width) for tree, scale in zip(documents, scales, strict=False)]
+    trees = [_tree(tree, scale, width) for tree, scale in zip(documents, scales, strict=True)]
     outputs = [-1] * n_trees if width > 1 else inner["tree_info"][:n_trees]
     vocabularies, lost = _vocabularies(inner.get("cats", {}).get("enc", []))
     return TreeEnsemble(
@@ -73,16 +68,17 @@ def read_document(document: dict[str, Any], n_iterations: int | None = None) -> 
         n_outputs=n_outputs,
         dtype=np.dtype(np.float32),
         tree_output=np.array(outputs or [0], dtype=np.int32),
-        base=_base(parameters["base_score"], learner["objective"]["name"], n_outputs),
+        base=_base(parameters["base_score"], learner["objective"]["name"], n_outputs, _version(document)),
         zero_as_missing=np.zeros(n_features, dtype=bool),
         negative_is_unknown=True,
         feature_names=tuple(learner.get("feature_names") or ()) or None,
         vocabularies=vocabularies,
         lost_labels=lost,
-        kind=f"xgboost {name}",
+        kind="xgboost dart" if len(weights) else "xgboost gbtree",
         absent_is_missing=True,
         objective=_OBJECTIVES.get(learner["objective"]["name"], ""),
         computes_in=np.dtype(np.float32),
+        casting="xgboost",
         **join(trees, width),
     )
 
@@ -103,15 +99,51 @@ def _n_trees(model: dict[str, Any], n_outputs: int, n_iterations: int | None) ->
     return min(total, n_iterations * per_iteration)
 
 
-def _base(stored: str, objective: str, n_outputs: int) -> NDArray[np.float64]:
-    """``base_score`` as a margin; a list since XGBoost 3.1, a number before."""
-    score = np.atleast_1d(np.array(parse_json(stored), dtype=np.float64))
+def _trees_and_weights(booster: dict[str, Any]) -> tuple[dict[str, Any], NDArray[np.float32]]:
+    """The part of a model that holds its trees, and their weights (dart), none where all weigh 1.
+
+    Before XGBoost 3.3 a dart model says so by its name, and holds a gbtree. Since then it is called a gbtree
+    and has weights, beside the trees' part in 3.3, inside it in 3.4.
+    """
+    name = booster["name"]
+    if name == "gblinear":
+        raise UnsupportedModelError(
+            "model is an XGBoost model with booster='gblinear': a linear model without trees. Its SHAP "
+            "values are coef * (x - mean(x)). For trees, train with booster='gbtree' or 'dart'."
+        )
+    if name not in ("gbtree", "dart"):
+        raise UnsupportedModelError(
+            f"model is an XGBoost model with booster={short(name)}; only 'gbtree' and 'dart' can be read."
+        )
+    holder = booster.get("gbtree", booster)
+    inner: dict[str, Any] = holder["model"]
+    weights = next((part["weight_drop"] for part in (booster, holder, inner) if "weight_drop" in part), ())
+    return inner, np.asarray(weights, dtype=np.float32)
+
+
+def _version(document: dict[str, Any]) -> tuple[int, ...]:
+    """The version of XGBoost that wrote a model."""
+    return tuple(int(part) for part in document.get("version", ()))
+
+
+def _base(stored: str, objective: str, n_outputs: int, version: tuple[int, ...]) -> NDArray[np.float64]:
+    """``base_score`` as a margin; a list since XGBoost 3.1, a number before.
+
+    In float32, as XGBoost computes it: near 1 a logit of float64 would be off by up to 5e-3.
+    """
+    score = np.atleast_1d(np.array(parse_json(stored), dtype=np.float32))
+    one, least = np.float32(1), np.float32(1e-6)
     if objective in _LOGIT:
-        score = np.clip(score, 1e-6, 1 - 1e-6)  # as XGBoost does, where all labels are alike
-        score = np.log(score) - np.log1p(-score)
+        if version >= (3, 2):  # before, a score of 0 or 1 was an error
+            score = np.clip(score, least, one - least)
+        score = -np.log(one / score - one)
     elif objective in _LOG:
         score = np.log(score)
-    return np.broadcast_to(score, (n_outputs,))
+    elif objective == "reg:expectileerror":
+        # The margins of all expectiles but the first are gaps, before the softplus that keeps them positive.
+        gaps = np.maximum(np.diff(score) - least, least)
+        score = np.append(score[:1], gaps + np.log(-np.expm1(-gaps)))
+    return np.broadcast_to(score.astype(np.float64), (n_outputs,))
 
 
 def _vocabularies(encoders: list[dict[str, Any]]) -> tuple[dict[int, tuple[Any, ...]], tuple[int, ...]]:
