@@ -26,23 +26,8 @@ from honest_files import NAMES, original
 ROOM = 1 << 30  # bytes that a child may take beyond what it has when it starts
 NUMBERS = [0, -1, 1, 2, 3, 7, 10**9, 10**18, 2**31, 2**63, -(2**63), 10**400, 0.5, -1.5, 1e300]
 NUMBERS += [float("nan"), float("inf"), -float("inf")]
-TEXTS = [
-    "x",
-    "0",
-    "shapley",
-    "trees",
-    "raw",
-    "float32",
-    "float64",
-    "int8",
-    "number",
-    "label",
-    "one-hot",
-    "tables",
-    "walk",
-    "probability",
-    "binary",
-]
+TEXTS = ["x", "0", "shapley", "trees", "raw", "float32", "float64", "int8", "number", "label", "one-hot"]
+TEXTS += ["tables", "walk", "probability", "binary"]
 OTHERS = [None, True, False, "", *TEXTS, "x" * 5000, [], {}, [1], ["a"], [[]], {"a": 1}, [None]]
 TYPES = [np.float64, np.float32, np.int64, np.int32, np.uint64, np.uint16, np.uint8, np.bool_]
 
@@ -112,6 +97,29 @@ def lie_in_array(rng: np.random.Generator, arrays: dict[str, np.ndarray]) -> Non
         del arrays[name]
     else:
         arrays[name] = np.ascontiguousarray(found)
+
+
+def lie_together(rng: np.random.Generator, arrays: dict[str, np.ndarray], header: Any) -> None:
+    """All that has one size gets another, in arrays and header alike."""
+    size = pick(rng, sorted({n for array in arrays.values() for n in array.shape if n > 1}))
+    first, last, more = pick(rng, [(0, 1, 0), (1, 0, 0), (0, 0, 1)])
+
+    def kept(n: int) -> list[int]:
+        return [*range(first, n - last), *[0] * more]
+
+    for name, array in arrays.items():
+        for axis, n in enumerate(array.shape):
+            if n in (size, size + 1) and rng.random() < 0.95:
+                array = array.take(kept(n), axis=axis)
+        arrays[name] = np.ascontiguousarray(array)
+    for *path, key in reversed(list(places(header))):  # what is inside before what it is in
+        inner = header
+        for step in path:
+            inner = inner[step]
+        if isinstance(inner[key], list) and len(inner[key]) == size:
+            inner[key] = [inner[key][i] for i in kept(size)]
+        elif type(inner[key]) is int and inner[key] == size:
+            inner[key] = len(kept(size))
 
 
 def set_one(rng: np.random.Generator, array: np.ndarray, _: Any) -> np.ndarray:
@@ -184,7 +192,10 @@ def lie(name: str, seed: int) -> _io.Contents:
     honest = original(name).contents
     kind, arrays, header = honest.kind, dict(honest.arrays), _copied(honest.header)
     for _ in range(pick(rng, [1, 1, 1, 2, 3])):
-        if rng.random() < 0.5 and header:
+        what = rng.random()
+        if what < 0.1 and any(max(array.shape, default=0) > 1 for array in arrays.values()):
+            lie_together(rng, arrays, header)
+        elif what < 0.5 and header:
             lie_in_header(rng, header)
         elif arrays:
             lie_in_array(rng, arrays)
