@@ -24,19 +24,23 @@ Ints = NDArray[np.int32]
 
 @st.composite
 def ensembles(
-    draw: st.DrawFn, most_features: int = 7, most_thresholds: int = 90, no_cover: bool = True
+    draw: st.DrawFn, most_features: int = 7, most_thresholds: int = 90, long: bool = False
 ) -> tuple[CodedTrees, Ints, np.random.Generator]:
-    """A random coded ensemble, its players, and the generator that made it."""
+    """A random coded ensemble, its players, and the generator that made it.
+
+    ``long``: one path or more with over 64 players.
+    """
     rng = draw(generators())
-    n_features = draw(st.integers(1, most_features))
+    n_features = 90 if long else draw(st.integers(1, most_features))
     categorical = draw(st.sets(st.integers(0, n_features - 1), max_size=3))
-    without = draw(st.sampled_from([0.0, 0.2])) if no_cover else 0.0
-    trees = RandomTrees(rng, n_features, categorical, draw(st.integers(1, most_thresholds)), without)
-    for shape in draw(st.lists(st.sampled_from(["tree", "chain", "leaf"]), min_size=1, max_size=3)):
+    no_cover = draw(st.sampled_from([0.0, 0.2]))
+    trees = RandomTrees(rng, n_features, categorical, draw(st.integers(1, most_thresholds)), no_cover)
+    shapes = draw(st.lists(st.sampled_from(["tree", "chain", "leaf"]), min_size=1, max_size=3))
+    for shape in ["chain"] * long + shapes:
         trees.chain(max(9, 2 * n_features)) if shape == "chain" else trees.grow(4 if shape == "tree" else 0)
     coded = trees.coded(draw(st.integers(1, 3)), draw(st.booleans()))
     players = rng.permutation(n_features)
-    if draw(st.booleans()):
+    if not long and draw(st.booleans()):
         players = np.unique(rng.integers(max(1, n_features // 2), size=n_features), return_inverse=True)[1]
     return coded, players.astype(np.int32), rng
 
@@ -100,8 +104,10 @@ def fill(draw: st.DrawFn) -> Case:
 
 
 @st.composite
-def walks(draw: st.DrawFn, most_features: int = 30) -> tuple[walk.WalkTrees, CodedTrees, np.random.Generator]:
-    coded, players, rng = draw(ensembles(most_features=most_features))
+def walks(
+    draw: st.DrawFn, most_features: int = 30, long: bool = False
+) -> tuple[walk.WalkTrees, CodedTrees, np.random.Generator]:
+    coded, players, rng = draw(ensembles(most_features, long=long))
     return walk.prepare(coded, players), coded, rng
 
 
@@ -114,9 +120,9 @@ def row_range(rng: np.random.Generator, n_rows: int) -> tuple[int, int]:
 def interventional(draw: st.DrawFn) -> Case:
     """Blocks of rows and chunks of background that take one to four words, and several of them.
 
-    With up to 90 features some paths have more than 64 players, which is where `joint` goes row by row.
+    With more than 64 players on a path `joint` goes row by row.
     """
-    trees, coded, rng = draw(walks(draw(st.sampled_from([30, 90]))))
+    trees, coded, rng = draw(st.one_of(walks(long=True), walks(30)))
     shapes = [(1, 1), (3, 70), (70, 3), (150, 150), (300, 40), (40, 300), (9, 600)]
     n_rows, n_background = draw(st.sampled_from(shapes))
     codes, background = random_codes(rng, coded, n_rows), random_codes(rng, coded, n_background)
@@ -139,7 +145,7 @@ def paths(draw: st.DrawFn, trees: walk.WalkTrees) -> tuple[Any, ...]:
 
 @st.composite
 def path_dependent(draw: st.DrawFn) -> Case:
-    trees, coded, rng = draw(walks(draw(st.sampled_from([7, 30, 90]))))
+    trees, coded, rng = draw(st.one_of(walks(long=True), walks(30), walks(7)))
     n_rows = draw(st.integers(1, 50))
     given = (random_codes(rng, coded, n_rows), *row_range(rng, n_rows))
     out = rng.standard_normal((n_rows, trees.n_players, trees.n_outputs))

@@ -220,6 +220,7 @@ bool group(GroupTables tables, Groups groups, int64_t& n_groups_found) {
   const int64_t* start = tables.start;
   const int32_t* players = tables.players;
   const int64_t n_tables = tables.n_tables;
+  assert(n_tables <= INT32_MAX / kWidth);
   // For every player, a linked list of the groups of the current kind that hold it, youngest first.
   const Scratch<int32_t> head(tables.n_players), next(n_tables * kWidth);
   const Scratch<int64_t> wanted(tables.n_players, 0);  // the last table (counted from 1) that has the player

@@ -47,6 +47,15 @@ __attribute__((noinline)) void add_group(const T* const* tables, int64_t n_table
   }
 }
 
+// Patterns are places in tables: what Python has checked of codes, cuts and weights, in debug builds.
+template <class P>
+void assert_below([[maybe_unused]] const P* patterns, [[maybe_unused]] int64_t n_rows,
+                  [[maybe_unused]] int64_t n_patterns) {
+#ifndef NDEBUG
+  for (int64_t r = 0; r < n_rows; ++r) assert(patterns[r] < n_patterns);
+#endif
+}
+
 // Carries blocks of rows through all tables.
 template <class T>
 struct LookUp {
@@ -125,6 +134,7 @@ struct LookUp {
       assert(blocks.n_patterns[block] <= int64_t{1} << 8 * sizeof(P));
       make_patterns(codes, first_row, round_up(n_rows, kPatternRows), cuts_of(blocks, block, codes.missing),
                     mine + t * pattern_stride);
+      assert_below(mine + t * pattern_stride, round_up(n_rows, Vec<T>::lanes), blocks.n_patterns[block]);
     }
     for (int64_t w = 0; w < tables.group_width[group]; ++w) {
       T* columns[kWidth];
@@ -183,16 +193,15 @@ void histogram(const Codes& codes, const Blocks& blocks, const Histograms& histo
       if (count) {
         // Four counters per pattern: rows in a row often share one, and a counter would wait for itself.
         make_patterns(codes, r0, padded, cuts, narrow);
+        assert_below(narrow, rows, n_patterns);
         int64_t r = 0;
         for (; r + 4 <= rows; r += 4)
           for (int i = 0; i < 4; ++i) ++counts[256 * i + narrow[r + i]];
         for (; r < rows; ++r) ++counts[narrow[r]];
       } else {
         make_patterns(codes, r0, padded, cuts, wide);
-        for (int64_t r = 0; r < rows; ++r) {
-          assert(wide[r] < n_patterns);
-          mine[wide[r]] += weights ? weights[r0 + r] : 1.0;
-        }
+        assert_below(wide, rows, n_patterns);
+        for (int64_t r = 0; r < rows; ++r) mine[wide[r]] += weights ? weights[r0 + r] : 1.0;
       }
     }
     if (count)

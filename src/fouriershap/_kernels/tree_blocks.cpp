@@ -10,6 +10,8 @@ namespace fouriershap {
 
 namespace {
 
+constexpr int64_t kMostPatterns = 65536;  // of a block: patterns are 16-bit numbers
+
 // What a condition on codes says, for one node.
 struct Split {
   int32_t node;
@@ -161,12 +163,14 @@ struct Builder {
 };
 
 void Builder::emit(int32_t block_root, int32_t tree, int64_t n_patterns, BlockArrays& out) {
+  assert(n_patterns > 0 && n_patterns <= kMostPatterns);
   std::vector<int32_t> players;
   find_players(players);
   int64_t base = 0, stride = 1;
   std::vector<int32_t> missing_column, missing_weight;
   for (const Feature* item : features) {
     const Feature& f = *item;
+    assert(t.n_codes[f.feature] <= 65536);  // cuts are 16-bit numbers
     base += stride * f.state[0];
     for (size_t i = 1; i < f.state.size(); ++i)
       if (f.state[i] != f.state[i - 1]) {
@@ -267,7 +271,7 @@ BlockArrays cut_trees(const Trees& trees, const Limits& limits) {
       const bool leaf = trees.feature[v] < 0;
       const double apart = leaf ? 0.0 : cost[trees.left[v]] + cost[trees.right[v]];
       if (!leaf && (cost[trees.left[v]] < 0 || cost[trees.right[v]] < 0)) continue;
-      const int64_t n = builder.describe(static_cast<int32_t>(v), leaf ? 65536 : limits.max_patterns);
+      const int64_t n = builder.describe(static_cast<int32_t>(v), leaf ? kMostPatterns : limits.max_patterns);
       if (leaf && n == 0) feasible = false;
       if (n == 0 || (!leaf && builder.count_players() > limits.max_players)) continue;
       const double together = builder.cost(n, limits);
@@ -278,7 +282,7 @@ BlockArrays cut_trees(const Trees& trees, const Limits& limits) {
     for (int64_t v = first; v < last; ++v) {
       const int32_t up = builder.parent[v];
       if (cost[v] < 0 || (up >= 0 && cost[up] >= 0)) continue;
-      const int64_t n = builder.describe(static_cast<int32_t>(v), 65536);
+      const int64_t n = builder.describe(static_cast<int32_t>(v), kMostPatterns);
       builder.emit(static_cast<int32_t>(v), static_cast<int32_t>(k), n, out);
     }
   }

@@ -172,29 +172,33 @@ void interventional_pairs(const double* z, int u, const Quadrature& q, const int
 void path_dependent(const double* ratio, int u, const Quadrature& q, int64_t order, const int32_t* column,
                     double* phi) {
   const int64_t size = int64_t{1} << u;
-  double before[kMostPlayers + 1], after[kMostPlayers + 1], factor[kMostPlayers], change[kMostPlayers];
+  double passes[kMostPlayers], change[kMostPlayers];
+  V before[kMostPlayers + 1], after[kMostPlayers + 1], factor[kMostPlayers];
   for (int64_t f = 0; f < size; ++f) {
     double* line = phi + f * kWidth;
     for (int c8 = 0; c8 < kWidth; ++c8) line[c8] = 0.0;
-    for (int64_t k = 0; k < q.n; ++k) {
-      before[0] = q.w[k];
+    for (int j = 0; j < u; ++j) {
+      passes[j] = f >> j & 1 ? 0.0 : 1.0;
+      change[j] = passes[j] - ratio[j];
+    }
+    for (int64_t k = 0; k < q.n; k += L) {
+      const V t = load<V>(q.t + k);
+      before[0] = load<V>(q.w + k);
       for (int j = 0; j < u; ++j) {
-        const double passes = f >> j & 1 ? 0.0 : 1.0;
-        change[j] = passes - ratio[j];
-        factor[j] = passes * q.t[k] + (1.0 - q.t[k]) * ratio[j];
+        factor[j] = passes[j] * t + (1.0 - t) * ratio[j];
         before[j + 1] = before[j] * factor[j];
       }
-      after[u] = 1.0;
+      after[u] = V{} + 1.0;
       for (int j = u - 1; j >= 0; --j) after[j] = after[j + 1] * factor[j];
       for (int i = 0; i < u; ++i) {
         if (order == 1) {
-          if (column[i] >= 0) line[column[i]] += change[i] * before[i] * after[i + 1];
+          if (column[i] >= 0) line[column[i]] += change[i] * sum_lanes(before[i] * after[i + 1]);
           continue;
         }
-        double between = change[i] * before[i];
+        V between = change[i] * before[i];
         for (int j = i + 1; j < u; ++j) {
           const int32_t to = column[pair_of(i, j)];
-          if (to >= 0) line[to] += between * change[j] * after[j + 1];
+          if (to >= 0) line[to] += change[j] * sum_lanes(between * after[j + 1]);
           between *= factor[j];
         }
       }
