@@ -102,7 +102,7 @@ def test_lying_files() -> None:
     """In processes of their own: see `lies`, which tries any number of them."""
     command = [sys.executable, "lies.py", "0", str(N_LIES)]
     done = subprocess.run(
-        command, cwd=Path(__file__).parent, capture_output=True, text=True, timeout=900, check=False
+        command, cwd=Path(__file__).parents[1], capture_output=True, text=True, timeout=900, check=False
     )
     assert done.returncode == 0, done.stderr[-2000:]
     *faults, summary = done.stdout.splitlines()

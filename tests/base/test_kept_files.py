@@ -12,7 +12,7 @@ import pytest
 
 import fouriershap as fs
 
-FOLDER = Path(__file__).parent / "data"
+FOLDER = Path(__file__).parents[1] / "data"
 KINDS = {"trees": fs.TreeExplainer, "black_box": fs.BlackBoxExplainer, "tables": fs.Tables}
 
 

@@ -16,7 +16,7 @@ from fastapi.testclient import TestClient
 import fouriershap as fs
 from models import CASES, classes, numbers
 
-SOURCE = Path(__file__).parent.parent / "examples" / "serving" / "app.py"
+SOURCE = Path(__file__).parents[2] / "examples" / "serving" / "app.py"
 
 
 @pytest.fixture(scope="module")

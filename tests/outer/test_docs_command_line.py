@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-PAGE = Path(__file__).parents[1] / "docs" / "command-line.md"
+PAGE = Path(__file__).parents[2] / "docs" / "command-line.md"
 
 
 def test_the_session_shown_is_real(tmp_path: Path) -> None:
