@@ -60,7 +60,9 @@ class Run:
     def start(self, stop=None, how="", random_state=None):
         given = [str(self.path), str(self.log), self.method, self.batch_size, stop, how, random_state]
         command = [sys.executable, "-W", "ignore", "-c", PROGRAM, json.dumps(given)]
-        return subprocess.run(command, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[1])
+        return subprocess.run(
+            command, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[1]
+        )
 
     def finish(self, random_state=None):
         done = self.start(random_state=random_state)

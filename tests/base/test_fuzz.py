@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 import pytest
 from safetensors import safe_open
+from test_io import same_contents, small_spectrum, small_tables
 
 import fouriershap as fs
 from fouriershap._base import files as _io
 from models import CASES
-from test_io import same_contents, small_spectrum, small_tables
 
 N_MUTATIONS = 2600  # of each of the four kinds
 N_LIES = 600

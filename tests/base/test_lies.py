@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from test_io import small_spectrum, small_tables
 
 import fouriershap as fs
 from fouriershap._base import files as _io
 from fouriershap._base.checks import check_memory
-from test_io import small_spectrum, small_tables
 
 
 def tamper(saved: Path, name: str, change: Any) -> None:
