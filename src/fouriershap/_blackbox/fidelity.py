@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from fouriershap._base.errors import FidelityWarning, NoiseWarning
 from fouriershap._base.headers import from_json
 from fouriershap._base.short import short
+from fouriershap._base.warn import warn
 from fouriershap._blackbox.task import r_squared
 
 Floats = NDArray[np.float64]
@@ -158,14 +158,13 @@ def warn_if_low(fidelity: Fidelity, minimum: float, method: str) -> None:
     if fidelity.by_output:
         worst = int(np.argmin(fidelity.by_output))
         outputs = f" ({fidelity.by_output[worst]:.3f} of that of output {worst})"
-    warnings.warn(
+    warn(
         f"the representation (method {short(method)}) explains {fidelity.r2:.3f} of the model's variance{outputs} on "
         f"{fidelity.n_points} held-out hybrids (95 % interval {fidelity.low:.3f} to {fidelity.high:.3f}), and "
         f"{fidelity.k_fold:.3f} by K folds, less than min_fidelity = {minimum}. Ways out: a larger budget= "
         f"(now {fidelity.n_queries:,} queries), more rows in data=, one-hot columns declared by "
         "groups=, labels declared by categorical=, or shap_values(X, refine=...) for the rows that matter.",
         FidelityWarning,
-        stacklevel=3,
     )
 
 
@@ -177,11 +176,10 @@ def check_noise(answers: Floats, again: Floats, spread: float) -> float:
     noise = float(np.sqrt(((answers - again) ** 2).mean() / 2)) / spread
     if noise <= 1e-4:  # single precision in batches of another size
         return noise
-    warnings.warn(
+    warn(
         f"the model answers the same row differently: repeated answers spread by {noise:.2g} of the spread of "
         "all answers. The values explain its mean answer; fidelity cannot rise above the noise. Fix the "
         "model's random state (dropout off, evaluation mode) if it should not be random.",
         NoiseWarning,
-        stacklevel=6,
     )
     return noise

@@ -8,7 +8,6 @@ attributed in proportion to the margin. *Exact* values are the SHAP values of th
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -21,6 +20,7 @@ from fouriershap._base.asking.asker import Asker
 from fouriershap._base.errors import FidelityWarning, InputError, UnsupportedModelError
 from fouriershap._base.parallel import for_each_block
 from fouriershap._base.short import short, short_list, short_text
+from fouriershap._base.warn import warn
 from fouriershap._blackbox.candidates.swht import Limits
 from fouriershap._blackbox.fidelity import Fidelity
 from fouriershap._blackbox.fit import Fitter
@@ -335,13 +335,12 @@ class Fitted(ByDefinition):
     def _warn_if_low(fidelity: Fidelity) -> None:
         if min(fidelity.r2, fidelity.k_fold) >= _LEAST_FIDELITY:
             return
-        warnings.warn(
+        warn(
             f"exact=True: the representation of the probability explains {fidelity.r2:.3f} of its variance "
             f"on {fidelity.n_points} held-out rows, less than {_LEAST_FIDELITY}. Ways out: fewer players by "
             "groups= and a smaller background (under 16 players the definition may be affordable), or "
             "BlackBoxExplainer(model.predict_proba, background, budget=...) with a larger budget.",
             FidelityWarning,
-            stacklevel=2,
         )
 
     def _codes(self, rows: NDArray[Any]) -> NDArray[Any]:

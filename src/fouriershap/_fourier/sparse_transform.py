@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, replace
 
@@ -15,6 +14,7 @@ from fouriershap._base.asking.store import Given
 from fouriershap._base.errors import FidelityWarning, InputError
 from fouriershap._base.progress import Progress
 from fouriershap._base.short import short
+from fouriershap._base.warn import warn
 from fouriershap._fourier import coded, robust
 from fouriershap._fourier.bch import Code, UnitCode, make_code
 from fouriershap._fourier.gf2 import Bits
@@ -197,12 +197,11 @@ def sparse_walsh_hadamard(
         state = asker.settle(random_state)
         recovery = recover(replace(search, h=asked_by(asker, int(n_bits)), random_state=state))
         if recovery.fidelity < MIN_FIDELITY:
-            warnings.warn(
+            warn(
                 f"the spectrum ({len(recovery.spectrum)} terms, {recovery.n_queries:,} queries) explains R^2 = "
                 f"{recovery.fidelity:.3f} of h at fresh points: h has more terms, terms of higher degree, or "
                 "noise. Give a larger budget, n_terms or max_degree.",
                 FidelityWarning,
-                stacklevel=2,
             )
     return recovery.spectrum
 

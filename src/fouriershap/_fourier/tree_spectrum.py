@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -110,12 +109,11 @@ def _goes_left(coded: CodedTrees) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]
         sides.append(left)
     blind = inner[sides[0][inner] == sides[1][inner]]
     if len(blind):
-        warnings.warn(
+        warn(
             f"{len(blind)} of {len(inner)} splits of {e!r} send 0 and 1 the same way (the first on feature "
             f"{int(e.feature[blind[0]])}): was the model trained on features that are not binary? The spectrum is "
             "right on rows of 0 and 1 only. For other features use TreeExplainer.",
             FourierShapWarning,
-            stacklevel=3,
         )
     return sides[0], sides[1]
 

@@ -9,8 +9,6 @@ Python object: `_parallel` cuts the rows into blocks and runs them on a pool.
 
 import importlib
 import os
-import sys
-import warnings
 from typing import TYPE_CHECKING, Any
 
 from fouriershap._base.errors import InputError, SlowKernelWarning
@@ -52,23 +50,14 @@ def _load_native() -> Any:
     except ImportError as error:
         if choice == "native":
             raise
-        warnings.warn(
+        warn(
             "fouriershap runs on its NumPy kernels, which are exact but 10 to 100 times slower: the native "
             f"kernels are not installed ({reason(error)}). Install a C++ compiler (GCC or Clang) and reinstall with "
             "`pip install --force-reinstall --no-binary fouriershap fouriershap`, or set "
             "FOURIERSHAP_KERNELS=numpy to say that this is intended.",
             SlowKernelWarning,
-            stacklevel=_users_level(),
         )
         return None
-
-
-def _users_level() -> int:
-    """Stack level of the line, outside this package, whose call needed a kernel."""
-    frame, level = sys._getframe(1), 1
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("fouriershap"):
-        frame, level = frame.f_back, level + 1
-    return level
 
 
 def __getattr__(name: str) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +17,7 @@ from fouriershap._base.asking.journal import Batch, Header, Journal
 from fouriershap._base.asking.store import Given, Store
 from fouriershap._base.errors import FourierShapError, FourierShapWarning, InputError
 from fouriershap._base.short import reason, short, short_text
+from fouriershap._base.warn import warn
 
 
 class FileStore(Store):
@@ -119,10 +119,9 @@ class FileStore(Store):
             self._fold(journal)
             self._stamp = _stamp(self._path)
         except (FourierShapError, OSError, MemoryError) as error:
-            warnings.warn(
+            warn(
                 f"{reason(error)} The answers are safe in {journal.path}: the next call folds them in.",
                 FourierShapWarning,
-                stacklevel=2,
             )
 
     def _in_order(self, header: Header, rows: list[Row], path: Path) -> list[Row]:
