@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from fouriershap._base.bits import unpack
 from fouriershap._base.errors import CapacityError, FourierShapWarning, InputError
 from fouriershap._base.short import short
+from fouriershap._base.warn import warn
 from fouriershap._fourier.spectrum import Spectrum
 from fouriershap._trees.codes import CodedTrees, code_trees
 from fouriershap._trees.ensemble import TreeEnsemble

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from fouriershap._base.errors import InputError, SlowKernelWarning
 from fouriershap._base.short import reason, short
+from fouriershap._base.warn import warn
 
 if TYPE_CHECKING:
     import fouriershap._kernels.bits_numpy as bits
