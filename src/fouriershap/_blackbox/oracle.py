@@ -45,7 +45,7 @@ class Oracle:
         self._answers: list[NDArray[np.float64]] = []
         self._position: dict[bytes, int] = {}
         self._asked: list[tuple[Pool, NDArray[np.int32]]] = []
-        self._report = Report(progress, budget)
+        self._report = None if progress is None or progress is False else Report(progress, budget)
 
     def ask(self, pool: Pool, index: NDArray[np.int32], codes: NDArray[np.float64]) -> NDArray[np.float64]:
         """Answers (n, n_outputs) for hybrids ``index`` (n, n_players) with ``codes``; known ones are free."""
@@ -82,7 +82,8 @@ class Oracle:
 
     def close(self) -> None:
         """End the progress bar, if there is one."""
-        self._report.close()
+        if self._report is not None:
+            self._report.close()
 
     def is_known(self, codes: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Which rows have been answered."""
@@ -103,7 +104,8 @@ class Oracle:
         self._asked.append((pool, index))
         self.count += len(index)
         self.n_batches += 1
-        self._report(self.count)
+        if self._report is not None:
+            self._report(self.count)
         return answers
 
     def _check(self, raw: NDArray[Any], n: int) -> NDArray[np.float64]:

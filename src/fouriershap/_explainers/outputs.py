@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -111,6 +111,9 @@ class BeyondTheMargin:
     """
 
     engine: TreeEngine
+    is_fitted: ClassVar[bool] = (
+        False  # whether values are those of a representation, and not the output's own
+    )
 
     @property
     def n_players(self) -> int:
@@ -295,6 +298,8 @@ class ByDefinition(BeyondTheMargin):
 @dataclass(frozen=True, eq=False)
 class Fitted(ByDefinition):
     """SHAP values of the probabilities, by a representation fitted as for a black box, with its fidelity."""
+
+    is_fitted = True
 
     @cached_property
     def surrogate(self) -> BlackBoxExplainer:

@@ -9,21 +9,11 @@ from __future__ import annotations
 
 from functools import lru_cache
 from math import comb
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._base.errors import InputError
-
 INDICES = ("shapley", "banzhaf")
-
-
-def check_index(index: Any) -> str:
-    """Raise `InputError` for an index that does not exist."""
-    if index not in INDICES:
-        raise InputError(f"index is {index!r}; choose one of {', '.join(map(repr, INDICES))}.")
-    return str(index)
 
 
 @lru_cache(maxsize=64)

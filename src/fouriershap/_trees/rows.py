@@ -28,24 +28,29 @@ def to_rows(X: Any, ensemble: TreeEnsemble, name: str = "X") -> NDArray[Any]:
     name : str
         What errors call it.
     """
-    X = densified(X, ensemble.absent_is_missing)
-    frame = as_frame(X, name)
-    if frame is not None:
-        columns = [str(column) for column in frame.columns]
-        check_names(columns, ensemble.feature_names, ensemble.n_features, name)
-        in_order = _labels_in_order(frame, ensemble)
-        parts = [
-            _coded(frame[column], in_order[column])
-            if column in in_order
-            else _column(frame, f, column, ensemble, name)
-            for f, column in enumerate(frame.columns)
-        ]
-        matrix = np.column_stack(parts) if parts else np.empty((len(frame), 0))
-        return _cleaned(matrix, ensemble, name)
+    if not isinstance(X, np.ndarray):
+        X = densified(X, ensemble.absent_is_missing)
+        frame = as_frame(X, name)
+        if frame is not None:
+            return _cleaned(_from_frame(frame, ensemble, name), ensemble, name)
     array = _as_matrix(X, ensemble, name)
     if array.dtype.kind in "biuf":
         return _cleaned(_labelled(array, ensemble), ensemble, name)
     return _cleaned(_from_objects(array, ensemble, name), ensemble, name)
+
+
+def _from_frame(frame: nw.DataFrame[Any], ensemble: TreeEnsemble, name: str) -> NDArray[np.float64]:
+    """Numbers and codes (n_rows, n_features) of a frame."""
+    columns = [str(column) for column in frame.columns]
+    check_names(columns, ensemble.feature_names, ensemble.n_features, name)
+    in_order = _labels_in_order(frame, ensemble)
+    parts = [
+        _coded(frame[column], in_order[column])
+        if column in in_order
+        else _column(frame, f, column, ensemble, name)
+        for f, column in enumerate(frame.columns)
+    ]
+    return np.column_stack(parts) if parts else np.empty((len(frame), 0))
 
 
 def _cleaned(matrix: NDArray[Any], ensemble: TreeEnsemble, name: str) -> NDArray[Any]:

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.bits import check_packed, pack, unpack
-from fouriershap._base.checks import check_memory, check_weights
+from fouriershap._base.checks import check_choice, check_memory, check_weights
 from fouriershap._base.errors import CapacityError, InputError
 from fouriershap._base.parallel import for_each_block
 from fouriershap._shapley.engine import Contents, Floats, KeptPairs
-from fouriershap._shapley.indices import check_index
+from fouriershap._shapley.indices import INDICES
 from fouriershap._shapley.jax import put_tables
 from fouriershap._shapley.spectrum.blocks import MOST_ATOMS, Cover, atom_codes, compile_terms
 from fouriershap._shapley.spectrum.direct import add_direct
@@ -182,7 +182,8 @@ class SpectrumEngine:
         verify_tables(tables, terms.n_atoms, 0)
         if rest.n_terms or weights is not None:
             check_weights(weights, len(background))
-        index, memory = check_index(header.get("index", "shapley")), check_memory(header.get("memory"))
+        index = check_choice("index", header.get("index", "shapley"), INDICES)
+        memory = check_memory(header.get("memory"))
         parts = (background, weights, arrays["expected"], Plan(**header["plan"]), index, memory)
         return cls(terms, tables, rest, *parts, header.get("n_background"))
 

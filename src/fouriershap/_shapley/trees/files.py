@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._base.checks import check_memory
-from fouriershap._shapley.indices import check_index
+from fouriershap._base.checks import check_choice, check_memory
+from fouriershap._shapley.indices import INDICES
 from fouriershap._shapley.tables import TableSet, tables_from_arrays, tables_to_arrays
 from fouriershap._shapley.trees.blocks import code_columns
 from fouriershap._shapley.trees.compiled import NO_COLUMNS, CompiledTrees
@@ -78,7 +78,7 @@ def trees_from_contents(arrays: Arrays, header: Header) -> StoredTrees:
     if rows is None and header["interventional"]:
         rows = np.empty((0, ensemble.n_features), dtype=ensemble.dtype)
     settings = (check_memory(header["memory"]), np.dtype(header["precision"]))
-    index = check_index(header.get("index", "shapley"))
+    index = check_choice("index", header.get("index", "shapley"), INDICES)
     expected, of_tables = arrays["expected"], arrays.get("table_expected")
     verify_trees(ensemble, arrays["player"], in_tables)
     verify_rows(ensemble, rows, weights)
