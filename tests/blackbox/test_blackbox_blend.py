@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 import fouriershap as fs
+from fouriershap._blackbox import surrogates as _ensembles
 from fouriershap._blackbox.candidates import conjugate as _conjugate
 from fouriershap._blackbox.candidates import kernel_ridge as _kernel
-from fouriershap._blackbox.candidates import stacking as _ensembles
 from fouriershap._trees.readers import read_model
 
 

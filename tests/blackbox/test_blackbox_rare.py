@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import fouriershap as fs
 from fouriershap._blackbox import fit as _fit
-from fouriershap._blackbox import rare as _rare
+from fouriershap._blackbox import hybrids as _rare
 
 
 def pool(seed, n=400):

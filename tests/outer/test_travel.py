@@ -75,7 +75,7 @@ def test_a_file_that_changes_during_a_job(tmp_path: Path) -> None:
     job = make_job(path, None, "columns", 3, 1)
     other.save(path)
     pd.testing.assert_frame_equal(next(job.explain([X])), expected)  # this process has opened it
-    _travel._open.cache_clear()  # as a worker that starts only now
+    _travel._opened.clear()  # as a worker that starts only now
     with pytest.raises(fs.FileFormatError, match="has changed since the job was made"):
         job.explain([X])
     assert list(next(make_job(path, None, "columns", 3, 1).explain([X]))) == [

@@ -101,6 +101,11 @@ def check_device(device: str, precision: str | None = None) -> str:
     return device
 
 
+def descends_from(value: Any, library: str, name: str) -> bool:
+    """Whether a value's class, or a base of it, has this name in this library, which is not imported for it."""
+    return any(c.__name__ == name and c.__module__.partition(".")[0] == library for c in type(value).__mro__)
+
+
 def need(module: str, what: str, extra: str, otherwise: str = "") -> Any:
     """An optional library; where it is missing, an error that says what needs it and how to get it."""
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,11 +10,15 @@ from numpy.typing import NDArray
 
 from fouriershap._base.asking.file_store import make_store
 from fouriershap._base.asking.store import Given, Store
-from fouriershap._base.errors import InputError
+from fouriershap._base.checks import check_whole
+from fouriershap._base.errors import InputError, UnsupportedModelError
 from fouriershap._base.short import short
 from fouriershap._blackbox.candidates.swht import Limits
+from fouriershap._rows.frames import is_sparse
 from fouriershap._rows.levels import LABEL, Encoding
 from fouriershap._rows.pool import Pool
+
+Function = Callable[[Any], Any]
 
 
 def join(background: Pool, data: Any) -> tuple[Pool, NDArray[np.int64]]:
@@ -54,8 +59,35 @@ def answer_store(answers: Given, encoding: Encoding, names: tuple[str, ...]) -> 
     return store
 
 
-def check_whole(name: str, value: Any) -> int:
-    """``value`` as an int if it is a whole number >= 1."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise InputError(f"{name} is {short(value)}; give a whole number >= 1.")
-    return int(value)
+def as_function(model: Any) -> tuple[Function, tuple[str, ...] | None]:
+    """The function to explain, and the names of its outputs where they are classes.
+
+    A classifier is explained in its probabilities, or, where it has none, in its decision function; any
+    other object with ``predict`` in that; a plain function as it is.
+    """
+    if isinstance(model, type):
+        raise UnsupportedModelError(
+            f"predict is the class {model.__qualname__} itself; give a function or a fitted object."
+        )
+    classes = getattr(model, "classes_", None)
+    names = None if classes is None else tuple(str(label) for label in classes)
+    if hasattr(model, "predict_proba"):
+        return model.predict_proba, names
+    if names is not None:  # labels are no quantity that could be shared out
+        if hasattr(model, "decision_function"):
+            return model.decision_function, names if len(names) > 2 else None
+        raise UnsupportedModelError(
+            f"predict is a {type(model).__name__}, a classifier that only names a class. Give a function that "
+            "returns numbers, such as `lambda rows: model.predict(rows) == label`."
+        )
+    if hasattr(model, "predict"):
+        return model.predict, None
+    return model, None
+
+
+def asked_in(function: Function, background: Any) -> Function:
+    """The function, for rows that are dense here, but in which the caller's own are sparse."""
+    if not is_sparse(background):
+        return function
+    kind = type(background)
+    return lambda rows: function(kind(rows))

@@ -7,6 +7,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from fouriershap._base.checks import check_choice
 from fouriershap._base.errors import InputError
 from fouriershap._base.files import Contents
 from fouriershap._base.headers import require, take, take_part
@@ -26,7 +27,7 @@ from fouriershap._blackbox.verify import (
 from fouriershap._fourier.spectrum import Spectrum
 from fouriershap._rows.levels import Encoding, Feature
 from fouriershap._shapley.engine import Engine
-from fouriershap._shapley.indices import check_index
+from fouriershap._shapley.indices import INDICES
 from fouriershap._shapley.spectrum.engine import SpectrumEngine
 from fouriershap._shapley.trees.engine import TreeEngine
 
@@ -89,7 +90,7 @@ def _spectrum_from_contents(
     bits, weights = arrays["background"], arrays.get("weights")
     verify_background_bits(spectrum, surrogate.code, bits, weights)
     return surrogate, surrogate.compile_bits(
-        bits, weights, check_index(take(header, "index", str, "shapley"))
+        bits, weights, check_choice("index", take(header, "index", str, "shapley"), INDICES)
     )
 
 

@@ -14,9 +14,8 @@ from fouriershap._blackbox.bit_code import BitCode, exact_code, interval_code, l
 from fouriershap._blackbox.candidates import exact, swht
 from fouriershap._blackbox.candidates.trees import FIRST, SHAPES, boost
 from fouriershap._blackbox.fidelity import Fidelity, Interval, check_noise, measure, output_r2
-from fouriershap._blackbox.hybrids import draw_hybrids, hybrid_codes
+from fouriershap._blackbox.hybrids import SHARE, draw_hybrids, find_rare, hybrid_codes
 from fouriershap._blackbox.oracle import Oracle, first_rows, row_keys
-from fouriershap._blackbox.rare import SHARE, find_rare
 from fouriershap._blackbox.select import Candidate, choose
 from fouriershap._blackbox.surrogates import Surrogate
 from fouriershap._blackbox.task import Task, make_folds, r_squared

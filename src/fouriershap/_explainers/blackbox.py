@@ -17,13 +17,19 @@ from fouriershap._base.headers import require, take
 from fouriershap._base.parallel import count_jobs
 from fouriershap._base.progress import Progress
 from fouriershap._base.short import short
-from fouriershap._blackbox.arguments import answer_store, check_function, check_limits, join
+from fouriershap._blackbox.arguments import (
+    answer_store,
+    as_function,
+    asked_in,
+    check_function,
+    check_limits,
+    join,
+)
 from fouriershap._blackbox.bit_names import bit_names
 from fouriershap._blackbox.cube import cube_fidelity
 from fouriershap._blackbox.fidelity import Fidelity, Interval, warn_if_low
 from fouriershap._blackbox.files import fitted_from_contents, fitted_to_contents
 from fouriershap._blackbox.fit import Fitted, Fitter
-from fouriershap._blackbox.functions import as_function, asked_in
 from fouriershap._blackbox.hybrids import second_rows
 from fouriershap._blackbox.oracle import Oracle
 from fouriershap._blackbox.refine import refine_cost, refined_values, true_outputs
@@ -38,7 +44,7 @@ from fouriershap._rows.levels import LABEL, make_encoding
 from fouriershap._rows.pool import Pool
 from fouriershap._rows.table import Rows
 from fouriershap._shapley.engine import Engine
-from fouriershap._shapley.indices import check_index
+from fouriershap._shapley.indices import INDICES
 from fouriershap._trees.ensemble import TreeEnsemble
 
 if TYPE_CHECKING:
@@ -155,7 +161,7 @@ class BlackBoxExplainer(Explainer):
         answers: Given = None,
     ) -> None:
         check_choice("method", method, METHODS)
-        check_index(index)
+        check_choice("index", index, INDICES)
         check_device(device)
         limits = check_limits(n_terms, max_degree, method)
         budget = check_whole("budget", budget)
@@ -166,7 +172,9 @@ class BlackBoxExplainer(Explainer):
         pool, first = join(rows, densified(unmask(data)))
         share = check_weights(weights, rows.n_rows)
         count_jobs(n_jobs)
-        column_player, names = check_groups(groups, rows.names)
+        column_player, names = np.arange(len(rows.names), dtype=np.int32), rows.names
+        if groups is not None:
+            column_player, names = check_groups(groups, rows.names)
         encoding = make_encoding(pool, column_player, names, categorical)
         store = answer_store(answers, encoding, rows.names)
         asker = Asker(function, "predict", check_whole("batch_size", batch_size), budget, progress, store)

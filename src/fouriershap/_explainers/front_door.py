@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from types import FunctionType, MethodType
 from typing import Any
 
+from fouriershap._base.checks import descends_from
 from fouriershap._base.errors import InputError, UnsupportedModelError
 from fouriershap._base.short import short, short_text
 from fouriershap._explainers.base import Explainer
-from fouriershap._rows.pipelines import split_pipeline
 
 __all__ = ["Explainer"]
 
@@ -32,7 +33,7 @@ def explainer_class(*args: Any, **options: Any) -> type[Explainer]:
         from fouriershap._explainers.spectrum import SpectrumExplainer
 
         return SpectrumExplainer
-    if _is_tree_model(model):
+    if not isinstance(model, FunctionType | MethodType) and _is_tree_model(model):
         from fouriershap._explainers.trees import TreeExplainer
 
         return TreeExplainer
@@ -50,7 +51,9 @@ def _is_tree_model(model: Any) -> bool:
         raise InputError(
             f"model is the path {short(str(model))} of a saved explainer: open it by fs.load(path)."
         )
-    return is_readable(split_pipeline(model)[1])
+    if descends_from(model, "sklearn", "Pipeline"):
+        model = model.steps[-1][1]
+    return is_readable(model)
 
 
 def _can_predict(model: Any) -> bool:

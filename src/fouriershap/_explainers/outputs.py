@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -120,6 +120,9 @@ class BeyondTheMargin:
     """
 
     engine: TreeEngine
+    is_fitted: ClassVar[bool] = (
+        False  # whether values are those of a representation, and not the output's own
+    )
 
     @property
     def n_players(self) -> int:
@@ -304,6 +307,8 @@ class ByDefinition(BeyondTheMargin):
 @dataclass(frozen=True, eq=False)
 class Fitted(ByDefinition):
     """SHAP values of the probabilities, by a representation fitted as for a black box, with its fidelity."""
+
+    is_fitted = True
 
     @cached_property
     def fit(self) -> tuple[Encoding, Fidelity, Engine]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +14,7 @@ from fouriershap._base.checks import (
     check_device,
     check_memory,
     check_weights,
+    descends_from,
     numbered,
 )
 from fouriershap._base.errors import AdditivityError, InputError
@@ -22,13 +23,12 @@ from fouriershap._base.headers import require, take
 from fouriershap._base.parallel import count_jobs
 from fouriershap._base.short import short
 from fouriershap._explainers.base import Explainer, without_single_output
-from fouriershap._explainers.outputs import OUTPUTS, Fitted, Rescaled, make_output
 from fouriershap._rows.frames import column_names, densified, unmask
 from fouriershap._rows.groups import check_groups
 from fouriershap._rows.pipelines import Preprocessing, split_pipeline
 from fouriershap._rows.table import Rows
 from fouriershap._shapley.engine import Engine
-from fouriershap._shapley.indices import check_index
+from fouriershap._shapley.indices import INDICES
 from fouriershap._shapley.trees.engine import TreeEngine
 from fouriershap._shapley.trees.model import make_background, make_model
 from fouriershap._trees.ensemble import TreeEnsemble
@@ -36,6 +36,7 @@ from fouriershap._trees.readers import read_model
 from fouriershap._trees.rows import to_rows
 
 if TYPE_CHECKING:
+    from fouriershap._explainers.outputs import BeyondTheMargin, Fitted, Rescaled
     from fouriershap._explainers.page import Subject
 
 _PERTURBATIONS = ("auto", "interventional", "tree_path_dependent")
@@ -128,13 +129,14 @@ class TreeExplainer(Explainer):
     ) -> None:
         check_device(device)
         check_choice("feature_perturbation", feature_perturbation, _PERTURBATIONS)
-        check_choice("output", output, OUTPUTS)
         check_choice("precision", precision, tuple(_PRECISIONS))
         check_choice("method", method, _METHODS)
         count_jobs(n_jobs)
-        before, final = split_pipeline(model)
+        before, final = (
+            split_pipeline(model) if descends_from(model, "sklearn", "Pipeline") else (None, model)
+        )
         ensemble = read_model(final)
-        given = unmask(background)
+        given = background if isinstance(background, np.ndarray) else unmask(background)
         background = given if before is None or given is None else before.transform(given, "background")
         if feature_perturbation == "interventional" and background is None:
             raise InputError("feature_perturbation='interventional' needs a background; give one.")
@@ -144,7 +146,9 @@ class TreeExplainer(Explainer):
         player, player_names, inputs = _find_players(groups, names, before, given)
         rows, share = _background_rows(background, weights, ensemble)
         dtype = np.dtype(_PRECISIONS[precision])
-        coded = make_model(ensemble, player, check_memory(memory), dtype, method, check_index(index))
+        coded = make_model(
+            ensemble, player, check_memory(memory), dtype, method, check_choice("index", index, INDICES)
+        )
         engine = TreeEngine(coded, make_background(coded, rows, share))
         self._set(engine, names, player_names, n_jobs, output, exact)
         self._before, self._inputs = before, inputs
@@ -161,12 +165,12 @@ class TreeExplainer(Explainer):
         exact: bool,
     ) -> None:
         self._trees, self.output, self.exact = trees, output, exact
-        self._engine = make_output(trees, output, exact)
+        self._engine = _explaining(trees, output, exact)
         self.feature_names, self.player_names, self.n_jobs = names, player_names, n_jobs
         self._before, self._inputs, self._lost_pipeline = None, None, False
 
     def _against(self, codes: NDArray[Any], share: NDArray[np.float64] | None) -> Engine:
-        return make_output(self._trees.with_background(codes, share), self.output, self.exact)
+        return _explaining(self._trees.with_background(codes, share), self.output, self.exact)
 
     def _with_engine(self, engine: Engine) -> TreeExplainer:
         other = super()._with_engine(engine)
@@ -193,17 +197,21 @@ class TreeExplainer(Explainer):
 
     def expected_loss(self, y: float) -> float | NDArray[np.float64]:
         """Mean loss of the background, were all of it labelled ``y``: what the values of such a row add to."""
-        if not isinstance(self._engine, Rescaled) or self.output != "log_loss":
+        if self.output != "log_loss":
             raise InputError(
                 f"expected_loss is for output='log_loss'; this explainer has output={short(self.output)}."
             )
-        expected = self._engine.expected_with(float(y))
+        expected = cast("Rescaled", self._engine).expected_with(float(y))
         return float(expected[0]) if len(expected) == 1 else expected
 
     @property
     def fidelity(self) -> Any:
         """With ``exact=True``: how well the representation stands for the probability; None if it is exact."""
-        return self._engine.fit[1] if isinstance(self._engine, Fitted) else None
+        return cast("Fitted", self._engine).fit[1] if self._is_fitted else None
+
+    @property
+    def _is_fitted(self) -> bool:
+        return self._engine is not self._trees and cast("BeyondTheMargin", self._engine).is_fitted
 
     @property
     def input_names(self) -> tuple[str, ...] | None:
@@ -289,10 +297,10 @@ class TreeExplainer(Explainer):
             raise InputError(f"tolerance is {short(tolerance)}; give a number >= 0.")
         engine = self._engine
         labels = self._labels(y, len(rows))
-        if labels is not None and isinstance(engine, Rescaled):
-            engine = engine.labelled(labels)
+        if labels is not None:
+            engine = cast("Rescaled", engine).labelled(labels)
         # Not the sums of another index, or of another function than the one that is fitted.
-        adds_up = check and engine.index == "shapley" and not isinstance(engine, Fitted)
+        adds_up = check and engine.index == "shapley" and not self._is_fitted
         outputs = np.empty((len(rows), engine.n_outputs)) if adds_up else None
         values = engine.shap_values(rows.codes, n_jobs, outputs)
         if outputs is not None:
@@ -318,7 +326,9 @@ class TreeExplainer(Explainer):
     def _read(self, X: Any, name: str = "X") -> Rows:
         """Rows through the pipeline, where there is one, and as the trees compare them: both once."""
         prepared = X if self._before is None else self._before.transform(X, name)
-        entered = densified(prepared, self.ensemble.absent_is_missing)
+        entered = prepared
+        if not isinstance(entered, np.ndarray):
+            entered = densified(prepared, self.ensemble.absent_is_missing)
         try:
             codes = to_rows(entered, self.ensemble, name)
         except InputError as error:
@@ -362,6 +372,15 @@ class TreeExplainer(Explainer):
         require(not lost, f"output {short(what[0])} needs a background, which is not there")
         explainer._lost_pipeline = take(header, "pipeline", bool, False)
         return explainer
+
+
+def _explaining(trees: TreeEngine, output: str, exact: bool) -> Engine:
+    """What explains this output: the trees themselves where it is the raw one."""
+    if output == "raw" and not exact:
+        return trees
+    from fouriershap._explainers.outputs import make_output  # and with it all that black boxes need
+
+    return make_output(trees, output, exact)
 
 
 def check_additivity(
@@ -417,7 +436,9 @@ def _name_features(
         if len(names) != ensemble.n_features:
             raise InputError(f"feature_names has {len(names)} names for {ensemble.n_features} features.")
         return ensemble, names
-    found = ensemble.feature_names or (column_names(background) if background is not None else None)
+    found = ensemble.feature_names
+    if found is None and background is not None and not isinstance(background, np.ndarray):
+        found = column_names(background)
     return ensemble, found or numbered(ensemble.n_features)
 
 

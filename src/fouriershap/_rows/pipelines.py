@@ -18,10 +18,7 @@ _CELLS_TO_TRY = 1 << 22  # at a time
 
 
 def split_pipeline(model: Any) -> tuple[Preprocessing | None, Any]:
-    """What a Pipeline does to rows before its last step, and that step; (None, model) for anything else."""
-    bases = {(base.__module__.partition(".")[0], base.__name__) for base in type(model).__mro__}
-    if ("sklearn", "Pipeline") not in bases:
-        return None, model
+    """What a Pipeline does to rows before its last step, and that step."""
     final = model.steps[-1][1]
     return (Preprocessing(model[:-1]) if len(model.steps) > 1 else None), final
 

@@ -9,22 +9,11 @@ from __future__ import annotations
 
 from functools import lru_cache
 from math import comb
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._base.errors import InputError
-from fouriershap._base.short import short, short_list
-
 INDICES = ("shapley", "banzhaf")
-
-
-def check_index(index: Any) -> str:
-    """Raise `InputError` for an index that does not exist."""
-    if index not in INDICES:
-        raise InputError(f"index is {short(index)}; choose one of {short_list(INDICES)}.")
-    return str(index)
 
 
 @lru_cache(maxsize=64)

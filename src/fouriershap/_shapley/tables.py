@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap import _kernels as kernels
-from fouriershap._base.codes import Codes
+from fouriershap._trees.codes import Codes
 
 WIDTH = 8  # players of one table: a table entry is one or two vector registers, and one cache line
 BYTE_PATTERNS = 256  # tables with more have wider pattern numbers, and form groups of their own

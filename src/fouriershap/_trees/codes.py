@@ -16,12 +16,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap import _kernels as kernels
-from fouriershap._base.codes import Codes, empty_codes
 from fouriershap._base.errors import UnsupportedModelError
 from fouriershap._trees.ensemble import TreeEnsemble
 
 NO_COLUMN = np.iinfo(np.int32).max
 _FAN = 16
+_STRIDE = 64  # codes are padded to a multiple of this many rows
+
+
+@dataclass(frozen=True, eq=False)
+class Codes:
+    """Rows as codes, a line per column: (n8, stride) uint8 and (n16, stride) uint16, padded."""
+
+    narrow: NDArray[np.uint8]
+    wide: NDArray[np.uint16]
+    n_rows: int
+    any_missing: bool = False
+
+
+def empty_codes(n_narrow: int, n_wide: int, n_rows: int) -> Codes:
+    """Codes to be filled. The stride is odd in cache lines, so that columns do not share cache sets."""
+    stride = (-(-n_rows // _STRIDE) | 1) * _STRIDE
+    return Codes(np.zeros((n_narrow, stride), np.uint8), np.zeros((n_wide, stride), np.uint16), n_rows)
 
 
 @dataclass(frozen=True, eq=False)

@@ -44,27 +44,32 @@ def to_rows(X: Any, ensemble: TreeEnsemble, name: str = "X") -> NDArray[Any]:
     name : str
         What errors call it.
     """
-    if is_sparse(X):
-        X = densified(sparse_as_cast(X, ensemble), ensemble.absent_is_missing)
-    frame = as_frame(X, name)
-    if frame is not None:
-        columns = [str(column) for column in frame.columns]
-        check_names(columns, ensemble.feature_names, ensemble.n_features, name)
-        in_order = _labels_in_order(frame, ensemble)
-        parts = [
-            _coded(frame[column], in_order[column])
-            if column in in_order
-            else _column(frame, f, column, ensemble, name)
-            for f, column in enumerate(frame.columns)
-        ]
-        matrix = stack_columns(parts, len(frame), ensemble, _comes_apart(frame))
-        return _cleaned(matrix, ensemble, name)
+    if not isinstance(X, np.ndarray):
+        if is_sparse(X):
+            X = densified(sparse_as_cast(X, ensemble), ensemble.absent_is_missing)
+        frame = as_frame(X, name)
+        if frame is not None:
+            return _cleaned(_from_frame(frame, ensemble, name), ensemble, name)
     array = _as_matrix(X, ensemble, name)
     if array.dtype.kind in "biuf":
         array = array_as_cast(array, ensemble, hasattr(X, "dtype"))
         return _cleaned(_labelled(array, ensemble), ensemble, name)
     objects = _from_objects(array, ensemble, name)
     return _cleaned(objects_as_cast(objects, ensemble), ensemble, name)
+
+
+def _from_frame(frame: nw.DataFrame[Any], ensemble: TreeEnsemble, name: str) -> NDArray[Any]:
+    """Numbers and codes (n_rows, n_features) of a frame."""
+    columns = [str(column) for column in frame.columns]
+    check_names(columns, ensemble.feature_names, ensemble.n_features, name)
+    in_order = _labels_in_order(frame, ensemble)
+    parts = [
+        _coded(frame[column], in_order[column])
+        if column in in_order
+        else _column(frame, f, column, ensemble, name)
+        for f, column in enumerate(frame.columns)
+    ]
+    return stack_columns(parts, len(frame), ensemble, _comes_apart(frame))
 
 
 def _cleaned(matrix: NDArray[Any], ensemble: TreeEnsemble, name: str) -> NDArray[Any]:

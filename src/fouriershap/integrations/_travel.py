@@ -7,7 +7,6 @@ import tempfile
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from fouriershap._base.short import reason, short_text
 
 _KEPT = 8  # explainers that a worker process keeps open
 _opening = threading.Lock()  # threads of one worker wait for the first to open a file
+_opened: dict[SavedExplainer, Explainer] = {}  # by this process, the oldest first
 
 
 @dataclass(frozen=True)
@@ -79,6 +79,8 @@ def make_job(
         path = str(Path(explainer).absolute())
         opened = _load(path)
         source = SavedExplainer(path, opened.checksum or "")
+        with _opening:
+            _keep(source, opened)
     else:
         raise InputError(
             f"explainer is a {type(explainer).__name__}; give an explainer or the path of a .fshap file."
@@ -101,15 +103,23 @@ def _portable(explainer: Explainer) -> Explainer:
         return _load(path)
 
 
-@lru_cache(maxsize=_KEPT)
 def _open(saved: SavedExplainer) -> Explainer:
+    if saved in _opened:
+        return _opened[saved]
     explainer = _load(saved.path)
     if explainer.checksum != saved.checksum:
         raise FileFormatError(
             f"{short_text(saved.path)} has changed since the job was made: give every version of an "
             "explainer its own path."
         )
+    _keep(saved, explainer)
     return explainer
+
+
+def _keep(saved: SavedExplainer, explainer: Explainer) -> None:
+    _opened[saved] = explainer
+    while len(_opened) > _KEPT:
+        del _opened[next(iter(_opened))]
 
 
 def _load(path: str | os.PathLike[str]) -> Explainer:

@@ -9,8 +9,7 @@ import time
 
 import numpy as np
 
-from fouriershap._blackbox.candidates.stacking import weighted_sum
-from fouriershap._blackbox.surrogates import TreeSurrogate
+from fouriershap._blackbox.surrogates import TreeSurrogate, weighted_sum
 from fouriershap._blackbox.task import Fit, Task
 
 

@@ -17,9 +17,8 @@ from fouriershap._blackbox.candidates.kernel_ridge import (
     learn_theta,
     make_one_hot,
 )
-from fouriershap._blackbox.candidates.stacking import stack_outputs
 from fouriershap._blackbox.candidates.trees import boost
-from fouriershap._blackbox.surrogates import TreeSurrogate
+from fouriershap._blackbox.surrogates import TreeSurrogate, stack_outputs
 from fouriershap._blackbox.task import Fit, Task, r_squared
 from fouriershap._shapley.engine import Floats
 from fouriershap._trees.readers import read_model

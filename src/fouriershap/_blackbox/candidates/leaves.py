@@ -13,8 +13,7 @@ import numpy as np
 
 from fouriershap._base.errors import MissingDependencyError
 from fouriershap._shapley.engine import Floats
-from fouriershap._trees.ensemble import TreeEnsemble
-from fouriershap._trees.predict import find_leaves
+from fouriershap._trees.ensemble import TreeEnsemble, find_leaves
 
 N_STEPS = 20
 DAMPING = 1.0  # a pseudo-row per leaf that asks for no change

@@ -12,11 +12,10 @@ import numpy as np
 from fouriershap._base.errors import MissingDependencyError
 from fouriershap._base.parallel import for_each_block
 from fouriershap._blackbox.candidates.leaves import refit_leaves
-from fouriershap._blackbox.candidates.stacking import stack_outputs
-from fouriershap._blackbox.surrogates import TreeSurrogate
+from fouriershap._blackbox.surrogates import TreeSurrogate, stack_outputs
 from fouriershap._blackbox.task import N_FOLDS, Fit, Task
 from fouriershap._shapley.engine import Floats
-from fouriershap._trees.readers import read_model
+from fouriershap._trees.readers.sklearn import read_hist_gradient_boosting
 
 FIRST = 100  # trees
 LONGEST = (200, 600)  # trees: at least, at most; between them one per four answers. Refitted, more add little
@@ -57,7 +56,7 @@ def fit_trees(task: Task) -> Fit:
     def make() -> TreeSurrogate:
         ensembles = []
         for g, y in zip(grown, np.ascontiguousarray(task.answers.T), strict=True):
-            ensemble = read_model(boost(task.codes, y, g.shape, g.length, task.seed))
+            ensemble = read_hist_gradient_boosting(boost(task.codes, y, g.shape, g.length, task.seed))
             ensembles.append(refit_leaves(ensemble, task.codes, y) if g.refitted else ensemble)
         return TreeSurrogate(stack_outputs(ensembles), task.encoding.player)
 
@@ -116,7 +115,7 @@ def _judge(task: Task, y: Floats, shape: tuple[float, int], length: int, models:
     plain, refitted = np.full((2, len(y)), np.nan)
     for k, model in models.items():
         inside = task.fold != k
-        ensemble = read_model(model)
+        ensemble = read_hist_gradient_boosting(model)
         ensemble = ensemble.select(np.arange(ensemble.n_trees) < length)
         again = refit_leaves(ensemble, task.codes[inside], y[inside])
         plain[~inside] = ensemble.predict(task.codes[~inside])[:, 0]

@@ -10,7 +10,6 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._base.codes import Codes
 from fouriershap._shapley.jax.common import (
     CHUNK_BYTES,
     budget,
@@ -24,6 +23,7 @@ from fouriershap._shapley.jax.common import (
     x64,
 )
 from fouriershap._shapley.tables import WIDTH, TableSet
+from fouriershap._trees.codes import Codes
 
 # Look-ups whose entries are gathered before they are added: few stay in a cache, many fill an accelerator.
 _AT_A_TIME = {"cpu": 8}

@@ -12,7 +12,7 @@ from fouriershap._base.checks import check_choice, check_device, check_memory, c
 from fouriershap._base.errors import InputError
 from fouriershap._base.short import short
 from fouriershap._fourier.spectrum import Spectrum
-from fouriershap._shapley.indices import check_index
+from fouriershap._shapley.indices import INDICES
 from fouriershap._shapley.interactions import TopInteractions
 from fouriershap._shapley.jax import VERSIONS
 from fouriershap._shapley.jax import shap_values as shap_values_jax
@@ -81,7 +81,7 @@ def compile_rows(
     index: str = "shapley",
 ) -> Tables:
     """`compile`, where the number of rows to come may decide what is worth a table."""
-    check_index(index)
+    check_choice("index", index, INDICES)
     terms = make_terms(spectrum, players)
     rows = check_bits(background, spectrum.n_bits, name="background")
     if isinstance(background, np.ndarray) and np.may_share_memory(rows, background):
@@ -166,7 +166,7 @@ def shap_values(
     check_choice("method", method, METHODS)
     bits = check_bits(X, spectrum.n_bits)
     if method in VERSIONS:
-        if check_index(index) != "shapley":
+        if check_choice("index", index, INDICES) != "shapley":
             raise InputError(
                 f"method={short(method)} computes Shapley values only; use 'auto', 'tables' or 'direct' for "
                 f"index={short(index)}."

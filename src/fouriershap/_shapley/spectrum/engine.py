@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.bits import check_packed, pack, unpack
-from fouriershap._base.checks import stored_memory
+from fouriershap._base.checks import check_choice, stored_memory
 from fouriershap._base.errors import CapacityError, InputError
 from fouriershap._base.headers import require, take, take_size
 from fouriershap._base.parallel import for_each_block
 from fouriershap._shapley.engine import Contents, Floats, KeptPairs
-from fouriershap._shapley.indices import check_index
+from fouriershap._shapley.indices import INDICES
 from fouriershap._shapley.jax import put_tables
 from fouriershap._shapley.spectrum.blocks import MOST_ATOMS, Cover, atom_codes, compile_terms
 from fouriershap._shapley.spectrum.direct import add_direct
@@ -192,7 +192,7 @@ class SpectrumEngine:
         plan = take(header, "plan", Plan)
         counts = (plan.n_direct_terms, plan.n_table_terms) == (rest.n_terms, terms.n_terms - rest.n_terms)
         require(counts, "its plan is that of other terms")
-        index = check_index(take(header, "index", str, "shapley"))
+        index = check_choice("index", take(header, "index", str, "shapley"), INDICES)
         parts = (background, weights, arrays["expected"], plan, index, stored_memory(header.get("memory")))
         return cls(terms, tables, rest, *parts, n_background)
 

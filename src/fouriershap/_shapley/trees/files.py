@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._base.checks import stored_memory
+from fouriershap._base.checks import check_choice, stored_memory
 from fouriershap._base.headers import Label, from_json, require, take, take_size
-from fouriershap._shapley.indices import check_index
+from fouriershap._shapley.indices import INDICES
 from fouriershap._shapley.tables import TableSet, tables_from_arrays, tables_to_arrays
 from fouriershap._shapley.trees.blocks import code_columns
 from fouriershap._shapley.trees.compiled import NO_COLUMNS, CompiledTrees
@@ -87,7 +87,7 @@ def trees_from_contents(arrays: Arrays, header: Header) -> StoredTrees:
     method = take(header, "method", str)
     require(method in ("auto", "tables", "walk"), "its method is not known")
     settings = (stored_memory(take(header, "memory", int)), _float_type(header, "precision"))
-    index = check_index(take(header, "index", str, "shapley"))
+    index = check_choice("index", take(header, "index", str, "shapley"), INDICES)
     expected, of_tables = arrays["expected"], arrays.get("table_expected")
     verify_trees(ensemble, arrays["player"], in_tables)
     verify_rows(ensemble, rows, weights)

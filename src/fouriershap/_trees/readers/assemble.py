@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fouriershap._base.errors import InputError
 from fouriershap._trees.ensemble import LEAF
 
 
@@ -126,3 +127,15 @@ def bits_of(words: NDArray[np.uint32]) -> NDArray[np.int64]:
     """Positions of the set bits in a bitset of 32-bit words."""
     bits = np.unpackbits(np.ascontiguousarray(words, dtype="<u4").view(np.uint8), bitorder="little")
     return np.flatnonzero(bits)
+
+
+def require_fitted(model: Any, attribute: str) -> None:
+    """Raise `InputError` unless fitting has set ``attribute``."""
+    if not hasattr(model, attribute):
+        raise InputError(f"model is a {type(model).__name__} that is not fitted. Call its fit(X, y) first.")
+
+
+def class_names(model: Any, n_outputs: int) -> tuple[str, ...] | None:
+    """The names of the outputs, where each output is a class."""
+    classes = getattr(model, "classes_", None)
+    return tuple(str(c) for c in classes) if classes is not None and len(classes) == n_outputs else None

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from fouriershap._base.errors import InputError, UnsupportedModelError
 from fouriershap._base.json import parse_json
 from fouriershap._trees.ensemble import ZERO_BAND, TreeEnsemble
-from fouriershap._trees.readers.assemble import Tree, bits_of, join, leaf, right_above
-from fouriershap._trees.readers.sklearn import class_names
+from fouriershap._trees.readers.assemble import Tree, bits_of, class_names, join, leaf, right_above
 
 # A sigmoid with another slope is not the log odds.
 _OBJECTIVES = {"binary sigmoid:1": "binary", "cross_entropy": "binary", "multiclass": "multiclass"}

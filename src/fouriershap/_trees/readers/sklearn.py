@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._base.errors import InputError, UnsupportedModelError
+from fouriershap._base.errors import UnsupportedModelError
 from fouriershap._base.short import short
 from fouriershap._trees.ensemble import TreeEnsemble
-from fouriershap._trees.readers.assemble import Tree, join, right_above
+from fouriershap._trees.readers.assemble import Tree, class_names, join, require_fitted, right_above
 
 
 def read_tree(model: Any) -> TreeEnsemble:
@@ -60,18 +60,6 @@ def read_isolation_forest(model: Any) -> TreeEnsemble:
         tree.values = length[:, None] / len(model.estimators_)
         trees.append(tree)
     return _ensemble(model, trees, np.zeros(len(trees)), np.zeros(1), np.float32)
-
-
-def require_fitted(model: Any, attribute: str) -> None:
-    """Raise `InputError` unless fitting has set ``attribute``."""
-    if not hasattr(model, attribute):
-        raise InputError(f"model is a {type(model).__name__} that is not fitted. Call its fit(X, y) first.")
-
-
-def class_names(model: Any, n_outputs: int) -> tuple[str, ...] | None:
-    """The names of the outputs, where each output is a class."""
-    classes = getattr(model, "classes_", None)
-    return tuple(str(c) for c in classes) if classes is not None and len(classes) == n_outputs else None
 
 
 def _read_averaged(model: Any, estimators: list[Any]) -> TreeEnsemble:

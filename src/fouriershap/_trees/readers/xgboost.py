@@ -16,8 +16,7 @@ from fouriershap._base.errors import InputError, UnsupportedModelError
 from fouriershap._base.json import parse_json
 from fouriershap._base.short import short
 from fouriershap._trees.ensemble import TreeEnsemble
-from fouriershap._trees.readers.assemble import Tree, join
-from fouriershap._trees.readers.sklearn import class_names
+from fouriershap._trees.readers.assemble import Tree, class_names, join
 from fouriershap._trees.readers.ubjson import decode
 
 _LOGIT = ("binary:logistic", "reg:logistic")
