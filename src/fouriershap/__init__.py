@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from fouriershap._shapley.trees.plan import TreePlan
     from fouriershap._trees.ensemble import TreeEnsemble
     from fouriershap._trees.readers import read_model
+    from fouriershap._trees.referee import library_output
 
 # What is imported when it is first asked for, so that `import fouriershap` costs little more than NumPy.
 _HOMES = {
@@ -64,6 +65,7 @@ _HOMES = {
     "TreeExplainer": "_explainers.trees",
     "TreePlan": "_shapley.trees.plan",
     "compile": "_shapley.spectrum.compile",
+    "library_output": "_trees.referee",
     "load": "_explainers.load",
     "plan": "_shapley.spectrum.compile",
     "read_model": "_trees.readers",
@@ -105,6 +107,7 @@ __all__ = [
     "TreePlan",
     "UnsupportedModelError",
     "compile",
+    "library_output",
     "load",
     "plan",
     "read_model",

@@ -24,7 +24,7 @@ def tree_inputs(
     pool = Pool(X, "X")
     if pool.is_frame:
         names = pool.names  # the user's own: LightGBM keeps underscores for spaces
-    is_choice = ensemble.is_categorical
+    is_choice = ensemble.is_categorical.copy()
     is_choice[list(ensemble.vocabularies)] = True
     inputs = []
     for f, name in enumerate(names):

@@ -23,6 +23,7 @@ from fouriershap._base.headers import require, take
 from fouriershap._base.parallel import count_jobs
 from fouriershap._base.short import short
 from fouriershap._explainers.base import Explainer, without_single_output
+from fouriershap._explainers.model_check import CHECKS, check_reading
 from fouriershap._rows.frames import column_names, densified, unmask
 from fouriershap._rows.groups import check_groups
 from fouriershap._rows.pipelines import Preprocessing, split_pipeline
@@ -88,6 +89,22 @@ class TreeExplainer(Explainer):
     device : {"cpu", "jax"}
         Where rows are explained: by the native kernels, or under XLA on whatever device JAX has (the tables
         are then built at the first call). Files do not remember it; see `to`.
+    check : {"model", "off"}
+        "model" asks the model itself for its raw output of some 30 background rows (of rows at the thresholds of its
+        trees, where there is no background, or its library refuses it) and compares it with our reading, once, here:
+        a difference beyond rounding is an error. Nothing is compared where there is no live model (a path, a
+        `TreeEnsemble`), or its library answers no such rows; `checked` tells. "off" saves the milliseconds.
+
+    Attributes
+    ----------
+    checked : bool
+        Whether our reading was compared with the model itself when this explainer was made. False in what was loaded
+        from a file.
+
+    Raises
+    ------
+    UnsupportedModelError
+        The model cannot be read, or what it says itself is not what we read.
 
     Examples
     --------
@@ -104,6 +121,7 @@ class TreeExplainer(Explainer):
     """
 
     _kind = "tree explainer"
+    checked: bool
     _trees: TreeEngine  # of the raw output; `_engine` explains what was asked for
     _before: Preprocessing | None  # what a Pipeline does before its trees
     _inputs: tuple[str, ...] | None  # its input columns, where they are the players
@@ -126,11 +144,13 @@ class TreeExplainer(Explainer):
         memory: int | float | None = None,
         n_jobs: int | None = None,
         device: str = "cpu",
+        check: str = "model",
     ) -> None:
         check_device(device)
         check_choice("feature_perturbation", feature_perturbation, _PERTURBATIONS)
         check_choice("precision", precision, tuple(_PRECISIONS))
         check_choice("method", method, _METHODS)
+        check_choice("check", check, CHECKS)
         count_jobs(n_jobs)
         before, final = (
             split_pipeline(model) if descends_from(model, "sklearn", "Pipeline") else (None, model)
@@ -150,8 +170,9 @@ class TreeExplainer(Explainer):
             ensemble, player, check_memory(memory), dtype, method, check_choice("index", index, INDICES)
         )
         engine = TreeEngine(coded, make_background(coded, rows, share))
+        checked = check == "model" and check_reading(final, engine, background)
         self._set(engine, names, player_names, n_jobs, output, exact)
-        self._before, self._inputs = before, inputs
+        self._before, self._inputs, self.checked = before, inputs, checked
         if device != "cpu":
             self._engine = self._engine.to(device)
 
@@ -168,6 +189,7 @@ class TreeExplainer(Explainer):
         self._engine = _explaining(trees, output, exact)
         self.feature_names, self.player_names, self.n_jobs = names, player_names, n_jobs
         self._before, self._inputs, self._lost_pipeline = None, None, False
+        self.checked = False
 
     def _against(self, codes: NDArray[Any], share: NDArray[np.float64] | None) -> Engine:
         return _explaining(self._trees.with_background(codes, share), self.output, self.exact)

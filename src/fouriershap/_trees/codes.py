@@ -302,6 +302,8 @@ def code_trees(ensemble: TreeEnsemble) -> CodedTrees:
 
 
 def _set_bits(e: TreeEnsemble, book: Codebook, set_owner: NDArray[np.int64]) -> NDArray[np.uint64]:
+    if not len(set_owner):
+        return np.zeros((0, 1), dtype=np.uint64)
     n_codes = book.n_codes
     most = int(n_codes[book.categorical].max()) if book.categorical.any() else 1
     bits = np.zeros((len(set_owner), (most + 63) // 64 * 64), dtype=bool)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -192,11 +193,12 @@ class TreeEnsemble:
     def n_leaves(self) -> int:
         return int((self.feature == LEAF).sum())
 
-    @property
+    @cached_property
     def is_categorical(self) -> NDArray[np.bool_]:
         """(n_features,) bool: features that a categorical node tests."""
         mask = np.zeros(self.n_features, dtype=bool)
         mask[self.feature[self.category_set >= 0]] = True
+        mask.flags.writeable = False
         return mask
 
     def __repr__(self) -> str:

@@ -228,7 +228,7 @@ class TreeEngine:
         sums = np.zeros((len(bounds) - 1, *out.shape))
 
         def share(k: int, _: int) -> None:
-            walk_part(trees.part(bounds[k], bounds[k + 1]), slice(None), sums[k])
+            walk_part(trees.part(slice(bounds[k], bounds[k + 1])), slice(None), sums[k])
 
         for_each_block(share, len(sums), 1, n_jobs)
         for part in sums:
@@ -245,19 +245,24 @@ class TreeEngine:
                 return 0.0
         return n_rows * walk_seconds(profile, self.background.visits, n_background)
 
-    def predict(self, rows: NDArray[Any], n_jobs: int | None = None) -> Floats:
-        """Raw output (n_rows, n_outputs)."""
+    def predict(self, rows: NDArray[Any], n_jobs: int | None = None, trees: slice = slice(None)) -> Floats:
+        """Raw output (n_rows, n_outputs), by all trees or some."""
         out = np.empty((len(rows), self.n_outputs))
         for first in range(0, len(rows), _ROWS_PER_JOB * 16):  # so that codes do not outgrow the rows
             part = slice(first, first + _ROWS_PER_JOB * 16)
-            self._predict(self.model.coded.book.encode(rows[part]), out[part], n_jobs)
+            self._predict(self.model.coded.book.encode(rows[part]), out[part], n_jobs, trees)
         return out
 
-    def _predict(self, codes: NDArray[np.int32], out: Floats, n_jobs: int | None) -> None:
+    def _predict(
+        self, codes: NDArray[np.int32], out: Floats, n_jobs: int | None, trees: slice = slice(None)
+    ) -> None:
+        walked = self.model.walk_trees
+        if trees != slice(None):
+            walked = walked.part(trees)
         out[:] = self.ensemble.base
 
         def work(first: int, last: int) -> None:
-            walk.predict(self.model.walk_trees, codes, rows=slice(first, last), out=out)
+            walk.predict(walked, codes, rows=slice(first, last), out=out)
 
         for_each_block(work, len(out), _ROWS_PER_JOB, n_jobs)
 

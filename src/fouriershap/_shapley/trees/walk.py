@@ -7,7 +7,7 @@ range of rows and share nothing but read-only arrays, so that ranges can run on 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -52,11 +52,11 @@ class WalkTrees:
     def n_trees(self) -> int:
         return len(self.arrays[2])
 
-    def part(self, first: int, last: int) -> WalkTrees:
-        """Trees ``first ... last - 1`` alone; nodes are shared, so this costs nothing."""
-        trees = slice(first, last)
+    def part(self, trees: slice) -> WalkTrees:
+        """Some trees alone; nodes are shared, so this costs nothing."""
         per_tree = tuple(np.ascontiguousarray(array[trees]) for array in self.arrays[2:6])
-        return replace(self, arrays=(*self.arrays[:2], *per_tree, *self.arrays[6:]))
+        arrays = (*self.arrays[:2], *per_tree, *self.arrays[6:])
+        return WalkTrees(arrays, self.n_players, self.n_outputs, self.ratio)
 
     def moments(self, index: str) -> Floats:
         """What the interventional kernels need of an index."""

@@ -54,13 +54,8 @@ def join(trees: Sequence[Tree], width: int = 1) -> dict[str, Any]:
     )
     is_leaf = left < 0
     left, right = np.where(is_leaf, LEAF, left + offset), np.where(is_leaf, LEAF, right + offset)
-    set_of_node = np.full(len(left), -1)
-    sets: list[NDArray[np.int64]] = []
-    for first, tree in zip(start, trees, strict=True):
-        for node in sorted(tree.categories):
-            set_of_node[first + node] = len(sets)
-            sets.append(np.unique(tree.categories[node]))
-    values = np.concatenate([np.asarray(t.values).reshape(-1, width) for t in trees])
+    set_of_node, set_start, set_categories = _category_sets(trees, start, len(left))
+    values = np.concatenate([t.values.reshape(-1, width) for t in trees])
     arrays = {
         "feature": np.where(is_leaf, LEAF, np.concatenate([t.feature for t in trees])),
         "threshold": np.where(is_leaf, 0.0, np.concatenate([t.threshold for t in trees])),
@@ -74,10 +69,23 @@ def join(trees: Sequence[Tree], width: int = 1) -> dict[str, Any]:
     }
     if not _in_order(left, right, len(trees)):
         arrays = _renumber(arrays, np.repeat(np.arange(len(trees)), sizes))
-    return arrays | {
-        "set_start": np.concatenate([[0], np.cumsum([len(s) for s in sets])]),
-        "set_categories": np.concatenate([np.empty(0, dtype=np.int64), *sets]),
-    }
+    return arrays | {"set_start": set_start, "set_categories": set_categories}
+
+
+def _category_sets(
+    trees: Sequence[Tree], start: NDArray[np.int64], n_nodes: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """The set of each node, -1 for none; where each set begins; the categories of all sets."""
+    set_of_node = np.full(n_nodes, -1)
+    sets: list[NDArray[np.int64]] = []
+    if any(tree.categories for tree in trees):
+        for first, tree in zip(start, trees, strict=True):
+            for node in sorted(tree.categories):
+                set_of_node[first + node] = len(sets)
+                sets.append(np.unique(tree.categories[node]))
+    if not sets:
+        return set_of_node, np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int64)
+    return set_of_node, np.concatenate([[0], np.cumsum([len(s) for s in sets])]), np.concatenate(sets)
 
 
 def _in_order(left: NDArray[np.int64], right: NDArray[np.int64], n_trees: int) -> bool:

@@ -40,9 +40,9 @@ def read_gradient_boosting(model: Any) -> TreeEnsemble:
         )
     # The prior goes through the loss's link function; scikit-learn has no public name for the result.
     base = model._raw_predict_init(np.zeros((1, model.n_features_in_)))[0]
-    trees = [_from_sklearn(e.tree_, model.learning_rate) for e in model.estimators_.ravel()]
+    trees = [_from_sklearn(e.tree_) for e in model.estimators_.ravel()]
     outputs = np.tile(np.arange(len(base)), len(model.estimators_))
-    return _ensemble(model, trees, outputs, base, np.float32)
+    return _ensemble(model, trees, outputs, base, np.float32, scale=model.learning_rate)
 
 
 def read_isolation_forest(model: Any) -> TreeEnsemble:
@@ -53,7 +53,7 @@ def read_isolation_forest(model: Any) -> TreeEnsemble:
     require_fitted(model, "estimators_")
     trees = []
     for estimator, columns in zip(model.estimators_, model.estimators_features_, strict=True):
-        tree = _from_sklearn(estimator.tree_, 1.0)
+        tree = _from_sklearn(estimator.tree_)
         # A tree may see only some of the columns (max_features), and numbers them anew.
         tree.feature = np.where(tree.left < 0, -1, np.asarray(columns)[np.maximum(tree.feature, 0)])
         length = _depths(tree) + _average_path_length(estimator.tree_.n_node_samples)
@@ -70,12 +70,12 @@ def _read_averaged(model: Any, estimators: list[Any]) -> TreeEnsemble:
             "is no one raw output to explain. Fit one classifier per target."
         )
     width = len(model.classes_) if is_classifier else model.n_outputs_
-    trees = [_from_sklearn(e.tree_, 1 / len(estimators), width) for e in estimators]
+    trees = [_from_sklearn(e.tree_) for e in estimators]
     outputs = np.full(len(trees), -1 if width > 1 else 0)
-    return _ensemble(model, trees, outputs, np.zeros(width), np.float32, width)
+    return _ensemble(model, trees, outputs, np.zeros(width), np.float32, width, 1 / len(estimators))
 
 
-def _from_sklearn(tree: Any, scale: float, width: int = 1) -> Tree:
+def _from_sklearn(tree: Any) -> Tree:
     return Tree(
         feature=tree.feature,
         threshold=tree.threshold,
@@ -83,7 +83,7 @@ def _from_sklearn(tree: Any, scale: float, width: int = 1) -> Tree:
         right=tree.children_right,
         missing_left=tree.missing_go_to_left,
         cover=tree.weighted_n_node_samples,
-        values=tree.value.reshape(-1, width) * scale,
+        values=tree.value,
     )
 
 
@@ -94,10 +94,12 @@ def _ensemble(
     base: NDArray[Any],
     dtype: type[np.floating[Any]],
     width: int = 1,
+    scale: float = 1.0,
     **more: Any,
 ) -> TreeEnsemble:
     names = getattr(model, "feature_names_in_", None)
     arrays = join(trees, width)
+    arrays["values"] *= scale
     # Rows are cast to `dtype` and go left where they are <= a threshold in float64. For all trees at once.
     arrays["threshold"] = np.where(arrays["feature"] < 0, 0.0, right_above(arrays["threshold"], dtype))
     return TreeEnsemble(
