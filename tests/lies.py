@@ -53,20 +53,20 @@ def changed_value(rng: np.random.Generator, value: Any) -> Any:
     if rng.random() < 0.4:
         if isinstance(value, bool):
             return not value
-        if isinstance(value, int | float):
-            return pick(
-                rng,
-                [value + 1, value - 1, -value, value * 1000, str(value), [value], bool(value), value + 0.5],
-            )
+        if isinstance(value, int | float) and abs(value) < 1e9:
+            near = [value + 1, value - 1, -value, value * 1000, value + 0.5]
+            return pick(rng, [*near, str(value), [value], bool(value)])
         if isinstance(value, str):
             return pick(rng, [value[1:], value + "x", value.upper(), [value], None])
         if isinstance(value, list):
-            more = [value[0]] if value else [1]
-            return pick(
-                rng,
-                [value[1:], value[:-1], value + more, value[::-1], [value], value * 50, dict.fromkeys("ab")],
-            )
-    return pick(rng, NUMBERS + OTHERS)
+            longer = value + (value[:1] or [1])
+            changed = [value[1:], value[:-1], longer, value[::-1], [value], value * 50, dict.fromkeys("ab")]
+            return pick(rng, changed)
+    return anything(rng)
+
+
+def anything(rng: np.random.Generator) -> Any:
+    return _copied(pick(rng, NUMBERS + OTHERS))
 
 
 def lie_in_header(rng: np.random.Generator, header: Any) -> None:
@@ -81,7 +81,7 @@ def lie_in_header(rng: np.random.Generator, header: Any) -> None:
     if what < 0.12:
         del inner[key]
     elif what < 0.17 and isinstance(inner, dict):
-        inner[pick(rng, ["extra", "n_bits", "kind", "weights"])] = pick(rng, NUMBERS + OTHERS)
+        inner[pick(rng, ["extra", "n_bits", "kind", "weights"])] = anything(rng)
     else:
         inner[key] = changed_value(rng, inner[key])
 

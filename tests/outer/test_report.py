@@ -282,3 +282,12 @@ def test_the_command_writes_the_same_page(tmp_path: Path) -> None:
     by_python = Parts(tmp_path / "r.html").data
     for part in ("what_if", "rows", "arrays", "inputs", "players"):
         assert by_command[part] == by_python[part]
+
+
+def test_an_expected_value_that_is_no_number(tmp_path: Path) -> None:
+    model = RandomForestRegressor(1, random_state=0).fit([[0.0], [1.0]], [1.0, 2.0])
+    ensemble = fs.TreeExplainer(model, [[0.0]]).ensemble
+    infinite = fs.TreeExplainer(ensemble.replace(base=[np.inf]), [[0.0]])
+    with pytest.raises(fs.InputError, match="expected value"):
+        infinite.report([[0.0]], tmp_path / "page.html")
+    assert not list(tmp_path.iterdir())

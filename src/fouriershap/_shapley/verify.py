@@ -223,12 +223,8 @@ def verify_pages(pages: Pages, column: NDArray[np.int32], n_codes: NDArray[np.in
     wide = np.flatnonzero(column < 0)
     size = np.zeros(len(wide), dtype=np.int64)
     size[~column[wide]] = n_codes[wide]
-    for name, array, kind in (
-        ("source", pages.source, "i4"),
-        ("offset", pages.offset, "i8"),
-        ("lut", pages.lut, "u1"),
-    ):
-        verify_array(f"pages.{name}", array, kind)
+    for name, kind in {"source": "i4", "offset": "i8", "lut": "u1"}.items():
+        verify_array(f"pages.{name}", getattr(pages, name), kind)
     _within("page sources", pages.source, 0, len(wide))
     require(pages.offset.shape == pages.source.shape, "page offsets have the wrong length")
     _within("page offsets", pages.offset, 0, len(pages.lut) + 1)
