@@ -48,7 +48,7 @@ def walsh_hadamard(
         raise InputError(f"n_bits is {short(n_bits)}; give a whole number >= 0.")
     if n_bits > _MOST_BITS:
         raise CapacityError(
-            f"n_bits is {short(n_bits)}: the exact transform needs the values of all points. Use "
+            f"n_bits is {short(n_bits)}: the exact transform needs all 2^{short(n_bits)} values. Use "
             "a sparse transform for more bits."
         )
     values, single = _values(h, n_bits, batch_size)
