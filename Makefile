@@ -83,10 +83,12 @@ $(SANITIZE)/.test: $(SOURCES)
 	  -C cmake.define.FOURIERSHAP_SANITIZE=ON -C cmake.build-type=Debug
 	@touch $@
 
+WATCHED = LD_PRELOAD="$(shell $(CXX) -print-file-name=libasan.so) $(shell $(CXX) -print-file-name=libstdc++.so)" \
+  ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 $(SANITIZE)/bin/python
+
 test-sanitize: $(SANITIZE)/.test
-	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
-	  ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 \
-	  FOURIERSHAP_KERNELS=native $(SANITIZE)/bin/python -m pytest -n auto --dist loadgroup $(SANITIZE_TESTS)
+	$(WATCHED) -c 'from fouriershap._kernels import _native; assert _native.sanitized()'
+	$(WATCHED) -m pytest -n auto --dist loadgroup $(SANITIZE_TESTS)
 
 format: $(VENV)/.test
 	$(BIN)/ruff format .

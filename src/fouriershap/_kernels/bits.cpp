@@ -108,41 +108,48 @@ inline void add_weighted_shares(const uint64_t* e, int64_t degree, const Word& c
   }
 }
 
+// share[j] = sum over the background of what player j of a term has of it.
+void term_shares(const uint8_t* row, const BitBackground& background, const int32_t* term, int64_t degree,
+                 uint64_t* differs, double* share) {
+  const int64_t n_words = background.n_words;
+  const int tail = static_cast<int>(background.n_rows - 64 * (n_words - 1));
+  assert(tail > 0 && tail <= 64);
+  const uint64_t last = tail < 64 ? (1ULL << tail) - 1 : ~0ULL;
+  for (int64_t j = 0; j < degree; ++j) share[j] = 0.0;
+  for (int64_t w = 0; w < n_words; ++w) {
+    uint64_t chi = 0;
+    for (int64_t j = 0; j < degree; ++j) {
+      const uint64_t column = background.words[term[j] * n_words + w];
+      chi ^= column;
+      differs[j] = row[term[j]] ? ~column : column;
+    }
+    const Word c = count_planes(differs, degree);
+    const uint64_t odd = c.n_planes ? c.planes[0] & (w + 1 == n_words ? last : ~0ULL) : 0;
+    if (background.weights)
+      add_weighted_shares(differs, degree, c, odd, share, chi, background.weights + 64 * w);
+    else
+      add_shares(differs, degree, c, odd, share, chi);
+  }
+}
+
 }  // namespace
 
 bool direct(const AtomRows& rows, const BitBackground& background, const Terms& terms,
             const int32_t* atom_player, int64_t n_players, double* out) {
-  const int64_t n_words = background.n_words, n_terms = terms.n_terms, n_outputs = terms.n_outputs;
+  const int64_t n_terms = terms.n_terms, n_outputs = terms.n_outputs;
   int64_t widest = 1;
   for (int64_t k = 0; k < n_terms; ++k)
     if (terms.start[k + 1] - terms.start[k] > widest) widest = terms.start[k + 1] - terms.start[k];
   const Scratch<uint64_t> differs(widest);
   const Scratch<double> share(widest);
   if (!differs || !share) return false;
-  const int tail = static_cast<int>(background.n_rows - 64 * (n_words - 1));
-  assert(tail > 0 && tail <= 64);
-  const uint64_t last = tail < 64 ? (1ULL << tail) - 1 : ~0ULL;
   for (int64_t r = 0; r < rows.n_rows; ++r) {
     const uint8_t* row = rows.atoms + r * rows.n_atoms;
     double* phi = out + r * n_players * n_outputs;
     for (int64_t k = 0; k < n_terms; ++k) {
       const int32_t* term = terms.atoms + terms.start[k];
       const int64_t degree = terms.start[k + 1] - terms.start[k];
-      for (int64_t j = 0; j < degree; ++j) share[j] = 0.0;
-      for (int64_t w = 0; w < n_words; ++w) {
-        uint64_t chi = 0;
-        for (int64_t j = 0; j < degree; ++j) {
-          const uint64_t column = background.words[term[j] * n_words + w];
-          chi ^= column;
-          differs[j] = row[term[j]] ? ~column : column;
-        }
-        const Word c = count_planes(differs, degree);
-        const uint64_t odd = c.n_planes ? c.planes[0] & (w + 1 == n_words ? last : ~0ULL) : 0;
-        if (background.weights)
-          add_weighted_shares(differs, degree, c, odd, share, chi, background.weights + 64 * w);
-        else
-          add_shares(differs, degree, c, odd, share, chi);
-      }
+      term_shares(row, background, term, degree, differs, share);
       for (int64_t j = 0; j < degree; ++j) {
         assert(atom_player[term[j]] >= 0 && atom_player[term[j]] < n_players);
         double* mine = phi + atom_player[term[j]] * n_outputs;

@@ -208,7 +208,7 @@ struct Cover {
 
 }  // namespace
 
-bool cover(CoverTerms terms, CoverBlocks blocks, int64_t& n_blocks) {
+bool cover(const CoverTerms& terms, const CoverBlocks& blocks, int64_t& n_blocks) {
   Cover job(terms, blocks);
   if (!job.ok()) return false;
   job.run();
@@ -216,34 +216,48 @@ bool cover(CoverTerms terms, CoverBlocks blocks, int64_t& n_blocks) {
   return true;
 }
 
-bool group(GroupTables tables, Groups groups, int64_t& n_groups_found) {
-  const int64_t* start = tables.start;
-  const int32_t* players = tables.players;
-  const int64_t n_tables = tables.n_tables;
-  assert(n_tables <= INT32_MAX / kWidth);
-  // For every player, a linked list of the groups of the current kind that hold it, youngest first.
-  const Scratch<int32_t> head(tables.n_players), next(n_tables * kWidth);
-  const Scratch<int64_t> wanted(tables.n_players, 0);  // the last table (counted from 1) that has the player
-  const Scratch<int64_t> seen(n_tables, 0);            // the last table that looked at the group
-  const Scratch<int32_t> n_members(n_tables, 0), n_held(n_tables, 0);
-  if (!head || !next || !wanted || !seen || !n_members || !n_held) return false;
-  for (int64_t i = 0; i < n_tables * kWidth; ++i) groups.players[i] = -1;
+namespace {
+
+// Tables gathered into groups.
+struct Grouping {
+  GroupTables tables;
+  Groups groups;
   int32_t n_groups = 0;
-  for (int64_t t = 0; t < n_tables; ++t) {
-    if (t == 0 || tables.kinds[t] != tables.kinds[t - 1])
-      for (int64_t p = 0; p < tables.n_players; ++p) head[p] = -1;
-    const int32_t size = static_cast<int32_t>(start[t + 1] - start[t]);
+  // For every player, a linked list of the groups of the current kind that hold it, youngest first.
+  Scratch<int32_t> head, next;
+  Scratch<int64_t> wanted;             // of each player: the last table (counted from 1) that has it
+  Scratch<int64_t> seen;               // of each group: the last table that looked at it
+  Scratch<int32_t> n_members, n_held;  // of each group: tables, and players
+
+  Grouping(const GroupTables& the_tables, const Groups& the_groups)
+      : tables(the_tables),
+        groups(the_groups),
+        head(tables.n_players),
+        next(tables.n_tables * kWidth),
+        wanted(tables.n_players, 0),
+        seen(tables.n_tables, 0),
+        n_members(tables.n_tables, 0),
+        n_held(tables.n_tables, 0) {}
+
+  bool ok() const { return head && next && wanted && seen && n_members && n_held; }
+
+  int32_t* players_of(int32_t g) const { return groups.players + static_cast<int64_t>(g) * kWidth; }
+
+  // The group that holds most of a table's players and has room for the others; a new one where none has.
+  int32_t best_group(int64_t t) const {
+    const int64_t first = tables.start[t], last = tables.start[t + 1];
+    const int32_t size = static_cast<int32_t>(last - first);
     assert(size <= kWidth);
-    for (int64_t i = start[t]; i < start[t + 1]; ++i) wanted[players[i]] = t + 1;
+    for (int64_t i = first; i < last; ++i) wanted[tables.players[i]] = t + 1;
     int32_t best = n_groups, most = 0;
-    for (int64_t i = start[t]; i < start[t + 1]; ++i) {
+    for (int64_t i = first; i < last; ++i) {
       int64_t steps = 0;
-      for (int32_t at = head[players[i]]; at >= 0 && steps < tables.reach; at = next[at], ++steps) {
+      for (int32_t at = head[tables.players[i]]; at >= 0 && steps < tables.reach; at = next[at], ++steps) {
         const int32_t g = at / kWidth;
         if (seen[g] == t + 1 || n_members[g] >= tables.most_tables) continue;
         seen[g] = t + 1;
         int32_t shared = 0;
-        const int32_t* held = groups.players + static_cast<int64_t>(g) * kWidth;
+        const int32_t* held = players_of(g);
         for (int32_t c = 0; c < n_held[g]; ++c) shared += wanted[held[c]] == t + 1;
         if (n_held[g] + size - shared <= kWidth && (shared > most || (shared == most && g < best))) {
           best = g;
@@ -251,22 +265,45 @@ bool group(GroupTables tables, Groups groups, int64_t& n_groups_found) {
         }
       }
     }
-    if (best == n_groups) ++n_groups;
-    int32_t* held = groups.players + static_cast<int64_t>(best) * kWidth;
-    for (int64_t i = start[t]; i < start[t + 1]; ++i) {
-      int32_t c = 0;
-      while (c < n_held[best] && held[c] != players[i]) ++c;
-      if (c < n_held[best]) continue;
-      held[c] = players[i];
-      ++n_held[best];
-      const int32_t at = best * kWidth + c;
-      next[at] = head[players[i]];
-      head[players[i]] = at;
-    }
-    ++n_members[best];
-    groups.of_table[t] = best;
+    return best;
   }
-  n_groups_found = n_groups;
+
+  void take_in(int64_t t, int32_t g) {
+    int32_t* held = players_of(g);
+    for (int64_t i = tables.start[t]; i < tables.start[t + 1]; ++i) {
+      const int32_t player = tables.players[i];
+      int32_t c = 0;
+      while (c < n_held[g] && held[c] != player) ++c;
+      if (c < n_held[g]) continue;
+      held[c] = player;
+      ++n_held[g];
+      next[g * kWidth + c] = head[player];
+      head[player] = g * kWidth + c;
+    }
+    ++n_members[g];
+    groups.of_table[t] = g;
+  }
+
+  void run() {
+    for (int64_t i = 0; i < tables.n_tables * kWidth; ++i) groups.players[i] = -1;
+    for (int64_t t = 0; t < tables.n_tables; ++t) {
+      if (t == 0 || tables.kinds[t] != tables.kinds[t - 1])
+        for (int64_t p = 0; p < tables.n_players; ++p) head[p] = -1;
+      const int32_t best = best_group(t);
+      n_groups += best == n_groups;
+      take_in(t, best);
+    }
+  }
+};
+
+}  // namespace
+
+bool group(const GroupTables& tables, const Groups& groups, int64_t& n_groups) {
+  assert(tables.n_tables <= INT32_MAX / kWidth);
+  Grouping job(tables, groups);
+  if (!job.ok()) return false;
+  job.run();
+  n_groups = job.n_groups;
   return true;
 }
 

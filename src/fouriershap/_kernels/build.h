@@ -60,9 +60,9 @@ namespace FS_LEVEL {
 
 bool spectrum_tables(const SpectrumBlocks& blocks, const SpectrumTables& tables);
 
-bool cover(CoverTerms terms, CoverBlocks blocks, int64_t& n_blocks);
+bool cover(const CoverTerms& terms, const CoverBlocks& blocks, int64_t& n_blocks);
 
-bool group(GroupTables tables, Groups groups, int64_t& n_groups);
+bool group(const GroupTables& tables, const Groups& groups, int64_t& n_groups);
 
 }  // namespace FS_LEVEL
 }  // namespace fouriershap
