@@ -83,9 +83,6 @@ def write_page(
     max_bytes: int,
 ) -> Path:
     """Write the page of an explainer (see `Explainer.report`)."""
-    wrong = explainer._expected[~np.isfinite(explainer._expected)]
-    if len(wrong):
-        raise InputError(f"the expected value of the explainer is {wrong[0]}; a page shows finite numbers.")
     _check("rows", rows if rows is not None else 1)
     _check("max_bytes", max_bytes)
     if title is not None and not isinstance(title, str):
@@ -102,6 +99,9 @@ def write_page(
         raise InputError("X has 0 rows; a page shows some.")
     subject = explainer._subject(given, max_bytes)
     values = explainer._explain(given, explainer.n_jobs)
+    wrong = explainer._expected[~np.isfinite(explainer._expected)]
+    if len(wrong):
+        raise InputError(f"the expected value of the explainer is {wrong[0]}; a page shows finite numbers.")
     content = Content(
         title=title or f"{subject.kind}, explained",
         facts=subject.facts,
