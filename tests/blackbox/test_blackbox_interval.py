@@ -2,47 +2,105 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
-from fouriershap._blackbox.fidelity import bootstrap_interval, measure
+import fouriershap as fs
+from fouriershap._blackbox.fidelity import MOST_GROUPS, Fidelity, bootstrap_interval, certify, measure
 from fouriershap._blackbox.hybrids import draw_hybrids
-from fouriershap._blackbox.task import r_squared
+from fouriershap._blackbox.task import make_folds, r_squared
 
 N_COLUMNS = 20
 N_REPETITIONS = 100
+N_FITS = 40
 
 
-def light(x):
+def light(x, rng=None):
     """Pairs, and a smooth rest that few terms do not reach."""
     return x[:, 0] * x[:, 1] + 0.7 * x[:, 2] * x[:, 3] - x[:, 4] + np.sin(x[:, 5:].sum(axis=1))
 
 
-def heavy(x):
+def heavy(x, rng=None):
     """The same, on a scale where few rows have most of the variance."""
     return np.exp(0.6 * light(x))
 
 
-@pytest.mark.parametrize("model", [light, heavy])
-def test_the_interval_covers_the_true_r2(model):
-    """A linear fit to 400 hybrids per repetition, certified on 100 others."""
-    covered, widths = 0, []
-    for repetition in range(N_REPETITIONS):
+def heavier(x, rng=None):
+    return np.exp(1.5 * light(x))
+
+
+def normal_errors(x, rng):
+    return x[:, :5].sum(axis=1) + 0.5 * rng.normal(size=len(x))
+
+
+def student_errors(x, rng):
+    """Without a fourth moment."""
+    return x[:, :5].sum(axis=1) + 0.3 * rng.standard_t(3, size=len(x))
+
+
+def lognormal_errors(x, rng):
+    return x[:, :5].sum(axis=1) + 0.1 * rng.lognormal(0, 1.5, size=len(x))
+
+
+def meeting(x, rng=None):
+    """Four rare features that together do much: one hybrid in 130."""
+    return x[:, 5] + x[:, 6] + 50 * x[:, :4].all(axis=1)
+
+
+def spike(x, rng):
+    """One row in a hundred, wherever it is."""
+    return x[:, :5].sum(axis=1) + 50.0 * (rng.random(len(x)) < 0.01)
+
+
+def certificates(model, n=500, n_held_out=100):
+    """Of linear fits: the certificate, the K-fold R^2, the interval of held-out answers alone, the true R^2."""
+    for repetition in range(N_FITS):
         rng = np.random.default_rng(repetition)
         X = (rng.random((300, N_COLUMNS)) < 0.3).astype(float)
-        index = draw_hybrids(8_500, N_COLUMNS, np.arange(300), np.arange(300), rng)
+        index = draw_hybrids(n + 6_000, N_COLUMNS, np.arange(300), np.arange(300), rng)
         rows = X[index, np.arange(N_COLUMNS)]
-        answers, design = model(rows)[:, None], np.column_stack([np.ones(len(rows)), rows])
-        fitted = np.linalg.lstsq(design[:400], answers[:400])[0]
-        predictions = design @ fitted
-        _, low, high = measure(answers[400:500], predictions[400:500], rng)
-        covered += low <= r_squared(answers[500:], predictions[500:]) <= high
-        widths.append(high - low)
-    assert covered >= 90
-    assert np.median(widths) < 0.5  # an interval that says something
+        answers, design = model(rows, rng)[:, None], np.column_stack([np.ones(len(rows)), rows])
+        train, fold = slice(n_held_out, n), make_folds(n - n_held_out, rng)
+        predictions = design @ np.linalg.lstsq(design[train], answers[train])[0]
+        true = r_squared(answers[n:], predictions[n:])
+        for k in range(5):
+            inside = np.arange(n_held_out, n)[fold != k]
+            outside = np.arange(n_held_out, n)[fold == k]
+            predictions[outside] = design[outside] @ np.linalg.lstsq(design[inside], answers[inside])[0]
+        found = certify(answers[:n], predictions[:n], n_held_out, rng)
+        alone = bootstrap_interval(answers[:n_held_out], predictions[:n_held_out], rng)
+        yield found, r_squared(answers[train], predictions[train]), alone, true
 
 
-@pytest.mark.parametrize("degrees_of_freedom", [5, 8])
+@pytest.mark.parametrize(
+    ("model", "least", "widest"),
+    [
+        (light, 38, 1.3),
+        (normal_errors, 38, 1.3),
+        (heavy, 38, 1.7),
+        (heavier, 38, None),
+        (student_errors, 38, 1.7),
+        (lognormal_errors, 36, None),
+        (meeting, 36, None),
+        (spike, 36, None),
+    ],
+)
+def test_the_certificate_covers_the_true_r2(model, least, widest):
+    """In so many of 40 fits; where answers are benign, hardly wider than what the held-out answers alone say."""
+    covered, widths, alone_widths = 0, [], []
+    for found, k_fold, alone, true in certificates(model):
+        covered += found.low <= true <= found.high
+        assert found.low <= min(found.r2, k_fold) and found.r2 <= found.high
+        widths.append(found.high - found.low)
+        alone_widths.append(alone[1] - alone[0])
+    assert covered >= least
+    if widest is not None:
+        assert np.median(widths) < widest * np.median(alone_widths)
+
+
+@pytest.mark.parametrize("degrees_of_freedom", [3, 5, 8])
 def test_heavy_tailed_errors(degrees_of_freedom):
     """A fifth of the variance unexplained, errors of Student's t: at least 90 of 100 intervals must cover."""
     rng = np.random.default_rng(0)
@@ -51,6 +109,56 @@ def test_heavy_tailed_errors(degrees_of_freedom):
     for _ in range(N_REPETITIONS):
         signal = rng.normal(size=(200, 1))
         y = signal + scale * rng.standard_t(degrees_of_freedom, size=(200, 1))
-        low, high = bootstrap_interval(y, signal, rng, n_resamples=300)
+        _, low, high = measure(y, signal, rng)
         covered += low <= 1 - 0.25 / 1.25 <= high
     assert covered >= 90
+
+
+def test_what_only_the_folds_have_seen_is_in_the_interval():
+    """Held-out answers without an error, beside one in the folds that is as large as all there is to explain."""
+    rng = np.random.default_rng(0)
+    answers = rng.normal(size=(1000, 1))
+    predictions = answers + 0.01 * rng.normal(size=answers.shape)
+    predictions[500] += 30.0
+    found = certify(answers, predictions, 100, rng)
+    k_fold = r_squared(answers[100:], predictions[100:])
+    assert found.r2 > 0.999 > 0.2 > k_fold > found.low and found.high > 0.999
+
+
+def test_many_points_are_resampled_in_groups():
+    rng = np.random.default_rng(0)
+    answers = rng.normal(size=(5 * MOST_GROUPS + 3, 2))
+    predictions = answers + 0.3 * rng.standard_t(4, size=answers.shape)
+    low, high = bootstrap_interval(answers, predictions, rng)
+    parts = [bootstrap_interval(answers[k::5], predictions[k::5], rng) for k in range(5)]
+    widths = [part[1] - part[0] for part in parts]
+    assert low < r_squared(answers, predictions) < high
+    assert 0.6 < (high - low) / (np.median(widths) / np.sqrt(5)) < 1.7  # five times as many points
+
+
+def test_two_points_say_nothing():
+    found = measure(np.array([[1.0], [2.0]]), np.array([[1.0], [2.0]]), np.random.default_rng(0))
+    assert found.r2 == 1 and found.low == -np.inf
+
+
+def test_the_warning_heeds_the_lower_end():
+    rows = np.random.default_rng(0).integers(0, 3, size=(200, 8)).astype(float)
+
+    def explain(minimum):
+        return fs.BlackBoxExplainer(
+            lambda x: x[:, 0] * x[:, 1] + np.sin(x[:, 2:].sum(axis=1)),
+            rows,
+            method="trees",
+            budget=300,
+            random_state=0,
+            min_fidelity=minimum,
+        )
+
+    with pytest.warns(fs.FidelityWarning, match="cannot be ruled out"):
+        found: Fidelity = explain(1.0).fidelity
+    assert found.low < min(found.r2, found.k_fold)
+    with pytest.warns(fs.FidelityWarning, match=f"95 % interval {found.low:.3f} to {found.high:.3f}"):
+        explain((found.low + min(found.r2, found.k_fold)) / 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        explain(found.low)

@@ -9,6 +9,7 @@ from fouriershap._blackbox.fidelity import Interval, measure
 from fouriershap._blackbox.fit import Fitted
 from fouriershap._blackbox.hybrids import hybrid_codes
 from fouriershap._blackbox.oracle import Oracle
+from fouriershap._blackbox.repeats import NOTICED
 from fouriershap._rows.pool import Pool
 
 
@@ -19,5 +20,7 @@ def cube_fidelity(oracle: Oracle, fitted: Fitted, pool: Pool, n: int, rng: np.ra
     players = exact_code(encoding, pool_codes).players
     index = np.column_stack([rng.choice(player.rows, n) for player in players]).astype(np.int32)
     codes = hybrid_codes(pool_codes, encoding.player, index)
-    answers = oracle.ask(pool, index, codes)
-    return Interval(*measure(answers, fitted.surrogate.predict(codes), rng))
+    # Known answers are free, but a representation may repeat their noise.
+    is_noisy = fitted.fidelity.noise > NOTICED
+    answers = oracle.ask_again(pool, index) if is_noisy else oracle.ask(pool, index, codes)
+    return measure(answers, fitted.surrogate.predict(codes), rng)

@@ -10,15 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.errors import InputError
+from fouriershap._base.units import unit_of
 from fouriershap._blackbox.bit_code import BitCode, exact_code, interval_code, looks_discrete
 from fouriershap._blackbox.candidates import exact, swht
 from fouriershap._blackbox.candidates.trees import FIRST, SHAPES, boost
-from fouriershap._blackbox.fidelity import Fidelity, Interval, check_noise, measure, output_r2
+from fouriershap._blackbox.fidelity import Fidelity, Interval, certify, measure, output_r2
 from fouriershap._blackbox.hybrids import SHARE, draw_hybrids, find_rare, hybrid_codes
 from fouriershap._blackbox.oracle import Oracle, first_rows, row_keys
+from fouriershap._blackbox.repeats import NOTICED, ask_in_rounds, certify_mean, noise_of, warn_if_noisy
 from fouriershap._blackbox.select import Candidate, choose
 from fouriershap._blackbox.surrogates import Surrogate
 from fouriershap._blackbox.task import Task, make_folds, r_squared
+from fouriershap._fourier.sparse_transform import N_CERTIFICATE
 from fouriershap._fourier.spectrum import Spectrum
 from fouriershap._rows.levels import Encoding, recode
 from fouriershap._rows.pool import Pool
@@ -29,6 +32,7 @@ _N_LOOKS = 1000  # hybrids at which it is seen which players matter
 _ROUNDS = 4  # of drawing hybrids, while those drawn are known already
 _LEAST_HYBRIDS = 100  # to fit anything
 _REPEATED = 20  # rows that are asked twice
+_WEIGHED = 20_000  # hybrids that say how often each combination of levels is met
 _MOST_HELD_OUT = 2000
 _MOST_CHECKS = 2000  # hybrids that are asked where the sparse transform is exact already
 
@@ -82,16 +86,40 @@ class Fitter:
 
     def _fit_exact(self, code: BitCode) -> Fitted:
         begin = time.perf_counter()
-        index = code.index(exact.all_rows(code))
-        codes = self._codes(index)
-        answers = self.oracle.ask(self.pool, index, codes)
-        noise = self._noise(index, answers)
-        surrogate = exact.exact_surrogate(code, answers)
-        whole = Interval(1.0, 1.0, 1.0)
-        fidelity = Fidelity(1.0, 1.0, 1.0, 0, self.oracle.count, exact=True, noise=noise, cube=whole)
-        note = f"all {exact.n_combinations(code):,} combinations of levels"
-        line = Candidate("exact", 1.0, time.perf_counter() - begin, True, note)
+        rows, where = exact.combinations(code)
+        index = code.index(exact.all_rows(code)[rows])
+        answers = self.oracle.ask(self.pool, index, self._codes(index))
+        unit = unit_of(answers)
+        answers, fidelity, n_rounds = self._certify_exact(code, index, answers / unit, unit)
+        surrogate = exact.exact_surrogate(code, answers[where]).scaled(unit)
+        note = f"all {len(rows):,} combinations of levels" + f", {n_rounds:.3g} answers each" * (n_rounds > 1)
+        line = Candidate("exact", fidelity.r2, time.perf_counter() - begin, True, note)
         return Fitted("exact", surrogate, self.encoding, fidelity, (line,))
+
+    def _certify_exact(
+        self, code: BitCode, index: NDArray[np.int32], answers: Floats, unit: float
+    ) -> tuple[Floats, Fidelity, float]:
+        """What to explain: the answers to all combinations, or, where they are noisy, the mean of many."""
+        left = self.budget - self.oracle.count
+        rows = np.resize(self.rng.permutation(len(index)), min(_REPEATED, left))
+        if not len(rows):  # no query is left to see whether the model answers alike
+            unknown = Interval(1.0, -np.inf, 1.0)
+            return answers, Fidelity(*unknown, 0, self.oracle.count, noise=np.nan, cube=unknown), 1.0
+
+        def ask_again(rows: NDArray[np.int64]) -> Floats:
+            return self.oracle.ask_again(self.pool, index[rows]) / unit
+
+        again = ask_again(rows)
+        noise = noise_of(answers[rows], again, answers)
+        if noise <= NOTICED:
+            whole = Interval(1.0, 1.0, 1.0)
+            return answers, Fidelity(*whole, 0, self.oracle.count, exact=True, noise=noise, cube=whole), 1.0
+        warn_if_noisy(noise)
+        repeats = ask_in_rounds(ask_again, answers, (rows, again), left - len(rows), self.rng)
+        met = exact.find_combinations(code, code.bits(self._codes(self._draw(_WEIGHED))))
+        weights = np.bincount(met, minlength=len(index)) / len(met)
+        fidelity = certify_mean(repeats, weights, noise, self.oracle.count)
+        return repeats.mean, fidelity, float(repeats.count.mean())
 
     def _transform(self, method: str) -> swht.Transform | None:
         """The sparse transform, if it is asked for or worth a try."""
@@ -116,10 +144,17 @@ class Fitter:
         if transform is not None and transform.is_exact:
             most = min(most, self.oracle.count + _MOST_CHECKS)
         is_settled = method == "swht" or (transform is not None and transform.is_exact)
+        before = self.oracle.count
         index, n_hybrids = self._collect(most, transform) if is_settled else self._collect_with_rare(most)
-        codes = self._codes(index)
-        answers = self.oracle.ask(self.pool, index, codes)
+        answers = self.oracle.ask(self.pool, index, self._codes(index))
         noise = self._noise(index, answers)
+        if transform is not None and transform.exhaustive and noise > NOTICED:
+            if self.oracle.count - before <= _REPEATED:  # the transform has seen all of these answers
+                index = self._draw(max((self.budget - self.oracle.count) * 4 // 5, 1))
+                answers, n_hybrids = self.oracle.ask_again(self.pool, index), len(index)
+            transform = self._asked_anew(transform)
+        codes, unit = self._codes(index), unit_of(answers)
+        answers = answers / unit
         # A tenth; more of few answers, for a certificate that says something.
         n_held_out = min(max(n_hybrids // 10, min(100, n_hybrids // 5)), _MOST_HELD_OUT)
         train, held_out = np.arange(len(codes))[n_held_out:], np.arange(len(codes))[:n_held_out]
@@ -138,19 +173,31 @@ class Fitter:
             folds,
             lambda n: self._codes(self._draw(n)),
             self.seed,
-            None if transform is None else transform.recoded(changes),
+            None if transform is None else transform.recoded(changes).in_unit(unit),
             self.n_jobs,
         )
-        name, surrogate, candidates = choose(task, method)
+        fit, candidates = choose(task, method)
+        surrogate = fit.make()
         predictions = surrogate.predict(codes[held_out])
-        r2, low, high = measure(answers[held_out], predictions, self.rng)
-        k_fold = next(line.r2 for line in candidates if line.chosen)
+        judged = task.is_judged(fit.predictions)
+        interval = certify(
+            np.concatenate([answers[held_out], task.answers[judged]]),
+            np.concatenate([predictions, fit.predictions[judged]]),
+            n_held_out,
+            self.rng,
+        )
         by_output = output_r2(answers[held_out], predictions)
         counts = (n_held_out, self.oracle.count)
-        fidelity = Fidelity(r2, low, high, *counts, noise=noise, k_fold=k_fold, by_output=by_output)
-        if name == "swht" and transform is not None:
-            fidelity = replace(fidelity, cube=_on_the_cube(transform, surrogate, self.rng))
-        return Fitted(name, surrogate, encoding, fidelity, candidates)
+        fidelity = Fidelity(*interval, *counts, noise=noise, k_fold=fit.r2, by_output=by_output)
+        if fit.name == "swht" and task.transform is not None:
+            fidelity = replace(fidelity, cube=_on_the_cube(task.transform, surrogate, self.rng))
+        return Fitted(fit.name, surrogate.scaled(unit), encoding, fidelity, candidates)
+
+    def _asked_anew(self, transform: swht.Transform) -> swht.Transform:
+        """A transform of the whole cube, certified by fresh answers: it repeats the noise of those that it saw."""
+        n = min(N_CERTIFICATE, self.budget - self.oracle.count)
+        bits = self.rng.integers(0, 2, (n, transform.code.n_bits), np.uint8)
+        return transform.certified(bits, self.oracle.ask_again(self.pool, transform.code.index(bits)))
 
     def _check_budget(self) -> None:
         least = max(200, 4 * self.encoding.n_players)
@@ -198,6 +245,7 @@ class Fitter:
         """A quick fit: enough to see which players matter."""
         codes = self._codes(index)
         answers = self.oracle.ask(self.pool, index, codes)
+        answers = answers / unit_of(answers)
         y = answers[:, int(np.argmax(answers.var(axis=0)))]
         trees = read_model(boost(codes, y, SHAPES[0], FIRST, self.seed))
         return lambda some: trees.predict(self._codes(some))[:, 0]
@@ -219,9 +267,10 @@ class Fitter:
     def _noise(self, index: NDArray[np.int32], answers: Floats) -> float:
         n = min(_REPEATED, len(index), max(self.budget // 50, 1), self.budget - self.oracle.count)
         if n < 1:
-            return 0.0  # no query is left to look for noise
-        again = self.oracle.ask_again(self.pool, index[:n])
-        return check_noise(answers[:n], again, float(np.sqrt(answers.var(axis=0).mean())))
+            return np.nan  # no query is left to look for noise
+        noise = noise_of(answers[:n], self.oracle.ask_again(self.pool, index[:n]), answers)
+        warn_if_noisy(noise)
+        return noise
 
     def _draw(self, n: int) -> NDArray[np.int32]:
         return draw_hybrids(n, self.encoding.n_players, self.first_rows, self.second_rows, self.rng)
@@ -230,12 +279,16 @@ class Fitter:
         return hybrid_codes(self.pool_codes, self.encoding.player, index)
 
 
-def _on_the_cube(transform: swht.Transform, surrogate: Surrogate, rng: np.random.Generator) -> Interval:
-    """R^2 at uniform points; all of them, or those of the transform's certificate."""
+def _on_the_cube(
+    transform: swht.Transform, surrogate: Surrogate, rng: np.random.Generator
+) -> Interval | None:
+    """R^2 at uniform points; all of them, or those of the transform's certificate, if it has some."""
+    if not len(transform.points):
+        return None
     spectrum = surrogate.representation
     assert isinstance(spectrum, Spectrum)
     predictions = spectrum(transform.points).reshape(transform.answers.shape)
     if transform.exhaustive:
         r2 = r_squared(transform.answers, predictions)
         return Interval(r2, r2, r2)
-    return Interval(*measure(transform.answers, predictions, rng))
+    return measure(transform.answers, predictions, rng)

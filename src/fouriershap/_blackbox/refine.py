@@ -13,6 +13,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from fouriershap._base.units import unit_of
 from fouriershap._blackbox.fit import Fitted
 from fouriershap._blackbox.hybrids import hybrid_codes
 from fouriershap._blackbox.oracle import Oracle
@@ -124,7 +125,8 @@ def _marginals(answers: Floats, path: NDArray[np.int64], n_background: int, weig
 
 def _common_share(direct: Floats, surrogate: Floats) -> float:
     """How much of the surrogate's scatter over the pairs shows up in the model's: 0 on games of degree 2."""
-    a, b = direct - direct.mean(axis=0), surrogate - surrogate.mean(axis=0)
+    unit = unit_of(np.maximum(np.abs(direct), np.abs(surrogate)))
+    a, b = ((values - values.mean(axis=0)) / unit for values in (direct, surrogate))
     variance = float((b**2).sum())
     return float(np.clip((a * b).sum() / variance, 0.0, 1.0)) if variance > 0 else 0.0
 

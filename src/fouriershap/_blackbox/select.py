@@ -13,7 +13,6 @@ from fouriershap._blackbox.candidates.blend import blend
 from fouriershap._blackbox.candidates.kernel import MOST_FACTORED, fit_kernel
 from fouriershap._blackbox.candidates.swht import EXACT, fit_swht
 from fouriershap._blackbox.candidates.trees import fit_trees
-from fouriershap._blackbox.surrogates import Surrogate
 from fouriershap._blackbox.task import Fit, Task
 
 CANDIDATES: dict[str, Callable[[Task], Fit]] = {"swht": fit_swht, "trees": fit_trees, "kernel": fit_kernel}
@@ -46,8 +45,8 @@ class Candidate:
     note: str
 
 
-def choose(task: Task, method: str) -> tuple[str, Surrogate, tuple[Candidate, ...]]:
-    """The candidate asked for, or the best by K-fold R^2, built from all answers."""
+def choose(task: Task, method: str) -> tuple[Fit, tuple[Candidate, ...]]:
+    """The candidate asked for, or the best by K-fold R^2, and the comparison."""
     if method not in ("auto", BLEND, *CANDIDATES):
         raise InputError(
             f"method is {short(method)}; choose 'auto' or one of {', '.join((*CANDIDATES, BLEND))}."
@@ -62,7 +61,7 @@ def choose(task: Task, method: str) -> tuple[str, Surrogate, tuple[Candidate, ..
         if method == BLEND or 1 - fits[BLEND].r2 < WORTH_BLENDING * (1 - best.r2):
             best = fits[BLEND]
     table = [Candidate(fit.name, fit.r2, fit.seconds, fit is best, fit.note) for fit in fits.values()]
-    return best.name, best.make(), tuple(sorted(table, key=lambda line: -line.r2))
+    return best, tuple(sorted(table, key=lambda line: -line.r2))
 
 
 def _worth_trying(name: str, task: Task, fits: dict[str, Fit]) -> bool:

@@ -22,6 +22,7 @@ from fouriershap._shapley.trees.model import make_background, make_model
 from fouriershap._trees.ensemble import TreeEnsemble
 
 _SAME = ("feature", "threshold", "missing_left", "category_set", "cover")
+_SINGLE = (1e-25, 1e25)  # sizes of values that tables in single precision can hold with room to spare
 
 
 class Surrogate(Protocol):
@@ -32,6 +33,9 @@ class Surrogate(Protocol):
 
     def predict(self, codes: Floats) -> Floats:
         """Outputs (n_rows, n_outputs)."""
+
+    def scaled(self, unit: float) -> Surrogate:
+        """The same with all outputs times a number."""
 
     def compile(self, background: Floats, weights: Floats | None, index: str = "shapley") -> Engine: ...
 
@@ -50,8 +54,14 @@ class TreeSurrogate:
     def predict(self, codes: Floats) -> Floats:
         return self.ensemble.predict(codes)
 
+    def scaled(self, unit: float) -> TreeSurrogate:
+        return replace(self, ensemble=weighted_sum([self.ensemble], [unit]))
+
     def compile(self, background: Floats, weights: Floats | None, index: str = "shapley") -> TreeEngine:
-        model = make_model(self.ensemble, self.player, check_memory(None), np.dtype(np.float32), index=index)
+        largest = float(np.abs(self.ensemble.values).max(initial=0.0))
+        is_usual = not largest or _SINGLE[0] < largest < _SINGLE[1]
+        dtype = np.dtype(np.float32 if is_usual else np.float64)
+        model = make_model(self.ensemble, self.player, check_memory(None), dtype, index=index)
         return TreeEngine(model, make_background(model, self.ensemble.clean_rows(background), weights))
 
 
@@ -68,6 +78,9 @@ class SpectrumSurrogate:
 
     def predict(self, codes: Floats) -> Floats:
         return self.spectrum(self.code.bits(codes)).reshape(len(codes), -1)
+
+    def scaled(self, unit: float) -> SpectrumSurrogate:
+        return replace(self, spectrum=self.spectrum * unit)
 
     def compile(self, background: Floats, weights: Floats | None, index: str = "shapley") -> LevelEngine:
         return self.compile_bits(self.code.bits(background, "background"), weights, index)

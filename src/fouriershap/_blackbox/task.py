@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fouriershap._base.units import unit_of
 from fouriershap._rows.levels import Encoding
 
 if TYPE_CHECKING:
@@ -56,8 +57,12 @@ class Task:
 
     def judge(self, predictions: NDArray[np.float64]) -> float:
         """R^2 of predictions (n, n_outputs) by models that were fitted without the row's fold; NaN for none."""
-        judged = (self.fold >= 0) & ~np.isnan(predictions).any(axis=1)
+        judged = self.is_judged(predictions)
         return r_squared(self.answers[judged], predictions[judged])
+
+    def is_judged(self, predictions: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Which rows have a prediction by a model that was fitted without their fold."""
+        return (self.fold >= 0) & ~np.isnan(predictions).any(axis=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,8 +97,17 @@ def make_folds(n: int, rng: np.random.Generator) -> NDArray[np.int64]:
 
 def r_squared(answers: NDArray[np.float64], predictions: NDArray[np.float64]) -> float:
     """R^2 (n, n_outputs) pooled over outputs; 1 where there is nothing to explain and nothing is missed."""
-    error = float(((answers - predictions) ** 2).sum())
-    spread = float(((answers - answers.mean(axis=0)) ** 2).sum())
-    if spread <= 1e-24 * float((answers**2).sum()):  # a constant, up to rounding
-        return 1.0 if error <= 1e-20 * float((answers**2).sum()) else 0.0
-    return 1.0 - error / spread
+    unit = unit_of(answers)
+    with np.errstate(over="ignore"):  # predictions may be absurd
+        error = float(((answers / unit - predictions / unit) ** 2).sum())
+    if is_constant(answers):
+        return 1.0 if error <= 1e-20 * float(((answers / unit) ** 2).sum()) else 0.0
+    spread = answers / unit - (answers / unit).mean(axis=0)
+    return 1.0 - error / float((spread**2).sum())
+
+
+def is_constant(answers: NDArray[np.float64]) -> bool:
+    """Whether answers (n, n_outputs) differ by rounding alone."""
+    scaled = answers / unit_of(answers)
+    spread = float(((scaled - scaled.mean(axis=0)) ** 2).sum())
+    return spread <= 1e-24 * float((scaled**2).sum())

@@ -338,11 +338,12 @@ class Fitted(ByDefinition):
 
     @staticmethod
     def _warn_if_low(fidelity: Fidelity) -> None:
-        if min(fidelity.r2, fidelity.k_fold) >= _LEAST_FIDELITY:
+        if fidelity.low >= _LEAST_FIDELITY:
             return
         warn(
-            f"exact=True: the representation of the probability explains {fidelity.r2:.3f} of its variance "
-            f"on {fidelity.n_points} held-out rows, less than {_LEAST_FIDELITY}. Ways out: fewer players by "
+            f"exact=True: the representation of the probability explains {fidelity.r2:.3f} of its variance on "
+            f"{fidelity.n_points} held-out rows (95 % interval {fidelity.low:.3f} to {fidelity.high:.3f}): less than "
+            f"{_LEAST_FIDELITY} cannot be ruled out. Ways out: fewer players by "
             "groups= and a smaller background (under 16 players the definition may be affordable), or "
             "BlackBoxExplainer(model.predict_proba, background, budget=...) with a larger budget.",
             FidelityWarning,

@@ -299,6 +299,17 @@ def _fidelity_meaning(fidelity: Fidelity) -> str:
             + noise
         )
     error = 100 * np.sqrt(max(1 - fidelity.r2, 0.0))
+    if fidelity.n_points == 0 and np.isnan(fidelity.noise):
+        return (
+            "The model was asked about every combination of levels once, and no query was left to see whether it "
+            "always answers alike: if it does, these SHAP values are its exact ones."
+        )
+    if fidelity.n_points == 0:
+        return (
+            "The model was asked about every combination of levels, several times, since its answers differ. These "
+            f"SHAP values are those of the mean answers, whose typical error is {error:.2g} % of their spread."
+            + noise
+        )
     return (
         "These SHAP values are exact for a representation of the model. On "
         f"{fidelity.n_points:,} mixed rows that it had never seen, it explains {100 * fidelity.r2:.2f} % of the "

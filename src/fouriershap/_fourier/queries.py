@@ -13,6 +13,7 @@ from fouriershap._base.asking.answers import Row
 from fouriershap._base.asking.asker import Asker
 from fouriershap._base.bits import pack, unpack
 from fouriershap._base.progress import Progress, Report
+from fouriershap._base.units import unit_of
 from fouriershap._fourier.gf2 import Bits, Words
 
 BATCH_SIZE = 1 << 14
@@ -29,6 +30,12 @@ class Queries:
     budget : int
         Most rows that will be asked: the total of the progress. Where it covers the cube (2^n_bits), every
         answer is remembered and no row is asked twice.
+
+    Attributes
+    ----------
+    unit : float
+        What answers are counted in, from the first that is not zero on: their squares are summed, which would
+        vanish or overflow with answers as small or as large as numbers can be.
     """
 
     def __init__(
@@ -47,6 +54,7 @@ class Queries:
         # Answers in single precision carry that rounding, whatever they are converted to.
         self.precision = float(np.finfo(np.float64).eps)
         self.magnitude = 0.0
+        self.unit = 1.0
         self._cube = np.full(1 << n_bits, np.nan) if n_bits <= 30 and 1 << n_bits <= budget else None
         self._report = Report(progress, budget)
 
@@ -56,7 +64,7 @@ class Queries:
         return self._cube is not None
 
     def ask(self, count: int, rows_at: Callable[[NDArray[np.int64]], Bits]) -> NDArray[np.float64]:
-        """Answers (count,) to the rows that ``rows_at`` makes of the indices 0 ... count - 1."""
+        """Answers (count,), in `unit`, to the rows that ``rows_at`` makes of the indices 0 ... count - 1."""
         answers = np.empty(count)
         for first in range(0, count, self._batch_size):
             index = np.arange(first, min(first + self._batch_size, count))
@@ -87,6 +95,9 @@ class Queries:
         raw = np.asarray(self._h(rows))
         answers = raw.reshape(len(rows)).astype(np.float64)
         self.count += len(rows)
+        if self.magnitude == 0:
+            self.unit = unit_of(answers)
+        answers = answers / self.unit
         self.magnitude = max(self.magnitude, float(np.abs(answers).max(initial=0.0)))
         if raw.dtype.kind == "f":
             self.precision = max(self.precision, float(np.finfo(raw.dtype).eps))

@@ -213,7 +213,8 @@ def recover(search: Search) -> Recovery:
         search.h, int(search.n_bits), _most_queries(search, code), search.batch_size, search.progress
     )
     try:
-        return _recover(queries, code, search)
+        found = _recover(queries, code, search)
+        return replace(found, spectrum=found.spectrum * queries.unit)
     finally:
         queries.close()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fouriershap._base.errors import InputError
 from fouriershap._blackbox.bit_code import BitCode, exact_code
@@ -10,6 +11,8 @@ from fouriershap._blackbox.surrogates import SpectrumSurrogate
 from fouriershap._fourier.transform import walsh_hadamard
 from fouriershap._rows.levels import Encoding
 from fouriershap._shapley.engine import Floats
+
+Ints = NDArray[np.int64]
 
 MOST_BITS = 18
 
@@ -42,9 +45,26 @@ def check_fits(encoding: Encoding, pool_codes: Floats, budget: int) -> BitCode:
     return code
 
 
-def all_rows(code: BitCode) -> np.ndarray[tuple[int, ...], np.dtype[np.uint8]]:
+def all_rows(code: BitCode) -> NDArray[np.uint8]:
     """Every row of bits (2^n_bits, n_bits), position p holding bit i as ``p >> i & 1``."""
     return (np.arange(1 << code.n_bits)[:, None] >> np.arange(code.n_bits) & 1).astype(np.uint8)
+
+
+def combinations(code: BitCode) -> tuple[Ints, Ints]:
+    """Positions (n_combinations,) in `all_rows` of what is different, and which one each row (2^n_bits,) shows."""
+    position, out, first = np.arange(1 << code.n_bits), np.zeros(1 << code.n_bits, dtype=np.int64), 0
+    for player in code.players:
+        number = position >> first & ((1 << player.n_bits) - 1)
+        out |= number % player.n_levels << first  # beyond the last level it wraps around
+        first += player.n_bits
+    rows, where = np.unique(out, return_inverse=True)
+    return rows, where
+
+
+def find_combinations(code: BitCode, bits: NDArray[np.uint8]) -> Ints:
+    """Which combination rows of bits (n, n_bits) show."""
+    positions = bits.astype(np.int64) @ (1 << np.arange(code.n_bits))
+    return combinations(code)[1][positions]
 
 
 def exact_surrogate(code: BitCode, answers: Floats) -> SpectrumSurrogate:

@@ -18,7 +18,7 @@ from fouriershap._base.errors import InputError
 from fouriershap._blackbox.bit_code import BitCode
 from fouriershap._blackbox.candidates.exact import all_rows
 from fouriershap._blackbox.surrogates import SpectrumSurrogate
-from fouriershap._blackbox.task import N_FOLDS, Fit, Task
+from fouriershap._blackbox.task import N_FOLDS, Fit, Task, r_squared
 from fouriershap._fourier.sparse_transform import (
     Recovery,
     Search,
@@ -90,6 +90,16 @@ class Transform:
     def recoded(self, changes: Sequence[Floats | None]) -> Transform:
         """The same transform after `Encoding.reordered`."""
         return replace(self, code=self.code.recoded(changes))
+
+    def in_unit(self, unit: float) -> Transform:
+        """The same transform of the model's answers in another unit."""
+        return replace(self, coefficients=self.coefficients / unit, answers=self.answers / unit)
+
+    def certified(self, points: Bits, answers: Floats) -> Transform:
+        """The same transform, judged by other points and their answers."""
+        spectrum = _spectrum(self.frequencies, self.coefficients.reshape(-1, answers.shape[1]))
+        r2 = r_squared(answers, spectrum(points).reshape(answers.shape)) if len(points) else 0.0
+        return replace(self, r2=r2, points=points, answers=answers, exhaustive=False)
 
 
 def transform(ask: Ask, code: BitCode, budget: int, limits: Limits, seed: int) -> Transform:
