@@ -13,15 +13,17 @@ export FOURIERSHAP_DATA ?= $(abspath $(DATA))
 endif
 export MPLBACKEND ?= Agg
 
-.PHONY: help demo test test-sanitize format lint types unit docs bench paper readme-table clean
+.PHONY: help demo test test-versions test-sanitize format lint types unit docs bench fuzz paper readme-table clean
 
 help:
 	@echo "make demo    explain a model and show the result (writes demo/)"
 	@echo "make test    formatting, lint, types and every test"
 	@echo "make test-sanitize  the tests of the kernels, watched by sanitizers (GCC; some minutes)"
+	@echo "make test-versions  readers, front door and files: Python 3.11 to 3.13, newest and oldest libraries"
 	@echo "make format  format and fix what can be fixed"
 	@echo "make docs    the documentation, as pages (build/docs/index.html)"
 	@echo "make bench   the benchmarks against every peer (long; writes benchmarks/results/)"
+	@echo "make fuzz    20,000 random models over these environments (long; writes benchmarks/results/fuzz.md)"
 	@echo "make paper   the paper's experiments on its data (QUICK=1: small ones; writes benchmarks/results/)"
 	@echo "make clean   remove the environments and everything built"
 
@@ -59,6 +61,11 @@ demo: $(VENV)/.demo
 	$(BIN)/python -m fouriershap.demo
 
 test: lint types unit
+
+# Environments .venv-3.12, .venv-oldest, ...; a Python that is not found is skipped. TESTED=.venv spares the newest
+# libraries under the Python of that environment, where `make test` has passed.
+test-versions:
+	$(PYTHON) tests/versions.py $(if $(TESTED),--tested $(TESTED))
 
 lint: $(VENV)/.test
 	$(BIN)/ruff format --check .
@@ -102,6 +109,10 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/blackbox.py
 	$(BIN)/python benchmarks/sparse_wht.py
 	$(BIN)/python benchmarks/interactions.py
+
+# Goes on where it stopped. It takes every environment .venv* that is there.
+fuzz:
+	$(PYTHON) benchmarks/fuzz.py
 
 # Two of the paper's peers, DeepLIFT and FastSHAP, need torch: .venv/bin/pip install torch==2.13.0
 # What is not installed is skipped, and the report says so. Finished cells are not run again.

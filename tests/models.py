@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from functools import cache
+from importlib.metadata import version
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +22,8 @@ from fouriershap._trees.labels import category_codes
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 N_ROWS = 300
+# Before 3.1 XGBoost took the codes of a frame's categories as they came, and kept no labels.
+XGBOOST_KEEPS_LABELS = tuple(int(part) for part in version("xgboost").split(".")[:2]) >= (3, 1)
 LABELS = ["red", "green", "blue", "yellow", "black", "white", "a label of more than sixteen bytes"]
 
 
@@ -111,7 +114,10 @@ def rows_of(ensemble: TreeEnsemble, X: Any) -> np.ndarray:
     columns = []
     for f in range(ensemble.n_features):
         column = X.iloc[:, f].to_numpy() if isinstance(X, pd.DataFrame) else np.asarray(X)[:, f]
-        if f in ensemble.vocabularies:
+        if f not in ensemble.vocabularies and isinstance(X, pd.DataFrame) and X.dtypes.iloc[f] == "category":
+            codes = X.iloc[:, f].cat.codes.to_numpy()
+            columns.append(np.where(codes < 0, np.nan, codes))
+        elif f in ensemble.vocabularies:
             if isinstance(X, pd.DataFrame):
                 column = column.astype(object)
             columns.append(category_codes(ensemble, f, column))

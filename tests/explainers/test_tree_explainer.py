@@ -114,7 +114,9 @@ def test_drawn_models_by_the_definition(library, data):
     for method, precision in ENGINES:
         options = {"method": method, "precision": precision, "groups": groups}
         values = with_outputs(fs.TreeExplainer(model, background, **options).shap_values(rows))
-        assert_within(values, want, 1e-9 if precision == "double" else 1e-6)
+        # Where leaves cancel, what is left is rounding, of the size of the leaves.
+        scale = max(np.abs(want).max(), np.abs(ensemble.values).max())
+        assert_within(values, want, 1e-9 if precision == "double" else 1e-6, scale)
 
 
 @pytest.mark.parametrize("method", ["tables", "walk"])

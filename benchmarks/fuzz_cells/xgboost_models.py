@@ -1,0 +1,139 @@
+"""Random models of XGBoost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import xgboost
+
+from fuzz_cells.rows import Admits, Rows, Table, classes, draw_table, sample, target
+from fuzz_cells.trial import SINGLE, Trial, pick, settings
+
+_FORMS = ("float64", "float64", "float32", "int64", "int32", "uint8", "object", "frame", "frame", "frame")
+_ADMITS = Admits(_FORMS, categories=True, nullable=True)
+_REGRESSION = (
+    "reg:squarederror",
+    "reg:squarederror",
+    "reg:absoluteerror",
+    "reg:pseudohubererror",
+    "reg:logistic",
+    "count:poisson",
+    "reg:gamma",
+    "reg:tweedie",
+)
+
+
+def draw(rng: np.random.Generator) -> Trial:
+    booster = pick(rng, "gbtree", "gbtree", "dart", "rf")
+    n_classes = int(pick(rng, 0, 0, 2, 3))
+    table = draw_table(rng, _ADMITS)
+    positions, X = sample(rng, table, int(rng.integers(20, 120)))
+    options = _options(rng, booster) | _missing(rng, table)
+    labels, more, kind = _labels(rng, target(rng, table, positions), n_classes)
+    options |= more
+    if any(column.is_categorical for column in table.columns):
+        options |= {"enable_categorical": True} | settings(rng, max_cat_to_onehot=(1, 4, 20))
+        options |= {"tree_method": "hist"} if options.get("tree_method") == "exact" else {}
+        kind += " categories"
+    family = "XGBRF" if booster == "rf" else "XGB"
+    model = getattr(xgboost, family + ("Classifier" if n_classes else "Regressor"))(**options)
+    model.fit(X, labels, sample_weight=rng.random(len(X)) + 0.5 if rng.random() < 0.2 else None)
+    return _trial(rng, f"{booster}{kind}", model, table, X)
+
+
+def _trial(rng: np.random.Generator, kind: str, model: Any, table: Table, X: Rows) -> Trial:
+    """The estimator, or sometimes its booster, which takes NaN alone for missing."""
+    plain = model.missing is None or np.isnan(model.missing)
+    if plain and rng.random() < 0.2:
+        booster = model.get_booster()
+        return Trial(kind, booster, table, _ADMITS, X, lambda rows: _booster_margin(booster, rows), SINGLE)
+    suffix = pick(rng, ".json", ".ubj") if plain else ""
+    return Trial(
+        kind,
+        model,
+        table,
+        _ADMITS,
+        X,
+        lambda rows: model.predict(rows, output_margin=True),
+        SINGLE,
+        suffix,
+        model.save_model,
+    )
+
+
+def _booster_margin(booster: Any, rows: Rows) -> np.ndarray:
+    categorical = not isinstance(rows, np.ndarray)
+    return booster.predict(
+        xgboost.DMatrix(rows, enable_categorical=categorical, nthread=1), output_margin=True
+    )
+
+
+def _options(rng: np.random.Generator, booster: str) -> dict[str, Any]:
+    options = settings(
+        rng,
+        n_estimators=(1, 3, 6),
+        max_depth=(1, 2, 3, 5),
+        learning_rate=(..., 0.1, 1.0),
+        min_child_weight=(..., 0.0, 3.0),
+        subsample=(..., 0.7),
+        colsample_bynode=(..., 0.7),
+        gamma=(..., 0.1),
+        reg_lambda=(..., 0.0),
+        tree_method=(..., "hist", "approx", "exact"),
+        max_bin=(..., 7),
+        base_score=(..., ..., 0.3),
+    )
+    if options.get("tree_method") != "exact" and rng.random() < 0.3:
+        options |= {"grow_policy": "lossguide", "max_leaves": 6}
+    if booster == "dart":
+        options |= {"booster": "dart"} | settings(
+            rng,
+            rate_drop=(0.3, 0.8),
+            one_drop=(..., 1),
+            skip_drop=(..., 0.5),
+            normalize_type=(..., "forest"),
+            sample_type=(..., "weighted"),
+        )
+    if booster == "gbtree":
+        options |= settings(rng, num_parallel_tree=(..., ..., 2))
+    if booster == "rf":
+        options.pop("learning_rate", None)
+    return options | {"n_jobs": 1, "random_state": int(rng.integers(1000)), "verbosity": 0}
+
+
+def _missing(rng: np.random.Generator, table: Table) -> dict[str, Any]:
+    """A number of the first column that counts as missing everywhere."""
+    column = table.columns[0]
+    numbers = (
+        [] if column.is_categorical else [v for v in column.pool if v == v and isinstance(v, int | float)]
+    )
+    return {"missing": float(pick(rng, *numbers))} if numbers and rng.random() < 0.1 else {}
+
+
+def _labels(
+    rng: np.random.Generator, y: np.ndarray, n_classes: int
+) -> tuple[np.ndarray, dict[str, Any], str]:
+    """Labels, the settings that they need, and what to call them."""
+    if n_classes:
+        strategy = settings(rng, multi_strategy=(..., ..., "multi_output_tree")) if n_classes > 2 else {}
+        more = {"tree_method": "hist"} if strategy else {}
+        few = n_classes == 2 and rng.random() < 0.2
+        labels = (y >= np.sort(y)[-2]).astype(int) if few else classes(y, n_classes)
+        return labels, strategy | more, f" {n_classes} classes" + (" in one tree" if strategy else "")
+    if rng.random() < 0.2:
+        strategy = settings(rng, multi_strategy=(..., "multi_output_tree"))
+        more = {"tree_method": "hist"} if strategy else {}
+        return (
+            np.stack([y, y**2], axis=1),
+            strategy | more,
+            " 2 targets" + (" in one tree" if strategy else ""),
+        )
+    objective = pick(rng, *_REGRESSION)
+    if objective == "reg:logistic":
+        y = 1 / (1 + np.exp(-y))
+    elif objective in ("count:poisson", "reg:gamma", "reg:tweedie"):
+        y = np.abs(y).round(2) + 0.01
+    else:
+        y = y * float(pick(rng, 1.0, 1.0, 1e4)) + float(pick(rng, 0, 0, 1e3))
+    return y, {"objective": objective}, ""
