@@ -289,7 +289,7 @@ class Explainer:
             With ``top``: names, strengths and values of the pairs.
         """
         codes = self._read(X).codes
-        single = len(self._expected) == 1
+        single = self._engine.n_outputs == 1
         return interaction_values(
             self._engine, codes, self.player_names, pairs, top, self._jobs(n_jobs), single
         )
