@@ -165,6 +165,22 @@ def test_check_asks_the_library_itself(tmp_path: Path, library: str) -> None:
         )
 
 
+def test_fit_asks_an_estimator_that_was_unpickled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import xgboost
+
+    from fouriershap._explainers import trees as _tree_explainer
+
+    case = CASES["xgboost"]["frame"]()
+    (tmp_path / "model.pkl").write_bytes(pickle.dumps(case.model))
+    rows = save_rows(case.X, tmp_path / "X.parquet")
+    arguments = ["fit", tmp_path / "model.pkl", "--trust-pickle", "-b", rows, "-o", tmp_path / "m.fshap"]
+    run(*arguments)
+    monkeypatch.setattr(
+        _tree_explainer, "read_model", lambda model: (e := read_model(model)).replace(base=e.base + 1.0)
+    )
+    assert f"xgboost {xgboost.__version__} itself says" in run(*arguments, code=1).output
+
+
 def test_check_finds_a_file_that_is_read_wrongly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A mistake in our reader is in the explainer and in our reading of the model alike."""
     from fouriershap.cli import _models

@@ -5,11 +5,11 @@
     FourierShapError
     ├── InputError (ValueError)            an argument is wrong: which, what came, what to do
     │   └── QueryError                     the function that is asked failed: in which batch, answers so far
-    ├── UnsupportedModelError (TypeError)  the model cannot be represented: why, and the way out
+    ├── UnsupportedModelError (TypeError)  the model cannot be represented, or is not read right: the way out
     ├── CapacityError (MemoryError)        the result would not fit: how large, and the way out
     ├── FileFormatError (ValueError)       a .fshap file is truncated, changed, foreign or too new
     ├── DiskFullError (OSError)            a file cannot be written for lack of room; the old one is unharmed
-    ├── AdditivityError                    explanation and prediction disagree: which row, by how much
+    ├── AdditivityError                    explanation and reading disagree: which row, by how much
     └── MissingDependencyError (ImportError)  an extra is not installed: the pip command
 
     FourierShapWarning (UserWarning)
@@ -53,7 +53,7 @@ class QueryError(InputError):
 
 
 class UnsupportedModelError(FourierShapError, TypeError):
-    """The model is of a kind, or uses a feature, that cannot be represented exactly."""
+    """The model is of a kind, or uses a feature, that cannot be represented exactly, or says other than we read."""
 
 
 class CapacityError(FourierShapError, MemoryError):
@@ -72,7 +72,7 @@ class DiskFullError(FourierShapError, OSError):
 
 
 class AdditivityError(FourierShapError):
-    """SHAP values and base value do not add up to the model's own prediction."""
+    """SHAP values and base value do not add up to the output of the model, as it was read."""
 
 
 class MissingDependencyError(FourierShapError, ImportError):

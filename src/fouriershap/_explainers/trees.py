@@ -267,7 +267,7 @@ class TreeExplainer(Explainer):
         y : array_like, shape (n_rows,), optional
             Labels, for ``output="log_loss"``: 0 and 1 for a classifier.
         check_additivity : bool
-            Compare the sums with the model's own prediction (see `__call__`).
+            Compare the sums with what the trees, as we read them, say of the rows (see `__call__`).
         tolerance : float
             Largest difference, as a share of the scale of the outputs.
         n_jobs : int, optional
@@ -297,7 +297,8 @@ class TreeExplainer(Explainer):
         y : array_like, shape (n_rows,), optional
             Labels, for ``output="log_loss"``.
         check_additivity : bool
-            Check that values and expected value add up to the model's own prediction.
+            Check that values and expected value add up to what the trees, as we read them, say of the rows. The model
+            itself is not asked again: where `checked`, it was when the explainer was made, on other rows.
         tolerance : float
             Largest difference, as a share of the scale of the outputs.
 
@@ -326,7 +327,7 @@ class TreeExplainer(Explainer):
         outputs = np.empty((len(rows), engine.n_outputs)) if adds_up else None
         values = engine.shap_values(rows.codes, n_jobs, outputs)
         if outputs is not None:
-            check_additivity(values, engine.expected, outputs, tolerance)
+            check_additivity(values, engine.expected, outputs, tolerance, self.checked)
         return values, engine.expected
 
     def _labels(self, y: ArrayLike | None, n_rows: int) -> NDArray[np.float64] | None:
@@ -410,10 +411,12 @@ def check_additivity(
     expected: NDArray[np.float64],
     prediction: NDArray[np.float64],
     tolerance: float,
+    checked: bool = False,
 ) -> None:
-    """Compare sums of SHAP values (n_rows, n_players, n_outputs) with raw predictions (n_rows, n_outputs).
+    """Compare sums of SHAP values (n_rows, n_players, n_outputs) with outputs (n_rows, n_outputs) of our reading.
 
-    ``expected``: (n_outputs,), or (n_rows, n_outputs) where it is not the same for all rows.
+    ``expected``: (n_outputs,), or (n_rows, n_outputs) where it is not the same for all rows. ``checked``: whether the
+    reading was compared with the model itself.
     """
     if not len(values):
         return
@@ -423,9 +426,10 @@ def check_additivity(
         return
     row, output = np.unravel_index(np.where(np.isfinite(gap), gap, np.inf).argmax(), gap.shape)
     total = values[row, :, output].sum() + np.broadcast_to(expected, gap.shape)[row, output]
+    reading = "our reading of the model" + (", which agreed with the model itself," if checked else "")
     raise AdditivityError(
-        f"the SHAP values of row {row} (output {output}) add up to {short(total)}, but the model's trees give "
-        f"{short(prediction[row, output])}: a difference of {gap[row, output]:.3g}, more than tolerance = "
+        f"the SHAP values of row {row} (output {output}) add up to {float(total)}, but {reading} gives "
+        f"{float(prediction[row, output])}: a difference of {gap[row, output]:.3g}, more than tolerance = "
         f"{tolerance:g} of the scale {scale:.3g}. Likely causes: leaf values of very different size (use "
         "precision='double'), values that are not finite, or a bug, which we would like to hear of. "
         "check_additivity=False skips this check."

@@ -108,17 +108,22 @@ def as_trained(frame: Any, ensemble: TreeEnsemble) -> Any:
 
 
 def _xgboost(model: Any, rows: Any, ensemble: TreeEnsemble) -> Any:
+    xgboost = import_module("xgboost")
+    if type(rows).__module__.startswith("polars") and xgboost.__version__.startswith("2."):
+        raise TypeError("XGBoost 2 makes sparse matrices of such frames, in which zeros are missing values")
     named = hasattr(rows, "columns")
     if hasattr(model, "get_booster"):
         return model.predict(rows, output_margin=True, validate_features=named)
     types = None if named else model.feature_types
-    matrix = import_module("xgboost").DMatrix(rows, feature_types=types, enable_categorical=True, nthread=1)
+    matrix = xgboost.DMatrix(rows, feature_types=types, enable_categorical=True, nthread=1)
     return model.predict(matrix, output_margin=True, validate_features=named)
 
 
 def _lightgbm(model: Any, rows: Any, ensemble: TreeEnsemble) -> Any:
     # An estimator asks its booster, but for arrays of objects, which each takes in its own way. Estimators warn about
     # arrays where they were trained on frames.
+    if hasattr(rows, "columns") and not hasattr(rows, "iloc"):
+        raise TypeError("LightGBM prints its complaints about labels in other frames than those of pandas")
     is_objects = getattr(rows, "dtype", None) == np.dtype(object)
     booster = model.booster_ if hasattr(model, "booster_") and not is_objects else model
     raw = booster.predict(rows, raw_score=True, num_threads=1)
@@ -145,6 +150,10 @@ def _sklearn(model: Any, rows: Any, ensemble: TreeEnsemble) -> Any:
 
 def _with_names(rows: Any, names: Any) -> Any:
     """Rows with names where the model has some, and without where not: scikit-learn warns otherwise."""
+    if type(rows).__module__.startswith("pyarrow"):
+        raise TypeError(
+            "scikit-learn takes null for a label, and not for a missing value, in tables of pyarrow"
+        )
     if hasattr(rows, "columns"):
         return rows if names is not None else rows.to_numpy(dtype=np.float64)
     if names is None:

@@ -66,14 +66,16 @@ def fit(
         raise InputError(f"{short_text(output)}: give the output the suffix .fshap.")
     check_folder(output)
     check_apart(output, model, background)
-    ensemble = open_model(model, trust_pickle).ensemble
-    rows = None
+    opened = open_model(model, trust_pickle)
+    ensemble, rows = opened.ensemble, None
     if background is not None:
         stream = open_rows(background, tree_kinds(ensemble, ensemble.feature_names), tuple(drop or ()))
         with _named(stream.name):
             rows = ensemble.select_columns(read_all(stream))
     begin = time.perf_counter()
-    explainer = TreeExplainer(ensemble, rows, precision=precision, n_jobs=n_jobs)
+    # An estimator that was unpickled is asked whether it is read right; files of the libraries need none of them.
+    live = ensemble if opened.estimator is None else opened.estimator
+    explainer = TreeExplainer(live, rows, precision=precision, n_jobs=n_jobs)
     explainer.save(output)
     if not quiet:
         typer.echo(f"{short_text(output)}: {explainer!r} in {time.perf_counter() - begin:.1f} s", err=True)
