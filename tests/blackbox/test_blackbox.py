@@ -263,5 +263,6 @@ def test_exact_stays_within_a_budget_that_just_fits():
         asked.append(len(x))
         return x[:, 0] * x[:, 1]
 
-    fs.BlackBoxExplainer(predict, X, budget=32, random_state=0)
+    with pytest.warns(fs.FidelityWarning, match="none was left to see whether the model is noisy"):
+        fs.BlackBoxExplainer(predict, X, budget=32, random_state=0)
     assert sum(asked) == 32

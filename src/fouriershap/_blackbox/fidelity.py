@@ -39,9 +39,11 @@ class Fidelity:
         R^2 on hybrids that took no part in fitting or choosing, pooled over outputs. Where every row that can be made
         was asked: 1, or, if the model is noisy, that of the mean of repeated answers against the model's own mean.
     low, high : float
-        A 95 % interval of it, from the held-out hybrids and from the folds; ``low`` is never above ``k_fold``. Measured
-        on boosted trees, it held the R^2 of a huge sample in COVERAGE. An event that no
-        answer has shown cannot be in it.
+        A 95 % interval of it, from the held-out hybrids and from the folds; ``low`` is never above ``k_fold``. Of 100
+        fits to 300, 580 or 2,000 answers it held the R^2 of a huge sample in 97 or more, with light and with heavy
+        tails (Student's t with 3 degrees of freedom, lognormal errors or answers). What no answer has shown it cannot
+        know: with a spike in one row of 100 to 1,000 it held in 331 of the 338 fits that saw a single one, and in
+        hardly any other.
     n_points : int
         Hybrids held out; 0 where every combination of levels was asked.
     n_queries : int
@@ -89,17 +91,17 @@ class Fidelity:
 def measure(answers: Floats, predictions: Floats, rng: np.random.Generator) -> Interval:
     """R^2 with its interval, from answers and predictions (n, n_outputs) that did not see them.
 
-    The ends of `bootstrap_interval`, moved out by what these answers cannot rule out: events so rare that none of n
-    answers shows one have a chance of up to 3 / n (at 95 %). They are taken to be as bad as the worst error that was
-    seen, or, for the upper end, as far from the mean as the answer farthest out.
+    That of `bootstrap_interval`, or, end by end, what these answers cannot rule out, if that is wider: events so rare
+    that none of n answers shows one have a chance of up to 3 / n (at 95 %). They are taken to be as bad as the worst
+    error that was seen, or, for the upper end, as far from the mean as the answer farthest out.
     """
     r2 = r_squared(answers, predictions)
     low, high = bootstrap_interval(answers, predictions, rng)
     if not is_constant(answers):
         error, centred = _in_one_unit(answers, predictions)
         error, spread = (error**2).sum(axis=1), (centred**2).sum(axis=1)
-        low -= UNSEEN * float(error.max() / spread.sum())
-        high = 1 - (1 - high) / (1 + UNSEEN * float(spread.max() / spread.sum()))
+        low = min(low, r2 - UNSEEN * float(error.max() / spread.sum()))
+        high = max(high, 1 - (1 - r2) / (1 + UNSEEN * float(spread.max() / spread.sum())))
     return Interval(r2, min(low, r2), max(high, r2))
 
 
@@ -141,8 +143,8 @@ def bootstrap_interval(
     """The wider, end by end, of a bootstrap-t and a percentile interval of R^2.
 
     Both on the scale of log(1 - R^2), where its law is least skewed. Errors of surrogates have heavy tails:
-    either interval alone is at times too narrow. It knows nothing of what the answers do not show: `measure`
-    and `certify` add that.
+    either interval alone is at times too narrow, and so is this one where few points have most of the error: of
+    100 fits, 76 to 92 held the truth with heavy tails. `measure` and `certify` widen it by what it cannot see.
     """
     if len(answers) < 3:
         return -np.inf, 1.0

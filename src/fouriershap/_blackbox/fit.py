@@ -20,7 +20,7 @@ from fouriershap._blackbox.oracle import Oracle, first_rows, row_keys
 from fouriershap._blackbox.repeats import NOTICED, ask_in_rounds, certify_mean, noise_of, warn_if_noisy
 from fouriershap._blackbox.select import Candidate, choose
 from fouriershap._blackbox.surrogates import Surrogate
-from fouriershap._blackbox.task import Task, make_folds, r_squared
+from fouriershap._blackbox.task import Fit, Task, make_folds, r_squared
 from fouriershap._fourier.sparse_transform import N_CERTIFICATE
 from fouriershap._fourier.spectrum import Spectrum
 from fouriershap._rows.levels import Encoding, recode
@@ -46,6 +46,16 @@ class Fitted:
     encoding: Encoding
     fidelity: Fidelity
     candidates: tuple[Candidate, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """Hybrids ``index`` (n, n_players) with their answers; the first ``n_hybrids`` are plain ones."""
+
+    index: NDArray[np.int32]
+    answers: Floats
+    n_hybrids: int
+    noise: float
 
 
 @dataclass(eq=False)
@@ -139,22 +149,9 @@ class Fitter:
         return ask
 
     def _fit_hybrids(self, method: str, transform: swht.Transform | None) -> Fitted:
-        repeated = min(_REPEATED, self.budget // 50)
-        most = self.budget - repeated
-        if transform is not None and transform.is_exact:
-            most = min(most, self.oracle.count + _MOST_CHECKS)
-        is_settled = method == "swht" or (transform is not None and transform.is_exact)
-        before = self.oracle.count
-        index, n_hybrids = self._collect(most, transform) if is_settled else self._collect_with_rare(most)
-        answers = self.oracle.ask(self.pool, index, self._codes(index))
-        noise = self._noise(index, answers)
-        if transform is not None and transform.exhaustive and noise > NOTICED:
-            if self.oracle.count - before <= _REPEATED:  # the transform has seen all of these answers
-                index = self._draw(max((self.budget - self.oracle.count) * 4 // 5, 1))
-                answers, n_hybrids = self.oracle.ask_again(self.pool, index), len(index)
-            transform = self._asked_anew(transform)
-        codes, unit = self._codes(index), unit_of(answers)
-        answers = answers / unit
+        asked, transform = self._ask_hybrids(method, transform)
+        codes, unit, n_hybrids = self._codes(asked.index), unit_of(asked.answers), asked.n_hybrids
+        answers = asked.answers / unit
         # A tenth; more of few answers, for a certificate that says something.
         n_held_out = min(max(n_hybrids // 10, min(100, n_hybrids // 5)), _MOST_HELD_OUT)
         train, held_out = np.arange(len(codes))[n_held_out:], np.arange(len(codes))[:n_held_out]
@@ -178,26 +175,48 @@ class Fitter:
         )
         fit, candidates = choose(task, method)
         surrogate = fit.make()
-        predictions = surrogate.predict(codes[held_out])
-        judged = task.is_judged(fit.predictions)
-        interval = certify(
-            np.concatenate([answers[held_out], task.answers[judged]]),
-            np.concatenate([predictions, fit.predictions[judged]]),
-            n_held_out,
-            self.rng,
-        )
-        by_output = output_r2(answers[held_out], predictions)
-        counts = (n_held_out, self.oracle.count)
-        fidelity = Fidelity(*interval, *counts, noise=noise, k_fold=fit.r2, by_output=by_output)
+        fidelity = self._certify(task, fit, answers[held_out], surrogate.predict(codes[held_out]))
         if fit.name == "swht" and task.transform is not None:
             fidelity = replace(fidelity, cube=_on_the_cube(task.transform, surrogate, self.rng))
+        fidelity = replace(fidelity, noise=asked.noise)
         return Fitted(fit.name, surrogate.scaled(unit), encoding, fidelity, candidates)
 
-    def _asked_anew(self, transform: swht.Transform) -> swht.Transform:
-        """A transform of the whole cube, certified by fresh answers: it repeats the noise of those that it saw."""
+    def _ask_hybrids(
+        self, method: str, transform: swht.Transform | None
+    ) -> tuple[_Asked, swht.Transform | None]:
+        """Hybrids with answers that the transform has not seen, if the model is noisy, and the transform."""
+        repeated = min(_REPEATED, self.budget // 50)
+        most = self.budget - repeated
+        if transform is not None and transform.is_exact:
+            most = min(most, self.oracle.count + _MOST_CHECKS)
+        is_settled = method == "swht" or (transform is not None and transform.is_exact)
+        before = self.oracle.count
+        index, n_hybrids = self._collect(most, transform) if is_settled else self._collect_with_rare(most)
+        is_new = self.oracle.count - before >= len(index)
+        answers = self.oracle.ask(self.pool, index, self._codes(index))
+        noise = self._noise(index, answers)
+        if transform is None or not transform.exhaustive or not noise > NOTICED:
+            return _Asked(index, answers, n_hybrids, noise), transform
+        # A transform of the whole cube repeats the noise of the answers that it saw: others must judge it.
+        if not is_new:
+            index = self._draw(max((self.budget - self.oracle.count) * 4 // 5, 1))
+            answers, n_hybrids = self.oracle.ask_again(self.pool, index), len(index)
         n = min(N_CERTIFICATE, self.budget - self.oracle.count)
         bits = self.rng.integers(0, 2, (n, transform.code.n_bits), np.uint8)
-        return transform.certified(bits, self.oracle.ask_again(self.pool, transform.code.index(bits)))
+        fresh = self.oracle.ask_again(self.pool, transform.code.index(bits))
+        return _Asked(index, answers, n_hybrids, noise), transform.certified(bits, fresh)
+
+    def _certify(self, task: Task, fit: Fit, answers: Floats, predictions: Floats) -> Fidelity:
+        """By held-out answers with their predictions, and by the folds."""
+        judged = task.is_judged(fit.predictions)
+        interval = certify(
+            np.concatenate([answers, task.answers[judged]]),
+            np.concatenate([predictions, fit.predictions[judged]]),
+            len(answers),
+            self.rng,
+        )
+        by_output = output_r2(answers, predictions)
+        return Fidelity(*interval, len(answers), self.oracle.count, k_fold=fit.r2, by_output=by_output)
 
     def _check_budget(self) -> None:
         least = max(200, 4 * self.encoding.n_players)

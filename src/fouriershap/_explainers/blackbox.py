@@ -78,7 +78,7 @@ class BlackBoxExplainer(Explainer):
         "auto" is exact where the budget allows, else the best by K-fold R^2; it tries "swht" where levels are
         few and an eighth of the budget shows that the model is sparse.
     budget : int
-        Most rows that the model is asked.
+        Most rows that the model is asked. "exact" asks fewer, unless the model is noisy: then all go into repeats.
     categorical : sequence of names or positions, optional
         Columns of labels, beside those whose type says so.
     groups : mapping or sequence, optional
@@ -92,7 +92,7 @@ class BlackBoxExplainer(Explainer):
     index : {"shapley", "banzhaf"}
         Which average over coalitions: see `TreeExplainer`.
     min_fidelity : float
-        R^2 below which a `FidelityWarning` is given.
+        R^2 below which a `FidelityWarning` is given: where the lower end of the interval of `fidelity` is.
     random_state : int, optional
         The same number asks the same rows and gives the same values.
     n_jobs : int, optional
