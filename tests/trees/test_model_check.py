@@ -205,7 +205,9 @@ def test_labels_in_every_form(given, form, capfd):
         background = LABELLED[form](X)
     except pl.exceptions.ComputeError:
         pytest.skip("this version of polars has no labels that are numbers")
-    assert fs.TreeExplainer(model, background).checked
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert fs.TreeExplainer(model, background).checked
     assert capfd.readouterr() == ("", "")
 
 

@@ -120,12 +120,13 @@ def _xgboost(model: Any, rows: Any, ensemble: TreeEnsemble) -> Any:
 
 
 def _lightgbm(model: Any, rows: Any, ensemble: TreeEnsemble) -> Any:
-    # An estimator asks its booster, but for arrays of objects, which each takes in its own way. Estimators warn about
-    # arrays where they were trained on frames.
     if hasattr(rows, "columns") and not hasattr(rows, "iloc"):
         raise TypeError("LightGBM prints its complaints about labels in other frames than those of pandas")
-    is_objects = getattr(rows, "dtype", None) == np.dtype(object)
-    booster = model.booster_ if hasattr(model, "booster_") and not is_objects else model
+    booster = model
+    if hasattr(model, "booster_"):
+        # As estimators do, which would warn about arrays where they were trained on frames.
+        booster = model.booster_
+        rows = rows.astype(np.float64) if getattr(rows, "dtype", None) == np.dtype(object) else rows
     raw = booster.predict(rows, raw_score=True, num_threads=1)
     # A forest predicts a mean, but its raw scores are sums.
     return raw / (ensemble.n_trees // ensemble.n_outputs) if ensemble.kind == "lightgbm rf" else raw
