@@ -224,7 +224,7 @@ def test_a_model_that_writes_into_its_rows():
         ({(0,) * 8: "a"}, r"answers\[\(0, 0, 0, 0, 0, 0, 0, 0\)\] is 'a'; give a number"),
         ({(0,) * 8: np.nan}, "is nan; give a number"),
         ({(0,) * 8: [[1.0], [2.0, 3.0]]}, "give a number"),
-        ({(0,) * 8: "long" * 100}, r"is 'longlong.{68}\.\.\.; give a number"),
+        ({(0,) * 8: "long" * 100}, r"is 'longlong[long]*\.\.\.[long]*'; give a number"),
         ({(0,) * 8: 1.0, (1,) * 8: (1.0, 2.0)}, "2 numbers for a row, but 1 for others"),
         ({(0,) * 8: (1.0, 2.0)}, "returned 1 numbers a row, but 2 in `answers`"),
     ],

@@ -22,7 +22,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
 import fouriershap as fs
-from fouriershap import datasets
+import paper_data
 from fouriershap._base import files as _io
 from models import CASES
 
@@ -69,7 +69,7 @@ CALLS: list[tuple[Callable[..., Any], dict[str, Any]]] = [
     (fs.walsh_hadamard, {"h": first_column, "n_bits": 3}),
     (fs.sparse_walsh_hadamard, {"h": first_column, "n_bits": 4, "n_terms": 2}),
     (fs.tree_spectrum, {"model": MODEL}),
-    (datasets.load, {"name": "gb1"}),
+    (paper_data.load, {"name": "gb1"}),
     (batches, {"batches": [X]}),
     (H.__call__, {"X": BITS}),
     (H.prune, {}),

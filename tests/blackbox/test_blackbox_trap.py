@@ -68,7 +68,9 @@ def test_auto_does_not_fall_into_it(trap, budget):
     X, predict, _, truth = trap
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        explainer = fs.BlackBoxExplainer(predict, X[:30], data=X[30:], budget=budget, random_state=0)
+        explainer = fs.BlackBoxExplainer(
+            predict, X[:30], data=X[30:], budget=budget, random_state=0, min_fidelity=0.9
+        )
     assert explainer.fidelity.n_queries <= budget
     names = {line.name for line in explainer.candidates}
     assert names == ({"swht"} if budget == 14_000 else {"trees", "kernel", "blend"})

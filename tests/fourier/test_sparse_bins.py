@@ -38,7 +38,9 @@ def measured_hashes(rng, spectrum, n_hashes, coded=True, noise=0.0):
     asked = Recorder(lambda rows: spectrum(rows, n_jobs=1) + noise * rng.normal(size=len(rows)))
     queries = Queries(asked, spectrum.n_bits, 10**6 if spectrum.n_bits > 20 else 1)
     make = (lambda: coded_hash(code, 3, 2, rng)) if coded else (lambda: random_hash(code, 3, 2, rng))
-    return code, [measure(queries, make(), 0.0)[0] for _ in range(n_hashes)], asked
+    measured = [measure(queries, make(), 0.0)[0] for _ in range(n_hashes)]
+    asked.unit = queries.unit  # what answers are counted in
+    return code, measured, asked
 
 
 @settings(max_examples=30, deadline=None)
@@ -46,12 +48,12 @@ def measured_hashes(rng, spectrum, n_hashes, coded=True, noise=0.0):
 def test_bins_hold_their_terms(seed, coded):
     rng = np.random.default_rng(seed)
     spectrum = random_spectrum(rng, 30, 12, 3)
-    _, (bins,), _ = measured_hashes(rng, spectrum, 1, coded)
+    _, (bins,), asked = measured_hashes(rng, spectrum, 1, coded)
     plan, expected = bins.hash, np.zeros_like(bins.values)
     for frequency, coefficient in zip(spectrum.frequencies, spectrum.coefficients, strict=True):
         index = sum(int(row @ frequency) % 2 << i for i, row in enumerate(plan.matrix))
         expected[index] += coefficient * (-1.0) ** (plan.points @ frequency)
-    np.testing.assert_allclose(bins.values, expected, atol=1e-12)
+    np.testing.assert_allclose(bins.values, expected / asked.unit, atol=1e-12)
     index, signs = locate(bins, list_positions(spectrum.frequencies, 3))
     np.testing.assert_array_equal(
         characters(signs, bins.n_shifts), (-1.0) ** (spectrum.frequencies @ plan.points.T)
@@ -102,7 +104,7 @@ def test_refit_is_least_squares_on_the_answers(seed, coded):
     _, measured, asked = measured_hashes(rng, spectrum, 3, coded, noise=0.5)
     start = rng.normal(size=len(spectrum))
     fit = refit(measured, list_positions(spectrum.frequencies, 3), start)
-    rows, answers = np.concatenate(asked.rows), np.concatenate(asked.answers)
+    rows, answers = np.concatenate(asked.rows), np.concatenate(asked.answers) / asked.unit
     design = (-1.0) ** (rows @ spectrum.frequencies.T)
     expected, *_ = np.linalg.lstsq(design, answers, rcond=None)
     np.testing.assert_allclose(fit.coefficients, expected, atol=1e-9)

@@ -139,7 +139,8 @@ import numpy as np
 import fouriershap as fs
 values = fs.TreeExplainer.load(sys.argv[1]).shap_values(np.load(sys.argv[2]))
 np.save(sys.argv[3], values)
-print(fs.kernels.instruction_set())
+from fouriershap import _kernels
+print(_kernels.instruction_set())
 """
 
 

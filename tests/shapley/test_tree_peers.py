@@ -273,7 +273,7 @@ def test_80_features_on_a_path():
     n = 80
     inner, leaves = np.arange(n), np.arange(n, 2 * n + 1)
     none = np.full(n + 1, -1)
-    ensemble = fs.trees.TreeEnsemble(
+    ensemble = fs.TreeEnsemble(
         n_features=n,
         n_outputs=1,
         dtype=np.float64,

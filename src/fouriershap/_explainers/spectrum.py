@@ -23,7 +23,7 @@ from fouriershap._shapley.jax import VERSIONS, prepare
 from fouriershap._shapley.spectrum.compile import compile as compile_tables
 from fouriershap._shapley.spectrum.engine import SpectrumEngine
 from fouriershap._shapley.spectrum.tables import Tables
-from fouriershap._shapley.verify import verify_owners
+from fouriershap._shapley.verify import verify_owners, verify_players
 
 if TYPE_CHECKING:
     from fouriershap._explainers.page import Subject
@@ -156,6 +156,7 @@ class SpectrumExplainer(Explainer):
         explainer, header, player = cls.__new__(cls), contents.header, contents.arrays["player"]
         engine = SpectrumEngine.from_contents(contents.arrays, header)
         names, players = (take(header, key, tuple[str, ...]) for key in ("feature_names", "player_names"))
+        verify_players(player, engine.terms.n_bits)
         verify_owners(engine.terms, player)
         fits = len(names) == len(player) and len(players) == engine.n_players
         require(fits, "it has not as many names as bits and players")

@@ -173,8 +173,8 @@ class TreeExplainer(Explainer):
         checked = check == "model" and check_reading(final, engine, background)
         self._set(engine, names, player_names, n_jobs, output, exact)
         self._before, self._inputs, self.checked = before, inputs, checked
-        if device != "cpu":
-            self._engine = self._engine.to(device)
+        if device != "cpu":  # outputs beyond the margin have no tables to move, and say so
+            self._engine = self._trees = cast("TreeEngine", self._engine.to(device))
 
     def _set(
         self,

@@ -146,8 +146,9 @@ def verify_terms(terms: Terms, n_outputs: int) -> None:
 
 def verify_owners(terms: Terms, player: NDArray[Any]) -> None:
     """Raise `FileFormatError` unless the players of bits are those that own their atoms."""
-    verify_players(player, terms.n_bits)
-    require(player.max(initial=-1) + 1 == terms.n_players, "there is another number of players")
+    verify_array("player", player, "i4")
+    require(player.shape == (terms.n_bits,), "player has the wrong length")
+    _within("player", player, 0, max(terms.n_players, 1))
     owner = np.repeat(terms.atom_player, np.diff(terms.atom_start))
     require((player[terms.atom_bits] == owner).all(), "bits have other players than their atoms")
 

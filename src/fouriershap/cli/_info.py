@@ -52,12 +52,12 @@ def _holds(explainer: Explainer) -> Lines:
 
 def _names(explainer: Explainer) -> Lines:
     names, outputs = explainer.player_names, explainer.output_names or ()
-    shown = ", ".join(names[:6]) + (", ..." if len(names) > 6 else "")
+    shown = ", ".join(map(short_text, names[:6])) + (", ..." if len(names) > 6 else "")
     n_outputs = len(np.atleast_1d(explainer.expected_value))
     return [
         ("features", str(len(explainer.feature_names))),
         ("players", f"{len(names)}: {shown}"),
-        ("outputs", str(n_outputs) + (f": {', '.join(outputs)}" if outputs else "")),
+        ("outputs", str(n_outputs) + (f": {', '.join(map(short_text, outputs))}" if outputs else "")),
     ]
 
 
