@@ -284,10 +284,8 @@ LIES_OF_BLACK_BOXES: list[tuple[str, Any]] = [
     ("player_names", lambda names: names[:1]),
     ("player_names", lambda names: [*names[:-1], 3]),
     ("output_names", lambda _: ["a", "b"]),
-    ("index", lambda _: "banzhaf"),
-    ("surrogate", lambda part: part | {"index": "banzhaf"}),
-    ("surrogate", lambda _: []),
-    ("method", lambda _: None),
+    ("index", lambda _: "average"),
+    ("fitted_by", lambda _: None),
     ("representation", lambda _: "magic"),
 ]
 
@@ -315,17 +313,16 @@ def test_black_boxes_that_lie(tmp_path: Path, name: str, change: Any, method: st
         ("player.0.edges", lambda _: np.arange(9.0)),
         ("player.0.edges", lambda _: np.array([1.0, 0.0])),
         ("player.0.rows", lambda _: None),
-        ("background", lambda a: a[:0]),
-        ("background", lambda a: a + 2),
-        ("background", lambda a: a[:, :-1]),
+        ("background", lambda a: np.zeros((1, a.shape[1] + 1), np.uint64)),
         ("background", lambda a: a.astype(np.int64)),
+        ("terms.atom_player", put(0, 2)),
         ("spectrum.words", lambda a: a[:, :0]),
     ],
 )
 def test_levels_that_lie(tmp_path: Path, name: str, change: Any) -> None:
     path = tmp_path / "lie.fshap"
     _io.write(path, *saved_once("exact")[:3])
-    tamper(path, f"surrogate.{name}", change)
+    tamper(path, name, change)
     with pytest.raises(fs.FileFormatError, match="lie"):
         fs.load(path)
 

@@ -272,7 +272,7 @@ def test_explainers(tmp_path: Path) -> None:
     messages = []
     for explainer in (TREE, BOX, SPECTRUM, TABLES, H):
         explainer.save(folder / "good.fshap")
-        kind, arrays, header = _io.read(folder / "good.fshap")
+        kind, arrays, header, _ = _io.read(folder / "good.fshap")
         headers = [
             (LONG, header),
             *((kind, changed) for changed in changed_somewhere(header) if changed != LONG),

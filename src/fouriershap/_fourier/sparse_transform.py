@@ -23,6 +23,7 @@ from fouriershap._fourier.queries import BATCH_SIZE, Queries, asked_by
 from fouriershap._fourier.spectrum import Spectrum
 from fouriershap._fourier.transform import walsh_hadamard
 
+_MOST_BITS = 1 << 20
 N_CERTIFICATE = 200
 DEFAULT_BUDGET = 50_000
 DEFAULT_DEGREE = 5
@@ -56,6 +57,8 @@ class Search:
             least = 0 if name == "n_bits" else 1
             if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
                 raise InputError(f"{name} is {short(value)}; give a whole number >= {least}.")
+        if self.n_bits > _MOST_BITS:
+            raise InputError(f"n_bits is {short(self.n_bits)}; at most {_MOST_BITS:,} are feasible.")
         if self.algorithm not in ("coded", "robust"):
             raise InputError(f'algorithm is {short(self.algorithm)}; give "coded" or "robust".')
 
@@ -191,7 +194,7 @@ def sparse_walsh_hadamard(
         batch_size=batch_size,
         progress=progress,
     )
-    store = make_store(answers, [f"bit {i}" for i in range(n_bits)])
+    store = None if answers is None else make_store(answers, [f"bit {i}" for i in range(n_bits)])
     asker = Asker(h, "h", int(batch_size), 0, store=store, single=True)
     with asker.keeping():
         state = asker.settle(random_state)
