@@ -17,6 +17,8 @@ from numpy import ones, zeros
 from numpy import uint32 as u32
 from numpy import uint64 as u64
 
+from fouriershap._shapley.indices import quadrature
+
 # Scratch of hundreds of megabytes. The arguments are as large, but they are pages that nobody ever touches.
 BIG = 1 << 26
 SPARE = 64 << 20  # what the process may still get
@@ -79,9 +81,11 @@ def fill() -> tuple[Any, ...]:
     return zeros(BIG), whole(0, BIG, dtype=i64), whole(BIG), *leaves, *rest, *tables
 
 
+EIGHT = zeros((1, 8), i32), 0, 8
 ROWS = zeros((1, 1), i32), 0, 1
 AGAINST = *ROWS, zeros((1, 1), i32), ones(1), ones((2, 2))
 PATHS = ones(3), whole(4), zeros(1, i64), np.full(4, 0.5), ones(4)
+STREAMED = *EIGHT, zeros((1, 8), i32), ones(8) / 8, *quadrature("shapley", 31), ones((33, 33)), True, 9, 9, 0, True
 NO_PAIRS = zeros((1, 1), i32), zeros((1, 1, 1))
 
 
@@ -102,6 +106,8 @@ ARGUMENTS: dict[str, Callable[[], tuple[Any, ...]]] = {
     "build.cover": cover,
     "build.group": group,
     "build.spectrum_tables": spectrum_tables,
+    "stream.count_twigs": lambda: (*tree(), 8 * BIG, zeros((1, 2), i64)),
+    "stream.interventional": lambda: (*tree(), *STREAMED, values(BIG)),
     "tables.explain": explain,
     "tree_blocks.cut_trees": cut_trees,
     "tree_blocks.profile_trees": profile_trees,

@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from fouriershap._shapley.indices import points, quadrature
+from fouriershap._shapley.indices import moments, points, quadrature
 from fouriershap._shapley.pairs import n_places
 from fouriershap._shapley.trees import walk
 from fouriershap._shapley.trees.blocks import coded_arrays
@@ -204,7 +204,42 @@ def path_shape(draw: st.DrawFn) -> Case:
     return Case((*trees.arrays, trees.n_players, *out))
 
 
+# stream
+
+
+@st.composite
+def stream(draw: st.DrawFn) -> Case:
+    """Small tables and smaller ones, so that every way is gone; paths of more players than a table has."""
+    coded, players, rng = draw(ensembles(most_features=draw(st.sampled_from([4, 20]))))
+    trees = walk.prepare(coded, players)
+    n_rows, n_background = draw(st.sampled_from([1, 9, 300])), draw(st.sampled_from([1, 8, 500]))
+    codes, background = (_padded(random_codes(rng, coded, n)) for n in (n_rows, n_background))
+    first = 8 * int(rng.integers(0, n_rows // 8 + 1)) if draw(st.booleans()) else 0
+    index = draw(st.sampled_from(["shapley", "banzhaf"]))
+    ways = draw(st.sampled_from([(9, 9), (3, 1), (0, 2), (2, 30)]))
+    single = draw(st.booleans())
+    out = np.ones((n_rows, trees.n_players, trees.n_outputs))
+    arguments = (codes, first, n_rows, background, rng.dirichlet(np.ones(n_background)))
+    of_index = (*quadrature(index, 31), moments(index, 32), index == "shapley")
+    ways = (*ways, draw(st.sampled_from([0, 2, 8])), single)
+    atol = (2e-5 if single else 1e-11) * float(np.abs(coded.ensemble.values).max(initial=1.0))
+    return Case((*trees.arrays, *arguments, *of_index, *ways, out), atol=atol)
+
+
+def _padded(codes: Ints) -> Ints:
+    return np.pad(codes, ((0, 0), (0, -codes.shape[1] % 8)))
+
+
+@st.composite
+def count_twigs(draw: st.DrawFn) -> Case:
+    coded, players, _ = draw(ensembles(most_features=12))
+    trees = walk.prepare(coded, players)
+    return Case((*trees.arrays, trees.n_players, np.ones((trees.n_trees, 5), dtype=np.int64)))
+
+
 CASES: dict[str, Callable[[], st.SearchStrategy[Case]]] = {
+    "stream.count_twigs": count_twigs,
+    "stream.interventional": stream,
     "tree_blocks.cut_trees": cut_trees,
     "tree_blocks.profile_trees": profile_trees,
     "tree_tables.fill": fill,

@@ -38,7 +38,7 @@ class _Leaf(NamedTuple):
     ratio: Floats  # (players,): product of the cover ratios of the player's edges
 
 
-class _Trees(NamedTuple):
+class Trees(NamedTuple):
     nodes: NDArray[np.int32]
     values: Floats
     roots: NDArray[np.int32]
@@ -100,28 +100,28 @@ def interventional_joint(*arguments: Any) -> None:
     integral of t^p (1 - t)^q by p and q (see `fouriershap._shapley.indices`).
     """
     *arrays, codes, first_row, last_row, background, weights, moments, out = arguments
-    trees = _Trees(*arrays)
+    trees = Trees(*arrays)
     n_rows = last_row - first_row
     both = np.concatenate([codes[:, first_row:last_row], background], axis=1)
     for tree in range(len(trees.roots)):
         for leaf in trees.leaves(tree, both):
             row_fails, other_fails = ~leaf.holds[:, :n_rows].T, ~leaf.holds[:, n_rows:].T
             z, c = row_fails.sum(axis=1)[:, None], other_fails.sum(axis=1)
-            alive = _alive(row_fails, other_fails) * weights
-            gain = (alive * _moment(moments, c - 1, z)) @ other_fails
-            loss = (alive * _moment(moments, c, z - 1)).sum(axis=1)
+            alive = alive_pairs(row_fails, other_fails) * weights
+            gain = (alive * moment_at(moments, c - 1, z)) @ other_fails
+            loss = (alive * moment_at(moments, c, z - 1)).sum(axis=1)
             share = gain - loss[:, None] * row_fails
             columns, values = trees.leaf_values(tree, leaf.node)
             out[first_row:last_row, leaf.players, columns] += share[:, :, None] * values
 
 
-def _alive(row_fails: NDArray[np.bool_], other_fails: NDArray[np.bool_]) -> Floats:
+def alive_pairs(row_fails: NDArray[np.bool_], other_fails: NDArray[np.bool_]) -> Floats:
     """1 where some hybrid of a row and a background row reaches the leaf: no player fails in both."""
     both = row_fails.astype(float) @ other_fails.T.astype(float)
     return np.asarray(both == 0, dtype=np.float64)
 
 
-def _moment(moments: Floats, p: NDArray[Any], q: NDArray[Any]) -> Floats:
+def moment_at(moments: Floats, p: NDArray[Any], q: NDArray[Any]) -> Floats:
     """The moments at (p, q), 0 where one of the two is negative."""
     return np.where((p >= 0) & (q >= 0), moments[np.maximum(p, 0), np.maximum(q, 0)], 0.0)
 
@@ -139,7 +139,7 @@ def path_dependent(*arguments: Any) -> None:
     from ``point_start[t]`` on.
     """
     *arrays, ratio, n_points, point_start, points, point_weights, codes, first_row, last_row, out = arguments
-    trees = _Trees(*arrays)
+    trees = Trees(*arrays)
     for tree in range(len(trees.roots)):
         here = slice(point_start[tree], point_start[tree] + n_points[tree])
         t = points[here]
@@ -162,17 +162,17 @@ def interventional_pairs(*arguments: Any) -> None:
     n_outputs) that a pair adds to, -1 for none.
     """
     *arrays, codes, first_row, last_row, background, weights, moments, pair_column, out = arguments
-    trees = _Trees(*arrays)
+    trees = Trees(*arrays)
     n_rows = last_row - first_row
     both = np.concatenate([codes[:, first_row:last_row], background], axis=1)
     for tree in range(len(trees.roots)):
         for leaf in trees.leaves(tree, both):
             row_fails, other_fails = ~leaf.holds[:, :n_rows].T, ~leaf.holds[:, n_rows:].T
             z, c = row_fails.sum(axis=1)[:, None], other_fails.sum(axis=1)
-            alive = _alive(row_fails, other_fails) * weights
-            gain = alive * _moment(moments, c - 2, z)
-            mixed = (alive * _moment(moments, c - 1, z - 1)) @ other_fails
-            loss = (alive * _moment(moments, c, z - 2)).sum(axis=1)
+            alive = alive_pairs(row_fails, other_fails) * weights
+            gain = alive * moment_at(moments, c - 2, z)
+            mixed = (alive * moment_at(moments, c - 1, z - 1)) @ other_fails
+            loss = (alive * moment_at(moments, c, z - 2)).sum(axis=1)
             for i, j in combinations(range(len(leaf.players)), 2):
                 share = gain @ (other_fails[:, i] & other_fails[:, j])
                 share = share - mixed[:, i] * row_fails[:, j] - mixed[:, j] * row_fails[:, i]
@@ -184,7 +184,7 @@ def path_dependent_pairs(*arguments: Any) -> None:
     """Path-dependent interactions of pairs: the arguments of `path_dependent`, ``pair_column`` before ``out``."""
     *arrays, ratio, n_points, point_start, points, point_weights = arguments[:-5]
     codes, first_row, last_row, pair_column, out = arguments[-5:]
-    trees = _Trees(*arrays)
+    trees = Trees(*arrays)
     for tree in range(len(trees.roots)):
         here = slice(point_start[tree], point_start[tree] + n_points[tree])
         t = points[here]
@@ -198,7 +198,7 @@ def path_dependent_pairs(*arguments: Any) -> None:
 
 
 def _add_pair(
-    trees: _Trees,
+    trees: Trees,
     tree: int,
     leaf: _Leaf,
     pair: tuple[int, int],
@@ -215,7 +215,7 @@ def _add_pair(
 def predict(*arguments: Any) -> None:
     """Sum of the leaves reached: ``(*trees, codes, first_row, last_row, out)``, out (rows, n_outputs)."""
     *arrays, codes, first_row, last_row, out = arguments
-    trees = _Trees(*arrays)
+    trees = Trees(*arrays)
     codes = codes[:, first_row:last_row]
     for tree in range(len(trees.roots)):
         pending = [(int(trees.roots[tree]), np.arange(codes.shape[1]))]
@@ -236,7 +236,7 @@ def leaf_visits(*arguments: Any) -> None:
     ``background``; ``out`` (n_trees,) is set, not added to.
     """
     *arrays, codes, background, _, out = arguments
-    trees = _Trees(*arrays)
+    trees = Trees(*arrays)
     n_pairs = codes.shape[1]
     both = np.concatenate([codes, background], axis=1)
     for tree in range(len(trees.roots)):
@@ -254,7 +254,7 @@ def path_shape(*arguments: Any) -> None:
     (n_trees,) int32 are set.
     """
     *arrays, _, most_players, depth = arguments
-    trees = _Trees(*arrays)
+    trees = Trees(*arrays)
     for tree in range(len(trees.roots)):
         leaves = list(trees.leaves(tree, np.zeros((int(trees.features.max(initial=-1)) + 1, 1), np.int32)))
         depth[tree] = max(leaf.depth for leaf in leaves)

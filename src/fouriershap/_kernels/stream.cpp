@@ -1,0 +1,388 @@
+#include "stream.h"
+
+#include "stream_merge.h"
+#include "stream_wide.h"
+
+namespace fouriershap {
+namespace FS_LEVEL {
+namespace {
+
+// The running sums of the rows at hand: a line of slots a row, and a line of rows a player, per output.
+template <class T>
+struct Sums {
+  T* slots = nullptr;    // (outputs, rows, width)
+  T* players = nullptr;  // (outputs, players, stride)
+  int64_t rows = 0, width = 0, n_players = 0, stride = 0;
+
+  Target<T> of(int64_t output, int32_t player) const {
+    return {slots + output * rows * width, width, of_player(output, player)};
+  }
+  T* of_player(int64_t output, int64_t player) const { return players + (output * n_players + player) * stride; }
+};
+
+template <class T>
+class Stream {
+ public:
+  Stream(const WalkTrees& the_trees, const StreamIndex& the_index, const StreamSettings& the_settings,
+         const WalkValues& the_values)
+      : trees(the_trees),
+        nodes(nodes_of(the_trees)),
+        index(the_index),
+        settings(the_settings),
+        values(the_values),
+        wide(the_index, integrator) {}
+
+  bool run(const WalkRows& the_rows, const WalkRows& the_background, const double* weights) {
+    const int64_t depth = most_of(trees.tree_depth, trees.n_trees) + 1;
+    const int64_t width = (most_of(trees.tree_players, trees.n_trees) + kLanes) / kLanes * kLanes;
+    if (!whole.allocate(trees, the_rows, nullptr, depth) ||
+        !all_background.allocate(trees, the_background, weights, depth) ||
+        !slot_of.grow(values.n_columns, 0) || !touched.grow(values.n_columns, 0))
+      return false;
+    rows = whole.side;
+    background = all_background.side;
+    sums = {nullptr, nullptr, rows.stride, width, values.n_columns, rows.stride};
+    const int64_t n_outputs = trees.width > 1 ? trees.width : 1;
+    if (!slot_sums.reserve(n_outputs * rows.stride * width) ||
+        !player_sums.reserve(n_outputs * values.n_columns * rows.stride))
+      return false;
+    sums.slots = slot_sums;
+    sums.players = player_sums;
+    for (int64_t p = 0; p < values.n_columns; ++p) slot_of[p] = -1, touched[p] = 0;
+    for (int64_t t = 0; t < trees.n_trees; ++t) {
+      outputs = Outputs(trees, t);
+      if (!nodes[trees.roots[t]].leaf() && !enter(trees.roots[t], 0)) return false;
+      const bool ends = t + 1 == trees.n_trees || trees.tree_output[t + 1] != trees.tree_output[t];
+      if (ends || t % kTreesPerTotal == kTreesPerTotal - 1) add_totals(the_rows.first);
+    }
+    return true;
+  }
+
+ private:
+  using V = typename Lanes<T>::type;
+  static constexpr int kTreesPerTotal = 8;  // so many are summed in T, all in double
+  // Merging pays where at most so many are left.
+  static constexpr double kMostRowsLeft = 0.6, kMostBackgroundLeft = 0.8;
+
+  // A side with what it needs of memory.
+  struct WholeSide {
+    Scratch<const int32_t*> columns;
+    AlignedScratch<uint32_t> masks, keys;
+    Side side;
+
+    bool allocate(const WalkTrees& trees, const WalkRows& given, const double* weights, int64_t depth) {
+      side.n = given.last - given.first;
+      side.stride = padded(side.n);
+      if (!columns.grow(trees.n_features, 0) || !masks.grow(depth * side.stride, 0) ||
+          !keys.grow(side.stride, 0))
+        return false;
+      for (int64_t f = 0; f < trees.n_features; ++f)
+        columns[f] = given.codes + trees.features[f] * given.stride + given.first;
+      std::memset(masks, 0, side.stride * sizeof(uint32_t));
+      std::memset(keys, 0, side.stride * sizeof(uint32_t));
+      side.columns = columns;
+      side.weights = weights;
+      side.masks = masks;
+      side.keys = keys;
+      return true;
+    }
+  };
+
+  int32_t player_of(const Node& node) const { return trees.players[node.feature()]; }
+
+  bool enter(int32_t at, int depth) {
+    if (may_merge) {
+      const Subtree subtree(nodes, at, settings.merged_nodes);
+      if (subtree.n_nodes > 1 && subtree.n_nodes + n_slots <= kMostSlots) {
+        may_merge = false;  // neither within what is merged, nor where it was tried in vain
+        const bool done = merged(at, depth, subtree);
+        may_merge = true;
+        return done;
+      }
+    }
+    return enter_unmerged(at, depth);
+  }
+
+  // The subtree for the distinct rows alone, if there are few enough of them.
+  bool merged(int32_t at, int depth, const Subtree& subtree) {
+    bool worth = false;
+    if (!few_rows.merge(trees, rows, subtree, depth, n_slots, kMostRowsLeft, worth)) return false;
+    if (worth && !few_background.merge(trees, background, subtree, depth, n_slots, kMostBackgroundLeft, worth))
+      return false;
+    if (!worth) return enter_unmerged(at, depth);
+    const Side all_rows = rows, whole_background = background;
+    const Sums<T> all_sums = sums;
+    if (!begin_merged(subtree)) return false;
+    const bool done = enter_unmerged(at, depth);
+    const Sums<T> few_sums = sums;
+    rows = all_rows;
+    background = whole_background;
+    sums = all_sums;
+    if (done) add_merged(subtree, few_sums);
+    return done;
+  }
+
+  bool begin_merged(const Subtree& subtree) {
+    rows = few_rows.side;
+    background = few_background.side;
+    sums.rows = sums.stride = rows.stride;
+    if (!few_slot_sums.reserve(outputs.count * rows.stride * sums.width) ||
+        !few_player_sums.reserve(outputs.count * sums.n_players * rows.stride))
+      return false;
+    sums.slots = few_slot_sums;
+    sums.players = few_player_sums;
+    for (int64_t i = 0; i < outputs.count * rows.stride * sums.width; ++i) sums.slots[i] = 0;
+    for (int i = 0; i < subtree.n_nodes; ++i)
+      for (int64_t o = 0; o < outputs.count; ++o) {
+        T* mine = sums.of_player(o, player_of(nodes[subtree.nodes[i]]));
+        for (int64_t row = 0; row < rows.n; ++row) mine[row] = 0;
+      }
+    return true;
+  }
+
+  void add_merged(const Subtree& subtree, const Sums<T>& few) {
+    const int32_t* of = few_rows.distinct.of;
+    const int64_t n_lanes = (n_slots + kLanes - 1) / kLanes * kLanes;
+    for (int64_t o = 0; o < outputs.count; ++o) {
+      const Target<T> to = sums.of(o, 0), from = few.of(o, 0);
+      for (int64_t row = 0; row < rows.n; ++row)
+        for (int64_t lane = 0; lane < n_lanes; lane += kLanes) {
+          T* sum = to.sums + row * sums.width + lane;
+          store(sum, load<V>(sum) + load<V>(from.sums + of[row] * sums.width + lane));
+        }
+    }
+    for (int i = 0; i < subtree.n_nodes; ++i) {
+      const int32_t player = player_of(nodes[subtree.nodes[i]]);
+      bool again = slot_of[player] >= 0;  // its values are in the slot
+      for (int before = 0; before < i; ++before) again |= player_of(nodes[subtree.nodes[before]]) == player;
+      if (again) continue;
+      for (int64_t o = 0; o < outputs.count; ++o) {
+        T* to = sums.of_player(o, player);
+        const T* from = few.of_player(o, player);
+        for (int64_t row = 0; row < rows.n; ++row) to[row] += from[of[row]];
+      }
+    }
+  }
+
+  bool enter_unmerged(int32_t at, int depth) {
+    const Node& node = nodes[at];
+    const Node &left = nodes[node.left], &right = nodes[node.right];
+    const int32_t player = player_of(node);
+    touched[player] = 1;
+    const bool fresh = slot_of[player] < 0;
+    if (left.leaf() || right.leaf()) {
+      const Twig twig = {node, n_slots, fresh ? n_slots : slot_of[player], !fresh, left.leaf(), right.leaf()};
+      if (!add_twig(twig, depth)) return false;
+      if (left.leaf() && right.leaf()) return true;
+    }
+    if (fresh) slot_of[player] = n_slots++;
+    for (int side = 0; side < 2; ++side) {
+      const bool is_left = side == 0;
+      const int32_t child = is_left ? node.left : node.right;
+      if (nodes[child].leaf()) continue;
+      enter_child(trees, node, rows, depth, slot_of[player], is_left);
+      enter_child(trees, node, background, depth, slot_of[player], is_left);
+      if (!enter(child, depth + 1)) return false;
+    }
+    if (fresh) close_slot(player);
+    return true;
+  }
+
+  void close_slot(int32_t player) {
+    const int slot = --n_slots;
+    assert(slot_of[player] == slot);
+    slot_of[player] = -1;
+    for (int64_t o = 0; o < outputs.count; ++o) {
+      const Target<T> target = sums.of(o, player);
+      for (int64_t row = 0; row < rows.n; ++row) {
+        T& sum = target.sums[row * sums.width + slot];
+        target.own[row] += sum;
+        sum = 0;
+      }
+    }
+  }
+
+  bool add_twig(const Twig& twig, int depth) {
+    const bool dense = twig.n_others() <= settings.dense_bits;
+    const int state_bit = dense ? table_bits(twig.n_others()) : twig.n_others();
+    make_keys(trees, twig, background, depth, {state_bit, false, dense});
+    make_keys(trees, twig, rows, depth, {state_bit, dense, false});
+    if (dense && !count_background(twig)) return false;
+    const int32_t player = player_of(twig.node);
+    const double* left = twig.has_left ? outputs.of_leaf(twig.node.left) : nullptr;
+    const double* right = twig.has_right ? outputs.of_leaf(twig.node.right) : nullptr;
+    const int n_leaves = twig.has_left + twig.has_right;
+    if (outputs.count <= n_leaves) {
+      for (int64_t o = 0; o < outputs.count; ++o) {
+        const double value[3] = {left ? left[o] : 0.0, right ? right[o] : 0.0, 0.0};
+        if (!add_values(twig, dense, value, sums.of(o, player))) return false;
+      }
+      return true;
+    }
+    // More outputs than leaves: each leaf once with a value of 1, and outputs are sums of the two.
+    for (int side = 0; side < 2; ++side) {
+      const bool is_left = side == 0;
+      const double* leaf = is_left ? left : right;
+      if (!leaf) continue;
+      const double value[3] = {is_left ? 1.0 : 0.0, is_left ? 0.0 : 1.0, 0.0};
+      if (!leaf_sums.reserve(rows.n * (sums.width + 1))) return false;
+      for (int64_t i = 0; i < rows.n * (sums.width + 1); ++i) leaf_sums[i] = 0;
+      const Target<T> one = {leaf_sums, sums.width, leaf_sums + rows.n * sums.width};
+      if (!add_values(twig, dense, value, one)) return false;
+      for (int64_t o = 0; o < outputs.count; ++o) add_scaled(one, static_cast<T>(leaf[o]), sums.of(o, player));
+    }
+    return true;
+  }
+
+  void add_scaled(const Target<T>& from, T value, const Target<T>& to) const {
+    for (int64_t i = 0; i < rows.n * sums.width; ++i) to.sums[i] += value * from.sums[i];
+    for (int64_t row = 0; row < rows.n; ++row) to.own[row] += value * from.own[row];
+  }
+
+  // How much of the background has each key, and apart from it what fails no slot.
+  bool count_background(const Twig& twig) {
+    const int n_states = twig.n_states();
+    const int64_t size = 1LL << table_bits(twig.n_others()), all = n_states * size;
+    if (!histogram.reserve(all) || !shares.reserve(all)) return false;
+    for (int64_t row = 0; row < background.n; ++row) histogram[background.keys[row]] += background.weights[row];
+    for (int state = 0; state < n_states; ++state) {
+      nothing_failed[state] = histogram[state * size];
+      histogram[state * size] = 0.0;
+    }
+    for (int64_t i = 0; i < all; ++i) {
+      shares[i] = static_cast<T>(histogram[i]);
+      histogram[i] = 0.0;
+    }
+    return true;
+  }
+
+  bool add_values(const Twig& twig, bool dense, const double* value, const Target<T>& target) {
+    switch ((twig.n_slots + kLanes - 1) / kLanes) {
+      case 0:
+      case 1:
+        return dense ? add_dense<1>(twig, value, target) : add_wide<1>(twig, value, target);
+      case 2:
+        return dense ? add_dense<2>(twig, value, target) : add_wide<2>(twig, value, target);
+      case 3:
+        return dense ? add_dense<3>(twig, value, target) : add_wide<3>(twig, value, target);
+      default:
+        return dense ? add_dense<4>(twig, value, target) : add_wide<4>(twig, value, target);
+    }
+  }
+
+  template <int W>
+  bool add_wide(const Twig& twig, const double* value, const Target<T>& target) {
+    return wide.template add<W>(twig, value, rows, background, settings, target);
+  }
+
+  template <int W>
+  bool add_dense(const Twig& twig, const double* value, const Target<T>& target) {
+    const int n_others = twig.n_others(), n_states = twig.n_states();
+    const int64_t size = 1LL << table_bits(n_others), all = n_states * size;
+    if (!integrator.allocate(index, size) || !tables.reserve(4 * all)) return false;
+    const Integrals<T> mine = {tables, tables + all, tables + 2 * all,
+                               index.efficient ? nullptr : tables + 3 * all};
+    Source<T> sources[3];
+    Rest rest = {{value[0], value[1], 0.0}, 0.0, n_others};
+    for (int state = 0; state < n_states; ++state) {
+      sources[state] = {shares + state * size, state, 0};
+      rest.expected += rest.value[state] * nothing_failed[state];
+    }
+    integrator.integrate({n_others, 0, n_others + 1}, n_states, value, sources, n_states, nothing_failed, mine);
+    if (2 * rows.n <= all) {
+      gather<T, W>(twig, mine, rest, rows, target);
+      return true;
+    }
+    if (!lines.allocate(all, W)) return false;
+    lines.template fill<W>(twig, mine, rest);
+    lines.template read<W>(twig, rows, target);
+    return true;
+  }
+
+  // In blocks of rows, so that a block of the output stays in the cache.
+  void add_totals(int64_t first_row) {
+    constexpr int64_t kBlock = 64;
+    for (int64_t begin = 0; begin < rows.n; begin += kBlock) {
+      const int64_t end = begin + kBlock < rows.n ? begin + kBlock : rows.n;
+      for (int64_t o = 0; o < outputs.count; ++o)
+        for (int64_t p = 0; p < values.n_columns; ++p) {
+          if (!touched[p]) continue;
+          T* from = sums.of_player(o, p);
+          double* to = values.out + (first_row + begin) * values.n_columns * values.n_outputs +
+                       p * values.n_outputs + outputs.first + o;
+          for (int64_t row = begin; row < end; ++row, to += values.n_columns * values.n_outputs) {
+            *to += from[row];
+            from[row] = 0;
+          }
+        }
+    }
+    for (int64_t p = 0; p < values.n_columns; ++p) touched[p] = 0;
+  }
+
+  const WalkTrees& trees;
+  const Node* nodes;
+  const StreamIndex& index;
+  const StreamSettings& settings;
+  const WalkValues& values;
+  Integrator<T> integrator;
+  WideTwigs<T> wide;
+  LineTable<T> lines;
+  WholeSide whole, all_background;
+  Side rows, background;
+  Sums<T> sums;
+  MergedSide few_rows, few_background;
+  Room<T> few_slot_sums, few_player_sums;
+  bool may_merge = settings.merged_nodes > 1;
+  Outputs outputs;
+  Scratch<int32_t> slot_of;  // (players,) -1 where the player is not on the way
+  Scratch<uint8_t> touched;  // (players,) since the last totals
+  int n_slots = 0;
+  Room<T> slot_sums, player_sums, leaf_sums, shares, tables;
+  Room<double> histogram;
+  double nothing_failed[3] = {};
+};
+
+struct TwigCounter {
+  const WalkTrees& trees;
+  const Node* nodes;
+  int32_t* open;  // (players,) nodes of the player on the way
+  int64_t* counts;
+  int64_t side;
+
+  void enter(int32_t at, int n_slots) const {
+    const Node& node = nodes[at];
+    if (node.leaf()) return;
+    int32_t& mine = open[trees.players[node.feature()]];
+    const int others = mine ? n_slots - 1 : n_slots;
+    if (nodes[node.left].leaf() || nodes[node.right].leaf()) ++counts[others < side ? others : side - 1];
+    n_slots += !mine;
+    ++mine;
+    enter(node.left, n_slots);
+    enter(node.right, n_slots);
+    --mine;
+  }
+};
+
+}  // namespace
+
+bool stream_values(const WalkTrees& trees, const WalkRows& rows, const WalkRows& background,
+                   const double* weights, const StreamIndex& index, const StreamSettings& settings,
+                   bool single, const WalkValues& values) {
+  if (single) {
+    Stream<float> stream(trees, index, settings, values);
+    return stream.run(rows, background, weights);
+  }
+  Stream<double> stream(trees, index, settings, values);
+  return stream.run(rows, background, weights);
+}
+
+bool count_twigs(const WalkTrees& trees, int64_t n_players, int64_t side, int64_t* counts) {
+  const Scratch<int32_t> open(n_players, 0);
+  if (!open) return false;
+  for (int64_t t = 0; t < trees.n_trees; ++t)
+    TwigCounter{trees, nodes_of(trees), open, counts + t * side, side}.enter(trees.roots[t], 0);
+  return true;
+}
+
+}  // namespace FS_LEVEL
+}  // namespace fouriershap

@@ -1,0 +1,99 @@
+// Rows that no node of a subtree tells apart are one row there: the distinct ones of a side.
+#pragma once
+#include "stream_pairs.h"
+
+namespace fouriershap {
+namespace FS_LEVEL {
+namespace {
+
+constexpr int kMostMerged = 16;  // inner nodes of a subtree
+
+// The inner nodes of a subtree, none at all where they are more than `most`.
+struct Subtree {
+  int32_t nodes[kMostMerged];
+  int n_nodes = 0;
+
+  Subtree(const Node* all, int32_t root, int most) {
+    int32_t stack[2 * kMostMerged + 2];
+    int n_stack = 0;
+    stack[n_stack++] = root;
+    while (n_stack) {
+      const int32_t at = stack[--n_stack];
+      if (all[at].leaf()) continue;
+      if (n_nodes == most || n_nodes == kMostMerged) {
+        n_nodes = 0;
+        return;
+      }
+      nodes[n_nodes++] = at;
+      stack[n_stack++] = all[at].left;
+      stack[n_stack++] = all[at].right;
+    }
+  }
+};
+
+class MergedSide {
+ public:
+  Side side;
+  Distinct distinct;
+
+  // Merges a side at a node on whose way so many slots are open. `worth`: whether enough rows are equal, at
+  // most `most_left` of them; if not, nothing is made. False where there is no memory.
+  bool merge(const WalkTrees& trees, const Side& from, const Subtree& subtree, int depth, int n_slots,
+             double most_left, bool& worth) {
+    worth = false;
+    if (!keys.reserve(from.stride)) return false;
+    std::memcpy(keys, from.mask(depth), from.n * sizeof(uint32_t));
+    for (int i = 0; i < subtree.n_nodes; ++i) add_bit(trees, from, subtree.nodes[i], n_slots + i);
+    const int64_t most = static_cast<int64_t>(most_left * from.n);
+    if (!distinct.find(keys, from.n, most)) return false;
+    worth = distinct.count <= most;
+    return !worth || gather(trees, from, subtree, depth);
+  }
+
+ private:
+  void add_bit(const WalkTrees& trees, const Side& from, int32_t at, int bit) {
+    const Node& node = nodes_of(trees)[at];
+    const i32x8 here = i32x8{} + (1 << bit);
+    with_split(trees, node, from.columns[node.feature()], [&](auto goes_right) {
+      for (int64_t row = 0; row < from.n; row += kLanes)
+        store(keys + row, load<i32x8>(keys + row) | (goes_right(row) & here));
+    });
+  }
+
+  bool gather(const WalkTrees& trees, const Side& from, const Subtree& subtree, int depth) {
+    const int64_t n = distinct.count, stride = padded(n);
+    if (!columns.reserve(trees.n_features) || !codes.reserve(subtree.n_nodes * stride) ||
+        !masks.reserve((subtree.n_nodes + 1) * stride) || !weights.reserve(n))
+      return false;
+    side.n = n;
+    side.stride = stride;
+    side.first_depth = depth;
+    for (int i = 0; i < subtree.n_nodes; ++i) {
+      const int32_t feature = nodes_of(trees)[subtree.nodes[i]].feature();
+      int32_t* to = codes + i * stride;
+      for (int64_t row = 0; row < n; ++row) to[row] = from.columns[feature][distinct.first[row]];
+      for (int64_t row = n; row < stride; ++row) to[row] = 0;
+      columns[feature] = to;
+    }
+    const uint32_t* old = from.mask(depth);
+    for (int64_t row = 0; row < n; ++row) masks[row] = old[distinct.first[row]];
+    if (from.weights) {
+      for (int64_t row = 0; row < n; ++row) weights[row] = 0.0;
+      for (int64_t row = 0; row < from.n; ++row) weights[distinct.of[row]] += from.weights[row];
+    }
+    side.columns = columns;
+    side.weights = from.weights ? static_cast<double*>(weights) : nullptr;
+    side.masks = masks;
+    side.keys = keys;  // no longer needed for finding
+    return true;
+  }
+
+  Room<uint32_t> keys, masks;
+  Room<const int32_t*> columns;
+  Room<int32_t> codes;
+  Room<double> weights;
+};
+
+}  // namespace
+}  // namespace FS_LEVEL
+}  // namespace fouriershap
