@@ -6,7 +6,8 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable
-from threading import Thread
+from threading import Lock, Thread
+from typing import TypeVar
 
 from fouriershap._base.errors import InputError
 from fouriershap._base.short import short
@@ -24,6 +25,29 @@ def count_jobs(n_jobs: int | None) -> int:
         raise InputError(f"n_jobs is {short(n_jobs)}; give a number of threads, or None for every core.")
     n_jobs = int(n_jobs)
     return n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)
+
+
+T = TypeVar("T")
+
+
+def for_each_in_turn(
+    work: Callable[[int], T], add: Callable[[T], None], n_parts: int, n_jobs: int | None = None
+) -> None:
+    """Call ``add(work(k))`` for k = 0, 1, ...: work on several threads at once, adding in this order."""
+    done: dict[int, T] = {}
+    lock = Lock()
+    n_added = 0
+
+    def labour(first: int, _: int) -> None:
+        nonlocal n_added
+        result = work(first)
+        with lock:
+            done[first] = result
+            while n_added in done:
+                add(done.pop(n_added))
+                n_added += 1
+
+    for_each_block(labour, n_parts, 1, n_jobs)
 
 
 def for_each_block(

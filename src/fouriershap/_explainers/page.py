@@ -249,7 +249,7 @@ def _tree_tables(engine: TreeEngine, budget: int) -> tuple[Lookup | None, str]:
     """The tables of an engine, built if need be; or why there are none."""
     if engine.compiled is None or engine.compiled.tables is None:
         background = engine.background
-        if engine.model.method == "walk" and not background.is_lost:
+        if engine.model.method in ("stream", "walk") and not background.is_lost:
             model = replace(engine.model, method="auto")
             engine = TreeEngine(model, make_background(model, background.rows, background.weights))
         if engine.plan(None).table_bytes > _ESTIMATE_SLACK * budget:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 _PERTURBATIONS = ("auto", "interventional", "tree_path_dependent")
 _PRECISIONS = {"single": np.float32, "double": np.float64}
-_METHODS = ("auto", "tables", "walk")
+_METHODS = ("auto", "tables", "stream", "walk")
 
 
 class TreeExplainer(Explainer):
@@ -79,9 +79,10 @@ class TreeExplainer(Explainer):
         (Banzhaf, whose values do not add up to the prediction).
     precision : {"single", "double"}
         Of the tables: float32 with float64 totals (errors about 1e-7 of the largest value), or float64.
-    method : {"auto", "tables", "walk"}
-        "tables" compiles look-up tables at once, "walk" never does, "auto" builds them when the rows to
-        explain are worth it, and walks the trees until then, and those trees that are too deep for tables.
+    method : {"auto", "tables", "stream", "walk"}
+        "tables" compiles look-up tables at once. "stream" builds those of a few leaves at a time, lets all rows read
+        them, and drops them: for deep trees and many rows, in little memory. "walk" compares pairs of rows. "auto"
+        takes what is expected to be quickest, and builds tables to keep when that has come to pay.
     memory : float, optional
         Budget of the tables in bytes; None for a quarter of the machine's memory.
     n_jobs : int, optional

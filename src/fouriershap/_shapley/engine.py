@@ -92,7 +92,7 @@ class Policy(Generic[T]):
 
     def __init__(self, built: T | None = None) -> None:
         self.built = built
-        self._rows = 0
+        self._rows, self._seconds = 0, 0.0
         self._lock = threading.RLock()
 
     def build(self, make: Callable[[], T]) -> T:
@@ -102,21 +102,22 @@ class Policy(Generic[T]):
                 self.built = make()
             return self.built
 
-    def pays(self, n_rows: int, worth: Callable[[int], bool]) -> bool:
-        """Whether to build now, before so many more rows: ``worth`` of all rows that came so far.
+    def rent(self, n_rows: int, seconds: float = 0.0) -> tuple[int, float]:
+        """Note rows that are explained without, or seconds that it would have spared; all of both so far.
 
         Rent until renting has cost the price: never more than twice the best in hindsight.
         """
         with self._lock:
             self._rows += n_rows
-            return worth(self._rows)
+            self._seconds += seconds
+            return self._rows, self._seconds
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"built": self.built, "_rows": self._rows}
+        return {"built": self.built, "rent": (self._rows, self._seconds)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(state["built"])  # type: ignore[misc]
-        self._rows = state["_rows"]
+        self._rows, self._seconds = state["rent"]
 
 
 class KeptPairs(Generic[P]):

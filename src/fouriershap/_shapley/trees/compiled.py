@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from fouriershap._base.errors import CapacityError
 from fouriershap._shapley.tables import TableSet
-from fouriershap._shapley.trees import walk
+from fouriershap._shapley.trees import stream, walk
 from fouriershap._shapley.trees.blocks import TreeBlocks, build_blocks, fill_tables
 from fouriershap._shapley.trees.model import Background, Frozen, TreeModel
 from fouriershap._shapley.trees.plan import MOST_DEPTH, MOST_FEATURES
@@ -62,6 +62,12 @@ class CompiledTrees(Frozen):
     layout: Layout | None = field(default=None, repr=False)
 
     @cached_property
+    def rest_streamed(self) -> stream.StreamTrees:
+        """The trees without tables, ready to be streamed."""
+        assert self.rest is not None
+        return stream.prepare(self.rest)
+
+    @cached_property
     def under_xla(self) -> Any:
         """The tables under XLA. Totals are at least as precise as they are."""
         from fouriershap._shapley.jax import put_tables
@@ -76,7 +82,7 @@ def check_capacity(model: TreeModel, in_tables: NDArray[np.bool_]) -> None:
         raise CapacityError(
             f"{int((~in_tables).sum())} of {len(in_tables)} trees do not fit into tables (at most {MOST_FEATURES} "
             f"features and {MOST_DEPTH} splits on a path, and {model.memory:,} bytes in all). Raise `memory`, or use "
-            "method='auto', which explains them by walking."
+            "method='auto', which explains them without."
         )
 
 

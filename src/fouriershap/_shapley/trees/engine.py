@@ -1,7 +1,8 @@
-"""`TreeEngine`: trees against a background (or by path, without one), by tables or by walking."""
+"""`TreeEngine`: trees against a background (or by path, without one), by tables, by streaming or by walking."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -12,19 +13,25 @@ from fouriershap._base.errors import InputError
 from fouriershap._base.parallel import for_each_block
 from fouriershap._shapley.engine import Contents, Floats, KeptPairs, Policy
 from fouriershap._shapley.tables import TableSet
-from fouriershap._shapley.trees import walk
+from fouriershap._shapley.trees import stream, walk
 from fouriershap._shapley.trees.compiled import CompiledTrees, check_capacity, compile_trees
 from fouriershap._shapley.trees.files import trees_from_contents, trees_to_contents
 from fouriershap._shapley.trees.model import Background, TreeModel, make_background
 from fouriershap._shapley.trees.pairs import TreePairs, make_pairs
-from fouriershap._shapley.trees.plan import TreePlan, plan_trees, walk_seconds
+from fouriershap._shapley.trees.plan import LooseCosts, TableCosts, TreePlan, describe, table_costs
 from fouriershap._trees.ensemble import TreeEnsemble
 
 _ROWS_PER_JOB = 8192  # of predicting
 _WALK_ROWS = 256
 _TREE_PARTS = 8  # shares of the trees when there is but one block of rows
-_LARGE_FOREST = 20_000  # leaves beyond which even the estimate would cost something
 _WORTH_THREADS = 3e-3  # seconds of work below which a pool of threads costs more than it brings
+_ALL_FIT = "every tree fits into tables, and looking up is cheaper than anything else"
+_SOME_FIT = "{} trees are too deep for tables, or beyond the memory budget"
+_NONE_FIT = "no tree fits into tables: paths with many features, or too little memory"
+_NOT_WORTH = "building tables would cost more than the answer"
+_BEYOND_CACHE = "so many rows are quicker without the tables, which outgrow the caches"
+_ASKED_FOR = "asked for by method="
+_ANY = 10**6  # rows, where their number is open
 
 
 class TreeEngine:
@@ -64,6 +71,8 @@ class TreeEngine:
         self._layout = layout
         if expected is not None:
             self.expected = expected
+        if model.method == "stream" and background.rows is None:
+            raise InputError("method='stream' needs a background; without one, use method='auto' or 'walk'.")
         if self.compiled is None:
             check_capacity(model, model.feasible)
             if model.method == "tables":
@@ -115,8 +124,10 @@ class TreeEngine:
         self.policy.build(lambda: compile_trees(self.model, self.background, self._layout, n_jobs))
 
     def to(self, device: str) -> TreeEngine:
-        if device == "jax" and self.model.method == "walk":
-            raise InputError("device='jax' reads tables, and method='walk' has none; use method='auto'.")
+        if device == "jax" and self.model.method in ("stream", "walk"):
+            raise InputError(
+                f"device='jax' reads tables, and method='{self.model.method}' has none; use method='auto'."
+            )
         known = self.__dict__.get("expected")
         return TreeEngine(self.model, self.background, self.policy, self._kept, known, device, self._layout)
 
@@ -127,39 +138,93 @@ class TreeEngine:
         return TreeEngine(self.model, background, device=self.device, layout=layout)
 
     def plan(self, n_rows: int | None) -> TreePlan:
-        if self.compiled is not None:
-            n_rows = None  # what is built is used
-        visits = None
-        if self.background.rows is not None:
-            # Visits cost a walk; where the number of rows is open, nobody asks for them.
-            none = np.full(self.ensemble.n_trees, np.nan)
-            visits = none if n_rows is None else self.background.visits
-        return self._plan(n_rows, visits)
+        tables, in_tables = self._table_costs, self.in_tables
+        if self.background.is_lost:
+            n_rows = None  # there is but one way
+        by_tables = bool(in_tables.any())
+        if n_rows is not None and by_tables:
+            by_tables = (
+                self._saves(n_rows) > tables.build if self.compiled is None else self._looks_up(n_rows)
+            )
+        loose = ~in_tables if by_tables else np.ones_like(in_tables)
+        road = self._road(replace(self._loose, which=loose), _ANY if n_rows is None else n_rows)[0]
+        streamed = loose & self.model.stream_trees.serves if road == "stream" else np.zeros_like(loose)
+        counts = (int((~loose).sum()), int(streamed.sum()), int((loose & ~streamed).sum()))
+        return describe(counts, tables, self._loose, n_rows, self._reason(by_tables, int(loose.sum())))
 
-    def _plan(self, n_rows: int | None, visits: Floats | None) -> TreePlan:
+    def _reason(self, by_tables: bool, n_loose: int) -> str:
+        if by_tables:
+            return _SOME_FIT.format(n_loose) if n_loose else _ALL_FIT
+        if self.model.method in ("stream", "walk"):
+            return _ASKED_FOR
+        if not self.in_tables.any():
+            return _NONE_FIT
+        return _NOT_WORTH if self.compiled is None else _BEYOND_CACHE
+
+    @cached_property
+    def _loose(self) -> LooseCosts:
+        """What all trees cost without tables."""
+        n_background = None if self.background.rows is None else len(self.background.rows)
+        doubled = self.model.dtype.itemsize == 8
+        return LooseCosts(self.model.profile[:, 0], n_background, self.background, doubled)
+
+    def _without(self, in_tables: NDArray[np.bool_]) -> LooseCosts:
+        return replace(self._loose, which=~in_tables)
+
+    @cached_property
+    def _table_costs(self) -> TableCosts:
+        """Of the trees that should fit."""
+        n_background = 0 if self.background.rows is None else len(self.background.rows)
         sizes = (self.ensemble.values.shape[1], self.model.dtype.itemsize)
-        return plan_trees(self.model.profile, self.in_tables, visits, self._n_background, n_rows, *sizes)
+        return table_costs(self.model.profile[self.in_tables], n_background, *sizes)
 
-    @property
-    def _n_background(self) -> int:
-        return 0 if self.background.rows is None else len(self.background.rows)
+    @cached_property
+    def _feasible_costs(self) -> LooseCosts:
+        """Of the same without tables."""
+        return replace(self._loose, which=self.model.feasible)
+
+    def _road(self, costs: LooseCosts, n_rows: int) -> tuple[str, float]:
+        """How to explain without tables, and the seconds that it takes."""
+        method = self.model.method
+        if method == "walk":
+            return "walk", n_rows * costs.most_walk_row
+        return ("stream", costs.stream(n_rows)) if method == "stream" else costs.rent(n_rows)
+
+    def _saves(self, n_rows: int) -> float:
+        """Seconds that tables would save for so many rows, at most."""
+        return self._feasible_costs.rent(n_rows)[1] - n_rows * self._table_costs.row
 
     def _worth_building(self, n_rows: int) -> bool:
-        if not self.in_tables.any():
+        """Whether what was spent without tables, this call included, has cost as much as they would."""
+        if not self.model.feasible.any():
             return False
-        if self.background.rows is not None:
-            # Where walking would pay even if every pair of rows visited every leaf, there is no need to look closer.
-            most = self.model.profile[:, 0]
-            if self._plan(n_rows, most).method == "walk":
-                return False
-        return self.plan(n_rows).method != "walk"
+        tables, loose = self._table_costs, self._feasible_costs
+        road, seconds = loose.rent(n_rows)
+        if road == "walk":
+            rows, spared = self.policy.rent(n_rows)
+        else:
+            rows, spared = self.policy.rent(0, max(seconds - n_rows * tables.row, 0.0))
+        # Where it would not pay even if every pair of rows visited every leaf, there is no need to look closer.
+        if rows * loose.most_walk_row + spared <= tables.build:
+            return False
+        return rows * max(loose.walk_row - tables.row, 0.0) + spared > tables.build
+
+    def _looks_up(self, n_rows: int) -> bool:
+        """Whether built tables are quicker than streaming the same trees: large ones come from memory."""
+        if self.model.method == "tables" or self.background.rows is None or self.background.is_lost:
+            return True
+        tables = self._table_costs
+        if self.device == "jax" or n_rows * tables.row <= self._loose.least_stream:
+            return True
+        loose = replace(self._loose, which=self.in_tables)
+        return n_rows * tables.row <= loose.stream(n_rows)
 
     def _ready(self, n_rows: int, n_jobs: int | None) -> CompiledTrees | None:
-        """The tables, built if that pays; None where all trees are to be walked."""
-        if self.compiled is None and (self.device == "jax" or self.policy.pays(n_rows, self._worth_building)):
+        """The tables, built if that pays; None where none are to be read."""
+        if self.compiled is None and (self.device == "jax" or self._worth_building(n_rows)):
             self.build(n_jobs)
         compiled = self.compiled
-        return None if compiled is None or compiled.tables is None else compiled
+        return None if compiled is None or compiled.tables is None or not self._looks_up(n_rows) else compiled
 
     def shap_values(
         self, rows: NDArray[Any], n_jobs: int | None = None, outputs: Floats | None = None
@@ -168,17 +233,41 @@ class TreeEngine:
         if not len(rows):
             return out
         compiled = self._ready(len(rows), n_jobs)
-        rest = self.model.walk_trees if compiled is None else compiled.rest
-        codes = (
-            None if rest is None else self.model.coded.book.encode(rows)
-        )  # trees that are walked take all of them
+        loose = compiled is None or compiled.rest is not None
+        codes = self.model.coded.book.encode(rows) if loose else None  # without tables trees take all of them
         if compiled is not None:
             self._look_up(compiled, rows, codes, out, outputs, n_jobs)
-        if rest is not None and codes is not None:
-            self._walk(rest, codes, out, n_jobs)
+        if codes is not None:
+            self._without_tables(compiled, codes, out, n_jobs)
             if compiled is None and outputs is not None:
                 self._predict(codes, outputs, n_jobs)
         return out
+
+    def _without_tables(
+        self, compiled: CompiledTrees | None, codes: NDArray[np.int32], out: Floats, n_jobs: int | None
+    ) -> None:
+        """Stream or walk the trees that have no tables, all of them where there are none."""
+        costs = self._loose if compiled is None else self._without(compiled.in_tables)
+        road, seconds = self._road(costs, len(out))
+        if road == "stream":
+            ready = self.model.stream_trees if compiled is None else compiled.rest_streamed
+            assert self.background.codes is not None
+            stream.interventional(
+                ready,
+                codes,
+                self.background.codes,
+                self.background.weights,
+                index=self.index,
+                single=self.model.dtype.itemsize == 4,
+                seconds=seconds,
+                out=out,
+                n_jobs=n_jobs,
+            )
+            walked = ready.others
+        else:
+            walked = self.model.walk_trees if compiled is None else compiled.rest
+        if walked is not None:
+            self._walk(walked, codes, out, seconds, n_jobs)
 
     def _look_up(
         self,
@@ -208,7 +297,14 @@ class TreeEngine:
         block = tables.rows_per_block if self.device == "cpu" else len(rows)
         for_each_block(look_up, len(rows), block, n_jobs)
 
-    def _walk(self, trees: walk.WalkTrees, codes: NDArray[np.int32], out: Floats, n_jobs: int | None) -> None:
+    def _walk(
+        self,
+        trees: walk.WalkTrees,
+        codes: NDArray[np.int32],
+        out: Floats,
+        seconds: float,
+        n_jobs: int | None,
+    ) -> None:
         background, n_rows = self.background, len(out)
 
         def walk_part(part: walk.WalkTrees, which: slice, into: Floats) -> None:
@@ -218,7 +314,7 @@ class TreeEngine:
                 others = (background.codes, background.weights)
                 walk.interventional(part, codes, *others, index=self.index, rows=which, out=into)
 
-        if n_rows > _WALK_ROWS or trees.n_trees < 2 or self._walking_seconds(n_rows) < _WORTH_THREADS:
+        if n_rows > _WALK_ROWS or trees.n_trees < 2 or seconds < _WORTH_THREADS:
             for_each_block(
                 lambda first, last: walk_part(trees, slice(first, last), out), n_rows, _WALK_ROWS, n_jobs
             )
@@ -233,17 +329,6 @@ class TreeEngine:
         for_each_block(share, len(sums), 1, n_jobs)
         for part in sums:
             out += part
-
-    def _walking_seconds(self, n_rows: int) -> float:
-        """Estimated time of walking all trees for so many rows, on one core; infinite for large forests."""
-        if self.ensemble.n_leaves > _LARGE_FOREST:
-            return float("inf")
-        profile, n_background = self.model.profile, self._n_background
-        if self.background.rows is not None:
-            most = n_rows * walk_seconds(profile, profile[:, 0], n_background)
-            if most < _WORTH_THREADS:  # even if every leaf were visited
-                return 0.0
-        return n_rows * walk_seconds(profile, self.background.visits, n_background)
 
     def predict(self, rows: NDArray[Any], n_jobs: int | None = None, trees: slice = slice(None)) -> Floats:
         """Raw output (n_rows, n_outputs), by all trees or some."""

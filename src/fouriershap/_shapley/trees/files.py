@@ -85,7 +85,7 @@ def trees_from_contents(arrays: Arrays, header: Header) -> StoredTrees:
     known = rows is None or not len(rows) or n_background in (None, len(rows))
     require(known, "its background has another number of rows than it says")
     method = take(header, "method", str)
-    require(method in ("auto", "tables", "walk"), "its method is not known")
+    require(method in ("auto", "tables", "stream", "walk"), "its method is not known")
     settings = (stored_memory(take(header, "memory", int)), _float_type(header, "precision"))
     index = check_choice("index", take(header, "index", str, "shapley"), INDICES)
     expected, of_tables = arrays["expected"], arrays.get("table_expected")
@@ -93,7 +93,9 @@ def trees_from_contents(arrays: Arrays, header: Header) -> StoredTrees:
     verify_rows(ensemble, rows, weights)
     verify_numbers(settings[1], (expected, of_tables), ensemble.n_outputs)
     # Tables were asked for when the file was written: what it holds is all there is to check.
-    model = make_model(ensemble, arrays["player"], *settings, "walk" if method == "walk" else "auto", index)
+    model = make_model(
+        ensemble, arrays["player"], *settings, method if method in ("stream", "walk") else "auto", index
+    )
     background = Background(model, rows, weights, n_background)
     tables, columns = _tables_from_arrays(arrays, background, in_tables, model.n_players)
     require((of_tables is not None) == in_tables.any(), "the mean of its tables is not there")

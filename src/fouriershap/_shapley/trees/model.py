@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._shapley.trees import walk
+from fouriershap._shapley.trees import stream, walk
 from fouriershap._shapley.trees.plan import feasible_trees, profile
 from fouriershap._trees.codes import CodedTrees, code_trees
 from fouriershap._trees.ensemble import TreeEnsemble
@@ -37,7 +37,7 @@ class TreeModel(Frozen):
         Budget of the tables in bytes.
     dtype : float32 or float64
         Precision of the tables; totals are float64 either way.
-    method : {"auto", "tables", "walk"}
+    method : {"auto", "tables", "stream", "walk"}
     index : {"shapley", "banzhaf"}
     """
 
@@ -64,7 +64,7 @@ class TreeModel(Frozen):
     @cached_property
     def feasible(self) -> NDArray[np.bool_]:
         """(n_trees,) bool: the trees whose tables should fit, by estimate; building them tells."""
-        if self.method == "walk":
+        if self.method in ("stream", "walk"):
             return np.zeros(self.ensemble.n_trees, dtype=bool)
         return feasible_trees(self.coded, self.profile, self.memory, self.dtype.itemsize)
 
@@ -72,6 +72,11 @@ class TreeModel(Frozen):
     def walk_trees(self) -> walk.WalkTrees:
         """All trees, ready to be walked."""
         return walk.prepare(self.coded, self.player, self.n_players)
+
+    @cached_property
+    def stream_trees(self) -> stream.StreamTrees:
+        """All trees, ready to be streamed."""
+        return stream.prepare(self.walk_trees)
 
     def walk_without(self, in_tables: NDArray[np.bool_]) -> walk.WalkTrees | None:
         """The other trees, ready to be walked; None where there are none."""
@@ -122,6 +127,11 @@ class Background(Frozen):
     def codes(self) -> NDArray[np.int32] | None:
         """(n_features, n_rows)."""
         return None if self.rows is None else self.model.coded.book.encode(self.rows)
+
+    @property
+    def stream_trees(self) -> stream.StreamTrees:
+        """All trees, ready to be streamed."""
+        return self.model.stream_trees
 
     @cached_property
     def visits(self) -> Floats | None:

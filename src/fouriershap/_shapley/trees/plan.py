@@ -1,13 +1,17 @@
-"""What trees cost by tables and by walking, and which road each tree should take."""
+"""What trees cost by tables, by streaming and by walking, and which road each tree should take."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap import _kernels as kernels
+from fouriershap._shapley.trees import stream
 from fouriershap._trees.codes import CodedTrees
 
 # Nanoseconds on one core of a 2021 server processor. Only their ratios matter, and only roughly.
@@ -19,6 +23,7 @@ _HISTOGRAM = 0.25  # per leaf and background row (leaves share blocks)
 _MOST_SHARED = 8
 _BUILD_PATTERN = (45.0, 130.0)  # filling tables, per pattern of a leaf
 _LOOK_UP = (0.35, 3.0)  # per leaf and explained row
+_IN_CACHE, _FROM_MEMORY = 256 << 20, 9.0  # bytes of tables beyond which each look-up waits for memory
 _BYTES_PER_PATTERN = (
     24.0,
     56.0,
@@ -27,6 +32,12 @@ _BYTES_PER_PATTERN = (
 # small trees many rows fail the same players and are walked as one; large ones outgrow the caches.
 _PAIR_VISIT = 0.28
 _PATH_LEAF = 12.0  # walking without a background: per leaf and row
+# Streaming, per twig: a table by its entries and points; a twig that is too wide for one (see `_wide_twig`); and
+# whatever the table, keys and look-ups.
+_STREAM_ENTRY = 1.15
+_STREAM_TWIG, _STREAM_ROW, _STREAM_ROW_SLOT, _STREAM_BACKGROUND = 800.0, 3.0, 0.25, 1.8
+_STREAM_CALL = 300_000.0
+_STREAM_MERGED = 0.65  # share of the rows' cost that is left where equal ones are merged
 MOST_FEATURES = 16
 MOST_FEATURES_OF_PAIRS = (
     10  # a leaf's table of pairs costs 2^features times features^2: beyond, walking is quicker
@@ -41,24 +52,29 @@ class TreePlan:
     Attributes
     ----------
     method : str
-        "tables", "walk", or "tables+walk" where some trees take each road.
-    n_table_trees, n_walk_trees : int
+        "tables" (stored), "stream" (a twig's tables at a time), "walk", or several of them with "+" between, where
+        some trees take each road.
+    n_table_trees, n_stream_trees, n_walk_trees : int
     table_bytes : float
         Estimated memory of the tables of the feasible trees.
     build_seconds, row_seconds : float
         Estimates, on one core, of building those tables, and of explaining one row with them.
     walk_row_seconds : float
-        Of explaining one row by walking the same trees instead; NaN for any number of rows, where nobody counts.
+        Of explaining one row by walking all trees; NaN for any number of rows, where nobody counts.
+    stream_seconds : float
+        Of streaming all trees for these rows; NaN for any number of rows, infinite where that is no way.
     reason : str
     """
 
     method: str
     n_table_trees: int
+    n_stream_trees: int
     n_walk_trees: int
     table_bytes: float
     build_seconds: float
     row_seconds: float
     walk_row_seconds: float
+    stream_seconds: float
     reason: str
 
 
@@ -95,42 +111,154 @@ def _by_depth(trees: NDArray[np.float64], costs: tuple[float, float]) -> NDArray
     return np.where(trees[:, 2] <= _MOST_SHARED, *costs)
 
 
-def walk_seconds(trees: NDArray[np.float64], visits: NDArray[np.float64] | None, n_background: int) -> float:
-    """Of one row on one core. ``visits`` is None where there is no background."""
-    leaves = trees[:, 0]
-    if visits is None:
-        return float(leaves.sum()) * _PATH_LEAF / 1e9
-    return float(visits @ np.sqrt(leaves)) * _PAIR_VISIT * n_background / 1e9
+class Source(Protocol):
+    """A background of trees."""
+
+    @property
+    def visits(self) -> NDArray[np.float64] | None:
+        """(n_trees,) leaves that a pair of rows visits."""
+
+    @property
+    def stream_trees(self) -> stream.StreamTrees:
+        """All trees, ready to be streamed."""
 
 
-def plan_trees(
-    trees: NDArray[np.float64],
-    feasible: NDArray[np.bool_],
-    visits: NDArray[np.float64] | None,
-    n_background: int,
-    n_rows: int | None,
-    width: int,
-    itemsize: int = 4,
+@dataclass(frozen=True, eq=False)
+class LooseCosts:
+    """What trees cost without tables, against one background: seconds on one core.
+
+    Attributes
+    ----------
+    leaves : (n_trees,) float64
+        Of all trees of the ensemble.
+    n_background : int or None
+        None for path-dependent values.
+    source : Source
+        What is worked out where it is needed only.
+    doubled : bool
+        Tables in float64.
+    which : (n_trees,) bool, optional
+        The trees in question; None for all.
+    """
+
+    leaves: NDArray[np.float64]
+    n_background: int | None
+    source: Source
+    doubled: bool
+    which: NDArray[np.bool_] | None = None
+
+    @cached_property
+    def most_walk_row(self) -> float:
+        """Of walking a row, if every pair visited every leaf."""
+        return self._sum(self._walk(self.leaves))
+
+    @cached_property
+    def walk_row(self) -> float:
+        """Of walking a row."""
+        return self._sum(self._walk(self.source.visits))
+
+    def _walk(self, visits: NDArray[np.float64] | None) -> NDArray[np.float64]:
+        if self.n_background is None or visits is None:
+            return self.leaves * (_PATH_LEAF / 1e9)
+        return visits * np.sqrt(self.leaves) * (_PAIR_VISIT * self.n_background / 1e9)
+
+    def _sum(self, of_trees: NDArray[np.float64]) -> float:
+        return float((of_trees if self.which is None else of_trees[self.which]).sum())
+
+    @cached_property
+    def least_stream(self) -> float:
+        """Of streaming any number of rows: a twig has at most two leaves."""
+        if self.n_background is None:
+            return math.inf
+        return (self._sum(self.leaves) / 2 * _STREAM_TWIG + _STREAM_CALL) / 1e9
+
+    def stream(self, n_rows: int) -> float:
+        """Of streaming so many rows, and walking those trees that cannot be streamed."""
+        if self.n_background is None:
+            return math.inf
+        ready = self.source.stream_trees
+        n_batches = -(-n_rows // stream.batch_rows(ready))
+        costs = np.empty(len(self.leaves))
+        twig = _twig_costs(ready, n_rows / n_batches, self.n_background, self.doubled)
+        costs[ready.serves] = ready.twigs @ twig * (n_batches / 1e9)
+        if ready.others is not None:
+            costs[~ready.serves] = n_rows * self._walk(self.source.visits)[~ready.serves]
+        return self._sum(costs) + _STREAM_CALL / 1e9
+
+    def rent(self, n_rows: int) -> tuple[str, float]:
+        """The cheaper way, and its seconds; of walking that is cheap in any case, at most so many."""
+        most = n_rows * self.most_walk_row
+        if most <= self.least_stream:
+            return "walk", most
+        walked, streamed = n_rows * self.walk_row, self.stream(n_rows)
+        return ("stream", streamed) if streamed < walked else ("walk", walked)
+
+
+def _twig_costs(
+    trees: stream.StreamTrees, n_rows: float, n_background: int, doubled: bool
+) -> NDArray[np.float64]:
+    """(31,) nanoseconds of a twig for a batch of rows, by the number of other players on its path."""
+    ways = stream.choose_ways(int(n_rows), n_background)
+    slots = np.arange(stream.MOST_PLAYERS + 1)
+    table = _STREAM_ENTRY * 2.0 ** np.maximum(slots, 6) * ((slots + 2) // 2)
+    table = np.where(slots <= ways.dense_bits, table, _wide_twig(n_rows, n_background))
+    rows = n_rows * (_STREAM_ROW + _STREAM_ROW_SLOT * slots) + n_background * _STREAM_BACKGROUND
+    if ways.merged_nodes:
+        rows = rows * _STREAM_MERGED
+    outputs = trees.outputs_each
+    return np.asarray(_STREAM_TWIG + rows * outputs + table * (min(outputs, 2) * (2 if doubled else 1)))
+
+
+def _wide_twig(n_rows: float, n_background: int) -> float:
+    """Nanoseconds: conditioned tables and pairs of what is left, by measurement."""
+    return float(5_000 + 70 * (n_rows * n_background) ** 0.55 + 30 * n_rows)
+
+
+@dataclass(frozen=True, eq=False)
+class TableCosts:
+    """The tables of the trees that fit: estimates.
+
+    Attributes
+    ----------
+    n_trees : int
+    bytes : float
+    build, row : float
+        Seconds on one core: of building, and of looking up a row.
+    """
+
+    n_trees: int
+    bytes: float
+    build: float
+    row: float
+
+
+def table_costs(trees: NDArray[np.float64], n_background: int, width: int, itemsize: int) -> TableCosts:
+    """Of the trees with these lines of the profile."""
+    leaves, patterns = trees[:, 0], trees[:, 3]
+    filling = patterns * _by_depth(trees, _BUILD_PATTERN) * width
+    need = float((patterns * _by_depth(trees, _BYTES_PER_PATTERN)).sum() * width * itemsize / 4)
+    build = _BUILD_CALL + float((leaves * (_BUILD_LEAF + _HISTOGRAM * n_background) + filling).sum())
+    row = float((leaves * _by_depth(trees, _LOOK_UP)).sum() * width)
+    if need > _IN_CACHE:
+        row += float(leaves.sum()) * _FROM_MEMORY * width
+    return TableCosts(len(trees), need, build / 1e9, row / 1e9)
+
+
+def describe(
+    counts: tuple[int, int, int], tables: TableCosts, loose: LooseCosts, n_rows: int | None, reason: str
 ) -> TreePlan:
-    """Choose for ``n_rows`` rows (None: any number). ``visits`` is None where there is no background."""
-    in_question = trees[feasible]
-    leaves, patterns = in_question[:, 0], in_question[:, 3]
-    filling = patterns * _by_depth(in_question, _BUILD_PATTERN) * width
-    build = _BUILD_CALL + (leaves * (_BUILD_LEAF + _HISTOGRAM * n_background) + filling).sum()
-    row = (leaves * _by_depth(in_question, _LOOK_UP)).sum() * width
-    walk = 1e9 * walk_seconds(in_question, None if visits is None else visits[feasible], n_background)
-    n_feasible = int(feasible.sum())
-    worth = n_rows is None or n_rows * walk > build + n_rows * row
-    if not n_feasible:
-        method, reason = "walk", "no tree fits into tables: paths with many features, or too little memory"
-    elif not worth:
-        method, reason = "walk", "building tables would cost more than the answer"
-    elif n_feasible < len(trees):
-        method = "tables+walk"
-        reason = f"{len(trees) - n_feasible} trees are too deep for tables, or beyond the memory budget"
-    else:
-        method, reason = "tables", "every tree fits into tables, and looking up is cheaper than walking"
-    in_tables = 0 if method == "walk" else n_feasible
-    need = float((patterns * _by_depth(in_question, _BYTES_PER_PATTERN)).sum() * width * itemsize / 4)
-    costs = (float(build) / 1e9, float(row) / 1e9, float(walk) / 1e9)
-    return TreePlan(method, in_tables, len(trees) - in_tables, need, *costs, reason)
+    """A plan for people, from the numbers of trees by tables, by streaming and by walking."""
+    roads = [name for name, n in zip(("tables", "stream", "walk"), counts, strict=True) if n]
+    walk_row, streaming = math.nan, math.nan
+    if n_rows is not None:
+        walk_row, streaming = loose.walk_row, loose.stream(max(n_rows, 1))
+    return TreePlan(
+        "+".join(roads) or "walk",
+        *counts,
+        tables.bytes,
+        tables.build,
+        tables.row,
+        walk_row,
+        streaming,
+        reason,
+    )

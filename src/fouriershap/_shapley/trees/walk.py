@@ -52,7 +52,7 @@ class WalkTrees:
     def n_trees(self) -> int:
         return len(self.arrays[2])
 
-    def part(self, trees: slice) -> WalkTrees:
+    def part(self, trees: slice | NDArray[np.bool_]) -> WalkTrees:
         """Some trees alone; nodes are shared, so this costs nothing."""
         per_tree = tuple(np.ascontiguousarray(array[trees]) for array in self.arrays[2:6])
         arrays = (*self.arrays[:2], *per_tree, *self.arrays[6:])
