@@ -15,8 +15,8 @@ from fouriershap._shapley.trees import stream
 from fouriershap._trees.codes import CodedTrees
 
 # Nanoseconds on one core of a 2021 server processor. Only their ratios matter, and only roughly.
-_BUILD_LEAF = 5_500.0  # cutting a tree into blocks, per leaf
-_BUILD_CALL = 2_000_000.0  # laying out tables, whatever their number
+_BUILD_LEAF = 2_800.0  # cutting a tree into blocks, per leaf
+_BUILD_CALL = 1_200_000.0  # laying out tables, whatever their number
 _HISTOGRAM = 0.25  # per leaf and background row (leaves share blocks)
 # Two numbers: for a tree with at most 8 features on a path, whose leaves share tables, and for a deeper one, whose
 # leaves take a table or two each, from memory that is touched for the first time.
@@ -31,11 +31,13 @@ _BYTES_PER_PATTERN = (
 # Walking: per leaf that a (row, background row) pair visits, times the square root of the tree's leaves. In
 # small trees many rows fail the same players and are walked as one; large ones outgrow the caches.
 _PAIR_VISIT = 0.28
+# And for each row, each background row, per leaf of those that some row is sure to visit.
+_WALK_ROW_LEAF, _WALK_BACKGROUND_LEAF, _WALK_LEAVES = 4.0, 2.0, 256.0
 _PATH_LEAF = 12.0  # walking without a background: per leaf and row
 # Streaming, per twig: a table by its entries and points; a twig that is too wide for one (see `_wide_twig`); and
 # whatever the table, keys and look-ups.
 _STREAM_ENTRY = 1.15
-_STREAM_TWIG, _STREAM_ROW, _STREAM_ROW_SLOT, _STREAM_BACKGROUND = 800.0, 3.0, 0.25, 1.8
+_STREAM_TWIG, _STREAM_ROW, _STREAM_ROW_SLOT, _STREAM_BACKGROUND = 800.0, 3.0, 0.25, 2.5
 _STREAM_CALL = 300_000.0
 _STREAM_MERGED = 0.65  # share of the rows' cost that is left where equal ones are merged
 MOST_FEATURES = 16
@@ -150,17 +152,27 @@ class LooseCosts:
     @cached_property
     def most_walk_row(self) -> float:
         """Of walking a row, if every pair visited every leaf."""
-        return self._sum(self._walk(self.leaves))
+        return self._sum(self._walk_row(self.leaves))
 
     @cached_property
     def walk_row(self) -> float:
-        """Of walking a row."""
-        return self._sum(self._walk(self.source.visits))
+        """Of walking a row more."""
+        return self._sum(self._walk_row(self.source.visits))
 
-    def _walk(self, visits: NDArray[np.float64] | None) -> NDArray[np.float64]:
+    @cached_property
+    def walk_call(self) -> float:
+        """Of walking, whatever the number of rows."""
+        return self._sum(self._visited) * (self.n_background or 0) * _WALK_BACKGROUND_LEAF / 1e9
+
+    @property
+    def _visited(self) -> NDArray[np.float64]:
+        return np.minimum(self.leaves, _WALK_LEAVES)
+
+    def _walk_row(self, visits: NDArray[np.float64] | None) -> NDArray[np.float64]:
         if self.n_background is None or visits is None:
             return self.leaves * (_PATH_LEAF / 1e9)
-        return visits * np.sqrt(self.leaves) * (_PAIR_VISIT * self.n_background / 1e9)
+        pairs = visits * np.sqrt(self.leaves) * (_PAIR_VISIT * self.n_background)
+        return np.asarray((pairs + self._visited * _WALK_ROW_LEAF) / 1e9)
 
     def _sum(self, of_trees: NDArray[np.float64]) -> float:
         return float((of_trees if self.which is None else of_trees[self.which]).sum())
@@ -182,15 +194,15 @@ class LooseCosts:
         twig = _twig_costs(ready, n_rows / n_batches, self.n_background, self.doubled)
         costs[ready.serves] = ready.twigs @ twig * (n_batches / 1e9)
         if ready.others is not None:
-            costs[~ready.serves] = n_rows * self._walk(self.source.visits)[~ready.serves]
+            costs[~ready.serves] = n_rows * self._walk_row(self.source.visits)[~ready.serves]
         return self._sum(costs) + _STREAM_CALL / 1e9
 
     def rent(self, n_rows: int) -> tuple[str, float]:
         """The cheaper way, and its seconds; of walking that is cheap in any case, at most so many."""
-        most = n_rows * self.most_walk_row
+        most = self.walk_call + n_rows * self.most_walk_row
         if most <= self.least_stream:
             return "walk", most
-        walked, streamed = n_rows * self.walk_row, self.stream(n_rows)
+        walked, streamed = self.walk_call + n_rows * self.walk_row, self.stream(n_rows)
         return ("stream", streamed) if streamed < walked else ("walk", walked)
 
 

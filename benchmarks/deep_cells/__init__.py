@@ -1,0 +1,1 @@
+"""The parts of `deep_trees.py`."""

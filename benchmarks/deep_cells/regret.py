@@ -1,0 +1,78 @@
+"""Does `auto` choose well? Ten models from stumps to full forests, rows and background from 1 to 10,000."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+import fouriershap as fs
+from deep_cells import models
+from fouriershap._shapley.trees.engine import TreeEngine
+from fouriershap._shapley.trees.model import make_background
+
+GROUP = "regret"
+SIZES = (1, 10, 100, 1_000, 10_000)
+MODELS = (
+    "xgboost:300:1",
+    "xgboost:100:3",
+    "xgboost:100:6",
+    "xgboost:100:8",
+    "lightgbm:100:31",
+    "lightgbm:100:63",
+    "lightgbm:50:255",
+    "forest, depth 8:50",
+    "forest regressor, leaves of 5:10",
+    "forest classifier:10",
+)
+ROADS = ("walk", "stream", "tables")
+_MOST_SECONDS = 15.0  # of a road: beyond, it is extrapolated from fewer rows, or not the quickest anyway
+_TABLE_BYTES = 4 << 30
+
+
+def run(name: str) -> list[dict[str, Any]]:
+    """A cell per number of rows and of background rows: CPU seconds by road, on one thread, tables built."""
+    explainer = fs.TreeExplainer(models.model(name), models.background(2), memory=_TABLE_BYTES, check="off")
+    read = explainer._engine.model
+    cells = []
+    for n_rows, n_background in product(SIZES, SIZES):
+        X, others = (read.ensemble.clean_rows(a(n)) for a, n in ((models.rows, n_rows), (models.background, n_background)))
+        chosen = TreeEngine(read, make_background(read, others)).plan(n_rows)
+        seconds: dict[str, float] = {}
+        for road in ROADS:
+            seconds[road] = _measure(replace(read, method=road), X, others, min(seconds.values(), default=math.inf))
+        taken = sum(seconds[road] for road in chosen.method.split("+")) if "+" in chosen.method else seconds[chosen.method]
+        cells.append({"model": name, "rows": n_rows, "background": n_background, "chosen": chosen.method,
+                      "seconds": seconds, "regret": taken / min(seconds.values())})
+    return cells
+
+
+def _measure(model: Any, X: np.ndarray, others: np.ndarray, best: float) -> float:
+    """CPU seconds of a first call by one road; infinite where that is not possible, or far beyond the best."""
+    n_rows = len(X)
+    if model.method == "walk":
+        most = min(n_rows, max(8, int(4e6 / len(others) / model.ensemble.n_trees)))
+        X = X[:most]
+    if model.method == "tables":
+        auto = TreeEngine(replace(model, method="auto"), make_background(model, others))
+        if not auto.in_tables.all() or auto.plan(None).build_seconds > max(_MOST_SECONDS, 0.0) or auto.plan(None).build_seconds > 20 * best + 1:
+            return math.inf
+    if model.method == "stream":
+        auto = TreeEngine(replace(model, method="auto"), make_background(model, others))
+        if auto.plan(n_rows).stream_seconds > 20 * best + 1:
+            return math.inf
+    found = math.inf
+    for _ in range(3):
+        background = make_background(model, others)
+        if background.codes is None or model.walk_trees is None or (model.method == "stream" and model.stream_trees is None):
+            raise AssertionError
+        begin = time.process_time()
+        TreeEngine(model, background).shap_values(X, n_jobs=1)
+        found = min(found, (time.process_time() - begin) * n_rows / len(X))
+        if found > 0.3:
+            break
+    return found
