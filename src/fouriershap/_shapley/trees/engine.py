@@ -181,7 +181,8 @@ class TreeEngine:
     @cached_property
     def _feasible_costs(self) -> LooseCosts:
         """Of the same without tables."""
-        return replace(self._loose, which=self.model.feasible)
+        feasible = self.model.feasible
+        return self._loose if feasible.all() else replace(self._loose, which=feasible)
 
     def _road(self, costs: LooseCosts, n_rows: int) -> tuple[str, float]:
         """How to explain without tables, and the seconds that it takes."""

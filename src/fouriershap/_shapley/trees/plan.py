@@ -38,7 +38,8 @@ _PATH_LEAF = 12.0  # walking without a background: per leaf and row
 # whatever the table, keys and look-ups.
 _STREAM_ENTRY = 1.15
 _STREAM_TWIG, _STREAM_ROW, _STREAM_ROW_SLOT, _STREAM_BACKGROUND = 800.0, 3.0, 0.25, 2.5
-_STREAM_CALL = 300_000.0
+_STREAM_CALL = 600_000.0
+_LOOKING = 1.5e-3  # seconds of walking below which looking closer would cost as much as it could save
 _STREAM_MERGED = 0.65  # share of the rows' cost that is left where equal ones are merged
 MOST_FEATURES = 16
 MOST_FEATURES_OF_PAIRS = (
@@ -200,10 +201,19 @@ class LooseCosts:
     def rent(self, n_rows: int) -> tuple[str, float]:
         """The cheaper way, and its seconds; of walking that is cheap in any case, at most so many."""
         most = self.walk_call + n_rows * self.most_walk_row
-        if most <= self.least_stream:
+        if most <= max(self.least_stream, _LOOKING):
             return "walk", most
-        walked, streamed = self.walk_call + n_rows * self.walk_row, self.stream(n_rows)
-        return ("stream", streamed) if streamed < walked else ("walk", walked)
+        last = self._last.get("rent")
+        if last is None or last[0] != n_rows:
+            walked, streamed = self.walk_call + n_rows * self.walk_row, self.stream(n_rows)
+            last = (n_rows, "stream" if streamed < walked else "walk", min(walked, streamed))
+            self._last["rent"] = last
+        return last[1:]
+
+    @cached_property
+    def _last(self) -> dict[str, tuple[int, str, float]]:
+        """The last answer: every call asks twice."""
+        return {}
 
 
 def _twig_costs(

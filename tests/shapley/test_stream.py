@@ -1,0 +1,180 @@
+"""Trees streamed twig by twig: the definition, every kind of tree, and that nothing depends on how work is cut."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import fouriershap as fs
+from fouriershap._base.parallel import for_each_in_turn
+from fouriershap._shapley.trees import stream
+from models import classes, numbers
+from tree_kernel_cases import ensembles
+from tree_oracles import RandomTrees, interventional_game, shapley_values
+
+
+def raw_rows(rng, n_rows, n_features):
+    return rng.choice([*np.arange(-1.0, 91.0), np.nan], size=(n_rows, n_features))
+
+
+@given(ensembles(most_features=5), st.booleans())
+@settings(max_examples=25, deadline=None)
+def test_streaming_gives_the_shapley_values(model, weighted):
+    coded, players, rng = model
+    e = coded.ensemble
+    background, rows = raw_rows(rng, 7, e.n_features), raw_rows(rng, 3, e.n_features)
+    weights = rng.dirichlet(np.ones(7)) if weighted else None
+    names = [f"x{i}" for i in range(e.n_features)]
+    groups = {f"p{p}": [names[f] for f in np.flatnonzero(players == p)] for p in range(players.max() + 1)}
+    explainer = fs.TreeExplainer(
+        e,
+        background,
+        weights=weights,
+        feature_names=names,
+        groups=groups,
+        method="stream",
+        precision="double",
+    )
+    got = explainer.shap_values(rows)
+    got = got[..., None] if got.ndim == 2 else got
+    order = [list(groups).index(name) for name in explainer.player_names]
+    share = np.full(7, 1 / 7) if weights is None else weights
+    for row, values in zip(coded.book.encode(rows).T, got, strict=True):
+        game = interventional_game(coded, row, coded.book.encode(background), share, players)
+        want = shapley_values(game, int(players.max()) + 1)[order]
+        np.testing.assert_allclose(values, want, rtol=1e-9, atol=1e-10)
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n_features=st.integers(8, 28),
+    n_outputs=st.integers(1, 4),
+    vector=st.booleans(),
+    index=st.sampled_from(["shapley", "banzhaf"]),
+)
+@settings(max_examples=25, deadline=None)
+def test_long_paths_agree_with_the_walk(seed, n_features, n_outputs, vector, index):
+    """Twigs that have a table, twigs that are conditioned, and pairs; equal rows, missing values, categories."""
+    rng = np.random.default_rng(seed)
+    grown = RandomTrees(rng, n_features, [1, 4], n_thresholds=int(rng.choice([3, 40, 400])))
+    follow = rng.integers(3, size=n_features)
+    grown.chain(int(rng.integers(10, 60)), follow)
+    grown.grow(6)
+    ensemble = grown.coded(n_outputs, vector).ensemble
+    rows = rng.integers(-1, 400, size=(700, n_features)).astype(float)
+    rows = np.where(rng.random(rows.shape) < 0.8, follow, rows)
+    rows[rng.random(rows.shape) < 0.02] = np.nan
+    options = {"weights": rng.uniform(size=350), "index": index}
+    want = fs.TreeExplainer(ensemble, rows[:350], **options, method="walk").shap_values(rows)
+    largest = np.abs(want).max()
+    for precision, atol in (("double", 1e-12), ("single", 2e-6)):
+        explainer = fs.TreeExplainer(ensemble, rows[:350], **options, method="stream", precision=precision)
+        np.testing.assert_allclose(explainer.shap_values(rows), want, rtol=0, atol=atol * largest)
+
+
+@pytest.fixture(scope="module")
+def forest():
+    """Trees of unlimited depth, for three classes."""
+    from sklearn.ensemble import RandomForestClassifier
+
+    X = numbers(1200, n_features=20)
+    return RandomForestClassifier(9, random_state=0).fit(X, classes(X, 3)), X
+
+
+def test_neither_threads_nor_batches_change_a_bit(forest, monkeypatch):
+    model, X = forest
+    explainer = fs.TreeExplainer(model, X[:400], method="stream")
+    monkeypatch.setattr(stream, "_WORTH_PARTS", 0.0)
+    one = explainer.shap_values(X, n_jobs=1)
+    assert len(stream._parts(explainer._engine.model.stream_trees, stream.choose_ways(1200, 400), 1.0)) > 2
+    assert (explainer.shap_values(X, n_jobs=3) == one).all()
+    monkeypatch.setattr(stream, "_BATCH_ROWS", 256)
+    assert (explainer.shap_values(X, n_jobs=1) == explainer.shap_values(X, n_jobs=2)).all()
+    np.testing.assert_allclose(explainer.shap_values(X), one, rtol=0, atol=1e-6 * np.abs(one).max())
+
+
+def test_equal_rows_are_explained_once(forest, monkeypatch):
+    """Merging, which large calls do, changes no value."""
+    model, X = forest
+    explainer = fs.TreeExplainer(model, X[:400], method="stream", precision="double")
+    want = explainer.shap_values(X)
+    monkeypatch.setattr(stream, "_MERGED_FROM", 1)
+    few = np.round(X)  # many of which are equal
+    again = fs.TreeExplainer(model, few[:400], method="stream", precision="double")
+    walked = fs.TreeExplainer(model, few[:400], method="walk")
+    np.testing.assert_allclose(explainer.shap_values(X), want, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(again.shap_values(few), walked.shap_values(few), rtol=0, atol=1e-12)
+
+
+def test_probabilities_of_the_last_class_follow_from_the_others(forest):
+    model, X = forest
+    streamed = stream.prepare(fs.TreeExplainer(model, X[:9])._engine.model.walk_trees)
+    assert streamed.balanced and streamed.trees.n_outputs == 2
+    rng = np.random.default_rng(0)
+    grown = RandomTrees(rng, 4)
+    grown.grow(3)
+    unbalanced = fs.TreeExplainer(grown.coded(3, True).ensemble, raw_rows(rng, 5, 4))
+    assert not stream.prepare(unbalanced._engine.model.walk_trees).balanced
+
+
+def test_trees_with_too_many_players_are_walked():
+    rng = np.random.default_rng(0)
+    grown = RandomTrees(rng, 40, [3])
+    target = rng.integers(90, size=40)
+    grown.chain(80, target)
+    grown.grow(5)
+    ensemble = grown.coded(1).ensemble
+    rows = np.where(rng.random((150, 40)) < 0.9, target, raw_rows(rng, 150, 40))
+    explainer = fs.TreeExplainer(ensemble, rows[:60], method="stream")
+    plan = explainer.plan(150)
+    assert (plan.method, plan.n_stream_trees, plan.n_walk_trees) == ("stream+walk", 1, 1)
+    want = fs.TreeExplainer(ensemble, rows[:60], method="walk").shap_values(rows)
+    np.testing.assert_allclose(explainer.shap_values(rows), want, rtol=0, atol=1e-6 * np.abs(want).max())
+
+
+def test_a_default_forest_is_streamed(forest):
+    model, X = forest
+    explainer = fs.TreeExplainer(model, X)
+    plan = explainer.plan(100_000)
+    assert plan.method == "stream" and plan.stream_seconds < 100_000 * plan.walk_row_seconds
+    assert fs.TreeExplainer(model, X[:2]).plan(1).method == "walk"
+
+
+def test_streaming_needs_a_background(forest):
+    model, X = forest
+    with pytest.raises(fs.InputError, match="method='stream' needs a background"):
+        fs.TreeExplainer(model, method="stream")
+    with pytest.raises(fs.InputError, match="method='stream' has none"):
+        fs.TreeExplainer(model, X[:5], method="stream").to("jax")
+
+
+def test_a_file_remembers_the_method(forest, tmp_path):
+    model, X = forest
+    explainer = fs.TreeExplainer(model, X[:50], method="stream")
+    explainer.save(tmp_path / "forest.fshap")
+    again = fs.load(tmp_path / "forest.fshap")
+    assert again.plan(10).method == "stream"
+    assert (again.shap_values(X[:100]) == explainer.shap_values(X[:100])).all()
+
+
+def test_work_is_added_in_its_order():
+    import time
+
+    added = []
+
+    def work(k):
+        time.sleep(0.01 * (k % 3))
+        return k
+
+    for_each_in_turn(work, added.append, 12, 4)
+    assert added == list(range(12))
+
+    def fail(k):
+        if k == 3:
+            raise ValueError("three")
+        return k
+
+    added.clear()
+    with pytest.raises(ValueError, match="three"):
+        for_each_in_turn(fail, added.append, 12, 4)
+    assert added == list(range(len(added)))
