@@ -54,11 +54,11 @@ def spectrum_tables() -> tuple[Any, ...]:
 
 def explain() -> tuple[Any, ...]:
     """Very many players."""
-    codes = zeros((1, 64), np.uint8), zeros((0, 64), np.uint16), 1, False
+    codes = zeros((1, 64), np.uint8), zeros((0, 64), np.uint16), 8, False
     blocks = zeros(2, i32), zeros(1, i32), zeros(0, i32), zeros(0, np.uint16), zeros(0, i32)
     groups = whole(0, 1), zeros((1, 8), i32), zeros(1, i32), ones(1, i32)
     tables = zeros(1, i32), zeros(1, i64), *groups, zeros(8)
-    return *codes, *blocks, zeros(1, i32), ones(1, i32), *tables, 64, zeros((1, BIG // 16, 1))
+    return *codes, *blocks, zeros(1, i32), ones(1, i32), *tables, 64, zeros((8, BIG // 16, 1))
 
 
 def cut_trees() -> tuple[Any, ...]:

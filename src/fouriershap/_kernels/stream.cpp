@@ -17,7 +17,9 @@ struct Sums {
   Target<T> of(int64_t output, int32_t player) const {
     return {slots + output * rows * width, width, of_player(output, player)};
   }
-  T* of_player(int64_t output, int64_t player) const { return players + (output * n_players + player) * stride; }
+  T* of_player(int64_t output, int64_t player) const {
+    return players + (output * n_players + player) * stride;
+  }
 };
 
 template <class T>
@@ -107,7 +109,8 @@ class Stream {
   bool merged(int32_t at, int depth, const Subtree& subtree) {
     bool worth = false;
     if (!few_rows.merge(trees, rows, subtree, depth, n_slots, kMostRowsLeft, worth)) return false;
-    if (worth && !few_background.merge(trees, background, subtree, depth, n_slots, kMostBackgroundLeft, worth))
+    if (worth &&
+        !few_background.merge(trees, background, subtree, depth, n_slots, kMostBackgroundLeft, worth))
       return false;
     if (!worth) return enter_unmerged(at, depth);
     const Side all_rows = rows, whole_background = background;
@@ -229,7 +232,8 @@ class Stream {
       for (int64_t i = 0; i < rows.n * (sums.width + 1); ++i) leaf_sums[i] = 0;
       const Target<T> one = {leaf_sums, sums.width, leaf_sums + rows.n * sums.width};
       if (!add_values(twig, dense, value, one)) return false;
-      for (int64_t o = 0; o < outputs.count; ++o) add_scaled(one, static_cast<T>(leaf[o]), sums.of(o, player));
+      for (int64_t o = 0; o < outputs.count; ++o)
+        add_scaled(one, static_cast<T>(leaf[o]), sums.of(o, player));
     }
     return true;
   }
@@ -244,7 +248,8 @@ class Stream {
     const int n_states = twig.n_states();
     const int64_t size = 1LL << table_bits(twig.n_others()), all = n_states * size;
     if (!histogram.reserve(all) || !shares.reserve(all)) return false;
-    for (int64_t row = 0; row < background.n; ++row) histogram[background.keys[row]] += background.weights[row];
+    for (int64_t row = 0; row < background.n; ++row)
+      histogram[background.keys[row]] += background.weights[row];
     for (int state = 0; state < n_states; ++state) {
       nothing_failed[state] = histogram[state * size];
       histogram[state * size] = 0.0;
@@ -259,14 +264,10 @@ class Stream {
   bool add_values(const Twig& twig, bool dense, const double* value, const Target<T>& target) {
     switch ((twig.n_slots + kLanes - 1) / kLanes) {
       case 0:
-      case 1:
-        return dense ? add_dense<1>(twig, value, target) : add_wide<1>(twig, value, target);
-      case 2:
-        return dense ? add_dense<2>(twig, value, target) : add_wide<2>(twig, value, target);
-      case 3:
-        return dense ? add_dense<3>(twig, value, target) : add_wide<3>(twig, value, target);
-      default:
-        return dense ? add_dense<4>(twig, value, target) : add_wide<4>(twig, value, target);
+      case 1: return dense ? add_dense<1>(twig, value, target) : add_wide<1>(twig, value, target);
+      case 2: return dense ? add_dense<2>(twig, value, target) : add_wide<2>(twig, value, target);
+      case 3: return dense ? add_dense<3>(twig, value, target) : add_wide<3>(twig, value, target);
+      default: return dense ? add_dense<4>(twig, value, target) : add_wide<4>(twig, value, target);
     }
   }
 
@@ -288,7 +289,8 @@ class Stream {
       sources[state] = {shares + state * size, state, 0};
       rest.expected += rest.value[state] * nothing_failed[state];
     }
-    integrator.integrate({n_others, 0, n_others + 1}, n_states, value, sources, n_states, nothing_failed, mine);
+    integrator.integrate({n_others, 0, n_others + 1}, n_states, value, sources, n_states, nothing_failed,
+                         mine);
     if (2 * rows.n <= all) {
       gather<T, W>(twig, mine, rest, rows, target);
       return true;

@@ -176,11 +176,11 @@ class Integrator {
     return z < 0 ? 0 : z;
   }
 
-  void one_state(const Domain& domain, int state, int n_states, const double* value,
-                 const Source<T>* sources, int n_sources, const double* nothing_failed,
-                 const Integrals<T>& out) {
+  void one_state(const Domain& domain, int state, int n_states, const double* value, const Source<T>* sources,
+                 int n_sources, const double* nothing_failed, const Integrals<T>& out) {
     const int64_t size = 1LL << table_bits(domain.n_slots), n_vectors = size / kLanes;
-    const int64_t first = index->start[domain.n_players], n_points = (index->start[domain.n_players + 1] - first) / 2;
+    const int64_t first = index->start[domain.n_players],
+                  n_points = (index->start[domain.n_players + 1] - first) / 2;
     const double *points = index->nodes + first, *weights = points + n_points;
     double lost_alone[kMostSlots + 2] = {};  // by z: what the background loses that fails nothing
     bool begun = false;
@@ -238,7 +238,8 @@ class Integrator {
   void own_player(const Domain& domain, int state, int n_states, const double* value,
                   const Source<T>* sources, int n_sources, const double* nothing_failed, T* own) {
     const int64_t size = 1LL << table_bits(domain.n_slots);
-    const int64_t first = index->start[domain.n_players], n_points = (index->start[domain.n_players + 1] - first) / 2;
+    const int64_t first = index->start[domain.n_players],
+                  n_points = (index->start[domain.n_players + 1] - first) / 2;
     const double *points = index->nodes + first, *weights = points + n_points;
     const double mine = state == 2 ? 0.0 : value[state];
     double by_state[3], alone = 0.0;

@@ -161,7 +161,8 @@ class TwigPairs {
     n_buckets = 1 << n_bits;
     const int64_t m = others.count;
     if (!share.reserve(m) || !masks.reserve(m) || !classes.reserve(m) || !shares.reserve(m) ||
-        !near_masks.reserve(m + kLanes) || !near_classes.reserve(m + kLanes) || !near_shares.reserve(m + kLanes))
+        !near_masks.reserve(m + kLanes) || !near_classes.reserve(m + kLanes) ||
+        !near_shares.reserve(m + kLanes))
       return false;
     for (int64_t i = 0; i < m; ++i) share[i] = 0.0;
     for (int64_t i = 0; i < background.n; ++i) share[others.of[i]] += background.weights[i];
@@ -182,7 +183,8 @@ class TwigPairs {
     if (!row_order.reserve(rows.count)) return false;
     int32_t at[(1 << kBucketBits) + 1];
     count(rows, row_start, at);
-    for (int64_t i = 0; i < rows.count; ++i) row_order[at[bucket_of(rows.keys[i])]++] = static_cast<int32_t>(i);
+    for (int64_t i = 0; i < rows.count; ++i)
+      row_order[at[bucket_of(rows.keys[i])]++] = static_cast<int32_t>(i);
     return true;
   }
 

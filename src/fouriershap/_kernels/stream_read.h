@@ -155,8 +155,7 @@ class LineTable {
   void fill_vector(const Twig& twig, const Integrals<T>& mine, const Rest& rest, int64_t at, int64_t i) {
     const V gain = load<V>(mine.gain + 8 * i), lost = load<V>(mine.lost + 8 * i);
     V columns[W * kLanes], left;
-    for (int lane = 0; lane < kLanes; ++lane)
-      left[lane] = static_cast<T>(-rest.expected);
+    for (int lane = 0; lane < kLanes; ++lane) left[lane] = static_cast<T>(-rest.expected);
     const int64_t all = (1LL << rest.n_slots) - 1;
     if (all / kLanes == i) left[all % kLanes] = static_cast<T>(rest.total(static_cast<uint32_t>(at + all)));
     for (int slot = 0; slot < W * kLanes; ++slot) {

@@ -82,7 +82,8 @@ inline void with_split(const WalkTrees& trees, const Node& node, const int32_t* 
   if (node.test < 0) {
     use([&trees, &node, codes](int64_t row) {
       i32x8 right;
-      for (int lane = 0; lane < kLanes; ++lane) right[lane] = code_goes_left(trees, node, codes[row + lane]) - 1;
+      for (int lane = 0; lane < kLanes; ++lane)
+        right[lane] = code_goes_left(trees, node, codes[row + lane]) - 1;
       return right;
     });
   } else if (node.missing_left()) {
@@ -100,7 +101,7 @@ inline void with_split(const WalkTrees& trees, const Node& node, const int32_t* 
 // The slots failed on the way to a child, from those on the way to its parent.
 inline void enter_child(const WalkTrees& trees, const Node& node, const Side& side, int depth, int slot,
                         bool left) {
-  const uint32_t *from = side.mask(depth);
+  const uint32_t* from = side.mask(depth);
   uint32_t* to = side.mask(depth + 1);
   const i32x8 bit = i32x8{} + static_cast<int32_t>(1u << slot), flip = i32x8{} - (left ? 0 : 1);
   with_split(trees, node, side.columns[node.feature()], [&](auto goes_right) {

@@ -28,9 +28,11 @@ class WideTwigs {
       return pairs.template add<W>(twig, value, rows.keys, nullptr, rows.n, background, rates, target);
     split_slots(n_slots, settings.class_bits, rates);
     if (!sort_by_class(rows, row_class, row_start, row_order, row_key, false) ||
-        !sort_by_class(background, background_class, background_start, background_order, background_key, true))
+        !sort_by_class(background, background_class, background_start, background_order, background_key,
+                       true))
       return false;
-    const double table = kTableEntry * twig.n_states() * size * ((n_slots + 2) / 2) + kTable + kTableRow * background.n;
+    const double table =
+        kTableEntry * twig.n_states() * size * ((n_slots + 2) / 2) + kTable + kTableRow * background.n;
     if (!choose_classes(row_by_pairs, table)) return false;
     if (n_covered && !add_classes<W>(twig, value, rows, background, target)) return false;
     return n_covered == rows.n || add_others<W>(twig, value, rows, background, rates, target);

@@ -5,6 +5,7 @@
 #include "patterns.h"
 #include "scratch.h"
 #include "simd.h"
+#include "tables_few.h"
 #include "transpose.h"
 
 namespace fouriershap {
@@ -214,6 +215,13 @@ template <class T>
 bool explain(const Codes& codes, const Blocks& blocks, const TableSet<T>& tables, int64_t rows_per_block,
              double* out) {
   assert(codes.stride % kPatternRows == 0 && codes.n_rows <= codes.stride);
+  if (codes.n_rows < kFewRows) {
+    FewRows<T> few(codes, blocks, tables);
+    if (!few.ok()) return false;
+    for (int64_t row = 0; row < codes.n_rows; ++row)
+      few.add(row, out + row * tables.n_players * tables.n_outputs);
+    return true;
+  }
   const int64_t rows = round_up(rows_per_block < codes.n_rows ? rows_per_block : codes.n_rows, kPatternRows);
   LookUp<T> look_up(codes, blocks, tables, rows);
   if (!look_up.ok()) return false;

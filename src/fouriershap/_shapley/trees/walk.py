@@ -22,7 +22,7 @@ Codes = NDArray[np.int32]
 Floats = NDArray[np.float64]
 
 # Under this many rows it is faster to walk the trees once per row.
-FEW_ROWS = 8
+FEW_ROWS = 4
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,77 @@
+// Looking up a row by itself: its patterns by one comparison after the other, and tables asked for in time.
+#pragma once
+#include "patterns.h"
+#include "scratch.h"
+
+namespace fouriershap {
+namespace FS_LEVEL {
+namespace {
+
+constexpr int64_t kFewRows = 4;  // from so many on, 64 rows at a time are quicker
+
+template <class T>
+class FewRows {
+ public:
+  FewRows(const Codes& the_codes, const Blocks& the_blocks, const TableSet<T>& the_tables)
+      : codes(the_codes),
+        blocks(the_blocks),
+        tables(the_tables),
+        n_tables(tables.n_groups ? tables.group_start[tables.n_groups] : 0),
+        entries(n_tables) {}
+
+  bool ok() const { return entries; }
+
+  void add(int64_t row, double* out) {
+    // Tables are fetched from memory while the patterns of those further on are made.
+    constexpr int64_t kAhead = 24;
+    int64_t ready = 0;
+    for (int64_t g = 0; g < tables.n_groups; ++g) {
+      const int64_t last = tables.group_start[g + 1];
+      for (const int64_t until = last + kAhead < n_tables ? last + kAhead : n_tables; ready < until;
+           ++ready) {
+        entries[ready] =
+            tables.values + tables.table_offset[ready] + pattern(tables.table_block[ready], row) * kEntry;
+        __builtin_prefetch(entries[ready]);
+      }
+      for (int64_t w = 0; w < tables.group_width[g]; ++w) add_group(g, w, out);
+    }
+  }
+
+ private:
+  static constexpr int kEntry = 8;  // players of a table
+
+  int64_t pattern(int64_t block, int64_t row) const {
+    const Cuts cuts = cuts_of(blocks, block, codes.missing);
+    int32_t sum = cuts.base;
+    for (int64_t c = cuts.first; c < cuts.last; ++c) {
+      const int32_t column = cuts.column[c];
+      const uint32_t code =
+          column >= 0 ? codes.narrow[column * codes.stride + row] : codes.wide[~column * codes.stride + row];
+      sum += code >= cuts.at[c] ? cuts.weight[c] : 0;
+    }
+    assert(sum >= 0 && sum < blocks.n_patterns[block]);
+    return sum;
+  }
+
+  void add_group(int64_t g, int64_t w, double* out) const {
+    T sum[kEntry] = {};
+    for (int64_t t = tables.group_start[g]; t < tables.group_start[g + 1]; ++t) {
+      const T* entry = entries[t] + w * blocks.n_patterns[tables.table_block[t]] * kEntry;
+      for (int c = 0; c < kEntry; ++c) sum[c] += entry[c];
+    }
+    const int32_t* players = tables.group_players + g * kEntry;
+    const int64_t output = tables.group_output[g] + w;
+    for (int c = 0; c < kEntry; ++c)
+      if (players[c] >= 0) out[players[c] * tables.n_outputs + output] += static_cast<double>(sum[c]);
+  }
+
+  const Codes& codes;
+  const Blocks& blocks;
+  const TableSet<T>& tables;
+  int64_t n_tables;
+  Scratch<const T*> entries;
+};
+
+}  // namespace
+}  // namespace FS_LEVEL
+}  // namespace fouriershap
