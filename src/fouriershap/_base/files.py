@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from fouriershap._base.atomic import atomic_file
 from fouriershap._base.errors import FileFormatError
-from fouriershap._base.json import parse_json
-from fouriershap._base.safetensors import Layout, map_tensors, read_layout, write_tensors
+from fouriershap._base.safetensors import Layout, map_tensors, parse_json, read_layout, write_tensors
 from fouriershap._base.short import short, short_text
 
 T = TypeVar("T")
