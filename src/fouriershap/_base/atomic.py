@@ -28,7 +28,7 @@ def atomic_file(path: Path) -> Iterator[Path]:
     DiskFullError
         There is no room; what was under ``path`` is unharmed.
     """
-    with _room(path):
+    with room(path):
         old = _status(path)
         if old is not None and not stat.S_ISREG(old.st_mode):
             yield path
@@ -67,7 +67,8 @@ def _permit(temporary: Path, like: os.stat_result) -> None:
 
 
 @contextmanager
-def _room(path: Path) -> Iterator[None]:
+def room(path: Path) -> Iterator[None]:
+    """For writing: a full disk is an error that says so."""
     try:
         yield
     except DiskFullError:
@@ -76,9 +77,8 @@ def _room(path: Path) -> Iterator[None]:
         if error.errno not in _FULL:
             raise
         full = DiskFullError(
-            f"{short_text(path)} cannot be written: there is no room for it ({error.strerror or error}). What "
-            "was there before is "
-            "unharmed. Free some space, or write elsewhere."
+            f"{short_text(path)} cannot be written: there is no room for it ({error.strerror or error}). What was "
+            "there before is unharmed. Free some space and try again, or write elsewhere."
         )
         full.errno = error.errno
         raise full from error

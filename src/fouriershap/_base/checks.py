@@ -97,7 +97,7 @@ def check_device(device: str, precision: str | None = None) -> str:
             f"precision is {short(precision)}, but only JAX takes one; the native kernels compute in double precision."
         )
     if device == "jax":
-        need("jax", "device='jax'", "jax", "device='cpu' needs nothing more.")
+        need("jax", "device='jax'", "[jax]", "device='cpu' needs nothing more.")
     return device
 
 
@@ -106,15 +106,18 @@ def descends_from(value: Any, library: str, name: str) -> bool:
     return any(c.__name__ == name and c.__module__.partition(".")[0] == library for c in type(value).__mro__)
 
 
-def need(module: str, what: str, extra: str, otherwise: str = "") -> Any:
-    """An optional library; where it is missing, an error that says what needs it and how to get it."""
+def need(module: str, what: str, install: str, otherwise: str = "") -> Any:
+    """An optional library; where it is missing, an error that says what needs it and how to get it.
+
+    ``install`` is what ``pip install`` takes, an extra of ours as "[jax]".
+    """
     try:
         return import_module(module)
     except ImportError as error:
-        hint = f" {otherwise}" if otherwise else ""
+        package = f"'fouriershap{install}'" if install.startswith("[") else install
         raise MissingDependencyError(
             f"{what} needs {module.partition('.')[0]}, which cannot be imported ({reason(error)}): "
-            f"pip install {extra if ' ' in extra else repr(f'fouriershap[{extra}]')}.{hint}"
+            f"pip install {package}. {otherwise}".rstrip()
         ) from error
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from fouriershap._blackbox.bit_code import exact_code
-from fouriershap._blackbox.fidelity import Interval, measure
+from fouriershap._blackbox.fidelity import NOTICED, Interval, measure
 from fouriershap._blackbox.fit import Fitted
 from fouriershap._blackbox.hybrids import hybrid_codes
 from fouriershap._blackbox.oracle import Oracle
-from fouriershap._blackbox.repeats import NOTICED
 from fouriershap._rows.pool import Pool
 
 

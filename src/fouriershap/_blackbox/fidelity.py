@@ -1,14 +1,15 @@
-"""The certificate: how much of the model a representation explains, on rows that it has never seen."""
+"""The certificate: how much of the model a representation explains, on rows that it has never seen; its noise."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._base.errors import FidelityWarning
+from fouriershap._base.errors import FidelityWarning, NoiseWarning
 from fouriershap._base.headers import from_json
 from fouriershap._base.short import short
 from fouriershap._base.units import unit_of
@@ -18,6 +19,8 @@ from fouriershap._blackbox.task import is_constant, r_squared
 Floats = NDArray[np.float64]
 N_RESAMPLES = 1000
 MOST_GROUPS = 2000  # of points that are resampled as one: memory and time are those of the resamples
+NOTICED = 1e-4  # noise, as a share of the spread of all answers; less is single precision in other batches
+_ROUNDINGS = 32.0  # that answers may differ by, in units of their last digit
 UNSEEN = 3.0  # an event that n answers do not show is, at 95 %, no more likely than 3 / n
 
 
@@ -259,3 +262,40 @@ def _worst_output(fidelity: Fidelity) -> str:
         return ""
     worst = int(np.argmin(fidelity.by_output))
     return f" ({fidelity.by_output[worst]:.3f} of that of output {worst})"
+
+
+def noise_of(answers: Floats, again: Floats, every: Floats) -> float:
+    """Spread of a repeated answer as a share of the spread of all, of the output where that is largest.
+
+    Parameters
+    ----------
+    answers, again : (n_repeated, n_outputs) float64
+        To the same rows.
+    every : (n, n_outputs) float64
+        All answers.
+    """
+    if not len(answers):
+        return 0.0
+    worst = 0.0
+    for first, second, column in zip(answers.T, again.T, every.T, strict=True):
+        unit = unit_of(column)
+        scaled = column / unit
+        noise = math.sqrt(float(((first / unit - second / unit) ** 2).mean()) / 2)
+        # Answers in single precision carry that rounding, whatever they are converted to.
+        is_single = np.array_equal(scaled, scaled.astype(np.float32))
+        rounding = _ROUNDINGS * float(np.finfo(np.float32 if is_single else np.float64).eps)
+        if noise > rounding:
+            spread = float(scaled.std())
+            worst = max(worst, noise / spread if spread > 0 else math.inf)
+    return worst
+
+
+def warn_if_noisy(noise: float) -> None:
+    """Say so where repeated answers differ by more than rounding."""
+    if noise > NOTICED:
+        warn(
+            f"the model answers the same row differently: repeated answers spread by {noise:.2g} of the spread of "
+            "all answers. The values explain its mean answer, and the noise lowers fidelity. Fix the model's random "
+            "state (dropout off, evaluation mode) if it should not be random.",
+            NoiseWarning,
+        )

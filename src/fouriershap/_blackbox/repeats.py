@@ -1,4 +1,4 @@
-"""Models that answer the same row differently: how much, and what the mean of their answers is worth."""
+"""What the mean of repeated answers is worth, where a model answers the same row differently."""
 
 from __future__ import annotations
 
@@ -9,54 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._base.errors import NoiseWarning
-from fouriershap._base.units import unit_of
-from fouriershap._base.warn import warn
 from fouriershap._blackbox.fidelity import Fidelity, Interval
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-NOTICED = 1e-4  # of the spread of all answers; less is single precision in batches of another size
-_ROUNDINGS = 32.0  # that answers may differ by, in units of their last digit
 _Z = 1.96
-
-
-def noise_of(answers: Floats, again: Floats, every: Floats) -> float:
-    """Spread of a repeated answer as a share of the spread of all, of the output where that is largest.
-
-    Parameters
-    ----------
-    answers, again : (n_repeated, n_outputs) float64
-        To the same rows.
-    every : (n, n_outputs) float64
-        All answers.
-    """
-    if not len(answers):
-        return 0.0
-    worst = 0.0
-    for first, second, column in zip(answers.T, again.T, every.T, strict=True):
-        unit = unit_of(column)
-        scaled = column / unit
-        noise = math.sqrt(float(((first / unit - second / unit) ** 2).mean()) / 2)
-        # Answers in single precision carry that rounding, whatever they are converted to.
-        is_single = np.array_equal(scaled, scaled.astype(np.float32))
-        rounding = _ROUNDINGS * float(np.finfo(np.float32 if is_single else np.float64).eps)
-        if noise > rounding:
-            spread = float(scaled.std())
-            worst = max(worst, noise / spread if spread > 0 else math.inf)
-    return worst
-
-
-def warn_if_noisy(noise: float) -> None:
-    """Say so where repeated answers differ by more than rounding."""
-    if noise > NOTICED:
-        warn(
-            f"the model answers the same row differently: repeated answers spread by {noise:.2g} of the spread of "
-            "all answers. The values explain its mean answer, and the noise lowers fidelity. Fix the model's random "
-            "state (dropout off, evaluation mode) if it should not be random.",
-            NoiseWarning,
-        )
 
 
 @dataclass(frozen=True, eq=False)

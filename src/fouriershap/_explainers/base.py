@@ -18,8 +18,7 @@ from fouriershap._base.errors import InputError
 from fouriershap._explainers.batches import OutputColumn, check_ids, explain_batches, output_schema
 from fouriershap._explainers.reasons import make_frame
 from fouriershap._rows.batch import open_batch
-from fouriershap._rows.frames import unmask
-from fouriershap._rows.table import Rows
+from fouriershap._rows.frames import Rows, unmask
 from fouriershap._shapley.engine import Engine
 from fouriershap._shapley.interactions import TopInteractions, interaction_values
 
@@ -418,7 +417,9 @@ class Explainer:
         self, rows: Rows, values: NDArray[np.float64], expected: NDArray[np.float64], seconds: float
     ) -> Any:
         """A ``shap.Explanation``; ``expected`` (n_outputs,), or (n_rows, n_outputs) where rows differ in it."""
-        shap = need("shap", "explainer(X), a shap.Explanation,", "shap", "shap_values(X) needs nothing more.")
+        shap = need(
+            "shap", "explainer(X), a shap.Explanation,", "[shap]", "shap_values(X) needs nothing more."
+        )
         data, labels = rows.display(len(self.player_names))
         single, names = values.shape[2] == 1, self.output_names
         base = np.broadcast_to(expected, (len(values), values.shape[2])).copy()

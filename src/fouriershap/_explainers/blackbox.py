@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fouriershap._base.asking.asker import Asker
+from fouriershap._base.asking.asker import Asker, Progress
 from fouriershap._base.asking.store import Given
 from fouriershap._base.checks import are_numbered, check_choice, check_device, check_weights, check_whole
 from fouriershap._base.errors import InputError
 from fouriershap._base.files import Contents
 from fouriershap._base.headers import require, take
 from fouriershap._base.parallel import count_jobs
-from fouriershap._base.progress import Progress
 from fouriershap._base.short import short
 from fouriershap._blackbox.arguments import (
     answer_store,
@@ -38,11 +37,10 @@ from fouriershap._blackbox.surrogates import SpectrumSurrogate
 from fouriershap._explainers.base import Explainer, without_single_output
 from fouriershap._fourier.spectrum import Spectrum
 from fouriershap._fourier.top_terms import TopTerms
-from fouriershap._rows.frames import densified, unmask
+from fouriershap._rows.frames import Rows, densified, unmask
 from fouriershap._rows.groups import check_groups
 from fouriershap._rows.levels import LABEL, make_encoding
 from fouriershap._rows.pool import Pool
-from fouriershap._rows.table import Rows
 from fouriershap._shapley.engine import Engine
 from fouriershap._shapley.indices import INDICES
 from fouriershap._trees.ensemble import TreeEnsemble

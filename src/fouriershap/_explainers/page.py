@@ -17,7 +17,7 @@ from fouriershap._blackbox.fit import Fitted
 from fouriershap._blackbox.surrogates import LevelEngine
 from fouriershap._explainers.page_inputs import bit_inputs, encoding_inputs, level_inputs, tree_inputs
 from fouriershap._fourier.spectrum import Spectrum
-from fouriershap._rows.table import Rows
+from fouriershap._rows.frames import Rows
 from fouriershap._shapley.engine import Engine
 from fouriershap._shapley.interactions import interaction_values
 from fouriershap._shapley.lookup import Lookup, bit_lookup, level_lookup, tree_lookup

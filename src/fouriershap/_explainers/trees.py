@@ -24,10 +24,9 @@ from fouriershap._base.parallel import count_jobs
 from fouriershap._base.short import short
 from fouriershap._explainers.base import Explainer, without_single_output
 from fouriershap._explainers.model_check import CHECKS, check_reading
-from fouriershap._rows.frames import column_names, densified, unmask
+from fouriershap._rows.frames import Rows, column_names, densified, unmask
 from fouriershap._rows.groups import check_groups
 from fouriershap._rows.pipelines import Preprocessing, split_pipeline
-from fouriershap._rows.table import Rows
 from fouriershap._shapley.engine import Engine
 from fouriershap._shapley.indices import INDICES
 from fouriershap._shapley.trees.engine import TreeEngine

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from fouriershap._base.checks import check_whole
 from fouriershap._base.errors import InputError
 from fouriershap._base.short import short
 
@@ -30,8 +31,7 @@ def kept_terms(
         may_drop = may_drop & _beyond_energy(coefficients, varying, energy)
     kept = ~may_drop
     if max_terms is not None:
-        if isinstance(max_terms, bool) or not isinstance(max_terms, int | np.integer) or max_terms < 0:
-            raise InputError(f"max_terms is {short(max_terms)}; give a whole number >= 0.")
+        check_whole("max_terms", max_terms, 0)
         ranked = np.argsort(-np.where(varying & kept, amplitude, -1.0), kind="stable")
         kept[ranked[max_terms:]] = False
         kept |= ~varying

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fouriershap._base.checks import numbered
 from fouriershap._base.errors import InputError, UnsupportedModelError
 from fouriershap._base.short import reason, short
 from fouriershap._rows.column_origins import through
@@ -67,7 +68,7 @@ class Preprocessing:
             raise UnsupportedModelError(
                 "groups='input': the pipeline does not know its input columns. Fit it on a data frame."
             )
-        return found or tuple(f"Feature {i}" for i in range(n_columns or 0))
+        return found or numbered(n_columns or 0)
 
     def input_players(
         self, background: Any, n_features: int

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fouriershap._base.checks import numbered
 from fouriershap._base.errors import InputError
 from fouriershap._base.short import short, short_text
 from fouriershap._rows.frames import as_frame, is_missing
@@ -39,7 +40,7 @@ class Pool:
                 )
             self.native = array
             self.n_rows, n_columns = array.shape
-            self.names: tuple[str, ...] = tuple(f"Feature {i}" for i in range(n_columns))
+            self.names = numbered(n_columns)
         else:
             self.n_rows = len(self._frame)
             self.names = tuple(self._frame.columns)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fouriershap import InputError, MissingDependencyError, TreeEnsemble, read_model
+from fouriershap._base.checks import need
 from fouriershap._base.short import reason, short, short_text
 
 _NATIVE = (".json", ".ubj", ".txt", ".cbm")
@@ -71,7 +72,7 @@ def open_model(path: Path, trust_pickle: bool) -> ModelFile:
 
 def _from_skops(path: Path) -> Any:
     """An estimator from skops' format, whose types of scikit-learn and NumPy are known to be harmless."""
-    skops = _import("skops.io", "skops")
+    skops = need("skops.io", "a .skops file", "skops")
     try:
         types = skops.get_untrusted_types(file=path)
         unknown = sorted(set(types) - _HARMLESS)
@@ -92,7 +93,7 @@ def _from_skops(path: Path) -> Any:
 def _from_pickle(path: Path) -> Any:
     try:
         if path.suffix.lower() == ".joblib":
-            return _import("joblib", "joblib").load(path)
+            return need("joblib", "a .joblib file", "joblib").load(path)
         with path.open("rb") as file:
             return import_module("pickle").load(file)
     except (MissingDependencyError, KeyboardInterrupt):
@@ -100,13 +101,4 @@ def _from_pickle(path: Path) -> Any:
     except Exception as error:
         raise InputError(
             f"{short_text(path)}: cannot be unpickled ({type(error).__name__}: {reason(error)})."
-        ) from error
-
-
-def _import(module: str, package: str) -> Any:
-    try:
-        return import_module(module)
-    except ImportError as error:
-        raise MissingDependencyError(
-            f"this file needs {package}, which is not installed: pip install {package}"
         ) from error

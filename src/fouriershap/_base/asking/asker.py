@@ -11,12 +11,39 @@ from numpy.typing import NDArray
 
 from fouriershap._base.asking.answers import Answers, Part, Row, Rows
 from fouriershap._base.asking.store import Store
+from fouriershap._base.checks import need
 from fouriershap._base.errors import InputError, QueryError
-from fouriershap._base.progress import Progress, Report
-from fouriershap._base.short import reason, short_text
+from fouriershap._base.short import reason, short, short_text
 
 Positions = NDArray[np.int64]
+Progress = bool | Callable[[int, int], Any] | None
 _LOOKED_UP = 4096  # rows at a time
+
+
+class Report:
+    """Tells how many queries of ``total`` are done: by a tqdm bar (True), to a function of (done, total), or not."""
+
+    def __init__(self, progress: Progress, total: int) -> None:
+        self._total = total
+        self._tell = progress if callable(progress) else None
+        self._bar: Any = None
+        if progress is True:
+            otherwise = "A function of (done, total) needs nothing more."
+            self._bar = need("tqdm.auto", "progress=True", "tqdm", otherwise).tqdm(total=total, unit="query")
+        elif self._tell is None and progress is not None and progress is not False:
+            raise InputError(
+                f"progress is {short(progress)}; give None, True or a function of (done, total)."
+            )
+
+    def __call__(self, done: int) -> None:
+        if self._tell is not None:
+            self._tell(done, self._total)
+        if self._bar is not None:
+            self._bar.update(done - self._bar.n)
+
+    def close(self) -> None:
+        if self._bar is not None:
+            self._bar.close()
 
 
 class Asker:

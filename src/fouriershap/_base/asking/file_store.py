@@ -15,6 +15,7 @@ from fouriershap._base.asking import parquet
 from fouriershap._base.asking.answers import Answers, Part, Row
 from fouriershap._base.asking.journal import Batch, Header, Journal
 from fouriershap._base.asking.store import Given, Store
+from fouriershap._base.checks import need
 from fouriershap._base.errors import FourierShapError, FourierShapWarning, InputError
 from fouriershap._base.short import reason, short, short_text
 from fouriershap._base.warn import warn
@@ -39,7 +40,7 @@ class FileStore(Store):
         super().__init__({}, names)
         self.where = os.fspath(path)
         self._path = _check_path(self.where)
-        parquet.need_pyarrow()
+        need("pyarrow.parquet", "answers= with a path", "pyarrow", "A dict needs nothing more.")
         own = next((name for name in names if name == "answer" or name.startswith("answer_")), None)
         if own is not None:
             raise InputError(

@@ -22,9 +22,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fouriershap._base.bits import check_bits
-from fouriershap._base.checks import check_weights
-from fouriershap._base.errors import InputError, MissingDependencyError
-from fouriershap._base.short import short, short_list
+from fouriershap._base.checks import check_choice, check_device, check_weights, need
+from fouriershap._base.short import short
 from fouriershap._shapley.spectrum.terms import make_terms
 
 if TYPE_CHECKING:
@@ -34,24 +33,13 @@ if TYPE_CHECKING:
     from fouriershap._shapley.tables import TableSet
 
 VERSIONS = ("base", "precompute", "sparse", "positional")
-PRECISIONS = (None, "single", "double")
-
-
-def need_jax(what: str) -> None:
-    """Raise `MissingDependencyError` with the pip command where JAX is not installed."""
-    try:
-        import_module("jax")
-    except ImportError as error:
-        raise MissingDependencyError(
-            f"{what} needs JAX, which is not installed: pip install 'fouriershap[jax]'. "
-            "method='auto' and device='cpu' need nothing more."
-        ) from error
+PRECISIONS = ("single", "double")
 
 
 def check_precision(precision: str | None) -> None:
     """Raise `InputError` for anything but None, "single" and "double"."""
-    if precision not in PRECISIONS:
-        raise InputError(f"precision is {short(precision)}; choose one of {short_list(PRECISIONS)}.")
+    if precision is not None:
+        check_choice("precision", precision, PRECISIONS)
 
 
 def prepare(
@@ -84,10 +72,9 @@ def prepare(
     >>> jax.prepare(h, [[0, 0, 0]], method="sparse").shap_values([[1, 1, 0]])
     array([[-2., -1., 0.]])
     """
-    if method not in VERSIONS:
-        raise InputError(f"method is {short(method)}; choose one of {short_list(VERSIONS)}.")
+    check_choice("method", method, VERSIONS)
     check_precision(precision)
-    need_jax(f"method={short(method)}")
+    need("jax", f"method={short(method)}", "[jax]", "method='tables' needs nothing more.")
     from fouriershap._shapley.jax.prepared import Prepared
 
     terms = make_terms(spectrum, players)
@@ -111,7 +98,7 @@ def put_tables(
 ) -> JaxTables:
     """Look-up tables to be read under XLA; ``add`` as that of `TableSet`."""
     check_precision(precision)
-    need_jax("device='jax'")
+    check_device("jax")
     from fouriershap._shapley.jax.tables import JaxTables
 
     return JaxTables(tables, precision, memory)

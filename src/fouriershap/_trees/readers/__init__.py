@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from fouriershap._base.errors import InputError, MissingDependencyError, UnsupportedModelError
+from fouriershap._base.checks import need
+from fouriershap._base.errors import InputError, UnsupportedModelError
 from fouriershap._base.short import reason, short
 from fouriershap._trees.ensemble import TreeEnsemble
 from fouriershap._trees.readers import catboost, lightgbm, sklearn, xgboost
@@ -156,19 +156,10 @@ def _read_ubj(path: Path) -> TreeEnsemble:
 
 
 def _read_cbm(path: Path) -> TreeEnsemble:
-    library = _import("catboost", path)
+    library = need("catboost", f"reading {short(str(path))}", "catboost")
     try:
         return catboost.read_estimator(library.CatBoost().load_model(str(path)))
     except library.CatBoostError as error:
         raise InputError(
             f"model is the path {short(str(path))}, which CatBoost cannot load: {reason(error)}"
-        ) from error
-
-
-def _import(name: str, path: Path) -> Any:
-    try:
-        return import_module(name)
-    except ImportError as error:
-        raise MissingDependencyError(
-            f"reading {short(str(path))} needs {name}, which is not installed: pip install {name}"
         ) from error
