@@ -31,7 +31,9 @@ def join(background: Pool, data: Any) -> tuple[Pool, NDArray[np.int64]]:
             )
         return background, np.arange(background.n_rows)
     rows = Pool(data, "data")
-    background.check_like(rows, "data")
+    rows.check_names(background.names, "data")
+    if background.is_frame and not rows.is_frame:
+        raise InputError("data is an array, but the background is a data frame: give data as one, too.")
     return background.joined(rows), np.arange(background.n_rows, background.n_rows + rows.n_rows)
 
 

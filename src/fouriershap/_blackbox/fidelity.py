@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from fouriershap._base.errors import FidelityWarning, NoiseWarning
 from fouriershap._base.headers import from_json
-from fouriershap._base.short import short
 from fouriershap._base.units import unit_of
 from fouriershap._base.warn import warn
 from fouriershap._blackbox.task import is_constant, r_squared
@@ -220,16 +219,18 @@ def _in_one_unit(answers: Floats, predictions: Floats) -> tuple[Floats, Floats]:
     return error / unit, centred / unit
 
 
-def warn_if_low(fidelity: Fidelity, minimum: float, method: str) -> None:
-    """Say so where the certificate leaves room for less than was asked for."""
+def warn_if_low(fidelity: Fidelity, minimum: float, what: str, ways_out: str | None = None) -> None:
+    """Say so where the certificate leaves room for less than was asked for; ``what`` has the certificate."""
     if min((fidelity.low, *fidelity.by_output)) >= minimum:
         return
-    text, ways_out = _of_repeats(fidelity) if fidelity.n_points == 0 else _of_hybrids(fidelity)
+    text, usual = _of_repeats(fidelity) if fidelity.n_points == 0 else _of_hybrids(fidelity)
     warn(
-        f"the representation (method {short(method)}) {text}: less than min_fidelity = {minimum} cannot be ruled out. "
-        f"Ways out: {ways_out}, or shap_values(X, refine=...) for the rows that matter.",
+        f"{what} {text}: less than {minimum} cannot be ruled out. Ways out: {ways_out or usual}.",
         FidelityWarning,
     )
+
+
+_REFINE = ", or shap_values(X, refine=...) for the rows that matter; min_fidelity= says what is enough"
 
 
 def _of_hybrids(fidelity: Fidelity) -> tuple[str, str]:
@@ -241,7 +242,7 @@ def _of_hybrids(fidelity: Fidelity) -> tuple[str, str]:
         f"a larger budget= (now {fidelity.n_queries:,} queries), more rows in data=, one-hot columns declared by "
         "groups=, labels declared by categorical="
     )
-    return text, ways_out
+    return text, ways_out + _REFINE
 
 
 def _of_repeats(fidelity: Fidelity) -> tuple[str, str]:
@@ -249,12 +250,12 @@ def _of_repeats(fidelity: Fidelity) -> tuple[str, str]:
     budget = f"a larger budget= (now {fidelity.n_queries:,} queries)"
     if np.isnan(fidelity.noise):
         text = "holds one answer to every combination of levels, and none was left to see whether the model is noisy"
-        return text, f"{budget}, a few more than there are combinations"
+        return text, f"{budget}, a few more than there are combinations{_REFINE}"
     text = (
         f"explains {fidelity.r2:.3f} of the variance of the model's mean answer{_worst_output(fidelity)} by repeated "
         f"answers (95 % interval {fidelity.low:.3f} to {fidelity.high:.3f})"
     )
-    return text, f"{budget}, which repeats more; method='trees', which averages over similar rows"
+    return text, f"{budget}, which repeats more; method='trees', which averages over similar rows{_REFINE}"
 
 
 def _worst_output(fidelity: Fidelity) -> str:

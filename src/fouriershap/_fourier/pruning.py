@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._base.checks import check_whole
+from fouriershap._base.checks import check_number, check_whole
 from fouriershap._base.errors import InputError
 from fouriershap._base.short import short
 
@@ -24,8 +24,7 @@ def kept_terms(
     varying = degrees > 0
     may_drop = varying if min_amplitude is not None or energy is not None else np.zeros_like(varying)
     if min_amplitude is not None:
-        if not min_amplitude >= 0:
-            raise InputError(f"min_amplitude is {short(min_amplitude)}; give a number >= 0.")
+        check_number("min_amplitude", min_amplitude, 0)
         may_drop = may_drop & (amplitude < min_amplitude)
     if energy is not None:
         may_drop = may_drop & _beyond_energy(coefficients, varying, energy)

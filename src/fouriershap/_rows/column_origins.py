@@ -159,9 +159,8 @@ def _function(transformer: Any, origins: Origins, step: str) -> Origins:
         n_outputs = len(origins) if elementwise else _n_outputs(transformer, step)
         return origins if n_outputs == len(origins) else origins[:1] * n_outputs
     raise UnsupportedModelError(
-        f"groups='input': nobody knows whether the function of the step {short(step)} (FunctionTransformer) "
-        "keeps columns apart. If it does, say so by FunctionTransformer(..., "
-        "feature_names_out='one-to-one')."
+        f"groups='input': nobody knows whether the function of the step {short(step)} (FunctionTransformer) keeps "
+        "columns apart. If it does, say so by FunctionTransformer(..., feature_names_out='one-to-one')."
     )
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fouriershap._base.checks import find_position
 from fouriershap._base.errors import InputError
 from fouriershap._base.short import short
 from fouriershap._rows.pool import Pool
@@ -214,16 +215,4 @@ def _positions(categorical: Any, names: tuple[str, ...]) -> set[int]:
         return set()
     if isinstance(categorical, str) or not hasattr(categorical, "__iter__"):
         raise InputError(f"categorical is {short(categorical)}; give a list of column names or positions.")
-    positions = set()
-    for column in categorical:
-        if isinstance(column, str):
-            if column not in names:
-                raise InputError(f"categorical names the column {short(column)}, which does not exist.")
-            positions.add(names.index(column))
-        elif isinstance(column, int | np.integer) and 0 <= column < len(names):
-            positions.add(int(column))
-        else:
-            raise InputError(
-                f"categorical holds {short(column)}; give names or positions up to {len(names) - 1}."
-            )
-    return positions
+    return {find_position(column, names, "categorical") for column in categorical}

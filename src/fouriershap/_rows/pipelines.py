@@ -115,7 +115,6 @@ class Preprocessing:
                 if len(wrong):
                     raise UnsupportedModelError(
                         f"groups='input': feature {wrong[0]} of the final model changes with the input columns "
-                        f"{short(names[j])} and {short(names[origin[wrong[0]]])}; a transformer does not "
-                        "keep columns apart. Leave out groups, or explain `pipeline.predict` by "
-                        "BlackBoxExplainer."
+                        f"{short(names[j])} and {short(names[origin[wrong[0]]])}; a transformer does not keep "
+                        "columns apart. Leave out groups, or explain `pipeline.predict` by BlackBoxExplainer."
                     )

@@ -73,9 +73,8 @@ def _cleaned(matrix: NDArray[Any], ensemble: TreeEnsemble, name: str) -> NDArray
     if not ensemble.accepts_missing and np.isnan(rows).any():
         row, column = np.argwhere(np.isnan(rows))[0]
         raise InputError(
-            f"{name} has a missing value in row {row}, column {column}, but the model "
-            f"({short_text(ensemble.kind)}) takes "
-            "none. Fill it in as the model's training data were."
+            f"{name} has a missing value in row {row}, column {column}, but the model ({short_text(ensemble.kind)}) "
+            "takes none. Fill it in as the model's training data were."
         )
     return rows
 
@@ -123,8 +122,7 @@ def _from_objects(array: NDArray[Any], ensemble: TreeEnsemble, name: str) -> NDA
         except (TypeError, ValueError, OverflowError) as error:
             raise InputError(
                 f"{name} has dtype {short_text(array.dtype)}, and column {f} holds what is not a number "
-                f"({reason(error)}). The model "
-                "has no categories for it: encode it as the model's training data were."
+                f"({reason(error)}). The model has no categories for it: encode it as the model's training data were."
             ) from None
     return out
 
@@ -169,9 +167,8 @@ def _column(frame: nw.DataFrame[Any], f: int, column: str, ensemble: TreeEnsembl
     if dtype.is_numeric() or dtype == nw.Boolean:
         return series.cast(nw.Float64).to_numpy()
     raise InputError(
-        f"{name} has a column {short(column)} of type {short_text(dtype)}, but the model has no categories "
-        "for it. Give numbers, "
-        "or a categorical type with the categories of the training data."
+        f"{name} has a column {short(column)} of type {short_text(dtype)}, but the model has no categories for it. "
+        "Give numbers, or a categorical type with the categories of the training data."
     )
 
 
@@ -181,9 +178,8 @@ def _categorical(series: Any, f: int, ensemble: TreeEnsemble, name: str) -> NDAr
         return category_codes(ensemble, f, np.array(series.to_list(), dtype=object))
     if f in ensemble.lost_labels:
         raise InputError(
-            f"{name} has a categorical column {short(series.name)}, but the model "
-            f"({short_text(ensemble.kind)}) does not say which "
-            "labels it was trained on. Give the codes of the training data, as numbers."
+            f"{name} has a categorical column {short(series.name)}, but the model ({short_text(ensemble.kind)}) does "
+            "not say which labels it was trained on. Give the codes of the training data, as numbers."
         )
     if not ensemble.is_categorical[f] and (ensemble.feature == f).any():
         raise InputError(
@@ -197,9 +193,8 @@ def _categorical(series: Any, f: int, ensemble: TreeEnsemble, name: str) -> NDAr
         codes = np.array([positions.get(label, -1.0) for label in series.to_list()])
     else:  # Arrow's dictionaries, too, may differ from batch to batch
         raise InputError(
-            f"{name} has a column {short(series.name)} of type {short_text(series.dtype)}, whose categories "
-            "have no fixed order, "
-            "and the model keeps no labels. Give the codes of the training data, or an Enum."
+            f"{name} has a column {short(series.name)} of type {short_text(series.dtype)}, whose categories have no "
+            "fixed order, and the model keeps no labels. Give the codes of the training data, or an Enum."
         )
     return np.where(codes < 0, np.nan, codes)
 

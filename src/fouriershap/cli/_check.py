@@ -37,7 +37,7 @@ def largest_gaps(explainer: Explainer, model: ModelFile, table: Any) -> tuple[fl
     expected, shape = np.atleast_1d(explainer.expected_value), (rows.num_rows, known.n_outputs)
     sums = explainer.shap_values(rows).sum(axis=1).reshape(shape) + expected
     own = explainer.predict(rows).reshape(shape)
-    theirs = _ask_library(model, rows)
+    theirs = ask_library(model, rows)
     scale = max(float(np.abs(theirs).max()), float(np.abs(theirs - expected).max()), 1e-300)
     return _largest(sums - own) / scale, _largest(sums - theirs) / scale
 
@@ -46,7 +46,7 @@ def _largest(gap: NDArray[np.float64]) -> float:
     return float(np.abs(gap).max()) if np.isfinite(gap).all() else float("inf")
 
 
-def _ask_library(model: ModelFile, rows: Any) -> NDArray[np.float64]:
+def ask_library(model: ModelFile, rows: Any) -> NDArray[np.float64]:
     """Raw outputs (n_rows, n_outputs), before any link, of an Arrow table in the model's order of columns."""
     library = model.ensemble.kind.split()[0]
     need("pandas", "check", "pandas")

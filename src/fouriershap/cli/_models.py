@@ -62,9 +62,8 @@ def open_model(path: Path, trust_pickle: bool) -> ModelFile:
         return ModelFile(path, read_model(path))
     if suffix != ".skops" and not trust_pickle:
         raise InputError(
-            f"{short_text(path)}: a pickle can run any program when it is opened. If you trust where it "
-            "comes from, add --trust-pickle; safer: save the model with skops, or in its library's own "
-            "format."
+            f"{short_text(path)}: a pickle can run any program when it is opened. If you trust where it comes from, "
+            "add --trust-pickle; safer: save the model with skops, or in its library's own format."
         )
     estimator = _from_skops(path) if suffix == ".skops" else _from_pickle(path)
     return ModelFile(path, read_model(estimator), estimator)

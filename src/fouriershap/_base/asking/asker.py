@@ -91,6 +91,12 @@ class Asker:
 
     def settle(self, random_state: Any) -> Any:
         """The random state to work with: where none is given, one that can be kept with the answers."""
+        try:
+            np.random.default_rng(random_state)
+        except (TypeError, ValueError) as error:
+            raise InputError(
+                f"random_state is {short(random_state)}; give a whole number >= 0, or None."
+            ) from error
         if self._store is not None:
             random_state = self._store.settle(random_state)
         elif random_state is None:

@@ -170,9 +170,8 @@ def _checked(line: bytes) -> bytes | None:
 def _header(content: dict[str, Any], path: Path) -> Header:
     if content["version"] > VERSION:
         raise FileFormatError(
-            f"{short_text(path)} has version {content['version']}; this fouriershap reads up to version "
-            f"{VERSION}. Upgrade with "
-            "`pip install --upgrade fouriershap`."
+            f"{short_text(path)} has version {content['version']}; this fouriershap reads up to version {VERSION}. "
+            "Upgrade with `pip install --upgrade fouriershap`."
         )
     return Header(content["name"], tuple(content["columns"]), content["random_state"])
 

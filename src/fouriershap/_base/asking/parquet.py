@@ -144,9 +144,8 @@ def _check_columns(path: Path, found: list[str], names: tuple[str, ...]) -> list
         )
     if not others or others != [*answer_names(len(others))] or len(found) != len(names) + len(others):
         raise InputError(
-            f"answers: beside those of the rows, {short_text(path)} has the columns {short(others)}; 'answer', "
-            "or 'answer_0' and so "
-            "on, are what belongs there. Give another path."
+            f"answers: beside those of the rows, {short_text(path)} has the columns {short(others)}; 'answer', or "
+            "'answer_0' and so on, are what belongs there. Give another path."
         )
     return others
 

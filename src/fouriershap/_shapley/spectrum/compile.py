@@ -8,7 +8,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fouriershap._base.bits import check_bits
-from fouriershap._base.checks import check_choice, check_device, check_memory, check_weights, check_whole
+from fouriershap._base.checks import (
+    check_choice,
+    check_device,
+    check_memory,
+    check_weights,
+    check_whole,
+    unshared,
+)
 from fouriershap._base.errors import InputError
 from fouriershap._base.short import short
 from fouriershap._fourier.spectrum import Spectrum
@@ -83,9 +90,7 @@ def compile_rows(
     """`compile`, where the number of rows to come may decide what is worth a table."""
     check_choice("index", index, INDICES)
     terms = make_terms(spectrum, players)
-    rows = check_bits(background, spectrum.n_bits, name="background")
-    if isinstance(background, np.ndarray) and np.may_share_memory(rows, background):
-        rows = rows.copy()  # terms without tables read it at every call
+    rows = unshared(check_bits(background, spectrum.n_bits, name="background"), background)
     share = check_weights(weights, len(rows))
     engine = compile_spectrum(terms, rows, share, check_memory(memory), n_rows, method, index)
     return Tables(engine, spectrum.is_single)
