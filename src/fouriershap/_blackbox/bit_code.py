@@ -23,26 +23,14 @@ _FEW_LEVELS = 16
 
 @dataclass(frozen=True, eq=False)
 class PlayerLevels:
-    """The levels of one player.
-
-    Attributes
-    ----------
-    name : str
-    features : (n,) int64
-        Features that the player owns.
-    levels : (n_levels, n) float64
-        Their codes at each level.
-    rows : (n_levels,) int32
-        A data row that shows each level.
-    edges : (n_intervals - 1,) float64
-        Where the levels are intervals of one feature: what separates them. Missing values, if there are any,
-        are the level after the last interval. Empty where levels are codes as they are.
-    """
+    """The levels of one player."""
 
     name: str
-    features: NDArray[np.int64]
-    levels: Floats
-    rows: NDArray[np.int32]
+    features: NDArray[np.int64]  # (n,) features that the player owns
+    levels: Floats  # (n_levels, n) their codes at each level
+    rows: NDArray[np.int32]  # (n_levels,) a data row that shows each level
+    # (n_intervals - 1,) where the levels are intervals of one feature: what separates them. Missing values,
+    # if there are any, are the level after the last interval. Empty where levels are codes as they are.
     edges: Floats
 
     @property

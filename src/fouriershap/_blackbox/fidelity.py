@@ -174,20 +174,12 @@ def bootstrap_interval(
 
 @dataclass(frozen=True, eq=False)
 class _Sums:
-    """Points in groups that are resampled as one: single points, or, of many, as many as `MOST_GROUPS` groups need.
+    """Points in groups that are resampled as one: single points, or, of many, as many as `MOST_GROUPS` groups need."""
 
-    Attributes
-    ----------
-    size, error, square : (n_groups,) float64
-        Number of points, sum of squared errors, and of squared distances from the mean.
-    centred : (n_groups, n_outputs) float64
-        Sum of the distances themselves.
-    """
-
-    size: Floats
-    error: Floats
-    square: Floats
-    centred: Floats
+    size: Floats  # (n_groups,) number of points
+    error: Floats  # (n_groups,) sum of squared errors
+    square: Floats  # (n_groups,) sum of squared distances from the mean
+    centred: Floats  # (n_groups, n_outputs) sum of the distances themselves
 
     @classmethod
     def make(cls, answers: Floats, predictions: Floats) -> _Sums:

@@ -75,20 +75,11 @@ def hybrid_codes(
 
 @dataclass(frozen=True, eq=False)
 class RareLevels:
-    """The players that have a rare level.
+    """The players that have a rare level."""
 
-    Attributes
-    ----------
-    players : (n,) int64
-    levels : tuple of int arrays
-        For each of them, one data row of each of its levels.
-    n_players : int
-        Of all.
-    """
-
-    players: NDArray[np.int64]
-    levels: tuple[NDArray[np.int64], ...]
-    n_players: int
+    players: NDArray[np.int64]  # (n,)
+    levels: tuple[NDArray[np.int64], ...]  # for each of them, one data row of each of its levels
+    n_players: int  # of all
 
     def importance(
         self,

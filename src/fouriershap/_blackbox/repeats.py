@@ -19,19 +19,11 @@ _Z = 1.96
 
 @dataclass(frozen=True, eq=False)
 class Repeats:
-    """Answers to the same rows, each asked at least once.
+    """Answers to the same rows, each asked at least once."""
 
-    Attributes
-    ----------
-    count : (n,) int64
-    mean : (n, n_outputs) float64
-    variance : (n, n_outputs) float64
-        Of one answer; of all rows together where a row was asked but once.
-    """
-
-    count: Ints
-    mean: Floats
-    variance: Floats
+    count: Ints  # (n,)
+    mean: Floats  # (n, n_outputs)
+    variance: Floats  # (n, n_outputs) of one answer; of all rows together where a row was asked but once
 
     def of_output(self, j: int) -> Repeats:
         return Repeats(self.count, self.mean[:, j : j + 1], self.variance[:, j : j + 1])

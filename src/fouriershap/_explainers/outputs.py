@@ -116,15 +116,9 @@ def _refuse(engine: TreeEngine, output: str, objective: str) -> None:
 
 @dataclass(frozen=True, eq=False)
 class BeyondTheMargin:
-    """What all outputs of trees beyond the margin share (see `Engine`); rows are cleaned.
+    """What all outputs of trees beyond the margin share (see `Engine`); rows are cleaned."""
 
-    Attributes
-    ----------
-    engine : TreeEngine
-        That of the margin.
-    """
-
-    engine: TreeEngine
+    engine: TreeEngine  # that of the margin
     is_fitted: ClassVar[bool] = False  # whether values are a representation's, and not the output's own
 
     @property
@@ -195,21 +189,11 @@ class BeyondTheMargin:
 
 @dataclass(frozen=True, eq=False)
 class Rescaled(BeyondTheMargin):
-    """Values of a function of the margin, rescaled per background row, as shap defines them.
+    """Values of a function of the margin, rescaled per background row, as shap defines them."""
 
-    Attributes
-    ----------
-    transform : callable
-        Of margins and labels.
-    needs_labels : bool
-        Whether the function is a loss.
-    labels : (n_rows,) float64 or None
-        Of the rows that are explained, see `labelled`.
-    """
-
-    transform: Callable[[Floats, Floats], Floats]
-    needs_labels: bool = False
-    labels: Floats | None = None
+    transform: Callable[[Floats, Floats], Floats]  # of margins and labels
+    needs_labels: bool = False  # whether the function is a loss
+    labels: Floats | None = None  # (n_rows,) of the rows that are explained, see `labelled`
 
     def labelled(self, y: ArrayLike | None, n_rows: int) -> Rescaled:
         """The same for rows with these labels."""

@@ -39,33 +39,16 @@ _MARGINS = ("xgboost", "lightgbm gbdt", "catboost", "scikit-learn GradientB", "s
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """What one kind of explainer has to tell, beside its values.
+    """What one kind of explainer has to tell, beside its values."""
 
-    Attributes
-    ----------
-    kind : str
-        What was explained, in a few words.
-    facts : list of (str, str)
-    meaning : list of str
-        What the values are, and how far to trust them.
-    inputs : list of Input
-    lookup : Lookup or None
-    without : str
-        Why there is no look-up.
-    link : {None, "softmax"}
-        What turns the outputs into probabilities.
-    profile : mapping
-        Of a spectrum, see `_profile`.
-    """
-
-    kind: str
+    kind: str  # what was explained, in a few words
     facts: list[tuple[str, str]]
-    meaning: list[str]
+    meaning: list[str]  # what the values are, and how far to trust them
     inputs: list[Input]
     lookup: Lookup | None = None
-    without: str = ""
-    link: str | None = None
-    profile: dict[str, NDArray[Any]] = field(default_factory=dict)
+    without: str = ""  # why there is no look-up
+    link: str | None = None  # {None, "softmax"} what turns the outputs into probabilities
+    profile: dict[str, NDArray[Any]] = field(default_factory=dict)  # of a spectrum, see `_profile`
 
     @property
     def what_if(self) -> WhatIf | str:

@@ -61,26 +61,14 @@ class Search:
 
 @dataclass(frozen=True)
 class Recovery:
-    """A spectrum with its evidence.
-
-    Attributes
-    ----------
-    spectrum : Spectrum
-    n_queries : int
-        Rows that h was asked for.
-    fidelity : float
-        R^2 on uniform points that took no part in fitting or choosing; 1 where all points were asked.
-    exhaustive : bool
-        Whether every point of the cube was asked.
-    certificate : (n_points, n_bits) uint8
-        Those uniform points; none where all points were asked.
-    """
+    """A spectrum with its evidence."""
 
     spectrum: Spectrum
-    n_queries: int
+    n_queries: int  # rows that h was asked for
+    # R^2 on uniform points that took no part in fitting or choosing; 1 where all points were asked.
     fidelity: float
-    exhaustive: bool
-    certificate: Bits
+    exhaustive: bool  # whether every point of the cube was asked
+    certificate: Bits  # (n_points, n_bits) those uniform points; none where all points were asked
 
 
 def sparse_walsh_hadamard(

@@ -120,20 +120,11 @@ def _goes_left(coded: CodedTrees) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]
 
 @dataclass(frozen=True, eq=False)
 class _Leaves:
-    """The leaves that rows of bits can reach, trees one after the other.
+    """The leaves that rows of bits can reach, trees one after the other."""
 
-    Attributes
-    ----------
-    node : (n_leaves,) int64
-    tested : (n_leaves, n_words) uint64
-        The features that must have one value on the path, packed.
-    ones : (n_leaves, n_words) uint64
-        Those of them that must be 1.
-    """
-
-    node: NDArray[np.int64]
-    tested: Words
-    ones: Words
+    node: NDArray[np.int64]  # (n_leaves,)
+    tested: Words  # (n_leaves, n_words) the features that must have one value on the path, packed
+    ones: Words  # (n_leaves, n_words) those of them that must be 1
 
     @property
     def degree(self) -> NDArray[np.int64]:

@@ -17,26 +17,13 @@ from fouriershap._rows.text import texts_of
 
 @dataclass(frozen=True)
 class Batch:
-    """Rows of one batch.
+    """Rows of one batch."""
 
-    Attributes
-    ----------
-    features : array or data frame
-        The columns of the model, in its order, in the caller's type.
-    n_rows : int
-    ids : narwhals.DataFrame or None
-        The columns that are carried along; None for arrays.
-    frame : narwhals.DataFrame or None
-        ``features`` again, for narwhals; None for arrays.
-    native : object
-        The batch as it came.
-    """
-
-    features: Any
+    features: Any  # the columns of the model, in its order, in the caller's type
     n_rows: int
-    ids: Any = None
-    frame: Any = None
-    native: Any = None
+    ids: Any = None  # the columns that are carried along; None for arrays
+    frame: Any = None  # ``features`` again, for narwhals; None for arrays
+    native: Any = None  # the batch as it came
 
     @property
     def is_frame(self) -> bool:

@@ -150,26 +150,13 @@ def frame_library(X: Any) -> str | None:
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Rows, read once.
+    """Rows, read once."""
 
-    Attributes
-    ----------
-    codes : (n_rows, n_features)
-        What the engine takes.
-    shown : array or data frame, shape (n_rows, n_columns)
-        What people see of them.
-    player : (n_columns,) int32
-        Player of each column that is shown, -1 for none.
-    names : tuple of str
-        Names of these columns.
-    entered : array or data frame, optional
-        What the codes were made from, where that is not what is shown: rows that went through a Pipeline.
-    """
-
-    codes: NDArray[Any]
-    shown: Any
-    player: NDArray[np.int32]
-    names: tuple[str, ...]
+    codes: NDArray[Any]  # (n_rows, n_features) what the engine takes
+    shown: Any  # what people see of them
+    player: NDArray[np.int32]  # (n_columns,) player of each column that is shown, -1 for none
+    names: tuple[str, ...]  # names of these columns
+    # What the codes were made from, where that is not what is shown: rows that went through a Pipeline.
     entered: Any = None
 
     def __len__(self) -> int:

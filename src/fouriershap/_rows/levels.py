@@ -23,30 +23,16 @@ NUMBER, LABEL, ONE_HOT = "number", "label", "one-hot"
 
 @dataclass(frozen=True)
 class Feature:
-    """One column of codes.
+    """One column of codes."""
 
-    Attributes
-    ----------
-    kind : {"number", "label", "one-hot"}
-    name : str
-    columns : tuple of int
-        Raw columns that it reads: one, or those of a one-hot group.
-    player : int
-    levels : tuple
-        The level that each code stands for: labels, or the position of the one (-1 for none).
-        Empty for numbers.
-    ordered : bool
-        Whether the levels have an order of their own; otherwise they may be put in any.
-    missing : bool
-        Whether missing values are known; where the data have none, the model was never asked about them.
-    """
-
-    kind: str
+    kind: str  # {"number", "label", "one-hot"}
     name: str
-    columns: tuple[int, ...]
+    columns: tuple[int, ...]  # raw columns that it reads: one, or those of a one-hot group
     player: int
+    # The level that each code stands for: labels, or the position of the one (-1 for none); empty for numbers.
     levels: tuple[Any, ...] = ()
-    ordered: bool = True
+    ordered: bool = True  # whether the levels have an order of their own; otherwise they may be put in any
+    # Whether missing values are known; where the data have none, the model was never asked about them.
     missing: bool = True
 
     def encode(self, pool: Pool, name: str) -> NDArray[np.float64]:
@@ -93,17 +79,10 @@ class Feature:
 
 @dataclass(frozen=True)
 class Encoding:
-    """All features, and the players that own the raw columns.
-
-    Attributes
-    ----------
-    features : tuple of Feature
-    column_player : (n_columns,) int32
-    player_names : tuple of str
-    """
+    """All features, and the players that own the raw columns."""
 
     features: tuple[Feature, ...]
-    column_player: NDArray[np.int32]
+    column_player: NDArray[np.int32]  # (n_columns,)
     player_names: tuple[str, ...]
 
     @property

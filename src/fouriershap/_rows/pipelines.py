@@ -26,12 +26,7 @@ def split_pipeline(model: Any) -> tuple[Preprocessing | None, Any]:
 
 @dataclass(frozen=True, eq=False)
 class Preprocessing:
-    """The fitted steps of a Pipeline before the last: from the caller's rows to those of the final model.
-
-    Attributes
-    ----------
-    steps : sklearn.pipeline.Pipeline
-    """
+    """The fitted steps of a Pipeline before the last: from the caller's rows to those of the final model."""
 
     steps: Any
 

@@ -25,22 +25,15 @@ _REACH = 128  # how many groups of each player a table looks at: more find littl
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """How rows of codes become patterns (see `kernels.tables_numpy`).
+    """How rows of codes become patterns (see `kernels.tables_numpy`)."""
 
-    Attributes
-    ----------
-    cut_start, cut_missing : (n_blocks + 1,) int32, (n_blocks,) int32
-    cut_column, cut_at, cut_weight : (n_cuts,) int32, uint16, int32
-    base, n_patterns : (n_blocks,) int32
-    """
-
-    cut_start: Ints
-    cut_missing: Ints
-    cut_column: Ints
-    cut_at: NDArray[np.uint16]
-    cut_weight: Ints
-    base: Ints
-    n_patterns: Ints
+    cut_start: Ints  # (n_blocks + 1,)
+    cut_missing: Ints  # (n_blocks,)
+    cut_column: Ints  # (n_cuts,)
+    cut_at: NDArray[np.uint16]  # (n_cuts,)
+    cut_weight: Ints  # (n_cuts,)
+    base: Ints  # (n_blocks,)
+    n_patterns: Ints  # (n_blocks,)
 
     def __len__(self) -> int:
         return len(self.base)
@@ -58,27 +51,16 @@ class Blocks:
 
 @dataclass(frozen=True, eq=False)
 class TableSet:
-    """Tables grouped by the players that they feed (see `kernels.tables_numpy.explain`).
-
-    Attributes
-    ----------
-    blocks : Blocks
-    table_block, table_offset : (n_tables,) int32, int64
-    group_start : (n_groups + 1,) int32
-    group_players : (n_groups, 8) int32
-    group_output, group_width : (n_groups,) int32
-    values : float32 or float64
-    n_players, n_outputs : int
-    """
+    """Tables grouped by the players that they feed (see `kernels.tables_numpy.explain`)."""
 
     blocks: Blocks
-    table_block: Ints
-    table_offset: NDArray[np.int64]
-    group_start: Ints
-    group_players: Ints
-    group_output: Ints
-    group_width: Ints
-    values: NDArray[Any]
+    table_block: Ints  # (n_tables,)
+    table_offset: NDArray[np.int64]  # (n_tables,)
+    group_start: Ints  # (n_groups + 1,)
+    group_players: Ints  # (n_groups, 8)
+    group_output: Ints  # (n_groups,)
+    group_width: Ints  # (n_groups,)
+    values: NDArray[Any]  # float32 or float64
     n_players: int
     n_outputs: int
 
@@ -166,21 +148,12 @@ def tables_from_arrays(arrays: dict[str, NDArray[Any]], n_players: int, n_output
 
 
 class Members(NamedTuple):
-    """What the blocks give values to: players, or pairs of them.
+    """What the blocks give values to: players, or pairs of them."""
 
-    Attributes
-    ----------
-    block, member, place : (n,) int
-        Block by block: who is a member of it, and a number by which its terms or leaves know the member; a member
-        may have several.
-    n_places : int
-        More than any such number, also of those who are left out here.
-    """
-
-    block: NDArray[Any]
-    member: NDArray[Any]
-    place: NDArray[Any]
-    n_places: int
+    block: NDArray[Any]  # (n,) block by block
+    member: NDArray[Any]  # (n,) who is a member of it
+    place: NDArray[Any]  # (n,) a number by which its terms or leaves know the member, who may have several
+    n_places: int  # more than any such number, also of those who are left out here
 
 
 def lay_out(
@@ -247,24 +220,12 @@ def lay_out(
 
 @dataclass(frozen=True, eq=False)
 class Grouping:
-    """The order of the tables, and the players of each group.
+    """The order of the tables, and the players of each group."""
 
-    Attributes
-    ----------
-    order : (n_tables,) int64
-        Tables in the order of their groups.
-    start : (n_groups + 1,) int32
-        The tables of group g are ``order[start[g]:start[g + 1]]``.
-    players : (n_groups, 8) int32
-        -1 where a column is free.
-    of_table : (n_tables,) int32
-        Group of each table, in the caller's order.
-    """
-
-    order: NDArray[np.int64]
-    start: Ints
-    players: Ints
-    of_table: Ints
+    order: NDArray[np.int64]  # (n_tables,) tables in the order of their groups
+    start: Ints  # (n_groups + 1,) the tables of group g are ``order[start[g]:start[g + 1]]``
+    players: Ints  # (n_groups, 8) -1 where a column is free
+    of_table: Ints  # (n_tables,) group of each table, in the caller's order
 
 
 def group_tables(

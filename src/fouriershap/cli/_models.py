@@ -24,19 +24,11 @@ _PICKLES = (".pkl", ".pickle", ".joblib")
 
 @dataclass(frozen=True, eq=False)
 class ModelFile:
-    """A model as we read it, and as its library does.
-
-    Attributes
-    ----------
-    path : Path
-    ensemble : TreeEnsemble
-    estimator : object or None
-        The library's own, where reading went through it.
-    """
+    """A model as we read it, and as its library does."""
 
     path: Path
     ensemble: TreeEnsemble
-    estimator: Any = None
+    estimator: Any = None  # the library's own, where reading went through it
 
 
 def open_model(path: Path, trust_pickle: bool) -> ModelFile:

@@ -29,23 +29,12 @@ _CSV_TYPES = {NUMBER: pa.float64(), TEXT: pa.string(), NUMBER_LABEL: pa.float64(
 
 @dataclass(frozen=True)
 class Rows:
-    """A stream of rows.
+    """A stream of rows."""
 
-    Attributes
-    ----------
-    name : str
-        What errors call it.
-    schema : pyarrow.Schema
-    total : int or None
-        Number of rows, where the file says it.
-    tables : iterator of pyarrow.Table
-        At least one, so that even no rows have columns.
-    """
-
-    name: str
+    name: str  # what errors call it
     schema: Any
-    total: int | None
-    tables: Iterator[Any]
+    total: int | None  # number of rows, where the file says it
+    tables: Iterator[Any]  # at least one, so that even no rows have columns
 
 
 def open_rows(path: Path, kinds: Mapping[str, str] | None = None, drop: tuple[str, ...] = ()) -> Rows:

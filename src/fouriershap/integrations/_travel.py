@@ -21,17 +21,10 @@ _opened: dict[SavedExplainer, Explainer] = {}  # by this process, the oldest fir
 
 @dataclass(frozen=True)
 class SavedExplainer:
-    """A .fshap file that every worker can read.
+    """A .fshap file that every worker can read."""
 
-    Attributes
-    ----------
-    path : str
-        Absolute.
-    checksum : str
-        Of the contents. A worker that finds other contents fails: the rows of one job share one explainer.
-    """
-
-    path: str
+    path: str  # absolute
+    # Of the contents. A worker that finds other contents fails: the rows of one job share one explainer.
     checksum: str
 
 

@@ -24,20 +24,12 @@ _KEY = b"fouriershap_answers"
 
 
 class Contents(NamedTuple):
-    """What a file holds.
+    """What a file holds."""
 
-    Attributes
-    ----------
-    table : pyarrow.Table or None
-        The columns of the rows, in their order, then the answers; None where there is no file yet.
-    random_state : int or None
-    folded : str
-        Name of the journal that went into it last.
-    """
-
+    # The columns of the rows, in their order, then the answers; None where there is no file yet.
     table: Any = None
     random_state: int | None = None
-    folded: str = ""
+    folded: str = ""  # name of the journal that went into it last
 
 
 def answer_names(n_outputs: int) -> tuple[str, ...]:
