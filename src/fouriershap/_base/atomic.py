@@ -20,13 +20,9 @@ _FULL = {errno.ENOSPC, errno.EFBIG} | {getattr(errno, name) for name in ("EDQUOT
 def atomic_file(path: Path) -> Iterator[Path]:
     """A path to write to: the file appears whole under ``path`` when the block ends, or not at all.
 
-    A file that is there already keeps its permissions, and a link stays one: what it points to is replaced. What
-    is no regular file (a pipe, a device) cannot be replaced, and is written to as it is.
-
-    Raises
-    ------
-    DiskFullError
-        There is no room; what was under ``path`` is unharmed.
+    A file that is there already keeps its permissions, and a link stays one: what it points to is replaced. What is
+    no regular file (a pipe, a device) cannot be replaced, and is written to as it is. Without room there is a
+    `DiskFullError`, and what was under ``path`` is unharmed.
     """
     with room(path):
         old = _status(path)

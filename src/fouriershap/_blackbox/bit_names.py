@@ -12,15 +12,10 @@ _MOST_NAMED = 4  # levels of a player up to which a bit is named by those that i
 
 
 def bit_names(code: BitCode, encoding: Encoding, columns: tuple[str, ...]) -> tuple[str, ...]:
-    """A name for each bit that says where it is 1.
+    """A name for each bit that says where it is 1; ``columns`` are the names of the raw ones.
 
-    ``"age"`` of a column of 0 and 1, ``"temp=high"``, ``"gear in {2, 4}"``, ``"weight>=80"`` of two intervals; of
-    a player with many levels only which bit of the level's number it is, ``"weight[bit 2]"``.
-
-    Parameters
-    ----------
-    columns : tuple of str
-        Names of the raw columns.
+    ``"age"`` of a column of 0 and 1, ``"temp=high"``, ``"gear in {2, 4}"``, ``"weight>=80"`` of two intervals; of a
+    player with many levels only which bit of the level's number it is, ``"weight[bit 2]"``.
     """
     return tuple(name for player in code.players for name in _player_bits(player, encoding, columns))
 

@@ -110,15 +110,11 @@ def measure(answers: Floats, predictions: Floats, rng: np.random.Generator) -> I
 def certify(answers: Floats, predictions: Floats, n_held_out: int, rng: np.random.Generator) -> Interval:
     """R^2 of a representation on held-out answers, with an interval that heeds the K folds, too.
 
-    Few answers are held out, many are in the folds, whose predictions come from fits to four fifths of the rest.
-    What is rare or has a heavy tail shows there first. So the interval is the wider, end by end, of that of the
-    held-out answers and that of all, and it never leaves out the R^2 of the folds where that is lower.
-
-    Parameters
-    ----------
-    answers, predictions : (n, n_outputs) float64
-        Held-out answers first, with the predictions of the representation; then those of the folds, each with the
-        prediction of a fit that has not seen its fold.
+    Answers (n, n_outputs) are the held-out ones, with the predictions of the representation; then those of the
+    folds, each with the prediction of a fit to four fifths of the rest, which has not seen its fold. Few are held
+    out, many are in the folds: what is rare or has a heavy tail shows there first. So the interval is the wider, end
+    by end, of that of the held-out answers and that of all, and it never leaves out the R^2 of the folds where that
+    is lower.
     """
     held_out, folds = slice(n_held_out), slice(n_held_out, None)
     r2 = r_squared(answers[held_out], predictions[held_out])
@@ -260,12 +256,7 @@ def _worst_output(fidelity: Fidelity) -> str:
 def noise_of(answers: Floats, again: Floats, every: Floats) -> float:
     """Spread of a repeated answer as a share of the spread of all, of the output where that is largest.
 
-    Parameters
-    ----------
-    answers, again : (n_repeated, n_outputs) float64
-        To the same rows.
-    every : (n, n_outputs) float64
-        All answers.
+    Answers (n_repeated, n_outputs) to the same rows, the answers ``again``, and ``every`` answer (n, n_outputs).
     """
     if not len(answers):
         return 0.0

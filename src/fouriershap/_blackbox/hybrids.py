@@ -46,13 +46,8 @@ def draw_hybrids(
 ) -> NDArray[np.int32]:
     """Random hybrids as the data row of each player, (n, n_players) int32.
 
-    The number of players taken from the first row follows the Shapley kernel, 1 / (s (n_players - s)); a share
-    of the rows is pure.
-
-    Parameters
-    ----------
-    rows, others : int arrays
-        Row numbers from which the first and the second row of a pair are drawn.
+    ``rows`` and ``others`` are those from which the first and the second row of a pair are drawn. The number of
+    players taken from the first follows the Shapley kernel, 1 / (s (n_players - s)); a share of the rows is pure.
     """
     first = rng.choice(rows, n).astype(np.int32)
     second = rng.choice(others, n).astype(np.int32)
@@ -122,14 +117,7 @@ class RareLevels:
 
 
 def find_rare(pool_codes: Floats, player: NDArray[np.int32], n_players: int) -> RareLevels:
-    """Players of whom some level is in few data rows.
-
-    Parameters
-    ----------
-    pool_codes : (n_pool, n_features) float64
-    player : (n_features,) int32
-        The owner of each feature.
-    """
+    """Players of whom some level is in few data rows; ``player`` owns each feature."""
     players, levels = [], []
     codes = np.where(np.isnan(pool_codes), np.inf, pool_codes)  # missing is a level like any other
     for p in range(n_players):

@@ -38,14 +38,8 @@ def ask_in_rounds(
 ) -> Repeats:
     """Ask rows again, all of them in each round, in another order, until ``n_more`` queries are spent.
 
-    Parameters
-    ----------
-    ask_again : callable
-        Fresh answers (m, n_outputs) to the rows at positions (m,).
-    answers : (n, n_outputs) float64
-        The first answers.
-    looks : positions (m,) and answers (m, n_outputs)
-        What was asked again already.
+    ``ask_again`` gives fresh answers (m, n_outputs) to the rows at positions (m,); ``answers`` (n, n_outputs) are
+    the first ones, ``looks`` positions and answers of what was asked again already.
     """
     n = len(answers)
     count, total, square = np.ones(n, dtype=np.int64), np.zeros_like(answers), np.zeros_like(answers)
@@ -71,10 +65,7 @@ def ask_in_rounds(
 def certify_mean(repeats: Repeats, weights: Floats, noise: float, n_queries: int) -> Fidelity:
     """What the mean answers to all combinations of levels are worth where the model is noisy.
 
-    Parameters
-    ----------
-    weights : (n,) float64
-        How often hybrids show each combination.
+    ``weights`` (n,): how often hybrids show each combination.
     """
     n, n_outputs = repeats.mean.shape
     found = interval_of_mean(repeats, weights)
@@ -93,14 +84,10 @@ def certify_mean(repeats: Repeats, weights: Floats, noise: float, n_queries: int
 def interval_of_mean(repeats: Repeats, weights: Floats) -> Interval:
     """R^2 of the mean answers against what they would be after ever more repeats, with its interval.
 
-    The mean of row i misses by v_i = (variance of an answer) / (number of answers) in the mean square. The true
-    spread is that of the means less what noise adds to it. Both ends take the numbers that are not known, the noise
-    and how it fell, at the ends of their own 95 % intervals.
-
-    Parameters
-    ----------
-    weights : (n,) float64
-        How often each row counts; they add up to 1.
+    ``weights`` (n,), which add up to 1, say how often each row counts. The mean of row i misses by v_i = (variance
+    of an answer) / (number of answers) in the mean square. The true spread is that of the means less what noise adds
+    to it. Both ends take the numbers that are not known, the noise and how it fell, at the ends of their own 95 %
+    intervals.
     """
     w, v = weights[:, None], repeats.variance / repeats.count[:, None]
     distance = (repeats.mean - (w * repeats.mean).sum(axis=0)) ** 2

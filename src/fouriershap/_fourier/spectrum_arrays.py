@@ -17,14 +17,10 @@ _MOST_PRODUCT_TERMS = 50_000_000
 
 
 def canonical(words: Words, values: Floats) -> tuple[Words, Floats, NDArray[np.int64]]:
-    """Terms by degree, then by their bits, equal ones summed; and their degrees.
+    """Terms, words (n_terms, n_words) and values (n_terms, n_outputs), in order, equal ones summed; and their degrees.
 
-    Arrays that are in order already are kept as they are, so that those of a file stay mapped.
-
-    Parameters
-    ----------
-    words : (n_terms, n_words) uint64
-    values : (n_terms, n_outputs) float64
+    By degree, then by their bits. Arrays that are in order already are kept as they are, so that those of a file
+    stay mapped.
     """
     degrees = np.bitwise_count(words).sum(axis=1, dtype=np.int64)
     # lexsort sorts by its last key first: the degree, then the words from the first bits on.

@@ -53,12 +53,7 @@ class Batch:
 
 
 class Texts:
-    """How the values of rows read.
-
-    Parameters
-    ----------
-    rows : array or data frame
-    """
+    """How the values of rows read."""
 
     def __init__(self, rows: Any) -> None:
         self._frame = as_frame(rows)
@@ -87,15 +82,7 @@ def is_one_frame(batches: Any) -> bool:
 
 
 def open_batch(native: Any, ids: tuple[str, ...], known: tuple[str, ...] | None) -> Batch:
-    """Find ids and features by name; without known names the features are what is left, in its order.
-
-    Parameters
-    ----------
-    native : array or data frame
-    ids : tuple of str
-    known : tuple of str or None
-        Names of the features.
-    """
+    """Find ids and features by name; without ``known`` names the features are what is left, in its order."""
     frame = as_frame(native, "the batch")
     if frame is None:
         if ids:

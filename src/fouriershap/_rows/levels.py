@@ -103,11 +103,7 @@ class Encoding:
     ) -> tuple[Encoding, list[NDArray[np.float64] | None]]:
         """Levels without an order of their own, in the order of their mean response.
 
-        Returns
-        -------
-        Encoding
-        list of (n_levels,) float64 or None
-            For each feature the new code of each old one, None where nothing changed.
+        And, for each feature, the new code of each old one (n_levels,), None where nothing changed.
         """
         features, changes = [], []
         for f, feature in enumerate(self.features):
@@ -134,14 +130,9 @@ def recode(codes: NDArray[np.float64], changes: Sequence[NDArray[np.float64] | N
 def make_encoding(
     pool: Pool, column_player: NDArray[np.int32], player_names: tuple[str, ...], categorical: Any
 ) -> Encoding:
-    """Find the kind and the levels of every column.
+    """Find the kind and the levels of every column, from all rows whose levels must be known.
 
-    Parameters
-    ----------
-    pool : Pool
-        All rows whose levels must be known.
-    categorical : sequence of column names or positions, or None
-        Columns whose values are labels even if they are numbers.
+    ``categorical`` columns, by name or position, hold labels even if they are numbers.
     """
     named = _positions(categorical, pool.names)
     features: list[Feature] = []

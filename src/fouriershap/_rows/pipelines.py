@@ -68,16 +68,10 @@ class Preprocessing:
     def input_players(
         self, background: Any, n_features: int
     ) -> tuple[NDArray[np.int32], tuple[str, ...], tuple[str, ...]]:
-        """Players that are input columns.
+        """Players that are input columns: that of each feature of the final model, their names, names of all inputs.
 
-        Columns that the pipeline drops are no players. Where there is a background, the map is tried out on
-        its rows: changing one input column must leave the features of all others alone.
-
-        Returns
-        -------
-        player : (n_features,) int32
-            Of each feature that enters the final model.
-        player_names, input_names : tuples of str
+        Columns that the pipeline drops are no players. Where there is a background, the map is tried out on its
+        rows: changing one input column must leave the features of all others alone.
         """
         names = self.input_names(background)
         origin = np.array(through(self.steps, list(range(len(names))), ""), dtype=np.int64)

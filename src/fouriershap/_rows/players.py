@@ -46,13 +46,8 @@ def check_groups(
 ) -> tuple[NDArray[np.int32], tuple[str, ...]]:
     """Player of each column (n_columns,) int32, and the players' names.
 
-    Parameters
-    ----------
-    groups : mapping or sequence, optional
-        ``{"name": [columns]}``, columns by name or position; or one group name per column. Columns that are in
-        no group stay players of their own. Players stand in the order of their first columns.
-    names : sequence of str
-        Column names.
+    ``groups`` are ``{"name": [columns]}``, columns by name or position; or one group name per column. Columns that
+    are in no group stay players of their own. Players stand in the order of their first columns.
     """
     if groups is None:
         return np.arange(len(names), dtype=np.int32), tuple(names)

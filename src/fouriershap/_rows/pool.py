@@ -17,16 +17,10 @@ _LABEL_TYPES = ("Categorical", "Enum", "String", "Object")
 
 
 class Pool:
-    """Data rows in the caller's own type.
+    """Data rows in the caller's own type; errors call them ``name``.
 
-    A mixed row is described by the row that each column comes from, so nothing is ever decoded: every value
-    that the model sees is a value of the data, of its own type.
-
-    Parameters
-    ----------
-    X : array or data frame
-    name : str
-        What errors call it.
+    A mixed row is described by the row that each column comes from, so nothing is ever decoded: every value that the
+    model sees is a value of the data, of its own type.
     """
 
     def __init__(self, X: Any, name: str = "data") -> None:

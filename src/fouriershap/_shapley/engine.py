@@ -85,10 +85,7 @@ class Engine(Protocol):
 class Policy(Generic[T]):
     """When to build, and what was built: the one thing of an engine that changes, behind its only lock.
 
-    Parameters
-    ----------
-    built : optional
-        What is built already; it may be read without the lock, since it is set last and whole.
+    ``built`` may be read without the lock, since it is set last and whole.
     """
 
     def __init__(self, built: T | None = None) -> None:

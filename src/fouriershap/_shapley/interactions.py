@@ -96,13 +96,7 @@ def interaction_values(
 
 
 def full_matrices(engine: PairEngine, rows: NDArray[Any], values: Floats, n_jobs: int | None) -> Floats:
-    """Interaction matrices (n_rows, n_players, n_players, n_outputs), whose rows sum to the values.
-
-    Parameters
-    ----------
-    rows : what the engine takes
-    values : (n_rows, n_players, n_outputs) float64
-    """
+    """Interaction matrices (n_rows, n_players, n_players, n_outputs), whose rows sum to the values."""
     n_rows, n_players, n_outputs = values.shape
     out = np.zeros((n_rows, n_players, n_players, n_outputs))
     i, j = engine.pairs.T

@@ -78,13 +78,8 @@ def level_lookup(
 ) -> Lookup | None:
     """The tables of a spectrum on the levels of players; None where some term has none.
 
-    Each atom (a parity of a player's bits) is a page that reads the level of its player.
-
-    Parameters
-    ----------
-    engine : SpectrumEngine
-    n_levels, n_bits : (n_players,) int64
-        Levels of each player, and the bits of their numbers.
+    Each atom (a parity of a player's bits) is a page that reads the level of its player: one of ``n_levels``, a
+    number of ``n_bits`` bits.
     """
     terms = engine.terms
     first_bit = np.cumsum(n_bits) - n_bits

@@ -167,21 +167,9 @@ def lay_out(
 ) -> tuple[TableSet, Ints, int]:
     """Split the members of each block into tables of 8, and group these by output and pattern width.
 
-    Parameters
-    ----------
-    output : (n_blocks,) int32
-        First output of each block; its tables hold ``width`` of them.
-    itemsize : int
-        Bytes of a number.
-
-    Returns
-    -------
-    tables : TableSet
-        Without values.
-    slots : (n_tables, n_places) int32
-        The column of each place in each table, -1 for none.
-    n_values : int
-        Numbers in all tables.
+    ``output`` (n_blocks,) is the first one of each block, whose tables hold ``width`` of them, in numbers of
+    ``itemsize`` bytes. Gives tables without values, the column (n_tables, n_places) of each place in each table, -1
+    for none, and how many values there are in all.
     """
     # The distinct (block, member) pairs in order; each run of 8 within a block is a table.
     distinct, of_place = np.unique(members.block * max(n_members, 1) + members.member, return_inverse=True)
@@ -237,13 +225,8 @@ def group_tables(
 ) -> Grouping:
     """Gather tables whose players fit together into 8 columns; only tables of one kind may meet.
 
-    Parameters
-    ----------
-    start, players : (n_tables + 1,) int64, int32
-        The players of each table: sorted, at most 8.
-    kinds : (n_tables,) int32
-    table_bytes : float
-        Mean size of a table.
+    The players of each table, ``players[start[t]:start[t + 1]]``, are sorted, at most 8; ``table_bytes`` is the mean
+    size.
     """
     n_tables = len(kinds)
     sizes = np.diff(start)

@@ -174,18 +174,10 @@ def turn_pages(
     column: NDArray[np.int32],
     n_codes: NDArray[np.int32],
 ) -> tuple[Pages, NDArray[np.int32], NDArray[np.uint16]] | None:
-    """Put the cuts on wide codes onto pages of consecutive trees.
+    """Put the cuts on wide codes (feature, code and tree of each) onto pages of consecutive trees.
 
-    Parameters
-    ----------
-    feature, at, tree : (n_cuts,)
-        Feature, code and tree of each cut.
-    column, n_codes : (n_features,)
-
-    Returns
-    -------
-    The pages, and the column and the code of each cut anew; None where no feature is wide, or where some
-    tree alone has more cuts on one than a byte can tell apart.
+    Gives the pages, and the column and the code of each cut anew; None where no feature is wide, or where some tree
+    alone has more cuts on one than a byte can tell apart.
     """
     wide = column[feature] < 0
     if not wide.any():

@@ -31,14 +31,9 @@ _MISSING_THROUGH_DOUBLE = {("scikit-learn", "polars"), ("scikit-learn", "pyarrow
 def to_rows(X: Any, ensemble: TreeEnsemble, name: str = "X") -> NDArray[Any]:
     """Rows as the ensemble compares them: (n_rows, n_features) of its dtype, missing values as NaN.
 
-    Parameters
-    ----------
-    X : ndarray, scipy's sparse matrices, or a frame of pandas, polars, pyarrow (anything that narwhals reads)
-        Categories as labels where the model has a vocabulary for the column, else as codes. What a sparse
-        matrix does not store is what the model's library takes it for: missing in XGBoost, 0 elsewhere.
-    ensemble : TreeEnsemble
-    name : str
-        What errors call it.
+    X is an array, a sparse matrix, or a frame of any library that narwhals reads; errors call it ``name``.
+    Categories are labels where the model has a vocabulary for the column, else codes. What a sparse matrix does not
+    store is what the model's library takes it for: missing in XGBoost, 0 elsewhere.
     """
     if not isinstance(X, np.ndarray):
         if is_sparse(X):

@@ -14,14 +14,9 @@ from fouriershap.cli._models import ModelFile
 
 
 def largest_gaps(explainer: Explainer, model: ModelFile, table: Any) -> tuple[float, float]:
-    """Largest differences, as shares of the scale of the outputs.
+    """Largest differences of base value plus SHAP values, as shares of the scale of the outputs.
 
-    Returns
-    -------
-    additivity : float
-        Between base value plus SHAP values and the output of the trees in the file.
-    agreement : float
-        Between base value plus SHAP values and what the model's own library predicts.
+    From the output of the trees in the file, and from what the model's own library predicts.
     """
     if not isinstance(explainer, TreeExplainer):
         raise InputError("the file holds a black box explainer, whose model cannot be asked from a file.")

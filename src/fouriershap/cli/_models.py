@@ -32,16 +32,7 @@ class ModelFile:
 
 
 def open_model(path: Path, trust_pickle: bool) -> ModelFile:
-    """Read a model file.
-
-    Parameters
-    ----------
-    path : Path
-        XGBoost's .json or .ubj, LightGBM's .txt, CatBoost's .cbm or .json, skops' .skops; with
-        ``trust_pickle`` also .pkl, .pickle and .joblib.
-    trust_pickle : bool
-        Whether code in the file may run.
-    """
+    """Read a model file, by its suffix; ``trust_pickle``: whether code in the file may run."""
     suffix = path.suffix.lower()
     if suffix not in (*_NATIVE, *_PICKLES, ".skops"):
         raise InputError(

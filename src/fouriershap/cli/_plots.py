@@ -20,16 +20,7 @@ def check_plots() -> None:
 
 
 def draw_plots(explainer: Explainer, rows: Any, folder: Path) -> list[Path]:
-    """Beeswarm, bar and the waterfall of the first row, per output.
-
-    Parameters
-    ----------
-    explainer : Explainer
-    rows : data frame
-        Features in the model's order; not empty.
-    folder : Path
-        Is made if it does not exist.
-    """
+    """Beeswarm, bar and the waterfall of the first row, per output, of a frame with some rows."""
     import matplotlib.pyplot as plt
     import shap
 

@@ -38,17 +38,11 @@ class Rows:
 
 
 def open_rows(path: Path, kinds: Mapping[str, str] | None = None, drop: tuple[str, ...] = ()) -> Rows:
-    """Open a file by its suffix, or standard input for ``-`` (an Arrow stream, or CSV).
+    """Open a file by its suffix, or standard input for ``-`` (an Arrow stream, or CSV), without the columns ``drop``.
 
-    Parameters
-    ----------
-    path : Path
-    kinds : mapping, optional
-        What columns hold: `NUMBER`, `TEXT`, `NUMBER_LABEL`, or `AS_IT_IS` for texts in which nothing means
-        "missing". Others are guessed from the first rows of a CSV file. Numbers that are labels become categories:
-        libraries take plain numbers for codes.
-    drop : tuple of str
-        Columns to leave out.
+    ``kinds`` says what columns hold: `NUMBER`, `TEXT`, `NUMBER_LABEL`, or `AS_IT_IS` for texts in which nothing
+    means "missing". Others are guessed from the first rows of a CSV file. Numbers that are labels become categories:
+    libraries take plain numbers for codes.
     """
     name = "standard input" if path == PIPE else short_text(path)
     kinds = dict(kinds or {}) | dict.fromkeys(drop, AS_IT_IS)

@@ -47,29 +47,11 @@ class Report:
 
 
 class Asker:
-    """A function that is asked for numbers.
+    """A function that is asked for numbers: of rows, (n_rows,) or (n_rows, n_outputs), at most ``batch_size`` a call.
 
-    Parameters
-    ----------
-    function : callable
-        Takes rows, returns (n_rows,) or (n_rows, n_outputs) numbers.
-    name : str
-        What errors call it.
-    batch_size : int
-        Most rows per call.
-    budget : int
-        Rows that are expected, for the progress report.
-    store : Store, optional
-        Where answers are looked up and written to; without one, only an exception carries them.
-    single : bool
-        Whether the function must return one number per row.
-
-    Attributes
-    ----------
-    count : int
-        Rows that were answered, by the function or by the store.
-    n_asked : int
-        Those of the function.
+    Errors call it ``name``; ``budget`` is what the progress report expects. Answers are looked up in the ``store``
+    and written to it; without one, only an exception carries them. ``single``: one number per row. ``count`` rows
+    were answered, ``n_asked`` of them by the function itself.
     """
 
     def __init__(

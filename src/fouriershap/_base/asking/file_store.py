@@ -22,18 +22,11 @@ from fouriershap._base.warn import warn
 
 
 class FileStore(Store):
-    """Answers in a Parquet file.
+    """Answers in a Parquet file, about rows with these columns.
 
     In a `session` every batch is appended to a journal at once. However the session ends, the journal is folded into
     the file, which replaces the old one as a whole. What a process that was killed left in the journal, the next
     session folds in.
-
-    Parameters
-    ----------
-    path : str or path
-        Ends in ".parquet".
-    names : sequence of str
-        The columns of the rows.
     """
 
     def __init__(self, path: str | os.PathLike[str], names: Sequence[str]) -> None:

@@ -50,14 +50,7 @@ class Header(NamedTuple):
 
 
 class Journal:
-    """A journal that this process alone may write to.
-
-    Parameters
-    ----------
-    path : Path
-    mode : int
-        Permissions, if it has to be made.
-    """
+    """A journal that this process alone may write to; ``mode`` are its permissions, if it has to be made."""
 
     def __init__(self, path: Path, mode: int) -> None:
         self.path = path

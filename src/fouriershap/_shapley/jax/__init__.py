@@ -52,25 +52,10 @@ def prepare(
     memory: int | float | None = None,
     precision: str | None = None,
 ) -> Prepared:
-    """Lay out a spectrum and a background for one of the paper's versions, once.
+    """Lay out a spectrum and a background for one of the paper's versions, once; arguments as in `fouriershap.compile`.
 
-    Parameters
-    ----------
-    spectrum, background, players, weights
-        As in `fouriershap.compile`.
-    method : {"base", "precompute", "sparse", "positional"}
-    memory : float, optional
-        Budget of arrays on the device in bytes; None for a quarter of the device's memory.
-    precision : {None, "single", "double"}
-        None for double on a CPU, single on an accelerator.
-
-    Examples
-    --------
-    >>> import fouriershap as fs
-    >>> from fouriershap._shapley import jax
-    >>> h = fs.Spectrum([[1, 0, 0], [0, 1, 1]], [1.0, 0.5])
-    >>> jax.prepare(h, [[0, 0, 0]], method="sparse").shap_values([[1, 1, 0]])
-    array([[-2., -1., 0.]])
+    ``memory``: a budget of arrays on the device in bytes; None for a quarter of what it has. ``precision`` None is
+    double on a CPU, single on an accelerator.
     """
     check_choice("method", method, VERSIONS)
     check_precision(precision)
