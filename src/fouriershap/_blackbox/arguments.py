@@ -48,11 +48,6 @@ def check_limits(n_terms: Any, max_degree: Any, method: str) -> Limits:
     return Limits(**{name: check_whole(name, value) for name, value in given.items() if value is not None})
 
 
-def check_function(predict: Any) -> None:
-    if not callable(predict):
-        raise InputError(f"predict is a {type(predict).__name__}; give a function, such as `model.predict`.")
-
-
 def answer_store(answers: Given, encoding: Encoding, names: tuple[str, ...]) -> Store | None:
     """Where answers about rows of these columns are kept."""
     store = make_store(answers, names)
@@ -84,6 +79,8 @@ def as_function(model: Any) -> tuple[Function, tuple[str, ...] | None]:
         )
     if hasattr(model, "predict"):
         return model.predict, None
+    if not callable(model):
+        raise InputError(f"predict is a {type(model).__name__}; give a function, such as `model.predict`.")
     return model, None
 
 

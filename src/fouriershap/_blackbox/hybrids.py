@@ -106,9 +106,8 @@ class RareLevels:
         out = index.copy()
         with np.errstate(divide="ignore"):
             weight = FLATTENED * np.log(importance[self.players])
-        drawn = weight + rng.gumbel(
-            size=(len(index), len(self.players))
-        )  # the largest: a draw without return
+        drawn = weight + rng.gumbel(size=(len(index), len(self.players)))
+        # The largest are a draw without return.
         for place in np.argsort(-drawn, axis=1)[:, :N_CHANGED].T:
             for k in np.unique(place):
                 rows = np.flatnonzero(place == k)

@@ -71,9 +71,7 @@ class Explainer(Streams):
     has_pipeline: bool = False
     checksum: str | None = None
     _kind: ClassVar[str]  # of its files
-    _choose: ClassVar[Callable[..., type[Explainer]] | None] = (
-        None  # what `Explainer(...)` makes, see `front_door`
-    )
+    _choose: ClassVar[Callable[..., type[Explainer]] | None] = None  # the front door's rule
 
     def __new__(cls, *args: Any, **options: Any) -> Self:
         # As pathlib.Path does: the base makes an object of a subclass, whose __init__ Python then runs.

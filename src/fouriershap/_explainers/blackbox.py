@@ -20,18 +20,16 @@ from fouriershap._blackbox.arguments import (
     answer_store,
     as_function,
     asked_in,
-    check_function,
     check_limits,
     join,
 )
-from fouriershap._blackbox.bit_names import bit_names
-from fouriershap._blackbox.cube import cube_fidelity
+from fouriershap._blackbox.bit_code import bit_names
 from fouriershap._blackbox.fidelity import Fidelity, Interval, warn_if_low
 from fouriershap._blackbox.files import fitted_from_contents, fitted_to_contents
 from fouriershap._blackbox.fit import Fitted, Fitter
 from fouriershap._blackbox.hybrids import second_rows
 from fouriershap._blackbox.oracle import Oracle
-from fouriershap._blackbox.refine import refine_cost, refined_values, true_outputs
+from fouriershap._blackbox.refine import cube_fidelity, refine_cost, refined_values, true_outputs
 from fouriershap._blackbox.select import Candidate
 from fouriershap._blackbox.surrogates import SpectrumSurrogate
 from fouriershap._explainers.base import Explainer, without_single_output
@@ -164,7 +162,6 @@ class BlackBoxExplainer(Explainer):
         limits = check_limits(n_terms, max_degree, method)
         budget, min_fidelity = check_whole("budget", budget), check_number("min_fidelity", min_fidelity)
         function, output_names = as_function(predict)
-        check_function(function)
         function, background = asked_in(function, background), densified(unmask(background))
         rows = Pool(background, "background")
         pool, first = join(rows, densified(unmask(data)))

@@ -26,9 +26,7 @@ FIRST = 100  # trees
 LONGEST = (200, 600)  # trees: at least, at most; between them one per four answers. Refitted, more add little
 SHAPES = ((0.1, 6), (0.1, 14), (0.1, 31))  # learning rate, leaves
 TRIED_ON, TRIED_LENGTH = (0, 1), 300  # folds that choose the shape, and most trees for that
-_MANY = (
-    200_000  # codes from which folds are fitted at the same time; fewer, and threads wait for Python's lock
-)
+_MANY = 200_000  # codes from which folds are fitted at once; with fewer, threads wait for Python's lock
 _MOST_DEPTH = 12  # at most 16 features on a path fit into tables
 N_STEPS = 20  # of LSQR
 DAMPING = 1.0  # a pseudo-row per leaf that asks for no change

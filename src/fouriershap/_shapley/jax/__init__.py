@@ -19,7 +19,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from fouriershap._base.bits import check_bits
 from fouriershap._base.checks import check_choice, check_device, check_weights, need
@@ -69,13 +69,6 @@ def prepare(
         share = np.full(len(rows), 1.0 / len(rows))
     version = import_module(f"fouriershap._shapley.jax.{method}").VERSION
     return Prepared(version, terms, rows, share, memory, precision, spectrum.is_single)
-
-
-def shap_values(
-    spectrum: Spectrum, X: NDArray[np.uint8], background: ArrayLike, **settings: object
-) -> NDArray[np.float64]:
-    """`prepare` and explain in one call; ``settings`` are those of `prepare`."""
-    return prepare(spectrum, background, **settings).shap_values(X)  # type: ignore[arg-type]
 
 
 def put_tables(

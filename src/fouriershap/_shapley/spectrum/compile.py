@@ -21,8 +21,7 @@ from fouriershap._base.short import short
 from fouriershap._fourier.spectrum import Spectrum
 from fouriershap._shapley.indices import INDICES
 from fouriershap._shapley.interactions import TopInteractions
-from fouriershap._shapley.jax import VERSIONS
-from fouriershap._shapley.jax import shap_values as shap_values_jax
+from fouriershap._shapley.jax import VERSIONS, prepare
 from fouriershap._shapley.spectrum.engine import compile_spectrum
 from fouriershap._shapley.spectrum.plan import Plan, plan_terms
 from fouriershap._shapley.spectrum.tables import Tables
@@ -176,8 +175,13 @@ def shap_values(
                 f"method={short(method)} computes Shapley values only; use 'auto', 'tables' or 'direct' for "
                 f"index={short(index)}."
             )
-        given = {"players": players, "weights": weights, "memory": memory, "precision": precision}
-        return shap_values_jax(spectrum, bits, background, method=method, **given)
+        given: dict[str, Any] = {
+            "players": players,
+            "weights": weights,
+            "memory": memory,
+            "precision": precision,
+        }
+        return prepare(spectrum, background, method=method, **given).shap_values(bits)
     check_device("cpu", precision)
     compiled = compile_rows(spectrum, background, players, weights, memory, len(bits), method, index)
     return compiled.shap_values(bits, n_jobs=n_jobs)
