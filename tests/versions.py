@@ -22,6 +22,7 @@ PYTHONS = ("3.11", "3.12", "3.13")
 OLDEST = "3.11"  # the Python under which the lower bounds are tried
 # What depends on the versions of other libraries: their models, frames, files and plots.
 TESTS = (
+    "readers",
     "readers_sklearn",
     "readers_xgboost",
     "readers_lightgbm",

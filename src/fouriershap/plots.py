@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fouriershap import InputError, MissingDependencyError, TopInteractions
+from fouriershap import InputError, TopInteractions
+from fouriershap._base.checks import need, numbered
 
 __all__ = ["interaction_heatmap", "interaction_network"]
 
@@ -101,7 +102,7 @@ def interaction_network(top: TopInteractions, *, ax: Any = None) -> Any:
 
 def _names(names: Sequence[str] | None, n_players: int) -> Sequence[str]:
     if names is None:
-        return [f"Feature {i}" for i in range(n_players)]
+        return numbered(n_players)
     if len(names) != n_players:
         raise InputError(f"names has {len(names)} names for {n_players} players.")
     return names
@@ -110,10 +111,5 @@ def _names(names: Sequence[str] | None, n_players: int) -> Sequence[str]:
 def _axes(ax: Any, inches: float) -> Any:
     if ax is not None:
         return ax
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise MissingDependencyError(
-            "plots need matplotlib, which is not installed: pip install 'fouriershap[shap]'."
-        ) from error
+    plt = need("matplotlib.pyplot", "a plot", "matplotlib")
     return plt.subplots(figsize=(inches * 1.25, inches), layout="constrained")[1]

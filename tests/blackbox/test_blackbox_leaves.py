@@ -7,7 +7,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.ensemble import HistGradientBoostingRegressor
 
-from fouriershap._blackbox.candidates import leaves as _leaves
 from fouriershap._blackbox.candidates import trees as _boosting
 from fouriershap._blackbox.task import Task, make_folds
 from fouriershap._rows.levels import Encoding, Feature
@@ -33,7 +32,7 @@ def sample(seed, n=60):
 def test_the_design_adds_up_to_the_prediction(seed):
     codes, y = sample(seed)
     ensemble = grown(codes, y)
-    rows = _leaves.design(ensemble, codes)
+    rows = _boosting.design(ensemble, codes)
     np.testing.assert_array_equal(np.asarray(rows.sum(axis=1)).ravel(), ensemble.n_trees)
     np.testing.assert_allclose(
         rows @ ensemble.values[:, 0] + ensemble.base[0], ensemble.predict(codes)[:, 0], atol=1e-9
@@ -45,10 +44,10 @@ def test_the_design_adds_up_to_the_prediction(seed):
 def test_refitted_leaves_are_those_of_dense_least_squares(seed):
     codes, y = sample(seed)
     ensemble = grown(codes, y)
-    again = _leaves.refit_leaves(ensemble, codes, y)
-    rows = _leaves.design(ensemble, codes).toarray().astype(float)
+    again = _boosting.refit_leaves(ensemble, codes, y)
+    rows = _boosting.design(ensemble, codes).toarray().astype(float)
     missed = y - ensemble.predict(codes)[:, 0]
-    damped = rows.T @ rows + _leaves.DAMPING * np.eye(rows.shape[1])
+    damped = rows.T @ rows + _boosting.DAMPING * np.eye(rows.shape[1])
     truth = ensemble.values[:, 0] + np.linalg.solve(damped, rows.T @ missed)
     np.testing.assert_allclose(again.values[:, 0], truth, atol=1e-4 * np.abs(truth).max())
     np.testing.assert_array_equal(again.threshold, ensemble.threshold)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import fouriershap as fs
-from fouriershap._blackbox.repeats import noise_of
+from fouriershap._blackbox.fidelity import noise_of
 from oracles import all_rows
 from oracles import shap_values as shap_by_definition
 

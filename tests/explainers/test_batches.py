@@ -98,7 +98,7 @@ def check_content(
     outputs = explainer.output_names or [str(o) for o in range(values.shape[2])]
     suffixes = [f"__{name}" for name in outputs] if values.shape[2] > 1 else [""]
     for o, suffix in enumerate(suffixes):
-        np.testing.assert_array_equal(answer["base_value" + suffix], explainer._expected[o])
+        np.testing.assert_array_equal(answer["base_value" + suffix], explainer._engine.expected[o])
         if out == "columns":
             found = answer[[name + suffix for name in explainer.player_names]].to_numpy()
             np.testing.assert_array_equal(found, values[:, :, o])

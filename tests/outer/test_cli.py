@@ -22,7 +22,7 @@ from fouriershap._rows.batch import open_batch
 from fouriershap._trees.ensemble import TreeEnsemble
 from fouriershap._trees.readers import read_model
 from fouriershap.cli._app import app
-from fouriershap.cli._library import ask_library
+from fouriershap.cli._check import ask_library
 from fouriershap.cli._models import open_model
 from models import CASES, raw_output
 

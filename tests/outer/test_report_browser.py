@@ -175,7 +175,7 @@ def test_what_if_is_what_python_says(make: Any, browser: Any, tmp_path: Path) ->
         np.testing.assert_allclose(
             [shap[str(p)] for p in range(len(expected))], expected, rtol=0, atol=1e-5 * scale
         )
-        base = case.explainer._expected[output]
+        base = case.explainer._engine.expected[output]
         assert prediction == pytest.approx(base + expected.sum(), abs=1e-5 * scale)
     page.click("#reset")
     assert not page.locator(".control.changed").count()

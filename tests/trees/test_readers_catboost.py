@@ -1,3 +1,5 @@
+"""What is peculiar to CatBoost; `test_readers.py` has what every reader must do."""
+
 import catboost
 import numpy as np
 import pandas as pd
@@ -5,66 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fouriershap._base.errors import InputError, UnsupportedModelError
+from fouriershap._base.errors import UnsupportedModelError
 from fouriershap._trees.labels import category_codes
 from fouriershap._trees.readers import read_model
-from models import CASES, LABELS, classes, numbers, raw_output, rows_of, target
-from reader_checks import (
-    EXTREME,
-    assert_same_output,
-    assert_well_formed,
-    expected_value_by_cover,
-    rows,
-    rows_reaching,
-    values_beside_thresholds,
-)
+from models import CASES, LABELS, numbers, raw_output, rows_of, target
+from reader_checks import assert_same_output
 
-NAMES = list(CASES["catboost"])
 QUIET = {"verbose": 0, "allow_writing_files": False, "thread_count": 1}
-
-
-def _pools(name, ensemble):
-    pools = []
-    for f in range(ensemble.n_features):
-        if f in ensemble.vocabularies:
-            pools.append([*LABELS, "unseen", "", "10"] if f == 1 else [10, 20, 30, 40, 50, 0, -10])
-        else:
-            pools.append([*values_beside_thresholds(ensemble, f), *EXTREME])
-            if "nothing missing" not in name and "frame" not in name and "2 targets" not in name:
-                pools[-1].append(np.nan)
-    return pools
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_training_rows(name):
-    model, X, _ = CASES["catboost"][name]()
-    ensemble = read_model(model)
-    assert_same_output(model, ensemble, X, 1e-12)
-    assert_well_formed(ensemble)
-
-
-@pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=12, deadline=None)
-@given(data=st.data())
-def test_rows_beside_thresholds(name, data):
-    model, X, _ = CASES["catboost"][name]()
-    ensemble = read_model(model)
-    assert_same_output(model, ensemble, data.draw(rows(ensemble, _pools(name, ensemble), X)), 1e-12)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_cover_counts_the_training_rows(name):
-    model, X, _ = CASES["catboost"][name]()
-    ensemble = read_model(model)
-    np.testing.assert_array_equal(ensemble.cover, rows_reaching(ensemble, rows_of(ensemble, X)))
-
-
-@pytest.mark.parametrize("name", ["SymmetricTree", "SymmetricTree 3 classes", "classifier", "2 targets"])
-def test_cover_gives_the_base_value_of_path_dependent_shap_values(name):
-    model, X, _ = CASES["catboost"][name]()
-    contributions = model.get_feature_importance(catboost.Pool(X[:1]), type="ShapValues")
-    expected = np.ravel(contributions[..., -1])
-    np.testing.assert_allclose(expected_value_by_cover(read_model(model)), expected, rtol=1e-9, atol=1e-12)
 
 
 @settings(max_examples=25, deadline=None)
@@ -108,22 +57,6 @@ def test_numbers_are_labels():
     assert expected[2] == -1
 
 
-def test_class_names():
-    X = numbers()
-    names = np.array(["low", "middle", "high"])
-    model = catboost.CatBoostClassifier(iterations=2, depth=2, **QUIET).fit(X, names[classes(X, 3)])
-    assert read_model(model).output_names == tuple(model.classes_)
-
-
-@pytest.mark.parametrize("suffix", ["cbm", "json"])
-@pytest.mark.parametrize("name", ["frame", "Depthwise 3 classes"])
-def test_files(tmp_path, suffix, name):
-    model, X, _ = CASES["catboost"][name]()
-    path = tmp_path / f"model.{suffix}"
-    model.save_model(str(path), format=suffix)
-    assert_same_output(model, read_model(path), X, 1e-12)
-
-
 def test_scale_and_bias():
     model, X, _ = CASES["catboost"]["SymmetricTree"]()
     scaled = model.copy()
@@ -133,8 +66,6 @@ def test_scale_and_bias():
 
 def test_what_cannot_be_read():
     X = numbers()
-    with pytest.raises(InputError, match="CatBoostRegressor that is not fitted"):
-        read_model(catboost.CatBoostRegressor())
     labels = pd.DataFrame({"a": X[:, 0], "colour": np.resize(LABELS, len(X))})
     model = catboost.CatBoostRegressor(iterations=5, depth=3, **QUIET)
     y = target(X) + labels["colour"].str.len()

@@ -1,73 +1,15 @@
+"""What is peculiar to LightGBM; `test_readers.py` has what every reader must do."""
+
 import lightgbm
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import fouriershap as fs
-from fouriershap._base.errors import InputError, UnsupportedModelError
+from fouriershap._base.errors import UnsupportedModelError
 from fouriershap._trees.readers import read_model
-from models import CASES, LABELS, frame, frame_target, numbers, rows_of, target
-from reader_checks import (
-    EXTREME,
-    assert_same_output,
-    assert_well_formed,
-    expected_value_by_cover,
-    rows,
-    rows_reaching,
-    values_beside_thresholds,
-)
-
-NAMES = list(CASES["lightgbm"])
-
-
-def _pools(name, ensemble):
-    pools = []
-    for f in range(ensemble.n_features):
-        if f in ensemble.vocabularies:
-            pools.append([*ensemble.vocabularies[f], None])
-        elif ensemble.is_categorical[f]:
-            pools.append(
-                [*map(float, range(13)), -1.0, -3.0, -0.5, 40.0, 1e6, 3e9, 2.5, np.inf, -np.inf, np.nan]
-            )
-        else:
-            pools.append([*values_beside_thresholds(ensemble, f), *EXTREME, np.nan])
-    return pools
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_training_rows(name):
-    model, X, _ = CASES["lightgbm"][name]()
-    ensemble = read_model(model)
-    assert_same_output(model, ensemble, X, 1e-12)
-    assert_well_formed(ensemble)
-
-
-@pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=12, deadline=None)
-@given(data=st.data())
-def test_rows_beside_thresholds(name, data):
-    model, X, _ = CASES["lightgbm"][name]()
-    ensemble = read_model(model)
-    assert_same_output(model, ensemble, data.draw(rows(ensemble, _pools(name, ensemble), X)), 1e-12)
-
-
-@pytest.mark.parametrize("name", ["regressor", "dart", "categories", "frame", "zero_as_missing"])
-def test_cover_counts_the_training_rows(name):
-    model, X, _ = CASES["lightgbm"][name]()
-    ensemble = read_model(model)
-    np.testing.assert_array_equal(ensemble.cover, rows_reaching(ensemble, rows_of(ensemble, X)))
-
-
-@pytest.mark.parametrize(
-    "name", ["regressor", "classifier", "3 classes", "dart", "zero_as_missing", "categories"]
-)
-def test_cover_gives_the_base_value_of_path_dependent_shap_values(name):
-    model, X, _ = CASES["lightgbm"][name]()
-    ensemble = read_model(model)
-    contributions = model.predict(X[:1], pred_contrib=True).reshape(ensemble.n_outputs, -1)
-    np.testing.assert_allclose(expected_value_by_cover(ensemble), contributions[:, -1], rtol=1e-9)
+from models import CASES, frame, frame_target, numbers, target
+from reader_checks import assert_same_output
 
 
 def test_a_forest_gives_what_predict_gives():
@@ -94,12 +36,6 @@ def test_thresholds_at_the_edge_of_the_zero_band():
     assert_same_output(model, ensemble, grid, 1e-12)
 
 
-def test_labels_of_a_frame():
-    ensemble = read_model(CASES["lightgbm"]["frame"]().model)
-    assert ensemble.feature_names == ("a", "colour", "b", "size")
-    assert ensemble.vocabularies == {1: tuple(LABELS), 3: (10, 20, 30, 40)}
-
-
 def test_labels_are_left_out_where_their_columns_are_not_known():
     X = frame()
     X["size"] = pd.Categorical(X["size"], ordered=True)  # coded, but split as a number
@@ -107,19 +43,8 @@ def test_labels_are_left_out_where_their_columns_are_not_known():
     assert read_model(model).vocabularies == {}
 
 
-def test_files(tmp_path):
-    for name in ("categories", "frame", "rf 3 classes"):
-        model, X, _ = CASES["lightgbm"][name]()
-        path = tmp_path / "model.txt"
-        model.booster_.save_model(path)
-        ensemble = read_model(path)
-        assert_same_output(model, ensemble, X, 1e-12)
-
-
 def test_what_cannot_be_read():
     X = numbers()
-    with pytest.raises(InputError, match="LGBMRegressor that is not fitted"):
-        read_model(lightgbm.LGBMRegressor())
     with pytest.raises(UnsupportedModelError, match="linear_tree"):
         read_model(lightgbm.LGBMRegressor(n_estimators=2, linear_tree=True, verbose=-1).fit(X, target(X)))
 

@@ -20,15 +20,11 @@ _FULL = {errno.ENOSPC, errno.EFBIG} | {getattr(errno, name) for name in ("EDQUOT
 def atomic_file(path: Path) -> Iterator[Path]:
     """A path to write to: the file appears whole under ``path`` when the block ends, or not at all.
 
-    A file that is there already keeps its permissions, and a link stays one: what it points to is replaced. What
-    is no regular file (a pipe, a device) cannot be replaced, and is written to as it is.
-
-    Raises
-    ------
-    DiskFullError
-        There is no room; what was under ``path`` is unharmed.
+    A file that is there already keeps its permissions, and a link stays one: what it points to is replaced. What is
+    no regular file (a pipe, a device) cannot be replaced, and is written to as it is. Without room there is a
+    `DiskFullError`, and what was under ``path`` is unharmed.
     """
-    with _room(path):
+    with room(path):
         old = _status(path)
         if old is not None and not stat.S_ISREG(old.st_mode):
             yield path
@@ -67,7 +63,8 @@ def _permit(temporary: Path, like: os.stat_result) -> None:
 
 
 @contextmanager
-def _room(path: Path) -> Iterator[None]:
+def room(path: Path) -> Iterator[None]:
+    """For writing: a full disk is an error that says so."""
     try:
         yield
     except DiskFullError:
@@ -76,9 +73,8 @@ def _room(path: Path) -> Iterator[None]:
         if error.errno not in _FULL:
             raise
         full = DiskFullError(
-            f"{short_text(path)} cannot be written: there is no room for it ({error.strerror or error}). What "
-            "was there before is "
-            "unharmed. Free some space, or write elsewhere."
+            f"{short_text(path)} cannot be written: there is no room for it ({error.strerror or error}). What was "
+            "there before is unharmed. Free some space and try again, or write elsewhere."
         )
         full.errno = error.errno
         raise full from error

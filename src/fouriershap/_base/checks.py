@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 from collections.abc import Sequence
@@ -17,6 +18,7 @@ from fouriershap._base.short import reason, short, short_list
 
 DEVICES = ("cpu", "jax")
 _UNKNOWN_MACHINE = 4 << 30
+_LARGEST = np.iinfo(np.int64).max
 
 
 def as_array(value: ArrayLike, name: str) -> NDArray[Any]:
@@ -31,13 +33,19 @@ def as_floats(value: ArrayLike, name: str, *, copy: bool = False) -> NDArray[np.
     """A float64 array; ``copy`` for one that shares no memory with ``value``."""
     try:
         return np.array(value, dtype=np.float64, copy=True if copy else None)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"{name} cannot be read as numbers: {reason(error)}") from error
+
+
+def unshared(rows: NDArray[Any], given: Any) -> NDArray[Any]:
+    """Rows to keep: the caller's array may change before they are read for the last time."""
+    shared = isinstance(given, np.ndarray) and np.may_share_memory(rows, given)
+    return rows.copy() if shared else rows
 
 
 def check_choice(name: str, value: Any, choices: Sequence[str]) -> str:
     """One of a few words."""
-    if value not in choices:
+    if not isinstance(value, str) or value not in choices:
         raise InputError(f"{name} is {short(value)}; choose one of {short_list(choices)}.")
     return str(value)
 
@@ -51,7 +59,36 @@ def check_whole(name: str, value: Any, least: int = 1, or_else: str = "") -> int
     """A whole number that is not under ``least``; ``or_else`` names what else is understood."""
     if not is_whole(value) or value < least:
         raise InputError(f"{name} is {short(value)}; give a whole number >= {least}{or_else}.")
+    if value > _LARGEST:
+        raise InputError(f"{name} is {short(value)}; give a whole number up to {_LARGEST}.")
     return int(value)
+
+
+def check_number(name: str, value: Any, least: float = -math.inf) -> float:
+    """A number, infinity included, that is not under ``least``."""
+    number = math.nan
+    if isinstance(value, int | float | np.integer | np.floating):
+        with contextlib.suppress(OverflowError):
+            number = float(value)
+    if not number >= least:
+        bound = "" if least == -math.inf else f" >= {least:g}"
+        raise InputError(f"{name} is {short(value)}; give a number{bound}.")
+    return number
+
+
+def find_position(entry: Any, names: Sequence[str], argument: str) -> int:
+    """Where a column or player is that was given by name or position."""
+    if isinstance(entry, str):
+        if entry not in names:
+            raise InputError(
+                f"{argument} names {short(entry)}, which does not exist; there are {short_list(names)}."
+            )
+        return list(names).index(entry)
+    if not is_whole(entry) or not 0 <= entry < len(names):
+        raise InputError(
+            f"{argument} holds {short(entry)}; give names, or positions from 0 to {len(names) - 1}."
+        )
+    return int(entry)
 
 
 def check_memory(memory: int | float | None) -> int:
@@ -62,7 +99,7 @@ def check_memory(memory: int | float | None) -> int:
         except (AttributeError, ValueError, OSError):
             return _UNKNOWN_MACHINE // 4
     number = isinstance(memory, int | float | np.integer) and not isinstance(memory, bool)
-    if not number or not math.isfinite(memory) or memory < 0:
+    if not number or not 0 <= memory <= _LARGEST:
         raise InputError(
             f"memory is {short(memory)}; give a budget in bytes, or None for a quarter of the machine's."
         )
@@ -83,9 +120,11 @@ def check_weights(weights: ArrayLike | None, n_rows: int) -> NDArray[np.float64]
     array = as_floats(weights, "weights")
     if array.shape != (n_rows,):
         raise InputError(f"weights has shape {array.shape}; give one weight per background row, ({n_rows},).")
-    if not (np.isfinite(array).all() and (array >= 0).all() and array.sum() > 0):
-        raise InputError("weights must be finite and >= 0, and not all zero.")
-    normalised: NDArray[np.float64] = array / array.sum()
+    with np.errstate(over="ignore"):
+        total = array.sum()
+    if not ((array >= 0).all() and 0 < total < np.inf):
+        raise InputError("weights must be finite, their sum included, and >= 0, and not all zero.")
+    normalised: NDArray[np.float64] = array / total
     return normalised
 
 
@@ -97,7 +136,7 @@ def check_device(device: str, precision: str | None = None) -> str:
             f"precision is {short(precision)}, but only JAX takes one; the native kernels compute in double precision."
         )
     if device == "jax":
-        need("jax", "device='jax'", "jax", "device='cpu' needs nothing more.")
+        need("jax", "device='jax'", "[jax]", "device='cpu' needs nothing more.")
     return device
 
 
@@ -106,15 +145,18 @@ def descends_from(value: Any, library: str, name: str) -> bool:
     return any(c.__name__ == name and c.__module__.partition(".")[0] == library for c in type(value).__mro__)
 
 
-def need(module: str, what: str, extra: str, otherwise: str = "") -> Any:
-    """An optional library; where it is missing, an error that says what needs it and how to get it."""
+def need(module: str, what: str, install: str, otherwise: str = "") -> Any:
+    """An optional library; where it is missing, an error that says what needs it and how to get it.
+
+    ``install`` is what ``pip install`` takes, an extra of ours as "[jax]".
+    """
     try:
         return import_module(module)
     except ImportError as error:
-        hint = f" {otherwise}" if otherwise else ""
+        package = f"'fouriershap{install}'" if install.startswith("[") else install
         raise MissingDependencyError(
             f"{what} needs {module.partition('.')[0]}, which cannot be imported ({reason(error)}): "
-            f"pip install {extra if ' ' in extra else repr(f'fouriershap[{extra}]')}.{hint}"
+            f"pip install {package}. {otherwise}".rstrip()
         ) from error
 
 

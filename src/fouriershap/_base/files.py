@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from fouriershap._base.atomic import atomic_file
 from fouriershap._base.errors import FileFormatError
-from fouriershap._base.json import parse_json
-from fouriershap._base.safetensors import Layout, map_tensors, read_layout, write_tensors
+from fouriershap._base.safetensors import Layout, map_tensors, parse_json, read_layout, write_tensors
 from fouriershap._base.short import short, short_text
 
 T = TypeVar("T")
@@ -69,14 +68,8 @@ def write(
 def read(path: str | os.PathLike[str], kind: str | None = None) -> Contents:
     """Read and verify a file. The arrays are read-only views of the memory map.
 
-    The file is opened once: where another one takes its place meanwhile, the first is read to its end.
-
-    Raises
-    ------
-    FileFormatError
-        The file is truncated, changed, not a .fshap file, of a newer version, or of another kind.
-    OSError
-        The file is not there, or may not be read.
+    The file is opened once: where another one takes its place meanwhile, the first is read to its end. A
+    `FileFormatError` says what is wrong with it.
     """
     with _opened(path) as (file, layout):
         _check_version(path, layout.metadata)

@@ -31,7 +31,9 @@ def join(background: Pool, data: Any) -> tuple[Pool, NDArray[np.int64]]:
             )
         return background, np.arange(background.n_rows)
     rows = Pool(data, "data")
-    background.check_like(rows, "data")
+    rows.check_names(background.names, "data")
+    if background.is_frame and not rows.is_frame:
+        raise InputError("data is an array, but the background is a data frame: give data as one, too.")
     return background.joined(rows), np.arange(background.n_rows, background.n_rows + rows.n_rows)
 
 
@@ -44,11 +46,6 @@ def check_limits(n_terms: Any, max_degree: Any, method: str) -> Limits:
                 f"{name} is {short(value)}, but method={short(method)} has no use for it; leave it out."
             )
     return Limits(**{name: check_whole(name, value) for name, value in given.items() if value is not None})
-
-
-def check_function(predict: Any) -> None:
-    if not callable(predict):
-        raise InputError(f"predict is a {type(predict).__name__}; give a function, such as `model.predict`.")
 
 
 def answer_store(answers: Given, encoding: Encoding, names: tuple[str, ...]) -> Store | None:
@@ -82,6 +79,8 @@ def as_function(model: Any) -> tuple[Function, tuple[str, ...] | None]:
         )
     if hasattr(model, "predict"):
         return model.predict, None
+    if not callable(model):
+        raise InputError(f"predict is a {type(model).__name__}; give a function, such as `model.predict`.")
     return model, None
 
 

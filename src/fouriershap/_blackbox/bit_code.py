@@ -1,4 +1,4 @@
-"""Levels of players as bits: what a Walsh-Hadamard transform needs, and back to data rows."""
+"""Levels of players as bits: what a Walsh-Hadamard transform needs, and back to data rows and to words."""
 
 from __future__ import annotations
 
@@ -13,36 +13,26 @@ from fouriershap._base.errors import InputError
 from fouriershap._base.headers import take
 from fouriershap._base.short import short
 from fouriershap._rows.levels import NUMBER, Encoding, recode
+from fouriershap._rows.text import text_of
 
 Floats = NDArray[np.float64]
 _FIELDS = ("features", "levels", "rows", "edges")
 MOST_LEVELS = 64  # of a player that cannot be cut into intervals
 N_INTERVALS = 8
 _FEW_LEVELS = 16
+_MOST_NAMED = 4  # levels of a player up to which a bit is named by those that it marks
 
 
 @dataclass(frozen=True, eq=False)
 class PlayerLevels:
-    """The levels of one player.
-
-    Attributes
-    ----------
-    name : str
-    features : (n,) int64
-        Features that the player owns.
-    levels : (n_levels, n) float64
-        Their codes at each level.
-    rows : (n_levels,) int32
-        A data row that shows each level.
-    edges : (n_intervals - 1,) float64
-        Where the levels are intervals of one feature: what separates them. Missing values, if there are any,
-        are the level after the last interval. Empty where levels are codes as they are.
-    """
+    """The levels of one player."""
 
     name: str
-    features: NDArray[np.int64]
-    levels: Floats
-    rows: NDArray[np.int32]
+    features: NDArray[np.int64]  # (n,) features that the player owns
+    levels: Floats  # (n_levels, n) their codes at each level
+    rows: NDArray[np.int32]  # (n_levels,) a data row that shows each level
+    # (n_intervals - 1,) where the levels are intervals of one feature: what separates them. Missing values,
+    # if there are any, are the level after the last interval. Empty where levels are codes as they are.
     edges: Floats
 
     @property
@@ -218,3 +208,33 @@ def _find_rows(levels: Floats, rows: Floats) -> NDArray[np.int64]:
 
 def _canonical(codes: Floats) -> Floats:
     return np.ascontiguousarray(np.where(np.isnan(codes), np.nan, codes))
+
+
+def bit_names(code: BitCode, encoding: Encoding, columns: tuple[str, ...]) -> tuple[str, ...]:
+    """A name for each bit that says where it is 1; ``columns`` are the names of the raw ones.
+
+    ``"age"`` of a column of 0 and 1, ``"temp=high"``, ``"gear in {2, 4}"``, ``"weight>=80"`` of two intervals; of a
+    player with many levels only which bit of the level's number it is, ``"weight[bit 2]"``.
+    """
+    return tuple(name for player in code.players for name in _player_bits(player, encoding, columns))
+
+
+def _player_bits(player: PlayerLevels, encoding: Encoding, columns: tuple[str, ...]) -> list[str]:
+    feature = encoding.features[player.features[0]]
+    is_cut = len(player.edges) > 0
+    if len(player.features) > 1 or player.n_levels > (2 if is_cut else _MOST_NAMED):
+        return [f"{player.name}[bit {bit}]" for bit in range(player.n_bits)]
+    if is_cut:
+        return [f"{player.name}>={text_of(float(player.edges[0]))}"]
+    if feature.kind == NUMBER and np.array_equal(player.levels[:, 0], [0.0, 1.0]):
+        return [player.name]
+    levels = [feature.text(value, columns) for value in player.levels[:, 0]]
+    return [_marked(player.name, _with_bit(levels, bit)) for bit in range(player.n_bits)]
+
+
+def _with_bit(levels: list[str], bit: int) -> list[str]:
+    return [level for number, level in enumerate(levels) if number >> bit & 1]
+
+
+def _marked(name: str, levels: list[str]) -> str:
+    return f"{name}={levels[0]}" if len(levels) == 1 else f"{name} in {{{', '.join(levels)}}}"

@@ -1,16 +1,16 @@
-"""The certificate: how much of the model a representation explains, on rows that it has never seen."""
+"""The certificate: how much of the model a representation explains, on rows that it has never seen; its noise."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._base.errors import FidelityWarning
+from fouriershap._base.errors import FidelityWarning, NoiseWarning
 from fouriershap._base.headers import from_json
-from fouriershap._base.short import short
 from fouriershap._base.units import unit_of
 from fouriershap._base.warn import warn
 from fouriershap._blackbox.task import is_constant, r_squared
@@ -18,6 +18,8 @@ from fouriershap._blackbox.task import is_constant, r_squared
 Floats = NDArray[np.float64]
 N_RESAMPLES = 1000
 MOST_GROUPS = 2000  # of points that are resampled as one: memory and time are those of the resamples
+NOTICED = 1e-4  # noise, as a share of the spread of all answers; less is single precision in other batches
+_ROUNDINGS = 32.0  # that answers may differ by, in units of their last digit
 UNSEEN = 3.0  # an event that n answers do not show is, at 95 %, no more likely than 3 / n
 
 
@@ -108,15 +110,11 @@ def measure(answers: Floats, predictions: Floats, rng: np.random.Generator) -> I
 def certify(answers: Floats, predictions: Floats, n_held_out: int, rng: np.random.Generator) -> Interval:
     """R^2 of a representation on held-out answers, with an interval that heeds the K folds, too.
 
-    Few answers are held out, many are in the folds, whose predictions come from fits to four fifths of the rest.
-    What is rare or has a heavy tail shows there first. So the interval is the wider, end by end, of that of the
-    held-out answers and that of all, and it never leaves out the R^2 of the folds where that is lower.
-
-    Parameters
-    ----------
-    answers, predictions : (n, n_outputs) float64
-        Held-out answers first, with the predictions of the representation; then those of the folds, each with the
-        prediction of a fit that has not seen its fold.
+    Answers (n, n_outputs) are the held-out ones, with the predictions of the representation; then those of the
+    folds, each with the prediction of a fit to four fifths of the rest, which has not seen its fold. Few are held
+    out, many are in the folds: what is rare or has a heavy tail shows there first. So the interval is the wider, end
+    by end, of that of the held-out answers and that of all, and it never leaves out the R^2 of the folds where that
+    is lower.
     """
     held_out, folds = slice(n_held_out), slice(n_held_out, None)
     r2 = r_squared(answers[held_out], predictions[held_out])
@@ -172,20 +170,12 @@ def bootstrap_interval(
 
 @dataclass(frozen=True, eq=False)
 class _Sums:
-    """Points in groups that are resampled as one: single points, or, of many, as many as `MOST_GROUPS` groups need.
+    """Points in groups that are resampled as one: single points, or, of many, as many as `MOST_GROUPS` groups need."""
 
-    Attributes
-    ----------
-    size, error, square : (n_groups,) float64
-        Number of points, sum of squared errors, and of squared distances from the mean.
-    centred : (n_groups, n_outputs) float64
-        Sum of the distances themselves.
-    """
-
-    size: Floats
-    error: Floats
-    square: Floats
-    centred: Floats
+    size: Floats  # (n_groups,) number of points
+    error: Floats  # (n_groups,) sum of squared errors
+    square: Floats  # (n_groups,) sum of squared distances from the mean
+    centred: Floats  # (n_groups, n_outputs) sum of the distances themselves
 
     @classmethod
     def make(cls, answers: Floats, predictions: Floats) -> _Sums:
@@ -217,16 +207,18 @@ def _in_one_unit(answers: Floats, predictions: Floats) -> tuple[Floats, Floats]:
     return error / unit, centred / unit
 
 
-def warn_if_low(fidelity: Fidelity, minimum: float, method: str) -> None:
-    """Say so where the certificate leaves room for less than was asked for."""
+def warn_if_low(fidelity: Fidelity, minimum: float, what: str, ways_out: str | None = None) -> None:
+    """Say so where the certificate leaves room for less than was asked for; ``what`` has the certificate."""
     if min((fidelity.low, *fidelity.by_output)) >= minimum:
         return
-    text, ways_out = _of_repeats(fidelity) if fidelity.n_points == 0 else _of_hybrids(fidelity)
+    text, usual = _of_repeats(fidelity) if fidelity.n_points == 0 else _of_hybrids(fidelity)
     warn(
-        f"the representation (method {short(method)}) {text}: less than min_fidelity = {minimum} cannot be ruled out. "
-        f"Ways out: {ways_out}, or shap_values(X, refine=...) for the rows that matter.",
+        f"{what} {text}: less than {minimum} cannot be ruled out. Ways out: {ways_out or usual}.",
         FidelityWarning,
     )
+
+
+_REFINE = ", or shap_values(X, refine=...) for the rows that matter; min_fidelity= says what is enough"
 
 
 def _of_hybrids(fidelity: Fidelity) -> tuple[str, str]:
@@ -238,7 +230,7 @@ def _of_hybrids(fidelity: Fidelity) -> tuple[str, str]:
         f"a larger budget= (now {fidelity.n_queries:,} queries), more rows in data=, one-hot columns declared by "
         "groups=, labels declared by categorical="
     )
-    return text, ways_out
+    return text, ways_out + _REFINE
 
 
 def _of_repeats(fidelity: Fidelity) -> tuple[str, str]:
@@ -246,12 +238,12 @@ def _of_repeats(fidelity: Fidelity) -> tuple[str, str]:
     budget = f"a larger budget= (now {fidelity.n_queries:,} queries)"
     if np.isnan(fidelity.noise):
         text = "holds one answer to every combination of levels, and none was left to see whether the model is noisy"
-        return text, f"{budget}, a few more than there are combinations"
+        return text, f"{budget}, a few more than there are combinations{_REFINE}"
     text = (
         f"explains {fidelity.r2:.3f} of the variance of the model's mean answer{_worst_output(fidelity)} by repeated "
         f"answers (95 % interval {fidelity.low:.3f} to {fidelity.high:.3f})"
     )
-    return text, f"{budget}, which repeats more; method='trees', which averages over similar rows"
+    return text, f"{budget}, which repeats more; method='trees', which averages over similar rows{_REFINE}"
 
 
 def _worst_output(fidelity: Fidelity) -> str:
@@ -259,3 +251,35 @@ def _worst_output(fidelity: Fidelity) -> str:
         return ""
     worst = int(np.argmin(fidelity.by_output))
     return f" ({fidelity.by_output[worst]:.3f} of that of output {worst})"
+
+
+def noise_of(answers: Floats, again: Floats, every: Floats) -> float:
+    """Spread of a repeated answer as a share of the spread of all, of the output where that is largest.
+
+    Answers (n_repeated, n_outputs) to the same rows, the answers ``again``, and ``every`` answer (n, n_outputs).
+    """
+    if not len(answers):
+        return 0.0
+    worst = 0.0
+    for first, second, column in zip(answers.T, again.T, every.T, strict=True):
+        unit = unit_of(column)
+        scaled = column / unit
+        noise = math.sqrt(float(((first / unit - second / unit) ** 2).mean()) / 2)
+        # Answers in single precision carry that rounding, whatever they are converted to.
+        is_single = np.array_equal(scaled, scaled.astype(np.float32))
+        rounding = _ROUNDINGS * float(np.finfo(np.float32 if is_single else np.float64).eps)
+        if noise > rounding:
+            spread = float(scaled.std())
+            worst = max(worst, noise / spread if spread > 0 else math.inf)
+    return worst
+
+
+def warn_if_noisy(noise: float) -> None:
+    """Say so where repeated answers differ by more than rounding."""
+    if noise > NOTICED:
+        warn(
+            f"the model answers the same row differently: repeated answers spread by {noise:.2g} of the spread of "
+            "all answers. The values explain its mean answer, and the noise lowers fidelity. Fix the model's random "
+            "state (dropout off, evaluation mode) if it should not be random.",
+            NoiseWarning,
+        )

@@ -14,10 +14,19 @@ from fouriershap._base.units import unit_of
 from fouriershap._blackbox.bit_code import BitCode, exact_code, interval_code, looks_discrete
 from fouriershap._blackbox.candidates import exact, swht
 from fouriershap._blackbox.candidates.trees import FIRST, SHAPES, boost
-from fouriershap._blackbox.fidelity import Fidelity, Interval, certify, measure, output_r2
+from fouriershap._blackbox.fidelity import (
+    NOTICED,
+    Fidelity,
+    Interval,
+    certify,
+    measure,
+    noise_of,
+    output_r2,
+    warn_if_noisy,
+)
 from fouriershap._blackbox.hybrids import SHARE, draw_hybrids, find_rare, hybrid_codes
 from fouriershap._blackbox.oracle import Oracle, first_rows, row_keys
-from fouriershap._blackbox.repeats import NOTICED, ask_in_rounds, certify_mean, noise_of, warn_if_noisy
+from fouriershap._blackbox.repeats import ask_in_rounds, certify_mean
 from fouriershap._blackbox.select import Candidate, choose
 from fouriershap._blackbox.surrogates import Surrogate
 from fouriershap._blackbox.task import Fit, Task, make_folds, r_squared

@@ -46,13 +46,8 @@ def draw_hybrids(
 ) -> NDArray[np.int32]:
     """Random hybrids as the data row of each player, (n, n_players) int32.
 
-    The number of players taken from the first row follows the Shapley kernel, 1 / (s (n_players - s)); a share
-    of the rows is pure.
-
-    Parameters
-    ----------
-    rows, others : int arrays
-        Row numbers from which the first and the second row of a pair are drawn.
+    ``rows`` and ``others`` are those from which the first and the second row of a pair are drawn. The number of
+    players taken from the first follows the Shapley kernel, 1 / (s (n_players - s)); a share of the rows is pure.
     """
     first = rng.choice(rows, n).astype(np.int32)
     second = rng.choice(others, n).astype(np.int32)
@@ -75,20 +70,11 @@ def hybrid_codes(
 
 @dataclass(frozen=True, eq=False)
 class RareLevels:
-    """The players that have a rare level.
+    """The players that have a rare level."""
 
-    Attributes
-    ----------
-    players : (n,) int64
-    levels : tuple of int arrays
-        For each of them, one data row of each of its levels.
-    n_players : int
-        Of all.
-    """
-
-    players: NDArray[np.int64]
-    levels: tuple[NDArray[np.int64], ...]
-    n_players: int
+    players: NDArray[np.int64]  # (n,)
+    levels: tuple[NDArray[np.int64], ...]  # for each of them, one data row of each of its levels
+    n_players: int  # of all
 
     def importance(
         self,
@@ -120,9 +106,8 @@ class RareLevels:
         out = index.copy()
         with np.errstate(divide="ignore"):
             weight = FLATTENED * np.log(importance[self.players])
-        drawn = weight + rng.gumbel(
-            size=(len(index), len(self.players))
-        )  # the largest: a draw without return
+        drawn = weight + rng.gumbel(size=(len(index), len(self.players)))
+        # The largest are a draw without return.
         for place in np.argsort(-drawn, axis=1)[:, :N_CHANGED].T:
             for k in np.unique(place):
                 rows = np.flatnonzero(place == k)
@@ -131,14 +116,7 @@ class RareLevels:
 
 
 def find_rare(pool_codes: Floats, player: NDArray[np.int32], n_players: int) -> RareLevels:
-    """Players of whom some level is in few data rows.
-
-    Parameters
-    ----------
-    pool_codes : (n_pool, n_features) float64
-    player : (n_features,) int32
-        The owner of each feature.
-    """
+    """Players of whom some level is in few data rows; ``player`` owns each feature."""
     players, levels = [], []
     codes = np.where(np.isnan(pool_codes), np.inf, pool_codes)  # missing is a level like any other
     for p in range(n_players):

@@ -39,14 +39,7 @@ class Hybrids:
 
 
 class Oracle:
-    """A model that is asked about hybrids of the rows of a pool.
-
-    Parameters
-    ----------
-    asker : Asker
-        Of a function that takes rows in the caller's type.
-    column_player : (n_columns,) int32
-    """
+    """A model that is asked about hybrids of the rows of a pool, in the caller's type."""
 
     def __init__(self, asker: Asker, column_player: NDArray[np.int32]) -> None:
         self._asker, self._column_player = asker, column_player

@@ -1,8 +1,9 @@
-"""Refining: SHAP values of the model itself for few rows, by paired permutations.
+"""Asking the model again, after fitting: SHAP values of the model itself for few rows, R^2 on the cube.
 
-A permutation and its reverse together give pair interactions their exact value, so no variance is left on games of
-degree 2. For the rest, the representation is a control variate: its own permutation estimate is known to be wrong by
-a known amount, and that share of it which the two estimates have in common is taken back.
+Values are refined by paired permutations. A permutation and its reverse together give pair interactions their exact
+value, so no variance is left on games of degree 2. For the rest, the representation is a control variate: its own
+permutation estimate is known to be wrong by a known amount, and that share of it which the two estimates have in common
+is taken back.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.units import unit_of
+from fouriershap._blackbox.bit_code import exact_code
+from fouriershap._blackbox.fidelity import NOTICED, Interval, measure
 from fouriershap._blackbox.fit import Fitted
 from fouriershap._blackbox.hybrids import hybrid_codes
 from fouriershap._blackbox.oracle import Oracle
@@ -133,3 +136,16 @@ def _common_share(direct: Floats, surrogate: Floats) -> float:
 
 def _pure(n: int, encoding: Encoding) -> NDArray[np.int32]:
     return np.tile(np.arange(n, dtype=np.int32)[:, None], encoding.n_players)
+
+
+def cube_fidelity(oracle: Oracle, fitted: Fitted, pool: Pool, n: int, rng: np.random.Generator) -> Interval:
+    """R^2 at ``n`` rows that show each level of each player with equal chance."""
+    encoding = fitted.encoding
+    pool_codes = encoding.encode(pool, "data")
+    players = exact_code(encoding, pool_codes).players
+    index = np.column_stack([rng.choice(player.rows, n) for player in players]).astype(np.int32)
+    codes = hybrid_codes(pool_codes, encoding.player, index)
+    # Known answers are free, but a representation may repeat their noise.
+    is_noisy = fitted.fidelity.noise > NOTICED
+    answers = oracle.ask_again(pool, index) if is_noisy else oracle.ask(pool, index, codes)
+    return measure(answers, fitted.surrogate.predict(codes), rng)

@@ -1,4 +1,4 @@
-"""Models that answer the same row differently: how much, and what the mean of their answers is worth."""
+"""What the mean of repeated answers is worth, where a model answers the same row differently."""
 
 from __future__ import annotations
 
@@ -9,71 +9,21 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._base.errors import NoiseWarning
-from fouriershap._base.units import unit_of
-from fouriershap._base.warn import warn
 from fouriershap._blackbox.fidelity import Fidelity, Interval
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-NOTICED = 1e-4  # of the spread of all answers; less is single precision in batches of another size
-_ROUNDINGS = 32.0  # that answers may differ by, in units of their last digit
 _Z = 1.96
-
-
-def noise_of(answers: Floats, again: Floats, every: Floats) -> float:
-    """Spread of a repeated answer as a share of the spread of all, of the output where that is largest.
-
-    Parameters
-    ----------
-    answers, again : (n_repeated, n_outputs) float64
-        To the same rows.
-    every : (n, n_outputs) float64
-        All answers.
-    """
-    if not len(answers):
-        return 0.0
-    worst = 0.0
-    for first, second, column in zip(answers.T, again.T, every.T, strict=True):
-        unit = unit_of(column)
-        scaled = column / unit
-        noise = math.sqrt(float(((first / unit - second / unit) ** 2).mean()) / 2)
-        # Answers in single precision carry that rounding, whatever they are converted to.
-        is_single = np.array_equal(scaled, scaled.astype(np.float32))
-        rounding = _ROUNDINGS * float(np.finfo(np.float32 if is_single else np.float64).eps)
-        if noise > rounding:
-            spread = float(scaled.std())
-            worst = max(worst, noise / spread if spread > 0 else math.inf)
-    return worst
-
-
-def warn_if_noisy(noise: float) -> None:
-    """Say so where repeated answers differ by more than rounding."""
-    if noise > NOTICED:
-        warn(
-            f"the model answers the same row differently: repeated answers spread by {noise:.2g} of the spread of "
-            "all answers. The values explain its mean answer, and the noise lowers fidelity. Fix the model's random "
-            "state (dropout off, evaluation mode) if it should not be random.",
-            NoiseWarning,
-        )
 
 
 @dataclass(frozen=True, eq=False)
 class Repeats:
-    """Answers to the same rows, each asked at least once.
+    """Answers to the same rows, each asked at least once."""
 
-    Attributes
-    ----------
-    count : (n,) int64
-    mean : (n, n_outputs) float64
-    variance : (n, n_outputs) float64
-        Of one answer; of all rows together where a row was asked but once.
-    """
-
-    count: Ints
-    mean: Floats
-    variance: Floats
+    count: Ints  # (n,)
+    mean: Floats  # (n, n_outputs)
+    variance: Floats  # (n, n_outputs) of one answer; of all rows together where a row was asked but once
 
     def of_output(self, j: int) -> Repeats:
         return Repeats(self.count, self.mean[:, j : j + 1], self.variance[:, j : j + 1])
@@ -88,14 +38,8 @@ def ask_in_rounds(
 ) -> Repeats:
     """Ask rows again, all of them in each round, in another order, until ``n_more`` queries are spent.
 
-    Parameters
-    ----------
-    ask_again : callable
-        Fresh answers (m, n_outputs) to the rows at positions (m,).
-    answers : (n, n_outputs) float64
-        The first answers.
-    looks : positions (m,) and answers (m, n_outputs)
-        What was asked again already.
+    ``ask_again`` gives fresh answers (m, n_outputs) to the rows at positions (m,); ``answers`` (n, n_outputs) are
+    the first ones, ``looks`` positions and answers of what was asked again already.
     """
     n = len(answers)
     count, total, square = np.ones(n, dtype=np.int64), np.zeros_like(answers), np.zeros_like(answers)
@@ -121,10 +65,7 @@ def ask_in_rounds(
 def certify_mean(repeats: Repeats, weights: Floats, noise: float, n_queries: int) -> Fidelity:
     """What the mean answers to all combinations of levels are worth where the model is noisy.
 
-    Parameters
-    ----------
-    weights : (n,) float64
-        How often hybrids show each combination.
+    ``weights`` (n,): how often hybrids show each combination.
     """
     n, n_outputs = repeats.mean.shape
     found = interval_of_mean(repeats, weights)
@@ -143,14 +84,10 @@ def certify_mean(repeats: Repeats, weights: Floats, noise: float, n_queries: int
 def interval_of_mean(repeats: Repeats, weights: Floats) -> Interval:
     """R^2 of the mean answers against what they would be after ever more repeats, with its interval.
 
-    The mean of row i misses by v_i = (variance of an answer) / (number of answers) in the mean square. The true
-    spread is that of the means less what noise adds to it. Both ends take the numbers that are not known, the noise
-    and how it fell, at the ends of their own 95 % intervals.
-
-    Parameters
-    ----------
-    weights : (n,) float64
-        How often each row counts; they add up to 1.
+    ``weights`` (n,), which add up to 1, say how often each row counts. The mean of row i misses by v_i = (variance
+    of an answer) / (number of answers) in the mean square. The true spread is that of the means less what noise adds
+    to it. Both ends take the numbers that are not known, the noise and how it fell, at the ends of their own 95 %
+    intervals.
     """
     w, v = weights[:, None], repeats.variance / repeats.count[:, None]
     distance = (repeats.mean - (w * repeats.mean).sum(axis=0)) ** 2

@@ -13,7 +13,7 @@ from fouriershap._base.checks import check_memory
 from fouriershap._blackbox.bit_code import BitCode
 from fouriershap._fourier.spectrum import Spectrum
 from fouriershap._shapley.engine import Contents, Engine, Floats
-from fouriershap._shapley.pairs import PairEngine
+from fouriershap._shapley.pairs import PairEngine, RecodedPairs
 from fouriershap._shapley.spectrum.engine import SpectrumEngine, compile_spectrum
 from fouriershap._shapley.spectrum.plan import Plan
 from fouriershap._shapley.spectrum.terms import terms_of
@@ -128,7 +128,7 @@ class LevelEngine:
         return self.inner.predict(self.code.bits(rows), n_jobs)
 
     def pairs(self, wanted: NDArray[np.int64] | None) -> PairEngine:
-        return LevelPairs(self.code, self.inner.pairs(wanted))
+        return RecodedPairs(self.inner.pairs(wanted), self.code.bits)
 
     def with_background(self, rows: NDArray[Any], weights: Floats | None) -> LevelEngine:
         return replace(self, inner=self.inner.with_background(self.code.bits(rows, "background"), weights))
@@ -147,29 +147,6 @@ class LevelEngine:
 
     def to_contents(self, interactions: bool) -> Contents:
         return self.inner.to_contents(interactions)
-
-
-@dataclass(frozen=True, eq=False)
-class LevelPairs:
-    """Interactions of a spectrum on the codes of levels (see `PairEngine`)."""
-
-    code: BitCode
-    inner: PairEngine
-
-    @property
-    def pairs(self) -> NDArray[np.int32]:
-        return self.inner.pairs
-
-    @property
-    def n_outputs(self) -> int:
-        return self.inner.n_outputs
-
-    @property
-    def rows_per_block(self) -> int:
-        return self.inner.rows_per_block
-
-    def add(self, rows: NDArray[Any], out: Floats) -> None:
-        self.inner.add(self.code.bits(rows), out)
 
 
 def stack_outputs(ensembles: Sequence[TreeEnsemble]) -> TreeEnsemble:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable
 from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
@@ -13,13 +13,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fouriershap._base import files
-from fouriershap._base.checks import are_numbered, check_device, check_weights, check_whole, need
+from fouriershap._base.checks import check_device, check_weights, check_whole, need, unshared
 from fouriershap._base.errors import InputError
-from fouriershap._explainers.batches import OutputColumn, check_ids, explain_batches, output_schema
+from fouriershap._explainers.batches import Streams
 from fouriershap._explainers.reasons import make_frame
-from fouriershap._rows.batch import open_batch
-from fouriershap._rows.frames import unmask
-from fouriershap._rows.table import Rows
+from fouriershap._rows.frames import Rows, unmask
 from fouriershap._shapley.engine import Engine
 from fouriershap._shapley.interactions import TopInteractions, interaction_values
 
@@ -27,7 +25,7 @@ if TYPE_CHECKING:
     from fouriershap._explainers.page import Subject
 
 
-class Explainer:
+class Explainer(Streams):
     """A model and a background, ready to explain rows.
 
     ``Explainer(model, background, **options)`` makes the explainer that fits the model, as its own class
@@ -58,30 +56,27 @@ class Explainer:
         The columns of the rows.
     player_names : tuple of str
         What gets a value: columns, or groups of them.
+    output_names : tuple of str, optional
+        Names of the outputs, where the model has some.
     n_jobs : int, optional
         Threads; None for every core.
+    has_pipeline : bool
+        Whether rows go through the steps of a Pipeline before they are explained; files do not keep those.
+    checksum : str, optional
+        Of the file that this explainer was loaded from, over all its contents; None where there was none.
     """
 
     # What a subclass must have raises NotImplementedError here. Abstract methods would say the same, but type
     # checkers would then refuse Explainer(model, background).
-    feature_names: tuple[str, ...]
-    player_names: tuple[str, ...]
-    n_jobs: int | None
-    _engine: Engine
-    _checksum: str | None = None
+    has_pipeline: bool = False
+    checksum: str | None = None
     _kind: ClassVar[str]  # of its files
-    _choose: ClassVar[Callable[..., type[Explainer]] | None] = (
-        None  # what `Explainer(...)` makes: the front door's rule
-    )
+    _choose: ClassVar[Callable[..., type[Explainer]] | None] = None  # the front door's rule
 
     def __new__(cls, *args: Any, **options: Any) -> Self:
         # As pathlib.Path does: the base makes an object of a subclass, whose __init__ Python then runs.
         chosen = cls._choose(*args, **options) if cls is Explainer and cls._choose is not None else cls
         return object.__new__(cast("type[Self]", chosen))
-
-    def _read(self, X: Any, name: str = "X") -> Rows:
-        """Rows of the caller, read once; errors call them by ``name``."""
-        raise NotImplementedError
 
     def _header(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         """What a file needs beside the engine and the names."""
@@ -97,28 +92,12 @@ class Explainer:
         raise NotImplementedError
 
     def _explain(self, rows: Rows, n_jobs: int | None) -> NDArray[np.float64]:
-        """SHAP values (n_rows, n_players, n_outputs)."""
         return self._engine.shap_values(rows.codes, n_jobs)
-
-    @property
-    def _expected(self) -> NDArray[np.float64]:
-        """Mean output over the background, (n_outputs,)."""
-        return self._engine.expected
 
     @property
     def fidelity(self) -> Any:
         """How well a fitted representation stands for the model, see `Fidelity`; None where nothing is fitted."""
         return None
-
-    @property
-    def output_names(self) -> tuple[str, ...] | None:
-        """Names of the outputs, where the model has some."""
-        return None
-
-    @property
-    def input_names(self) -> tuple[str, ...] | None:
-        """Names by which the columns of a frame are found; None where columns have positions only."""
-        return None if are_numbered(self.feature_names) else self.feature_names
 
     @property
     def known_labels(self) -> dict[str, tuple[Any, ...]]:
@@ -127,43 +106,6 @@ class Explainer:
         Nothing is known of the columns that enter a Pipeline, and of columns without names.
         """
         return {}
-
-    @property
-    def has_pipeline(self) -> bool:
-        """Whether rows go through the steps of a Pipeline before they are explained; files do not keep those."""
-        return False
-
-    @property
-    def checksum(self) -> str | None:
-        """Of the file that this explainer was loaded from, over all its contents; None where there was none."""
-        return self._checksum
-
-    def select(self, frame: Any, *, ids: Sequence[str] | None = None) -> Any:
-        """The columns of the model out of a data frame, found by name, in the model's order.
-
-        Parameters
-        ----------
-        frame : data frame, ``pyarrow.RecordBatch`` or array
-            An array has no names, and stays as it is.
-        ids : sequence of str, optional
-            Columns that are left out. Any other column must be a feature.
-
-        Raises
-        ------
-        InputError
-            A column is missing, or not known to the model.
-
-        Examples
-        --------
-        >>> import fouriershap as fs, pandas as pd
-        >>> from sklearn.tree import DecisionTreeRegressor
-        >>> X = pd.DataFrame({"age": [20, 40, 60, 80], "height": [1.5, 1.9, 1.6, 1.8]})
-        >>> explainer = fs.Explainer(DecisionTreeRegressor().fit(X, [1.0, 2.0, 3.0, 5.0]), X)
-        >>> explainer.select(pd.DataFrame({"height": [1.7], "name": ["Ann"], "age": [33]}), ids=["name"])
-           age  height
-        0   33     1.7
-        """
-        return open_batch(frame, check_ids(ids), self.input_names).features
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """What the values add up to, by the representation: (n_rows,) or (n_rows, n_outputs)."""
@@ -197,19 +139,11 @@ class Explainer:
             raise InputError("background is None; give rows, as to the constructor.")
         rows = self._read(unmask(background), "background")
         share = check_weights(weights, len(rows))
-        codes = rows.codes
-        if isinstance(background, np.ndarray) and np.may_share_memory(codes, background):
-            codes = (
-                codes.copy()
-            )  # tables may be built much later, and the caller's array may change until then
-        return self._with_engine(self._against(codes, share))
-
-    def _against(self, codes: NDArray[Any], share: NDArray[np.float64] | None) -> Engine:
-        return self._engine.with_background(codes, share)
+        return self._with_engine(self._engine.with_background(unshared(rows.codes, background), share))
 
     def _with_engine(self, engine: Engine) -> Self:
         other = copy(self)
-        other._engine, other._checksum = engine, None
+        other._engine, other.checksum = engine, None
         return other
 
     def save(self, path: str | os.PathLike[str], *, interactions: bool = False) -> None:
@@ -234,13 +168,13 @@ class Explainer:
     def _loaded(cls, contents: files.Contents) -> Self:
         """`_from_contents`, and whose contents they are."""
         explainer = cls._from_contents(contents)
-        explainer._checksum = contents.checksum
+        explainer.checksum = contents.checksum
         return explainer
 
     @property
     def expected_value(self) -> float | NDArray[np.float64]:
         """Mean output over the background; an array where there are several outputs."""
-        expected = self._expected
+        expected = self._engine.expected
         return float(expected[0]) if len(expected) == 1 else expected.copy()
 
     def shap_values(self, X: Any, *, n_jobs: int | None = None) -> NDArray[np.float64]:
@@ -257,9 +191,6 @@ class Explainer:
         ndarray, shape (n_rows, n_players) or (n_rows, n_players, n_outputs)
         """
         return without_single_output(self._explain(self._read(X), self._jobs(n_jobs)))
-
-    def _jobs(self, n_jobs: int | None) -> int | None:
-        return self.n_jobs if n_jobs is None else n_jobs
 
     def shap_interaction_values(
         self, X: Any, *, pairs: Any = None, top: int | None = None, n_jobs: int | None = None
@@ -294,91 +225,12 @@ class Explainer:
             self._engine, codes, self.player_names, pairs, top, self._jobs(n_jobs), single
         )
 
-    def explain_batches(
-        self,
-        batches: Iterable[Any],
-        *,
-        ids: Sequence[str] | None = None,
-        out: str = "columns",
-        top_k: int = 3,
-        n_jobs: int | None = None,
-    ) -> Iterator[Any]:
-        """Explain a stream of batches, one at a time.
-
-        Memory does not grow with their number. Columns of frames are found by name, in any order.
-
-        Parameters
-        ----------
-        batches : iterable of data frames, ``pyarrow.RecordBatch`` or arrays
-            Rows to explain; a batch may be empty.
-        ids : sequence of str, optional
-            Columns that are carried into the answer and not shown to the model. Any other column must be a
-            feature. Frames only.
-        out : {"columns", "array", "top_k"}
-            What follows the ids in the answer:
-
-            - "columns": a number per player, named after it;
-            - "array": ``shap_values``, a fixed-size list of numbers in the order of `player_names`;
-            - "top_k": ``feature_1``, ``value_1`` (as text), ``contribution_1``, ``feature_2``, ...: the players
-              with the largest contributions, in size.
-
-            Then ``base_value``, so that a row adds up to the model's output. Where there are several outputs,
-            each of these columns comes once per output and ends in ``__`` and the output's name (or number).
-        top_k : int
-            Reasons per row for "top_k"; at most the number of players.
-        n_jobs : int, optional
-            Threads; by default those of the explainer.
-
-        Yields
-        ------
-        The same kind of frame, a row per row; pandas frames keep their index. For arrays "columns" is a matrix
-        of numbers (the last column is the base value), "array" what `shap_values` returns.
-
-        Raises
-        ------
-        InputError
-            A column is missing, is not known to the model, or holds what the model cannot read. The message
-            names the batch.
-
-        Examples
-        --------
-        >>> import fouriershap as fs, numpy as np, pandas as pd
-        >>> from sklearn.tree import DecisionTreeRegressor
-        >>> X = pd.DataFrame({"age": [20, 40, 60, 80], "height": [1.5, 1.9, 1.6, 1.8]})
-        >>> model = DecisionTreeRegressor(random_state=0).fit(X, [1.0, 2.0, 3.0, 5.0])
-        >>> explainer = fs.TreeExplainer(model, X)
-        >>> batches = [X.assign(name=["Ann", "Bob", "Eve", "Kim"])]
-        >>> for frame in explainer.explain_batches(batches, ids=["name"], out="top_k", top_k=1):
-        ...     print(frame)
-          name feature_1 value_1  contribution_1  base_value
-        0  Ann       age      20           -1.75        2.75
-        1  Bob       age      40           -0.75        2.75
-        2  Eve       age      60            0.25        2.75
-        3  Kim       age      80            2.25        2.75
-        """
-        return explain_batches(self, batches, ids, out, top_k, self._jobs(n_jobs))
-
-    def output_schema(
-        self, *, ids: Sequence[str] | None = None, out: str = "columns", top_k: int = 3
-    ) -> tuple[OutputColumn, ...]:
-        """The columns that follow the ids in what `explain_batches` yields, in their order.
-
-        Parameters
-        ----------
-        ids : sequence of str, optional
-            Columns that are carried along. They come first, in the order given and with the types that they have
-            in the batches; they are no part of the answer, but must not share a name with it.
-        out, top_k
-            As in `explain_batches`.
-        """
-        return output_schema(self, ids=ids, out=out, top_k=top_k)
-
     def __call__(self, X: Any) -> Any:
         """Explain rows as a ``shap.Explanation``, for every plot of shap."""
         begin = time.perf_counter()
         rows = self._read(X)
         values = self._explain(rows, self.n_jobs)
-        return self._explanation(rows, values, self._expected, time.perf_counter() - begin)
+        return self._explanation(rows, values, self._engine.expected, time.perf_counter() - begin)
 
     def report(
         self,
@@ -418,7 +270,9 @@ class Explainer:
         self, rows: Rows, values: NDArray[np.float64], expected: NDArray[np.float64], seconds: float
     ) -> Any:
         """A ``shap.Explanation``; ``expected`` (n_outputs,), or (n_rows, n_outputs) where rows differ in it."""
-        shap = need("shap", "explainer(X), a shap.Explanation,", "shap", "shap_values(X) needs nothing more.")
+        shap = need(
+            "shap", "explainer(X), a shap.Explanation,", "[shap]", "shap_values(X) needs nothing more."
+        )
         data, labels = rows.display(len(self.player_names))
         single, names = values.shape[2] == 1, self.output_names
         base = np.broadcast_to(expected, (len(values), values.shape[2])).copy()

@@ -8,41 +8,37 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fouriershap._base.asking.asker import Asker
+from fouriershap._base.asking.asker import Asker, Progress
 from fouriershap._base.asking.store import Given
-from fouriershap._base.checks import are_numbered, check_choice, check_device, check_weights, check_whole
+from fouriershap._base.checks import check_choice, check_device, check_number, check_weights, check_whole
 from fouriershap._base.errors import InputError
 from fouriershap._base.files import Contents
 from fouriershap._base.headers import require, take
 from fouriershap._base.parallel import count_jobs
-from fouriershap._base.progress import Progress
 from fouriershap._base.short import short
 from fouriershap._blackbox.arguments import (
     answer_store,
     as_function,
     asked_in,
-    check_function,
     check_limits,
     join,
 )
-from fouriershap._blackbox.bit_names import bit_names
-from fouriershap._blackbox.cube import cube_fidelity
+from fouriershap._blackbox.bit_code import bit_names
 from fouriershap._blackbox.fidelity import Fidelity, Interval, warn_if_low
 from fouriershap._blackbox.files import fitted_from_contents, fitted_to_contents
 from fouriershap._blackbox.fit import Fitted, Fitter
 from fouriershap._blackbox.hybrids import second_rows
 from fouriershap._blackbox.oracle import Oracle
-from fouriershap._blackbox.refine import refine_cost, refined_values, true_outputs
+from fouriershap._blackbox.refine import cube_fidelity, refine_cost, refined_values, true_outputs
 from fouriershap._blackbox.select import Candidate
 from fouriershap._blackbox.surrogates import SpectrumSurrogate
 from fouriershap._explainers.base import Explainer, without_single_output
 from fouriershap._fourier.spectrum import Spectrum
 from fouriershap._fourier.top_terms import TopTerms
-from fouriershap._rows.frames import densified, unmask
-from fouriershap._rows.groups import check_groups
+from fouriershap._rows.frames import Rows, densified, unmask
 from fouriershap._rows.levels import LABEL, make_encoding
+from fouriershap._rows.players import check_groups
 from fouriershap._rows.pool import Pool
-from fouriershap._rows.table import Rows
 from fouriershap._shapley.engine import Engine
 from fouriershap._shapley.indices import INDICES
 from fouriershap._trees.ensemble import TreeEnsemble
@@ -164,9 +160,8 @@ class BlackBoxExplainer(Explainer):
         check_choice("index", index, INDICES)
         check_device(device)
         limits = check_limits(n_terms, max_degree, method)
-        budget = check_whole("budget", budget)
+        budget, min_fidelity = check_whole("budget", budget), check_number("min_fidelity", min_fidelity)
         function, output_names = as_function(predict)
-        check_function(function)
         function, background = asked_in(function, background), densified(unmask(background))
         rows = Pool(background, "background")
         pool, first = join(rows, densified(unmask(data)))
@@ -201,7 +196,7 @@ class BlackBoxExplainer(Explainer):
             self._pool: Pool | None = pool
             self._background: tuple[Pool, NDArray[np.float64] | None] | None = (rows, share)
             self._seed = seed
-            warn_if_low(self.fidelity, min_fidelity, self.method)
+            warn_if_low(self.fidelity, min_fidelity, f"the representation (method {short(self.method)})")
 
     def _set(
         self,
@@ -211,7 +206,7 @@ class BlackBoxExplainer(Explainer):
         n_jobs: int | None,
         output_names: tuple[str, ...] | None,
     ) -> None:
-        self._fitted, self._engine, self._output_names = fitted, engine, output_names
+        self._fitted, self._engine, self.output_names = fitted, engine, output_names
         self.player_names = fitted.encoding.player_names
         self.feature_names, self.n_jobs = names, n_jobs
 
@@ -276,11 +271,6 @@ class BlackBoxExplainer(Explainer):
         rng = np.random.default_rng([self._seed, 1])
         with oracle.keeping():
             return cube_fidelity(oracle, self._fitted, self._pool, check_whole("n", n), rng)
-
-    @property
-    def output_names(self) -> tuple[str, ...] | None:
-        """Names of the outputs, where they are the classes of a classifier."""
-        return self._output_names
 
     @property
     def known_labels(self) -> dict[str, tuple[Any, ...]]:
@@ -374,15 +364,7 @@ class BlackBoxExplainer(Explainer):
 
     def _encode(self, X: Any, name: str = "X") -> tuple[Pool, NDArray[np.float64]]:
         pool = Pool(densified(X), name)
-        if len(pool.names) != len(self.feature_names):
-            raise InputError(
-                f"{name} has {len(pool.names)} columns; the background has {len(self.feature_names)}."
-            )
-        if pool.is_frame and pool.names != self.feature_names and not are_numbered(self.feature_names):
-            wrong = next((a, b) for a, b in zip(self.feature_names, pool.names, strict=True) if a != b)
-            raise InputError(
-                f"{name} has a column {short(wrong[1])} where the background has {short(wrong[0])}."
-            )
+        pool.check_names(self.feature_names, name)
         return pool, self._fitted.encoding.encode(pool, name)
 
     def _model(self, what: str) -> tuple[Oracle, tuple[Pool, NDArray[np.float64] | None]]:
@@ -392,7 +374,7 @@ class BlackBoxExplainer(Explainer):
 
     def _header(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         arrays, header = fitted_to_contents(self._fitted)
-        return arrays, header | {"output_names": self._output_names}
+        return arrays, header | {"output_names": self.output_names}
 
     @classmethod
     def _from_contents(cls, contents: Contents) -> BlackBoxExplainer:

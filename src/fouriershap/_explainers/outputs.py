@@ -14,22 +14,22 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from fouriershap._base.asking.asker import Asker
-from fouriershap._base.errors import FidelityWarning, InputError, UnsupportedModelError
+from fouriershap._base.checks import as_floats, check_choice
+from fouriershap._base.errors import InputError, UnsupportedModelError
 from fouriershap._base.parallel import for_each_block
-from fouriershap._base.short import short, short_list, short_text
-from fouriershap._base.warn import warn
+from fouriershap._base.short import short, short_text
 from fouriershap._blackbox.candidates.swht import Limits
-from fouriershap._blackbox.fidelity import Fidelity
+from fouriershap._blackbox.fidelity import Fidelity, warn_if_low
 from fouriershap._blackbox.fit import Fitter
 from fouriershap._blackbox.oracle import Oracle
 from fouriershap._rows.levels import Encoding, make_encoding
 from fouriershap._rows.pool import Pool
 from fouriershap._shapley.coalitions import CoalitionPairs, coalition_values, values_of_game
 from fouriershap._shapley.engine import Contents, Engine
-from fouriershap._shapley.pairs import PairEngine
+from fouriershap._shapley.pairs import PairEngine, RecodedPairs
 from fouriershap._shapley.trees import walk
 from fouriershap._shapley.trees.engine import TreeEngine
 from fouriershap._shapley.trees.plan import TreePlan
@@ -41,6 +41,10 @@ _BUDGET = 20_000  # queries of the probability, which the trees answer quickly
 _BATCH = 8192
 _ROWS = 64  # rows per job
 _MOST_HYBRIDS = 1 << 18  # of one row: coalitions times background rows
+_WAYS_OUT = (
+    "fewer players by groups= and a smaller background (under 16 players the definition may be affordable), or "
+    "BlackBoxExplainer(model.predict_proba, background, budget=...) with a larger budget"
+)
 _SAME = 1e-12  # margins closer than this, relative, count as equal
 
 
@@ -73,8 +77,9 @@ _PROBABILITY: dict[str, Callable[[Floats], Floats]] = {"binary": sigmoid, "multi
 
 def check_output(engine: TreeEngine, output: str, exact: bool) -> None:
     """Raise unless this output of this model can be explained, naming the way out."""
-    if output not in OUTPUTS:
-        raise InputError(f"output is {short(output)}; choose one of {short_list(OUTPUTS)}.")
+    check_choice("output", output, OUTPUTS)
+    if not isinstance(exact, bool | np.bool_):
+        raise InputError(f"exact is {short(exact)}; give True or False.")
     objective = engine.ensemble.objective
     if exact and output != "probability":
         raise InputError(f"exact=True is for output='probability'; got output={short(output)}.")
@@ -111,18 +116,10 @@ def _refuse(engine: TreeEngine, output: str, objective: str) -> None:
 
 @dataclass(frozen=True, eq=False)
 class BeyondTheMargin:
-    """What all outputs of trees beyond the margin share (see `Engine`); rows are cleaned.
+    """What all outputs of trees beyond the margin share (see `Engine`); rows are cleaned."""
 
-    Attributes
-    ----------
-    engine : TreeEngine
-        That of the margin.
-    """
-
-    engine: TreeEngine
-    is_fitted: ClassVar[bool] = (
-        False  # whether values are those of a representation, and not the output's own
-    )
+    engine: TreeEngine  # that of the margin
+    is_fitted: ClassVar[bool] = False  # whether values are a representation's, and not the output's own
 
     @property
     def n_players(self) -> int:
@@ -146,13 +143,12 @@ class BeyondTheMargin:
         assert rows is not None  # `check_output` has seen to it
         return rows
 
-    def output(self, rows: NDArray[Any], n_jobs: int | None = None) -> Floats:
-        """What is explained, (n_rows, n_outputs)."""
+    def predict(self, rows: NDArray[Any], n_jobs: int | None = None) -> Floats:
         raise NotImplementedError
 
     @property
     def expected(self) -> Floats:
-        outputs = self.output(self.background)
+        outputs = self.predict(self.background)
         return np.asarray(np.average(outputs, axis=0, weights=self.engine.background.weights))
 
     def values(self, rows: NDArray[Any], n_jobs: int | None) -> Floats:
@@ -162,11 +158,8 @@ class BeyondTheMargin:
         self, rows: NDArray[Any], n_jobs: int | None = None, outputs: Floats | None = None
     ) -> Floats:
         if outputs is not None:
-            outputs[:] = self.output(rows, n_jobs)
+            outputs[:] = self.predict(rows, n_jobs)
         return self.values(rows, n_jobs)
-
-    def predict(self, rows: NDArray[Any], n_jobs: int | None = None) -> Floats:
-        return self.output(rows, n_jobs)
 
     def pairs(self, wanted: NDArray[np.int64] | None) -> PairEngine:
         raise NotImplementedError
@@ -196,24 +189,21 @@ class BeyondTheMargin:
 
 @dataclass(frozen=True, eq=False)
 class Rescaled(BeyondTheMargin):
-    """Values of a function of the margin, rescaled per background row, as shap defines them.
+    """Values of a function of the margin, rescaled per background row, as shap defines them."""
 
-    Attributes
-    ----------
-    transform : callable
-        Of margins and labels.
-    needs_labels : bool
-        Whether the function is a loss.
-    labels : (n_rows,) float64 or None
-        Of the rows that are explained, see `labelled`.
-    """
+    transform: Callable[[Floats, Floats], Floats]  # of margins and labels
+    needs_labels: bool = False  # whether the function is a loss
+    labels: Floats | None = None  # (n_rows,) of the rows that are explained, see `labelled`
 
-    transform: Callable[[Floats, Floats], Floats]
-    needs_labels: bool = False
-    labels: Floats | None = None
-
-    def labelled(self, labels: Floats) -> Rescaled:
+    def labelled(self, y: ArrayLike | None, n_rows: int) -> Rescaled:
         """The same for rows with these labels."""
+        if y is None:
+            raise InputError("output='log_loss' needs the labels of the rows: shap_values(X, y).")
+        labels = as_floats(y, "y").reshape(-1)
+        if len(labels) != n_rows:
+            raise InputError(f"y has {len(labels)} labels for {n_rows} rows.")
+        if self.engine.ensemble.objective == "binary" and not np.isin(labels, (0, 1)).all():
+            raise InputError("y holds labels other than 0 and 1; the model is a binary classifier.")
         return replace(self, labels=labels)
 
     def _labels_of(self, rows: NDArray[Any]) -> Floats:
@@ -221,7 +211,7 @@ class Rescaled(BeyondTheMargin):
             raise InputError("output='log_loss' needs the labels of the rows: shap_values(X, y).")
         return np.zeros((len(rows), 1)) if self.labels is None else self.labels[:, None]
 
-    def output(self, rows: NDArray[Any], n_jobs: int | None = None) -> Floats:
+    def predict(self, rows: NDArray[Any], n_jobs: int | None = None) -> Floats:
         return self.transform(self.engine.predict(rows, n_jobs), self._labels_of(rows))
 
     @property
@@ -230,7 +220,9 @@ class Rescaled(BeyondTheMargin):
         if not self.needs_labels:
             return self.expected_with(0.0)
         if self.labels is None:
-            raise InputError("the mean log_loss depends on the label: ask expected_loss(y).")
+            raise InputError(
+                "the mean log_loss depends on the label: ask expected_loss(y), or shap_values(X, y) about rows."
+            )
         distinct, which = np.unique(self.labels, return_inverse=True)
         means = [self.expected_with(float(label)) for label in distinct]
         return np.reshape(means, (len(distinct), self.n_outputs))[which]
@@ -283,12 +275,12 @@ class ByDefinition(BeyondTheMargin):
 
     link: Callable[[Floats], Floats]
 
-    def output(self, rows: NDArray[Any], n_jobs: int | None = 1) -> Floats:
+    def predict(self, rows: NDArray[Any], n_jobs: int | None = 1) -> Floats:
         return self.link(self.engine.predict(rows, n_jobs))
 
     def _game(self, row: NDArray[Any]) -> Floats:
         weights, player = self.engine.background.weights, self.engine.model.player
-        return coalition_values(lambda rows: self.output(rows, 1), row, self.background, player, weights)
+        return coalition_values(self.predict, row, self.background, player, weights)
 
     def values(self, rows: NDArray[Any], n_jobs: int | None) -> Floats:
         out = np.zeros((len(rows), self.n_players, self.n_outputs))
@@ -299,6 +291,9 @@ class ByDefinition(BeyondTheMargin):
 
         for_each_block(work, len(rows), 1, n_jobs)
         return out
+
+    def with_background(self, rows: NDArray[Any], weights: Floats | None) -> Engine:
+        return _exactly(self.engine.with_background(rows, weights), self.link)
 
     def pairs(self, wanted: NDArray[np.int64] | None) -> PairEngine:
         return CoalitionPairs(self._game, self.n_players, self.n_outputs, self.index)
@@ -319,7 +314,7 @@ class Fitted(ByDefinition):
         is_label = model.ensemble.is_categorical
         encoding = make_encoding(pool, model.player, names, np.flatnonzero(is_label).tolist())
         every = np.arange(pool.n_rows)
-        asker = Asker(self.output, "the probability", _BATCH, _BUDGET)
+        asker = Asker(self.predict, "the probability", _BATCH, _BUDGET)
         fitter = Fitter(
             oracle=Oracle(asker, model.player),
             pool=pool,
@@ -333,21 +328,10 @@ class Fitted(ByDefinition):
         fitted = fitter.fit("auto")
         codes = fitted.encoding.encode(pool, "background")
         engine = fitted.surrogate.compile(codes, background.weights, self.index)
-        self._warn_if_low(fitted.fidelity)
-        return fitted.encoding, fitted.fidelity, engine
-
-    @staticmethod
-    def _warn_if_low(fidelity: Fidelity) -> None:
-        if fidelity.low >= _LEAST_FIDELITY:
-            return
-        warn(
-            f"exact=True: the representation of the probability explains {fidelity.r2:.3f} of its variance on "
-            f"{fidelity.n_points} held-out rows (95 % interval {fidelity.low:.3f} to {fidelity.high:.3f}): less than "
-            f"{_LEAST_FIDELITY} cannot be ruled out. Ways out: fewer players by "
-            "groups= and a smaller background (under 16 players the definition may be affordable), or "
-            "BlackBoxExplainer(model.predict_proba, background, budget=...) with a larger budget.",
-            FidelityWarning,
+        warn_if_low(
+            fitted.fidelity, _LEAST_FIDELITY, "exact=True: the representation of the probability", _WAYS_OUT
         )
+        return fitted.encoding, fitted.fidelity, engine
 
     def _codes(self, rows: NDArray[Any]) -> NDArray[Any]:
         """Rows as the representation takes them; what it does not know is said in the words of this class."""
@@ -363,30 +347,7 @@ class Fitted(ByDefinition):
         return self.fit[2].shap_values(self._codes(rows), n_jobs)
 
     def pairs(self, wanted: NDArray[np.int64] | None) -> PairEngine:
-        return _RecodedPairs(self.fit[2].pairs(wanted), self._codes)
-
-
-@dataclass(frozen=True, eq=False)
-class _RecodedPairs:
-    """Interactions of what was fitted, of rows that are recoded first (see `PairEngine`)."""
-
-    inner: PairEngine
-    codes: Callable[[NDArray[Any]], NDArray[Any]]
-
-    @property
-    def pairs(self) -> NDArray[np.int32]:
-        return self.inner.pairs
-
-    @property
-    def n_outputs(self) -> int:
-        return self.inner.n_outputs
-
-    @property
-    def rows_per_block(self) -> int:
-        return self.inner.rows_per_block
-
-    def add(self, rows: NDArray[Any], out: Floats) -> None:
-        self.inner.add(self.codes(rows), out)
+        return RecodedPairs(self.fit[2].pairs(wanted), self._codes)
 
 
 def make_output(engine: TreeEngine, output: str, exact: bool) -> Engine:
@@ -397,15 +358,17 @@ def make_output(engine: TreeEngine, output: str, exact: bool) -> Engine:
         return engine
     if not exact:
         return Rescaled(engine, _RESCALED[output, objective], output == "log_loss")
-    rows = engine.background.rows
-    n_background = 0 if rows is None else len(rows)
-    link = _PROBABILITY[objective]
+    return _exactly(engine, _PROBABILITY[objective])
+
+
+def _exactly(engine: TreeEngine, link: Callable[[Floats], Floats]) -> Engine:
+    """By the definition where that is affordable, else by a representation."""
+    n_background = 0 if engine.background.rows is None else len(engine.background.rows)
     if engine.n_players < 16 and n_background << engine.n_players <= _MOST_HYBRIDS:
         return ByDefinition(engine, link)
     if n_background < 2:
         raise InputError(
             f"exact=True has {engine.n_players} players, too many for all coalitions, and one background row, too "
-            "few to fit a representation to. Give more background rows, or groups= that leave fewer than 16 "
-            "players."
+            "few to fit a representation to. Give more background rows, or groups= that leave fewer than 16 players."
         )
     return Fitted(engine, link)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fouriershap._base.checks import check_number
 from fouriershap._base.errors import CapacityError, InputError
 from fouriershap._base.short import short
 from fouriershap._blackbox.fidelity import Fidelity
@@ -17,7 +18,7 @@ from fouriershap._blackbox.fit import Fitted
 from fouriershap._blackbox.surrogates import LevelEngine
 from fouriershap._explainers.page_inputs import bit_inputs, encoding_inputs, level_inputs, tree_inputs
 from fouriershap._fourier.spectrum import Spectrum
-from fouriershap._rows.table import Rows
+from fouriershap._rows.frames import Rows
 from fouriershap._shapley.engine import Engine
 from fouriershap._shapley.interactions import interaction_values
 from fouriershap._shapley.lookup import Lookup, bit_lookup, level_lookup, tree_lookup
@@ -38,33 +39,16 @@ _MARGINS = ("xgboost", "lightgbm gbdt", "catboost", "scikit-learn GradientB", "s
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """What one kind of explainer has to tell, beside its values.
+    """What one kind of explainer has to tell, beside its values."""
 
-    Attributes
-    ----------
-    kind : str
-        What was explained, in a few words.
-    facts : list of (str, str)
-    meaning : list of str
-        What the values are, and how far to trust them.
-    inputs : list of Input
-    lookup : Lookup or None
-    without : str
-        Why there is no look-up.
-    link : {None, "softmax"}
-        What turns the outputs into probabilities.
-    profile : mapping
-        Of a spectrum, see `_profile`.
-    """
-
-    kind: str
+    kind: str  # what was explained, in a few words
     facts: list[tuple[str, str]]
-    meaning: list[str]
+    meaning: list[str]  # what the values are, and how far to trust them
     inputs: list[Input]
     lookup: Lookup | None = None
-    without: str = ""
-    link: str | None = None
-    profile: dict[str, NDArray[Any]] = field(default_factory=dict)
+    without: str = ""  # why there is no look-up
+    link: str | None = None  # {None, "softmax"} what turns the outputs into probabilities
+    profile: dict[str, NDArray[Any]] = field(default_factory=dict)  # of a spectrum, see `_profile`
 
     @property
     def what_if(self) -> WhatIf | str:
@@ -83,23 +67,22 @@ def write_page(
     max_bytes: int,
 ) -> Path:
     """Write the page of an explainer (see `Explainer.report`)."""
-    _check("rows", rows if rows is not None else 1)
-    _check("max_bytes", max_bytes)
+    check_number("rows", 1 if rows is None else rows, 1)
+    check_number("max_bytes", max_bytes, 1)
     if title is not None and not isinstance(title, str):
         raise InputError(f"title is {short(title)}; give a text, or None.")
     index = explainer._engine.index
     if index != "shapley":
         raise InputError(
-            f"this explainer has index={short(index)}, whose values do not add up to a prediction, as those "
-            "of a report "
-            "must. Use index='shapley'."
+            f"this explainer has index={short(index)}, whose values do not add up to a prediction, as those of a "
+            "report must. Use index='shapley'."
         )
     given = explainer._read(X)
     if not len(given):
         raise InputError("X has 0 rows; a page shows some.")
     subject = explainer._subject(given, max_bytes)
     values = explainer._explain(given, explainer.n_jobs)
-    wrong = explainer._expected[~np.isfinite(explainer._expected)]
+    wrong = explainer._engine.expected[~np.isfinite(explainer._engine.expected)]
     if len(wrong):
         raise InputError(f"the expected value of the explainer is {wrong[0]}; a page shows finite numbers.")
     content = Content(
@@ -109,7 +92,7 @@ def write_page(
         inputs=subject.inputs,
         players=_player_names(explainer.player_names, subject.inputs),
         outputs=explainer.output_names or tuple(f"output {k}" for k in range(values.shape[2])),
-        expected=explainer._expected,
+        expected=explainer._engine.expected,
         values=values,
         row_names=_row_names(X),
         what_if=subject.what_if,
@@ -118,11 +101,6 @@ def write_page(
         interactions=_interactions(explainer, given),
     )
     return write_report(content, path, rows=rows, max_bytes=max_bytes)
-
-
-def _check(name: str, value: Any) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not value >= 1:
-        raise InputError(f"{name} is {short(value)}; give a number >= 1.")
 
 
 def _player_names(names: tuple[str, ...], inputs: list[Input]) -> list[str]:
@@ -311,8 +289,8 @@ def _fidelity_meaning(fidelity: Fidelity) -> str:
             + noise
         )
     return (
-        "These SHAP values are exact for a representation of the model. On "
-        f"{fidelity.n_points:,} mixed rows that it had never seen, it explains {100 * fidelity.r2:.2f} % of the "
-        f"variance of the model's answers: its typical error is {error:.2g} % of their spread, and smaller "
-        "differences between values should not be read." + noise
+        f"These SHAP values are exact for a representation of the model. On {fidelity.n_points:,} mixed rows that it "
+        f"had never seen, it explains {100 * fidelity.r2:.2f} % of the variance of the model's answers: its typical "
+        f"error is {error:.2g} % of their spread, and smaller differences between values should not be read."
+        + noise
     )

@@ -16,9 +16,8 @@ from fouriershap._base.parallel import count_jobs
 from fouriershap._base.short import short
 from fouriershap._explainers.base import Explainer
 from fouriershap._fourier.spectrum import Spectrum
-from fouriershap._rows.frames import check_columns, column_names, densified, unmask
-from fouriershap._rows.groups import check_groups
-from fouriershap._rows.table import Rows
+from fouriershap._rows.frames import Rows, check_columns, column_names, densified, unmask
+from fouriershap._rows.players import check_groups
 from fouriershap._shapley.jax import VERSIONS, prepare
 from fouriershap._shapley.spectrum.compile import compile as compile_tables
 from fouriershap._shapley.spectrum.engine import SpectrumEngine

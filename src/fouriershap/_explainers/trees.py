@@ -9,26 +9,26 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fouriershap._base.checks import (
-    as_floats,
     check_choice,
     check_device,
     check_memory,
+    check_number,
     check_weights,
     descends_from,
     numbered,
+    unshared,
 )
-from fouriershap._base.errors import AdditivityError, InputError
+from fouriershap._base.errors import InputError
 from fouriershap._base.files import Contents
 from fouriershap._base.headers import require, take
 from fouriershap._base.parallel import count_jobs
 from fouriershap._base.short import short
 from fouriershap._explainers.base import Explainer, without_single_output
 from fouriershap._explainers.model_check import CHECKS, check_reading
-from fouriershap._rows.frames import column_names, densified, unmask
-from fouriershap._rows.groups import check_groups
+from fouriershap._rows.frames import Rows, column_names, densified, unmask
 from fouriershap._rows.pipelines import Preprocessing, split_pipeline
-from fouriershap._rows.table import Rows
-from fouriershap._shapley.engine import Engine
+from fouriershap._rows.players import check_groups
+from fouriershap._shapley.engine import check_additivity
 from fouriershap._shapley.indices import INDICES
 from fouriershap._shapley.trees.engine import TreeEngine
 from fouriershap._shapley.trees.model import make_background, make_model
@@ -122,11 +122,10 @@ class TreeExplainer(Explainer):
     """
 
     _kind = "tree explainer"
-    checked: bool
-    _trees: TreeEngine  # of the raw output; `_engine` explains what was asked for
-    _before: Preprocessing | None  # what a Pipeline does before its trees
-    _inputs: tuple[str, ...] | None  # its input columns, where they are the players
-    _lost_pipeline: bool  # a file held the trees of a Pipeline, not what comes before them
+    checked: bool = False
+    _before: Preprocessing | None = None  # what a Pipeline does before its trees
+    _inputs: tuple[str, ...] | None = None  # its input columns, where they are the players
+    _lost_pipeline: bool = False  # a file held the trees of a Pipeline, not what comes before them
 
     def __init__(
         self,
@@ -152,12 +151,12 @@ class TreeExplainer(Explainer):
         check_choice("precision", precision, tuple(_PRECISIONS))
         check_choice("method", method, _METHODS)
         check_choice("check", check, CHECKS)
+        check_choice("index", index, INDICES)
         count_jobs(n_jobs)
-        before, final = (
-            split_pipeline(model) if descends_from(model, "sklearn", "Pipeline") else (None, model)
-        )
+        is_pipeline = descends_from(model, "sklearn", "Pipeline")
+        before, final = split_pipeline(model) if is_pipeline else (None, model)
         ensemble = read_model(final)
-        given = background if isinstance(background, np.ndarray) else unmask(background)
+        given = unmask(background)
         background = given if before is None or given is None else before.transform(given, "background")
         if feature_perturbation == "interventional" and background is None:
             raise InputError("feature_perturbation='interventional' needs a background; give one.")
@@ -165,17 +164,21 @@ class TreeExplainer(Explainer):
             background = None
         ensemble, names = _name_features(feature_names, ensemble, background, before)
         player, player_names, inputs = _find_players(groups, names, before, given)
-        rows, share = _background_rows(background, weights, ensemble)
+        rows, share = None, None
+        if background is not None:
+            rows = unshared(to_rows(background, ensemble, name="background"), background)
+            share = check_weights(weights, len(rows))
+        elif weights is not None:
+            raise InputError("weights were given, but no background whose rows they could weigh.")
         dtype = np.dtype(_PRECISIONS[precision])
-        coded = make_model(
-            ensemble, player, check_memory(memory), dtype, method, check_choice("index", index, INDICES)
-        )
+        coded = make_model(ensemble, player, check_memory(memory), dtype, method, index)
         engine = TreeEngine(coded, make_background(coded, rows, share))
         checked = check == "model" and check_reading(final, engine, background)
         self._set(engine, names, player_names, n_jobs, output, exact)
         self._before, self._inputs, self.checked = before, inputs, checked
+        self.has_pipeline = before is not None
         if device != "cpu":  # outputs beyond the margin have no tables to move, and say so
-            self._engine = self._trees = cast("TreeEngine", self._engine.to(device))
+            self._engine = self._engine.to(device)
 
     def _set(
         self,
@@ -186,19 +189,19 @@ class TreeExplainer(Explainer):
         output: str,
         exact: bool,
     ) -> None:
-        self._trees, self.output, self.exact = trees, output, exact
-        self._engine = _explaining(trees, output, exact)
+        self.output, self.exact, self.output_names = output, exact, trees.ensemble.output_names
+        self._engine = trees
+        if not isinstance(output, str) or output != "raw" or exact is not False:
+            from fouriershap._explainers.outputs import make_output  # and with it all that black boxes need
+
+            self._engine = make_output(trees, output, exact)
         self.feature_names, self.player_names, self.n_jobs = names, player_names, n_jobs
-        self._before, self._inputs, self._lost_pipeline = None, None, False
-        self.checked = False
 
-    def _against(self, codes: NDArray[Any], share: NDArray[np.float64] | None) -> Engine:
-        return _explaining(self._trees.with_background(codes, share), self.output, self.exact)
-
-    def _with_engine(self, engine: Engine) -> TreeExplainer:
-        other = super()._with_engine(engine)
-        other._trees = engine if isinstance(engine, TreeEngine) else engine.engine  # type: ignore[attr-defined]
-        return other
+    @property
+    def _trees(self) -> TreeEngine:
+        """Of the raw output; `_engine` explains what was asked for."""
+        engine = cast("TreeEngine | BeyondTheMargin", self._engine)
+        return engine if isinstance(engine, TreeEngine) else engine.engine
 
     def __repr__(self) -> str:
         facts = self._trees.describe()
@@ -213,18 +216,11 @@ class TreeExplainer(Explainer):
         """The model as plain arrays."""
         return self._trees.ensemble
 
-    @property
-    def output_names(self) -> tuple[str, ...] | None:
-        """Names of the outputs, where the model has some."""
-        return self.ensemble.output_names
-
     def expected_loss(self, y: float) -> float | NDArray[np.float64]:
         """Mean loss of the background, were all of it labelled ``y``: what the values of such a row add to."""
         if self.output != "log_loss":
-            raise InputError(
-                f"expected_loss is for output='log_loss'; this explainer has output={short(self.output)}."
-            )
-        expected = cast("Rescaled", self._engine).expected_with(float(y))
+            raise InputError(f"expected_loss is for output='log_loss'; this has output={short(self.output)}.")
+        expected = cast("Rescaled", self._engine).expected_with(check_number("y", y))
         return float(expected[0]) if len(expected) == 1 else expected
 
     @property
@@ -234,7 +230,7 @@ class TreeExplainer(Explainer):
 
     @property
     def _is_fitted(self) -> bool:
-        return self._engine is not self._trees and cast("BeyondTheMargin", self._engine).is_fitted
+        return getattr(self._engine, "is_fitted", False)
 
     @property
     def input_names(self) -> tuple[str, ...] | None:
@@ -246,10 +242,6 @@ class TreeExplainer(Explainer):
     def known_labels(self) -> dict[str, tuple[Any, ...]]:
         names = None if self.has_pipeline else self.input_names
         return {} if names is None else {names[f]: known for f, known in self.ensemble.vocabularies.items()}
-
-    @property
-    def has_pipeline(self) -> bool:
-        return self._before is not None
 
     def shap_values(
         self,
@@ -317,12 +309,14 @@ class TreeExplainer(Explainer):
         self, rows: Rows, y: ArrayLike | None, check: bool, tolerance: float, n_jobs: int | None
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Values, and what they are added to; where ``check`` says so, compared with the outputs of the rows."""
-        if not isinstance(tolerance, int | float | np.number) or not tolerance >= 0:
-            raise InputError(f"tolerance is {short(tolerance)}; give a number >= 0.")
+        tolerance = check_number("tolerance", tolerance, 0)
         engine = self._engine
-        labels = self._labels(y, len(rows))
-        if labels is not None:
-            engine = cast("Rescaled", engine).labelled(labels)
+        if self.output == "log_loss":
+            engine = cast("Rescaled", engine).labelled(y, len(rows))
+        elif y is not None:
+            raise InputError(
+                f"y was given, but only output='log_loss' has labels; this is {short(self.output)}."
+            )
         # Not the sums of another index, or of another function than the one that is fitted.
         adds_up = check and engine.index == "shapley" and not self._is_fitted
         outputs = np.empty((len(rows), engine.n_outputs)) if adds_up else None
@@ -331,28 +325,10 @@ class TreeExplainer(Explainer):
             check_additivity(values, engine.expected, outputs, tolerance, self.checked)
         return values, engine.expected
 
-    def _labels(self, y: ArrayLike | None, n_rows: int) -> NDArray[np.float64] | None:
-        if self.output != "log_loss":
-            if y is not None:
-                raise InputError(
-                    f"y was given, but only output='log_loss' has labels; this is {short(self.output)}."
-                )
-            return None
-        if y is None:
-            raise InputError("output='log_loss' needs the labels of the rows: shap_values(X, y).")
-        labels = as_floats(y, "y").reshape(-1)
-        if len(labels) != n_rows:
-            raise InputError(f"y has {len(labels)} labels for {n_rows} rows.")
-        if self.ensemble.objective == "binary" and not np.isin(labels, (0, 1)).all():
-            raise InputError("y holds labels other than 0 and 1; the model is a binary classifier.")
-        return labels
-
     def _read(self, X: Any, name: str = "X") -> Rows:
         """Rows through the pipeline, where there is one, and as the trees compare them: both once."""
         prepared = X if self._before is None else self._before.transform(X, name)
-        entered = prepared
-        if not isinstance(entered, np.ndarray):
-            entered = densified(prepared, self.ensemble.absent_is_missing)
+        entered = densified(prepared, self.ensemble.absent_is_missing)
         try:
             codes = to_rows(entered, self.ensemble, name)
         except InputError as error:
@@ -373,15 +349,14 @@ class TreeExplainer(Explainer):
 
         if self._engine is not self._trees:  # the page computes by the tables, and these are the margin's
             raise InputError(
-                f"this explainer has output={short(self.output)}, which the page could not compute anew: it "
-                "has the tables "
-                "of the raw output. Use output='raw'."
+                f"this explainer has output={short(self.output)}, which the page could not compute anew: it has the "
+                "tables of the raw output. Use output='raw'."
             )
         return tree_subject(self._trees, rows, self.feature_names, budget)
 
     def _header(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        pipeline = self._before is not None or self._lost_pipeline
-        return {}, {"pipeline": pipeline, "output": self.output, "exact": self.exact}
+        had_pipeline = self.has_pipeline or self._lost_pipeline
+        return {}, {"pipeline": had_pipeline, "output": self.output, "exact": self.exact}
 
     @classmethod
     def _from_contents(cls, contents: Contents) -> TreeExplainer:
@@ -396,59 +371,6 @@ class TreeExplainer(Explainer):
         require(not lost, f"output {short(what[0])} needs a background, which is not there")
         explainer._lost_pipeline = take(header, "pipeline", bool, False)
         return explainer
-
-
-def _explaining(trees: TreeEngine, output: str, exact: bool) -> Engine:
-    """What explains this output: the trees themselves where it is the raw one."""
-    if output == "raw" and not exact:
-        return trees
-    from fouriershap._explainers.outputs import make_output  # and with it all that black boxes need
-
-    return make_output(trees, output, exact)
-
-
-def check_additivity(
-    values: NDArray[np.float64],
-    expected: NDArray[np.float64],
-    prediction: NDArray[np.float64],
-    tolerance: float,
-    checked: bool = False,
-) -> None:
-    """Compare sums of SHAP values (n_rows, n_players, n_outputs) with outputs (n_rows, n_outputs) of our reading.
-
-    ``expected``: (n_outputs,), or (n_rows, n_outputs) where it is not the same for all rows. ``checked``: whether the
-    reading was compared with the model itself.
-    """
-    if not len(values):
-        return
-    gap = np.abs(values.sum(axis=1) + expected - prediction)
-    scale = max(float(np.abs(prediction - expected).max()), float(np.abs(prediction).max()), 1e-300)
-    if np.isfinite(gap).all() and gap.max() <= tolerance * scale:
-        return
-    row, output = np.unravel_index(np.where(np.isfinite(gap), gap, np.inf).argmax(), gap.shape)
-    total = values[row, :, output].sum() + np.broadcast_to(expected, gap.shape)[row, output]
-    reading = "our reading of the model" + (", which agreed with the model itself," if checked else "")
-    raise AdditivityError(
-        f"the SHAP values of row {row} (output {output}) add up to {float(total)}, but {reading} gives "
-        f"{float(prediction[row, output])}: a difference of {gap[row, output]:.3g}, more than tolerance = "
-        f"{tolerance:g} of the scale {scale:.3g}. Likely causes: leaf values of very different size (use "
-        "precision='double'), values that are not finite, or a bug, which we would like to hear of. "
-        "check_additivity=False skips this check."
-    )
-
-
-def _background_rows(
-    background: Any, weights: ArrayLike | None, ensemble: TreeEnsemble
-) -> tuple[NDArray[Any] | None, NDArray[np.float64] | None]:
-    """Rows as the ensemble takes them, and their shares; None for none."""
-    if background is None:
-        if weights is not None:
-            raise InputError("weights were given, but no background whose rows they could weigh.")
-        return None, None
-    rows = to_rows(background, ensemble, name="background")
-    if isinstance(background, np.ndarray) and np.may_share_memory(rows, background):
-        rows = rows.copy()  # tables may be built much later, and the caller's array may change until then
-    return rows, check_weights(weights, len(rows))
 
 
 def _name_features(

@@ -48,16 +48,9 @@ class Code(Protocol):
     def max_degree(self) -> int: ...
 
     def decode(self, keys: Words) -> tuple[Positions, NDArray[np.bool_]]:
-        """Bits of the frequencies with these keys.
+        """Bits (n_valid, max_degree) of the frequencies with keys (n_keys, w), ascending, padded with n_bits.
 
-        Parameters
-        ----------
-        keys : (n_keys, w) uint64
-
-        Returns
-        -------
-        positions : (n_valid, max_degree) int32, ascending, padded with n_bits
-        valid : (n_keys,) bool, which keys belong to a frequency of degree at most max_degree
+        And (n_keys,) bool: which keys belong to a frequency of degree at most max_degree.
         """
         ...
 

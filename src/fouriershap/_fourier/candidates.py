@@ -31,13 +31,9 @@ class Stage(IntEnum):
 
 
 def read_keys(bins: Bins, left: Floats, active: Ints, stage: Stage) -> Words:
-    """Keys (n_active, n_patterns, w) of the frequencies that may dominate the active bins.
+    """Keys (n_active, n_patterns, w) of the frequencies that may dominate the ``active`` bins of a coded hash.
 
-    Parameters
-    ----------
-    bins : Bins of a coded hash
-    left : (2^b, n_shifts) residual
-    active : (n_active,) bins to read
+    ``left`` (2^b, n_shifts) is the residual.
     """
     shift_keys = bins.hash.shift_keys
     values = left[active, : len(shift_keys) + 1]

@@ -16,20 +16,12 @@ _BLOCK = 1 << 15
 
 @dataclass(frozen=True)
 class Evidence:
-    """For n candidate terms.
+    """For n candidate terms."""
 
-    Attributes
-    ----------
-    z : (n,) the pooled estimate in standard errors
-    disagreement : (n,) chi-square of the hashes' estimates around the pooled one
-    purity : (n,) the largest share of a bin's energy that the term alone explains
-    bins : (n_hashes, n) int64, the term's bin in each hash
-    """
-
-    z: Floats
-    disagreement: Floats
-    purity: Floats
-    bins: Ints
+    z: Floats  # (n,) the pooled estimate in standard errors
+    disagreement: Floats  # (n,) chi-square of the hashes' estimates around the pooled one
+    purity: Floats  # (n,) the largest share of a bin's energy that the term alone explains
+    bins: Ints  # (n_hashes, n) the term's bin in each hash
 
     def __getitem__(self, kept: NDArray[np.bool_] | Ints) -> Evidence:
         return Evidence(self.z[kept], self.disagreement[kept], self.purity[kept], self.bins[:, kept])

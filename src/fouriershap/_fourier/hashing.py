@@ -35,22 +35,13 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Hash:
-    """Where to ask, and how to read a frequency's key from a bin.
+    """Where to ask, and how to read a frequency's key from a bin."""
 
-    Attributes
-    ----------
-    matrix : (b, n_bits) uint8
-    points : (n_shifts, n_bits) uint8
-        Offset plus shift; the first has shift zero.
-    bin_keys : (b, w) uint64
-        What each bit of the bin's index adds to the key (coded hashes; zero lines otherwise).
-    shift_keys : (n_read, w) uint64
-        What a negative sign at the shifts 1 ... n_read, relative to shift 0, adds to the key.
-    """
-
-    matrix: Bits
-    points: Bits
+    matrix: Bits  # (b, n_bits)
+    points: Bits  # (n_shifts, n_bits) offset plus shift; the first has shift zero
+    # (b, w) what each bit of the bin's index adds to the key (coded hashes; zero lines otherwise).
     bin_keys: Words
+    # (n_read, w) what a negative sign at the shifts 1 ... n_read, relative to shift 0, adds to the key.
     shift_keys: Words
 
     @property
@@ -60,25 +51,14 @@ class Hash:
 
 @dataclass(frozen=True)
 class Bins:
-    """A hash with its answers.
-
-    Attributes
-    ----------
-    hash : Hash
-    values : (2^b, n_shifts) float64
-        U_d[j] of the answers less their centre.
-    bin_of_bit : (n_bits + 1,) int64
-        What each bit of a frequency adds (XOR) to its bin; zero for the padding.
-    signs_of_bit : (n_bits + 1, w) uint64
-        Packed over the shifts: what each bit adds to the parities <f, o + d>.
-    key_of_bin : (2^b, w) uint64
-    """
+    """A hash with its answers."""
 
     hash: Hash
-    values: Floats
-    bin_of_bit: Ints
+    values: Floats  # (2^b, n_shifts) U_d[j] of the answers less their centre
+    bin_of_bit: Ints  # (n_bits + 1,) what each bit of a frequency adds (XOR) to its bin; zero for the padding
+    # (n_bits + 1, w) packed over the shifts: what each bit adds to the parities <f, o + d>.
     signs_of_bit: Words
-    key_of_bin: Words
+    key_of_bin: Words  # (2^b, w)
 
     @property
     def n_bins(self) -> int:

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fouriershap._base.asking.answers import Row
-from fouriershap._base.asking.asker import Asker
+from fouriershap._base.asking.asker import Asker, Progress, Report
 from fouriershap._base.bits import pack, unpack
-from fouriershap._base.progress import Progress, Report
 from fouriershap._base.units import unit_of
 from fouriershap._fourier.gf2 import Bits, Words
 
@@ -20,22 +19,12 @@ BATCH_SIZE = 1 << 14
 
 
 class Queries:
-    """A function on bits that is asked in batches.
+    """A function on bits that is asked in batches, at most ``budget`` rows, of which it tells the progress.
 
-    Parameters
-    ----------
-    h : callable
-        Takes rows (n_rows, n_bits) uint8, returns (n_rows,) finite numbers: `asked_by` sees to that.
-    n_bits : int
-    budget : int
-        Most rows that will be asked: the total of the progress. Where it covers the cube (2^n_bits), every
-        answer is remembered and no row is asked twice.
-
-    Attributes
-    ----------
-    unit : float
-        What answers are counted in, from the first that is not zero on: their squares are summed, which would
-        vanish or overflow with answers as small or as large as numbers can be.
+    ``h`` takes rows (n_rows, n_bits) uint8 and returns (n_rows,) finite numbers: `asked_by` sees to that. Where the
+    budget covers the cube (2^n_bits), every answer is remembered and no row is asked twice. Answers are counted in
+    ``unit``, from the first that is not zero on: their squares are summed, which would vanish or overflow with
+    answers as small or as large as numbers can be.
     """
 
     def __init__(

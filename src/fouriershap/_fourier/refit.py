@@ -22,18 +22,11 @@ _MOST_STEPS = 400
 
 @dataclass(frozen=True)
 class Fit:
-    """Terms, their coefficients, and what is left of the bins.
+    """Terms, their coefficients, and what is left of the bins."""
 
-    Attributes
-    ----------
-    positions : (n_terms, width) int32; the first term is the constant
-    coefficients : (n_terms,) float64
-    residuals : one (2^b, n_shifts) float64 per hash
-    """
-
-    positions: Positions
-    coefficients: Floats
-    residuals: tuple[Floats, ...]
+    positions: Positions  # (n_terms, width) the first term is the constant
+    coefficients: Floats  # (n_terms,)
+    residuals: tuple[Floats, ...]  # one (2^b, n_shifts) float64 per hash
 
     @property
     def rss(self) -> float:

@@ -8,11 +8,11 @@ from dataclasses import KW_ONLY, dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fouriershap._base.asking.asker import Asker
+from fouriershap._base.asking.asker import Asker, Progress
 from fouriershap._base.asking.file_store import make_store
 from fouriershap._base.asking.store import Given
+from fouriershap._base.checks import check_choice, check_whole
 from fouriershap._base.errors import FidelityWarning, InputError
-from fouriershap._base.progress import Progress
 from fouriershap._base.short import short
 from fouriershap._base.warn import warn
 from fouriershap._fourier import coded, robust
@@ -52,39 +52,23 @@ class Search:
             )
         for name in ("n_bits", "n_terms", "max_degree", "budget", "batch_size"):
             value = getattr(self, name)
-            if value is None and name not in ("n_bits", "batch_size"):
-                continue
-            least = 0 if name == "n_bits" else 1
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-                raise InputError(f"{name} is {short(value)}; give a whole number >= {least}.")
+            if value is not None or name in ("n_bits", "batch_size"):
+                check_whole(name, value, 0 if name == "n_bits" else 1)
         if self.n_bits > _MOST_BITS:
             raise InputError(f"n_bits is {short(self.n_bits)}; at most {_MOST_BITS:,} are feasible.")
-        if self.algorithm not in ("coded", "robust"):
-            raise InputError(f'algorithm is {short(self.algorithm)}; give "coded" or "robust".')
+        check_choice("algorithm", self.algorithm, ("coded", "robust"))
 
 
 @dataclass(frozen=True)
 class Recovery:
-    """A spectrum with its evidence.
-
-    Attributes
-    ----------
-    spectrum : Spectrum
-    n_queries : int
-        Rows that h was asked for.
-    fidelity : float
-        R^2 on uniform points that took no part in fitting or choosing; 1 where all points were asked.
-    exhaustive : bool
-        Whether every point of the cube was asked.
-    certificate : (n_points, n_bits) uint8
-        Those uniform points; none where all points were asked.
-    """
+    """A spectrum with its evidence."""
 
     spectrum: Spectrum
-    n_queries: int
+    n_queries: int  # rows that h was asked for
+    # R^2 on uniform points that took no part in fitting or choosing; 1 where all points were asked.
     fidelity: float
-    exhaustive: bool
-    certificate: Bits
+    exhaustive: bool  # whether every point of the cube was asked
+    certificate: Bits  # (n_points, n_bits) those uniform points; none where all points were asked
 
 
 def sparse_walsh_hadamard(

@@ -17,8 +17,15 @@ from fouriershap._base.errors import InputError
 from fouriershap._base.headers import require, take
 from fouriershap._base.parallel import for_each_block
 from fouriershap._base.short import short
-from fouriershap._fourier.pruning import kept_terms, largest_move
-from fouriershap._fourier.spectrum_arrays import canonical, check_coefficients, check_number, product
+from fouriershap._fourier.spectrum_arrays import (
+    Words,
+    canonical,
+    check_coefficients,
+    check_scalar,
+    kept_terms,
+    largest_move,
+    product,
+)
 from fouriershap._fourier.spectrum_plots import plot
 from fouriershap._fourier.top_terms import TopTerms, top_terms
 from fouriershap._rows.players import check_players
@@ -53,7 +60,7 @@ class Spectrum:
 
     __slots__ = ("_coefficients", "_degrees", "_dropped", "_n_bits", "_single", "_words")
 
-    _words: NDArray[np.uint64]
+    _words: Words
     _coefficients: NDArray[np.float64]
     _degrees: NDArray[np.int64]
     _n_bits: int
@@ -69,16 +76,36 @@ class Spectrum:
         words = pack(check_bits(array, array.shape[1], name="frequencies"))
         self._init(words, as_floats(coefficients, "coefficients", copy=True), array.shape[1])
 
-    def _init(self, words: NDArray[np.uint64], coefficients: ArrayLike, n_bits: int) -> None:
+    def _init(
+        self, words: Words, coefficients: ArrayLike, n_bits: int, dropped: Spectrum | None = None
+    ) -> None:
         values = check_coefficients(coefficients, len(words))
         flat = values[:, None] if values.ndim == 1 else values
-        _set(self, *canonical(words, flat), n_bits, values.ndim == 1)
+        self._set(*canonical(words, flat), n_bits, values.ndim == 1, dropped)
+
+    def _set(
+        self,
+        words: Words,
+        coefficients: NDArray[np.float64],
+        degrees: NDArray[np.int64],
+        n_bits: int,
+        single: bool,
+        dropped: Spectrum | None = None,
+    ) -> None:
+        arrays = words.view(), np.ascontiguousarray(coefficients).view(), degrees.view()
+        for array in arrays:
+            array.flags.writeable = False
+        names = ("_words", "_coefficients", "_degrees", "_n_bits", "_single", "_dropped")
+        for name, value in zip(names, (*arrays, n_bits, single, dropped), strict=True):
+            object.__setattr__(self, name, value)
 
     @classmethod
-    def from_words(cls, words: NDArray[np.uint64], coefficients: ArrayLike, n_bits: int) -> Spectrum:
+    def from_words(
+        cls, words: Words, coefficients: ArrayLike, n_bits: int, dropped: Spectrum | None = None
+    ) -> Spectrum:
         """Make one from packed frequencies (n_terms, ceil(n_bits / 64)), as `bits.pack` makes them."""
         spectrum = cls.__new__(cls)
-        spectrum._init(words, coefficients, n_bits)
+        spectrum._init(words, coefficients, n_bits, dropped)
         return spectrum
 
     @property
@@ -92,22 +119,22 @@ class Spectrum:
         return self._coefficients
 
     @property
-    def words(self) -> NDArray[np.uint64]:
+    def words(self) -> Words:
         """Frequencies packed, (n_terms, ceil(n_bits / 64))."""
         return self._words
 
     def select(self, kept: NDArray[np.bool_]) -> Spectrum:
         """Some of the terms."""
         part = Spectrum.__new__(Spectrum)
-        single = self._single
-        _set(part, self._words[kept], self._coefficients[kept], self._degrees[kept], self._n_bits, single)
+        arrays = (self._words[kept], self._coefficients[kept], self._degrees[kept])
+        part._set(*arrays, self._n_bits, self._single)
         return part
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError("a Spectrum is immutable; build a new one.")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (self._words, self.coefficients, self._n_bits, self._dropped)
+        return Spectrum.from_words, (self._words, self.coefficients, self._n_bits, self._dropped)
 
     # What it is
 
@@ -275,7 +302,7 @@ class Spectrum:
         """Scale by a number, or multiply two functions (their frequencies add up bit by bit)."""
         if not isinstance(other, Spectrum):
             dropped = None if self._dropped is None else self._dropped * other
-            return self._combine(self._words, self._coefficients * check_number(other), dropped)
+            return self._combine(self._words, self._coefficients * check_scalar(other), dropped)
         other = self._as_spectrum(other)
         words, values = product(self._words, self._coefficients, other._words, other._coefficients)
         # With d and e dropped: (h + d)(g + e) - hg = dg + he + de.
@@ -289,20 +316,18 @@ class Spectrum:
     __rmul__ = __mul__
 
     def __truediv__(self, other: float) -> Spectrum:
-        return self * (1.0 / check_number(other))
+        return self * (1.0 / check_scalar(other))
 
     def _as_spectrum(self, other: Spectrum | float) -> Spectrum:
         if not isinstance(other, Spectrum):
-            value = np.full((1, self.n_outputs), check_number(other))
+            value = np.full((1, self.n_outputs), check_scalar(other))
             return Spectrum.from_words(np.zeros((1, self._words.shape[1]), np.uint64), value, self._n_bits)
         if other._n_bits != self._n_bits or other.n_outputs != self.n_outputs:
             raise InputError(f"{self!r} and {short(other)} do not fit: bits and outputs must be the same.")
         return other
 
-    def _combine(
-        self, words: NDArray[np.uint64], values: NDArray[np.float64], dropped: Spectrum | None
-    ) -> Spectrum:
-        return _rebuild(words, values[:, 0] if self._single else values, self._n_bits, dropped)
+    def _combine(self, words: Words, values: NDArray[np.float64], dropped: Spectrum | None) -> Spectrum:
+        return Spectrum.from_words(words, values[:, 0] if self._single else values, self._n_bits, dropped)
 
     # Pruning
 
@@ -396,32 +421,10 @@ class Spectrum:
             require(alike, "dropped terms have other outputs")
             check_packed(arrays["dropped_words"], n_bits)
             dropped = cls.from_words(arrays["dropped_words"], others, n_bits)
-        return _rebuild(words, values, n_bits, dropped)
-
-
-def _rebuild(words: NDArray[np.uint64], values: ArrayLike, n_bits: int, dropped: Spectrum | None) -> Spectrum:
-    spectrum = Spectrum.from_words(words, values, n_bits)
-    object.__setattr__(spectrum, "_dropped", dropped)
-    return spectrum
+        return cls.from_words(words, values, n_bits, dropped)
 
 
 def _sum(one: Spectrum | None, other: Spectrum | None) -> Spectrum | None:
     if one is None or other is None:
         return other if one is None else one
     return one + other
-
-
-def _set(
-    spectrum: Spectrum,
-    words: NDArray[np.uint64],
-    coefficients: NDArray[np.float64],
-    degrees: NDArray[np.int64],
-    n_bits: int,
-    single: bool,
-) -> None:
-    words, coefficients, degrees = words.view(), np.ascontiguousarray(coefficients).view(), degrees.view()
-    for array in (words, coefficients, degrees):
-        array.flags.writeable = False
-    values = {"_words": words, "_coefficients": coefficients, "_degrees": degrees}
-    for name, value in (values | {"_n_bits": n_bits, "_single": single, "_dropped": None}).items():
-        object.__setattr__(spectrum, name, value)

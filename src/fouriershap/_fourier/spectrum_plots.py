@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fouriershap._base.errors import InputError, MissingDependencyError
+from fouriershap._base.checks import need
+from fouriershap._base.errors import InputError
 
 if TYPE_CHECKING:
     from fouriershap._fourier.spectrum import Spectrum
@@ -63,10 +64,5 @@ def _draw_degrees(axis: Any, spectrum: Spectrum) -> None:
 
 
 def _axes() -> Any:
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise MissingDependencyError(
-            "plots need matplotlib, which is not installed: pip install matplotlib."
-        ) from error
+    plt = need("matplotlib.pyplot", "a plot", "matplotlib")
     return plt.subplots(1, 2, figsize=(9, 3.4), layout="constrained", width_ratios=(1.4, 1))[1]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from fouriershap._base.checks import check_whole
 from fouriershap._base.errors import InputError
 from fouriershap._base.short import short
 
@@ -61,8 +62,7 @@ class TopTerms:
 
 def top_terms(spectrum: Spectrum, k: int, names: Sequence[str] | None) -> TopTerms:
     """What `Spectrum.top_terms` says."""
-    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 0:
-        raise InputError(f"k is {short(k)}; give how many terms to show, a whole number >= 0.")
+    check_whole("k", k, 0, " of terms to show")
     name = _check_names(names, spectrum.n_bits)
     energies = (spectrum.coefficients.reshape(len(spectrum), spectrum.n_outputs) ** 2).sum(axis=1)
     varying = np.flatnonzero(spectrum.degrees > 0)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fouriershap._base.bits import unpack
-from fouriershap._base.checks import as_floats
+from fouriershap._base.checks import as_floats, check_whole
 from fouriershap._base.errors import CapacityError, InputError
 from fouriershap._base.short import short
 from fouriershap._fourier.spectrum import Spectrum
@@ -44,8 +44,7 @@ def walsh_hadamard(
     >>> h.coefficients
     array([ 0.25, -0.25, -0.25,  0.25])
     """
-    if isinstance(n_bits, bool) or not isinstance(n_bits, int | np.integer) or n_bits < 0:
-        raise InputError(f"n_bits is {short(n_bits)}; give a whole number >= 0.")
+    check_whole("n_bits", n_bits, 0)
     if n_bits > _MOST_BITS:
         raise CapacityError(
             f"n_bits is {short(n_bits)}: the exact transform needs all 2^{short(n_bits)} values. Use "
@@ -82,8 +81,7 @@ def _values(h: Any, n_bits: int, batch_size: int) -> tuple[NDArray[np.float64], 
                 f"h has shape {values.shape}; for {n_bits} bits give 2**{n_bits} = {size} values."
             )
     else:
-        if batch_size < 1:
-            raise InputError(f"batch_size is {short(batch_size)}; give a number >= 1.")
+        check_whole("batch_size", batch_size)
         values = np.empty(0)
         for first in range(0, size, batch_size):
             points = np.arange(first, min(first + batch_size, size), dtype=np.uint64)

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.bits import unpack
-from fouriershap._base.errors import CapacityError, FourierShapWarning, InputError
-from fouriershap._base.short import short
+from fouriershap._base.checks import check_whole
+from fouriershap._base.errors import CapacityError, FourierShapWarning
 from fouriershap._base.warn import warn
 from fouriershap._fourier.spectrum import Spectrum
 from fouriershap._trees.codes import CodedTrees, code_trees
@@ -74,8 +74,7 @@ def tree_spectrum(model: Any, *, prune: bool = False, max_terms: int = MAX_TERMS
     >>> np.allclose(h(X), model.predict(X))
     True
     """
-    if isinstance(max_terms, bool) or not isinstance(max_terms, int | np.integer) or max_terms < 1:
-        raise InputError(f"max_terms is {short(max_terms)}; give a whole number of terms, at least 1.")
+    check_whole("max_terms", max_terms)
     ensemble = read_model(model)
     leaves = _find_leaves(ensemble, _goes_left(code_trees(ensemble)))
     degrees, counts = np.unique(leaves.degree, return_counts=True)
@@ -121,20 +120,11 @@ def _goes_left(coded: CodedTrees) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]
 
 @dataclass(frozen=True, eq=False)
 class _Leaves:
-    """The leaves that rows of bits can reach, trees one after the other.
+    """The leaves that rows of bits can reach, trees one after the other."""
 
-    Attributes
-    ----------
-    node : (n_leaves,) int64
-    tested : (n_leaves, n_words) uint64
-        The features that must have one value on the path, packed.
-    ones : (n_leaves, n_words) uint64
-        Those of them that must be 1.
-    """
-
-    node: NDArray[np.int64]
-    tested: Words
-    ones: Words
+    node: NDArray[np.int64]  # (n_leaves,)
+    tested: Words  # (n_leaves, n_words) the features that must have one value on the path, packed
+    ones: Words  # (n_leaves, n_words) those of them that must be 1
 
     @property
     def degree(self) -> NDArray[np.int64]:

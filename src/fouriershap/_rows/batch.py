@@ -17,26 +17,13 @@ from fouriershap._rows.text import texts_of
 
 @dataclass(frozen=True)
 class Batch:
-    """Rows of one batch.
+    """Rows of one batch."""
 
-    Attributes
-    ----------
-    features : array or data frame
-        The columns of the model, in its order, in the caller's type.
-    n_rows : int
-    ids : narwhals.DataFrame or None
-        The columns that are carried along; None for arrays.
-    frame : narwhals.DataFrame or None
-        ``features`` again, for narwhals; None for arrays.
-    native : object
-        The batch as it came.
-    """
-
-    features: Any
+    features: Any  # the columns of the model, in its order, in the caller's type
     n_rows: int
-    ids: Any = None
-    frame: Any = None
-    native: Any = None
+    ids: Any = None  # the columns that are carried along; None for arrays
+    frame: Any = None  # ``features`` again, for narwhals; None for arrays
+    native: Any = None  # the batch as it came
 
     @property
     def is_frame(self) -> bool:
@@ -66,12 +53,7 @@ class Batch:
 
 
 class Texts:
-    """How the values of rows read.
-
-    Parameters
-    ----------
-    rows : array or data frame
-    """
+    """How the values of rows read."""
 
     def __init__(self, rows: Any) -> None:
         self._frame = as_frame(rows)
@@ -100,15 +82,7 @@ def is_one_frame(batches: Any) -> bool:
 
 
 def open_batch(native: Any, ids: tuple[str, ...], known: tuple[str, ...] | None) -> Batch:
-    """Find ids and features by name; without known names the features are what is left, in its order.
-
-    Parameters
-    ----------
-    native : array or data frame
-    ids : tuple of str
-    known : tuple of str or None
-        Names of the features.
-    """
+    """Find ids and features by name; without ``known`` names the features are what is left, in its order."""
     frame = as_frame(native, "the batch")
     if frame is None:
         if ids:

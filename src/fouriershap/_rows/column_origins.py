@@ -31,16 +31,7 @@ _ONE_TO_ONE = {
 
 
 def through(transformer: Any, origins: Origins, step: str) -> Origins:
-    """Origins of the columns that leave a fitted transformer.
-
-    Parameters
-    ----------
-    transformer : transformer, Pipeline, ColumnTransformer, FeatureUnion, "passthrough" or None
-    origins : list of int
-        Origins of the columns that enter it.
-    step : str
-        Its name, for errors.
-    """
+    """Origins of the columns that leave a fitted transformer, from those that enter it; ``step`` is its name."""
     if transformer is None or isinstance(transformer, str):  # "passthrough"; what is dropped never gets here
         return origins
     if hasattr(transformer, "fit_resample") and not hasattr(transformer, "transform"):
@@ -159,9 +150,8 @@ def _function(transformer: Any, origins: Origins, step: str) -> Origins:
         n_outputs = len(origins) if elementwise else _n_outputs(transformer, step)
         return origins if n_outputs == len(origins) else origins[:1] * n_outputs
     raise UnsupportedModelError(
-        f"groups='input': nobody knows whether the function of the step {short(step)} (FunctionTransformer) "
-        "keeps columns apart. If it does, say so by FunctionTransformer(..., "
-        "feature_names_out='one-to-one')."
+        f"groups='input': nobody knows whether the function of the step {short(step)} (FunctionTransformer) keeps "
+        "columns apart. If it does, say so by FunctionTransformer(..., feature_names_out='one-to-one')."
     )
 
 

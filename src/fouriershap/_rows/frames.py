@@ -1,15 +1,20 @@
-"""Rows in whatever the caller holds them, as a matrix of numbers. The only file that knows data frames."""
+"""Rows in whatever the caller holds them: as numbers, as codes for engines, as people read them.
+
+The only file that knows data frames.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fouriershap._base.checks import are_numbered
 from fouriershap._base.errors import InputError
 from fouriershap._base.short import reason, short, short_list
-from fouriershap._rows.text import MISSING
+from fouriershap._rows.text import MISSING, NO_LEVEL, text_of, without_prefix
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -64,8 +69,7 @@ def check_columns(X: Any, names: tuple[str, ...], name: str) -> None:
     """Raise unless a data frame has these columns in this order; arrays have no names to check."""
     columns = column_names(X)
     if columns is not None:
-        made_up = all(known == f"Feature {i}" for i, known in enumerate(names))
-        check_names(list(columns), None if made_up else names, len(names), name)
+        check_names(list(columns), None if are_numbered(names) else names, len(names), name)
 
 
 def numbers_of(column: NDArray[Any]) -> NDArray[np.float64]:
@@ -144,11 +148,58 @@ def frame_library(X: Any) -> str | None:
     return None if frame is None else frame.implementation.name.lower()
 
 
-def frame_columns(X: Any) -> list[tuple[NDArray[np.float64], NDArray[Any] | None]]:
-    """Each column as numbers (n_rows,) and, where these are positions of labels, the labels (n_rows,).
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows, read once."""
 
-    Missing values are NaN among the numbers and "missing" among the labels.
-    """
+    codes: NDArray[Any]  # (n_rows, n_features) what the engine takes
+    shown: Any  # what people see of them
+    player: NDArray[np.int32]  # (n_columns,) player of each column that is shown, -1 for none
+    names: tuple[str, ...]  # names of these columns
+    # What the codes were made from, where that is not what is shown: rows that went through a Pipeline.
+    entered: Any = None
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def display(self, n_players: int) -> tuple[NDArray[Any], NDArray[Any] | None]:
+        """What the players look like.
+
+        Returns
+        -------
+        data : (n_rows, n_players)
+            Numbers; positions of labels; the position of the one in a one-hot group; NaN for other groups.
+        labels : (n_rows, n_players) object, or None where the numbers say everything
+        """
+        members = [np.flatnonzero(self.player == j) for j in range(n_players)]
+        one_each = all(len(columns) == 1 for columns in members)
+        X = self.shown
+        if isinstance(X, np.ndarray) and X.dtype.kind in "biuf" and one_each:
+            return X[:, np.concatenate(members)] if n_players else X[:, :0], None
+        columns = _columns(X)
+        shown = [
+            columns[int(group[0])]
+            if len(group) == 1
+            else _group([columns[c] for c in group], [self.names[c] for c in group])
+            for group in members
+        ]
+        data = np.column_stack([column.numbers for column in shown])
+        if all(column.labels is None for column in shown):
+            return data, None
+        labels = np.empty(data.shape, dtype=object)
+        for j, column in enumerate(shown):
+            labels[:, j] = column.numbers.tolist() if column.labels is None else column.labels
+        return data, labels
+
+
+class Column(NamedTuple):
+    """Numbers (n_rows,), NaN for missing ones; where they are positions of labels, these, "missing" among them."""
+
+    numbers: NDArray[np.float64]
+    labels: NDArray[Any] | None = None
+
+
+def _columns(X: Any) -> list[Column]:
     frame = as_frame(X)
     if frame is None:
         array = np.ma.filled(X.astype(np.float64), np.nan) if np.ma.isMaskedArray(X) else np.asarray(X)
@@ -156,14 +207,14 @@ def frame_columns(X: Any) -> list[tuple[NDArray[np.float64], NDArray[Any] | None
     return [_series_and_labels(frame[column]) for column in frame.columns]
 
 
-def _series_and_labels(series: Any) -> tuple[NDArray[np.float64], NDArray[Any] | None]:
+def _series_and_labels(series: Any) -> Column:
     import narwhals as nw
 
     if series.dtype in (nw.Int64, nw.UInt64):  # pyarrow casts none beyond 2^53
         integers, missing = integers_of(series)
-        return np.where(missing, np.nan, integers.astype(np.float64)), None
+        return Column(np.where(missing, np.nan, integers.astype(np.float64)))
     if series.dtype.is_numeric() or series.dtype == nw.Boolean:
-        return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64), None
+        return Column(np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64))
     order = None
     native = series.to_native()
     if isinstance(series.dtype, nw.Enum):
@@ -173,12 +224,10 @@ def _series_and_labels(series: Any) -> tuple[NDArray[np.float64], NDArray[Any] |
     return _numbers_and_labels(np.array(series.to_list(), dtype=object), order)
 
 
-def _numbers_and_labels(
-    column: NDArray[Any], order: list[Any] | None = None
-) -> tuple[NDArray[np.float64], NDArray[Any] | None]:
+def _numbers_and_labels(column: NDArray[Any], order: list[Any] | None = None) -> Column:
     try:
         if order is None:
-            return numbers_of(column), None
+            return Column(numbers_of(column))
     except (TypeError, ValueError):
         pass  # labels
     labels = [None if is_missing(label) else label for label in column.tolist()]
@@ -186,4 +235,17 @@ def _numbers_and_labels(
     known = sorted(found, key=str) if order is None else order
     position = {label: float(i) for i, label in enumerate(known)}
     shown = np.array([MISSING if label is None else label for label in labels], dtype=object)
-    return np.array([position.get(label, np.nan) for label in labels]), shown
+    return Column(np.array([position.get(label, np.nan) for label in labels]), shown)
+
+
+def _group(columns: list[Column], names: list[str]) -> Column:
+    """Several columns of one player: the name of the one in a one-hot group, else all values in a line."""
+    matrix = np.column_stack([np.nan_to_num(column.numbers) for column in columns])
+    is_one_hot = np.isin(matrix, (0.0, 1.0)).all() and (matrix.sum(axis=1) <= 1).all()
+    if is_one_hot and all(column.labels is None for column in columns):
+        short = np.array([*without_prefix(names), NO_LEVEL], dtype=object)
+        position = np.where(matrix.any(axis=1), matrix.argmax(axis=1), len(names))
+        return Column(np.where(position < len(names), position.astype(np.float64), np.nan), short[position])
+    parts = [column.numbers if column.labels is None else column.labels for column in columns]
+    lines = [", ".join(map(text_of, cells)) for cells in zip(*(part.tolist() for part in parts), strict=True)]
+    return Column(np.full(len(matrix), np.nan), np.array(lines, dtype=object))

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fouriershap._base.checks import find_position
 from fouriershap._base.errors import InputError
 from fouriershap._base.short import short
 from fouriershap._rows.pool import Pool
@@ -22,30 +23,16 @@ NUMBER, LABEL, ONE_HOT = "number", "label", "one-hot"
 
 @dataclass(frozen=True)
 class Feature:
-    """One column of codes.
+    """One column of codes."""
 
-    Attributes
-    ----------
-    kind : {"number", "label", "one-hot"}
-    name : str
-    columns : tuple of int
-        Raw columns that it reads: one, or those of a one-hot group.
-    player : int
-    levels : tuple
-        The level that each code stands for: labels, or the position of the one (-1 for none).
-        Empty for numbers.
-    ordered : bool
-        Whether the levels have an order of their own; otherwise they may be put in any.
-    missing : bool
-        Whether missing values are known; where the data have none, the model was never asked about them.
-    """
-
-    kind: str
+    kind: str  # {"number", "label", "one-hot"}
     name: str
-    columns: tuple[int, ...]
+    columns: tuple[int, ...]  # raw columns that it reads: one, or those of a one-hot group
     player: int
+    # The level that each code stands for: labels, or the position of the one (-1 for none); empty for numbers.
     levels: tuple[Any, ...] = ()
-    ordered: bool = True
+    ordered: bool = True  # whether the levels have an order of their own; otherwise they may be put in any
+    # Whether missing values are known; where the data have none, the model was never asked about them.
     missing: bool = True
 
     def encode(self, pool: Pool, name: str) -> NDArray[np.float64]:
@@ -92,17 +79,10 @@ class Feature:
 
 @dataclass(frozen=True)
 class Encoding:
-    """All features, and the players that own the raw columns.
-
-    Attributes
-    ----------
-    features : tuple of Feature
-    column_player : (n_columns,) int32
-    player_names : tuple of str
-    """
+    """All features, and the players that own the raw columns."""
 
     features: tuple[Feature, ...]
-    column_player: NDArray[np.int32]
+    column_player: NDArray[np.int32]  # (n_columns,)
     player_names: tuple[str, ...]
 
     @property
@@ -123,11 +103,7 @@ class Encoding:
     ) -> tuple[Encoding, list[NDArray[np.float64] | None]]:
         """Levels without an order of their own, in the order of their mean response.
 
-        Returns
-        -------
-        Encoding
-        list of (n_levels,) float64 or None
-            For each feature the new code of each old one, None where nothing changed.
+        And, for each feature, the new code of each old one (n_levels,), None where nothing changed.
         """
         features, changes = [], []
         for f, feature in enumerate(self.features):
@@ -154,14 +130,9 @@ def recode(codes: NDArray[np.float64], changes: Sequence[NDArray[np.float64] | N
 def make_encoding(
     pool: Pool, column_player: NDArray[np.int32], player_names: tuple[str, ...], categorical: Any
 ) -> Encoding:
-    """Find the kind and the levels of every column.
+    """Find the kind and the levels of every column, from all rows whose levels must be known.
 
-    Parameters
-    ----------
-    pool : Pool
-        All rows whose levels must be known.
-    categorical : sequence of column names or positions, or None
-        Columns whose values are labels even if they are numbers.
+    ``categorical`` columns, by name or position, hold labels even if they are numbers.
     """
     named = _positions(categorical, pool.names)
     features: list[Feature] = []
@@ -214,16 +185,4 @@ def _positions(categorical: Any, names: tuple[str, ...]) -> set[int]:
         return set()
     if isinstance(categorical, str) or not hasattr(categorical, "__iter__"):
         raise InputError(f"categorical is {short(categorical)}; give a list of column names or positions.")
-    positions = set()
-    for column in categorical:
-        if isinstance(column, str):
-            if column not in names:
-                raise InputError(f"categorical names the column {short(column)}, which does not exist.")
-            positions.add(names.index(column))
-        elif isinstance(column, int | np.integer) and 0 <= column < len(names):
-            positions.add(int(column))
-        else:
-            raise InputError(
-                f"categorical holds {short(column)}; give names or positions up to {len(names) - 1}."
-            )
-    return positions
+    return {find_position(column, names, "categorical") for column in categorical}

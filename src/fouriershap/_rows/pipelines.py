@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fouriershap._base.checks import numbered
 from fouriershap._base.errors import InputError, UnsupportedModelError
 from fouriershap._base.short import reason, short
 from fouriershap._rows.column_origins import through
@@ -25,12 +26,7 @@ def split_pipeline(model: Any) -> tuple[Preprocessing | None, Any]:
 
 @dataclass(frozen=True, eq=False)
 class Preprocessing:
-    """The fitted steps of a Pipeline before the last: from the caller's rows to those of the final model.
-
-    Attributes
-    ----------
-    steps : sklearn.pipeline.Pipeline
-    """
+    """The fitted steps of a Pipeline before the last: from the caller's rows to those of the final model."""
 
     steps: Any
 
@@ -67,21 +63,15 @@ class Preprocessing:
             raise UnsupportedModelError(
                 "groups='input': the pipeline does not know its input columns. Fit it on a data frame."
             )
-        return found or tuple(f"Feature {i}" for i in range(n_columns or 0))
+        return found or numbered(n_columns or 0)
 
     def input_players(
         self, background: Any, n_features: int
     ) -> tuple[NDArray[np.int32], tuple[str, ...], tuple[str, ...]]:
-        """Players that are input columns.
+        """Players that are input columns: that of each feature of the final model, their names, names of all inputs.
 
-        Columns that the pipeline drops are no players. Where there is a background, the map is tried out on
-        its rows: changing one input column must leave the features of all others alone.
-
-        Returns
-        -------
-        player : (n_features,) int32
-            Of each feature that enters the final model.
-        player_names, input_names : tuples of str
+        Columns that the pipeline drops are no players. Where there is a background, the map is tried out on its
+        rows: changing one input column must leave the features of all others alone.
         """
         names = self.input_names(background)
         origin = np.array(through(self.steps, list(range(len(names))), ""), dtype=np.int64)
@@ -114,7 +104,6 @@ class Preprocessing:
                 if len(wrong):
                     raise UnsupportedModelError(
                         f"groups='input': feature {wrong[0]} of the final model changes with the input columns "
-                        f"{short(names[j])} and {short(names[origin[wrong[0]]])}; a transformer does not "
-                        "keep columns apart. Leave out groups, or explain `pipeline.predict` by "
-                        "BlackBoxExplainer."
+                        f"{short(names[j])} and {short(names[origin[wrong[0]]])}; a transformer does not keep "
+                        "columns apart. Leave out groups, or explain `pipeline.predict` by BlackBoxExplainer."
                     )

@@ -1,13 +1,16 @@
-"""Players: which bits get one attribution together."""
+"""Players: which columns, or bits, get one attribution together."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fouriershap._base.checks import as_array
+from fouriershap._base.checks import as_array, find_position
 from fouriershap._base.errors import InputError
-from fouriershap._base.short import short_text
+from fouriershap._base.short import short, short_text
 
 
 def check_players(players: ArrayLike | None, n_bits: int) -> NDArray[np.int32]:
@@ -36,3 +39,37 @@ def check_players(players: ArrayLike | None, n_bits: int) -> NDArray[np.int32]:
             "(`numpy.unique(players, return_inverse=True)[1]` does)."
         )
     return array.astype(np.int32)
+
+
+def check_groups(
+    groups: Mapping[str, Sequence[Any]] | Sequence[Any] | None, names: Sequence[str]
+) -> tuple[NDArray[np.int32], tuple[str, ...]]:
+    """Player of each column (n_columns,) int32, and the players' names.
+
+    ``groups`` are ``{"name": [columns]}``, columns by name or position; or one group name per column. Columns that
+    are in no group stay players of their own. Players stand in the order of their first columns.
+    """
+    if groups is None:
+        return np.arange(len(names), dtype=np.int32), tuple(names)
+    label: list[Any] = [None] * len(names)
+    if isinstance(groups, Mapping):
+        for group, columns in groups.items():
+            if isinstance(columns, str) or not isinstance(columns, Sequence | np.ndarray):
+                raise InputError(f"groups[{short(group)}] is {short(columns)}; give a list of columns.")
+            for column in columns:
+                position = find_position(column, names, f"groups[{short(group)}]")
+                if label[position] is not None:
+                    raise InputError(f"groups has the column {short(names[position])} twice.")
+                label[position] = (str(group),)
+    else:
+        if isinstance(groups, str) or not isinstance(groups, Sequence | np.ndarray):
+            raise InputError(f"groups is {short(groups)}; give one group name per column, or a dict.")
+        if len(groups) != len(names):
+            raise InputError(
+                f"groups has {len(groups)} entries; give one per column ({len(names)}), or a dict."
+            )
+        label = [None if group is None else (str(group),) for group in groups]
+    players: dict[Any, int] = {}
+    owner = [players.setdefault(i if group is None else group, len(players)) for i, group in enumerate(label)]
+    player_names = tuple(names[key] if isinstance(key, int) else key[0] for key in players)
+    return np.array(owner, dtype=np.int32), player_names

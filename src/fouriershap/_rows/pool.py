@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fouriershap._base.checks import are_numbered, numbered
 from fouriershap._base.errors import InputError
 from fouriershap._base.short import short, short_text
 from fouriershap._rows.frames import as_frame, is_missing
@@ -16,16 +17,10 @@ _LABEL_TYPES = ("Categorical", "Enum", "String", "Object")
 
 
 class Pool:
-    """Data rows in the caller's own type.
+    """Data rows in the caller's own type; errors call them ``name``.
 
-    A mixed row is described by the row that each column comes from, so nothing is ever decoded: every value
-    that the model sees is a value of the data, of its own type.
-
-    Parameters
-    ----------
-    X : array or data frame
-    name : str
-        What errors call it.
+    A mixed row is described by the row that each column comes from, so nothing is ever decoded: every value that the
+    model sees is a value of the data, of its own type.
     """
 
     def __init__(self, X: Any, name: str = "data") -> None:
@@ -39,7 +34,7 @@ class Pool:
                 )
             self.native = array
             self.n_rows, n_columns = array.shape
-            self.names: tuple[str, ...] = tuple(f"Feature {i}" for i in range(n_columns))
+            self.names = numbered(n_columns)
         else:
             self.n_rows = len(self._frame)
             self.names = tuple(self._frame.columns)
@@ -52,19 +47,13 @@ class Pool:
     def is_frame(self) -> bool:
         return self._frame is not None
 
-    def check_like(self, other: Pool, name: str) -> None:
-        """Raise unless ``other`` has the columns of this pool."""
-        if len(other.names) != len(self.names):
-            raise InputError(f"{name} has {len(other.names)} columns; the background has {len(self.names)}.")
-        if self.is_frame and other.is_frame and self.names != other.names:
-            wrong = next((a, b) for a, b in zip(self.names, other.names, strict=True) if a != b)
-            raise InputError(
-                f"{name} has a column {short(wrong[1])} where the background has {short(wrong[0])}."
-            )
-        if self.is_frame and not other.is_frame:
-            raise InputError(
-                f"{name} is an array, but the background is a data frame: give {name} as one, too."
-            )
+    def check_names(self, known: tuple[str, ...], name: str) -> None:
+        """Raise unless these are the columns; arrays have no names to check, nor has a background that was one."""
+        if len(self.names) != len(known):
+            raise InputError(f"{name} has {len(self.names)} columns; the background has {len(known)}.")
+        if self.is_frame and self.names != known and not are_numbered(known):
+            there, here = next(pair for pair in zip(known, self.names, strict=True) if pair[0] != pair[1])
+            raise InputError(f"{name} has a column {short(here)} where the background has {short(there)}.")
 
     def joined(self, other: Pool) -> Pool:
         """The rows of this pool, then those of the other, in the type of this one."""

@@ -9,6 +9,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from fouriershap._base.errors import AdditivityError
 from fouriershap._shapley.pairs import PairEngine
 
 Floats = NDArray[np.float64]
@@ -84,10 +85,7 @@ class Engine(Protocol):
 class Policy(Generic[T]):
     """When to build, and what was built: the one thing of an engine that changes, behind its only lock.
 
-    Parameters
-    ----------
-    built : optional
-        What is built already; it may be read without the lock, since it is set last and whole.
+    ``built`` may be read without the lock, since it is set last and whole.
     """
 
     def __init__(self, built: T | None = None) -> None:
@@ -144,3 +142,29 @@ class KeptPairs(Generic[P]):
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__()  # type: ignore[misc]
         self._kept = state["_kept"]
+
+
+def check_additivity(
+    values: Floats, expected: Floats, prediction: Floats, tolerance: float, checked: bool = False
+) -> None:
+    """Compare sums of SHAP values (n_rows, n_players, n_outputs) with outputs (n_rows, n_outputs) of our reading.
+
+    ``expected``: (n_outputs,), or (n_rows, n_outputs) where it is not the same for all rows. ``checked``: whether the
+    reading was compared with the model itself.
+    """
+    if not len(values):
+        return
+    gap = np.abs(values.sum(axis=1) + expected - prediction)
+    scale = max(float(np.abs(prediction - expected).max()), float(np.abs(prediction).max()), 1e-300)
+    if np.isfinite(gap).all() and gap.max() <= tolerance * scale:
+        return
+    row, output = np.unravel_index(np.where(np.isfinite(gap), gap, np.inf).argmax(), gap.shape)
+    total = values[row, :, output].sum() + np.broadcast_to(expected, gap.shape)[row, output]
+    reading = "our reading of the model" + (", which agreed with the model itself," if checked else "")
+    raise AdditivityError(
+        f"the SHAP values of row {row} (output {output}) add up to {float(total)}, but {reading} gives "
+        f"{float(prediction[row, output])}: a difference of {gap[row, output]:.3g}, more than tolerance = "
+        f"{tolerance:g} of the scale {scale:.3g}. Likely causes: leaf values of very different size (use "
+        "precision='double'), values that are not finite, or a bug, which we would like to hear of. "
+        "check_additivity=False skips this check."
+    )

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._base.checks import check_whole, is_whole
+from fouriershap._base.checks import check_whole, find_position
 from fouriershap._base.errors import InputError
 from fouriershap._base.parallel import for_each_block
-from fouriershap._base.short import short, short_list
+from fouriershap._base.short import short
 from fouriershap._shapley.engine import Engine
 from fouriershap._shapley.pairs import PairEngine, pair_keys
 
@@ -59,7 +59,7 @@ def check_pairs(pairs: Any, names: Sequence[str]) -> NDArray[np.int32]:
     for pair in pairs:
         if isinstance(pair, str) or not isinstance(pair, Sequence | np.ndarray) or len(pair) != 2:
             raise InputError(f"pairs holds {short(pair)}; give pairs of players, by name or position.")
-        i, j = (_position(player, names) for player in pair)
+        i, j = (find_position(player, names, "pairs") for player in pair)
         if i == j:
             raise InputError(
                 f"pairs holds {short(pair)}, a player with itself. Its main effect is what no pair takes, so "
@@ -67,16 +67,6 @@ def check_pairs(pairs: Any, names: Sequence[str]) -> NDArray[np.int32]:
             )
         found.append((i, j))
     return np.array(found, dtype=np.int32).reshape(-1, 2)
-
-
-def _position(player: Any, names: Sequence[str]) -> int:
-    if isinstance(player, str):
-        if player not in names:
-            raise InputError(f"pairs names the player {short(player)}; there are {short_list(names)}.")
-        return list(names).index(player)
-    if not is_whole(player) or not 0 <= player < len(names):
-        raise InputError(f"pairs holds {short(player)}; give names, or positions from 0 to {len(names) - 1}.")
-    return int(player)
 
 
 def interaction_values(
@@ -106,13 +96,7 @@ def interaction_values(
 
 
 def full_matrices(engine: PairEngine, rows: NDArray[Any], values: Floats, n_jobs: int | None) -> Floats:
-    """Interaction matrices (n_rows, n_players, n_players, n_outputs), whose rows sum to the values.
-
-    Parameters
-    ----------
-    rows : what the engine takes
-    values : (n_rows, n_players, n_outputs) float64
-    """
+    """Interaction matrices (n_rows, n_players, n_players, n_outputs), whose rows sum to the values."""
     n_rows, n_players, n_outputs = values.shape
     out = np.zeros((n_rows, n_players, n_players, n_outputs))
     i, j = engine.pairs.T

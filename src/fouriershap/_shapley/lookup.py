@@ -20,31 +20,16 @@ from fouriershap._trees.ensemble import ZERO_BAND
 
 @dataclass(frozen=True, eq=False)
 class Lookup:
-    """Everything that explaining one row needs.
+    """Everything that explaining one row needs."""
 
-    Attributes
-    ----------
-    book : Codebook
-        How the values of inputs become codes.
-    column : (n_inputs,) int32
-        Where the code of each input goes (`Codebook.encode_columns`).
-    pages : Pages or None
-        Narrow codes that are read off wide ones.
-    page_line : (n_pages,) int32
-        The narrow line of each page; where several pages share one, it holds their parity.
-    tables : TableSet
-    missing_value : float
-        A number that counts as missing, NaN for none.
-    zero_as_missing : (n_inputs,) bool
-    """
-
-    book: Codebook
-    column: NDArray[np.int32]
-    pages: Pages | None
+    book: Codebook  # how the values of inputs become codes
+    column: NDArray[np.int32]  # (n_inputs,) where the code of each input goes (`Codebook.encode_columns`)
+    pages: Pages | None  # narrow codes that are read off wide ones
+    # (n_pages,) the narrow line of each page; where several pages share one, it holds their parity.
     page_line: NDArray[np.int32]
     tables: TableSet
-    missing_value: float
-    zero_as_missing: NDArray[np.bool_]
+    missing_value: float  # a number that counts as missing, NaN for none
+    zero_as_missing: NDArray[np.bool_]  # (n_inputs,)
 
     def header(self) -> dict[str, Any]:
         """Single numbers."""
@@ -93,13 +78,8 @@ def level_lookup(
 ) -> Lookup | None:
     """The tables of a spectrum on the levels of players; None where some term has none.
 
-    Each atom (a parity of a player's bits) is a page that reads the level of its player.
-
-    Parameters
-    ----------
-    engine : SpectrumEngine
-    n_levels, n_bits : (n_players,) int64
-        Levels of each player, and the bits of their numbers.
+    Each atom (a parity of a player's bits) is a page that reads the level of its player: one of ``n_levels``, a
+    number of ``n_bits`` bits.
     """
     terms = engine.terms
     first_bit = np.cumsum(n_bits) - n_bits

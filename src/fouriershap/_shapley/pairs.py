@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -29,6 +31,29 @@ class PairEngine(Protocol):
 
     def add(self, rows: NDArray[Any], out: NDArray[np.float64]) -> None:
         """Add the interactions of rows, all on this thread, to ``out`` (n_rows, n_pairs, n_outputs)."""
+
+
+@dataclass(frozen=True, eq=False)
+class RecodedPairs:
+    """Interactions of rows that become ``codes`` first (see `PairEngine`)."""
+
+    inner: PairEngine
+    codes: Callable[[NDArray[Any]], NDArray[Any]]
+
+    @property
+    def pairs(self) -> NDArray[np.int32]:
+        return self.inner.pairs
+
+    @property
+    def n_outputs(self) -> int:
+        return self.inner.n_outputs
+
+    @property
+    def rows_per_block(self) -> int:
+        return self.inner.rows_per_block
+
+    def add(self, rows: NDArray[Any], out: NDArray[np.float64]) -> None:
+        self.inner.add(self.codes(rows), out)
 
 
 def pair_keys(first: NDArray[Any], second: NDArray[Any], n_players: int) -> NDArray[np.int64]:

@@ -42,24 +42,14 @@ def empty_codes(n_narrow: int, n_wide: int, n_rows: int) -> Codes:
 
 @dataclass(frozen=True, eq=False)
 class Codebook:
-    """How raw values become codes.
+    """How raw values become codes."""
 
-    Attributes
-    ----------
-    dtype : float32 or float64, as in the ensemble
-    start : (n_features + 1,) int64
-        Where the levels of each feature begin in ``levels``.
-    levels : (n_levels,) dtype
-        Sorted thresholds of a numerical feature, sorted categories of a categorical one.
-    categorical : (n_features,) bool
-    n_codes : (n_features,) int32
-        Number of codes, the missing value included; its code is ``n_codes - 1``.
-    """
-
-    dtype: np.dtype[Any]
-    start: NDArray[np.int64]
-    levels: NDArray[Any]
-    categorical: NDArray[np.bool_]
+    dtype: np.dtype[Any]  # float32 or float64, as in the ensemble
+    start: NDArray[np.int64]  # (n_features + 1,) where the levels of each feature begin in ``levels``
+    levels: NDArray[
+        Any
+    ]  # (n_levels,) sorted thresholds of a numerical feature, categories of a categorical one
+    categorical: NDArray[np.bool_]  # (n_features,)
 
     @property
     def n_features(self) -> int:
@@ -67,6 +57,7 @@ class Codebook:
 
     @property
     def n_codes(self) -> NDArray[np.int32]:
+        """(n_features,) number of codes, the missing value included; its code is ``n_codes - 1``."""
         # K thresholds make K + 1 intervals; K categories and "any other" make K + 1 codes.
         return (np.diff(self.start) + 2).astype(np.int32)
 
@@ -160,18 +151,13 @@ class Pages:
     """Wide codes as bytes. A page knows the cuts of some trees alone, and of these a byte can tell 255 apart.
 
     Comparing bytes is twice as fast, and a forest of a hundred trees needs but a few pages.
-
-    Attributes
-    ----------
-    source : (n_pages,) int32
-        The line of the wide codes that the page reads.
-    offset, lut : (n_pages,) int64, uint8
-        Code c becomes ``lut[offset[p] + c]``, the number of the page's cuts that are <= c.
     """
 
-    source: NDArray[np.int32]
-    offset: NDArray[np.int64]
-    lut: NDArray[np.uint8]
+    source: NDArray[np.int32]  # (n_pages,) the line of the wide codes that the page reads
+    offset: NDArray[np.int64]  # (n_pages,)
+    lut: NDArray[
+        np.uint8
+    ]  # code c becomes ``lut[offset[p] + c]``, the number of the page's cuts that are <= c
 
 
 class Columns(NamedTuple):
@@ -188,18 +174,10 @@ def turn_pages(
     column: NDArray[np.int32],
     n_codes: NDArray[np.int32],
 ) -> tuple[Pages, NDArray[np.int32], NDArray[np.uint16]] | None:
-    """Put the cuts on wide codes onto pages of consecutive trees.
+    """Put the cuts on wide codes (feature, code and tree of each) onto pages of consecutive trees.
 
-    Parameters
-    ----------
-    feature, at, tree : (n_cuts,)
-        Feature, code and tree of each cut.
-    column, n_codes : (n_features,)
-
-    Returns
-    -------
-    The pages, and the column and the code of each cut anew; None where no feature is wide, or where some
-    tree alone has more cuts on one than a byte can tell apart.
+    Gives the pages, and the column and the code of each cut anew; None where no feature is wide, or where some tree
+    alone has more cuts on one than a byte can tell apart.
     """
     wide = column[feature] < 0
     if not wide.any():

@@ -92,7 +92,7 @@ class TreeEnsemble:
     computes_in : numpy.dtype
         The precision in which the library itself adds up leaves.
     casting : str
-        Whose rules turn numbers of other types into ``dtype`` (see `fouriershap._trees.casts`): "xgboost", "lightgbm",
+        Whose rules turn numbers of other types into ``dtype`` (see `fouriershap._trees.rows`): "xgboost", "lightgbm",
         "lightgbm booster", "catboost", "scikit-learn"; "" for plain casts.
     """
 

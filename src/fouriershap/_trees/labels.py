@@ -15,21 +15,10 @@ UNKNOWN = -1.0  # no set names a negative category
 
 
 def category_codes(ensemble: TreeEnsemble, feature: int, column: ArrayLike) -> NDArray[np.float64]:
-    """Codes of one column of a feature that has a vocabulary.
+    """Codes (n_rows,) of one column of labels of a feature that has a vocabulary.
 
-    Parameters
-    ----------
-    ensemble : TreeEnsemble
-    feature : int
-        A key of ``ensemble.vocabularies``.
-    column : (n_rows,) array of labels
-        Where ``ensemble.numbers_are_labels`` is false, a column of numbers is taken as codes, as XGBoost and
-        LightGBM take it.
-
-    Returns
-    -------
-    (n_rows,) float64
-        The code of each label; NaN where it is missing; -1 where the model does not know it.
+    NaN where a label is missing; -1 where the model does not know it. Where ``ensemble.numbers_are_labels`` is
+    false, a column of numbers is taken as codes, as XGBoost and LightGBM take it.
     """
     labels = np.asarray(column)
     if labels.dtype.kind in "iuf" and not ensemble.numbers_are_labels:

@@ -18,44 +18,35 @@ from fouriershap._rows.frames import (
     is_sparse,
     numbers_of,
 )
-from fouriershap._trees.casts import (
-    array_as_cast,
-    integers_with_missing,
-    objects_as_cast,
-    sparse_as_cast,
-    stack_columns,
-)
 from fouriershap._trees.ensemble import TreeEnsemble
 from fouriershap._trees.labels import category_codes
 
 if TYPE_CHECKING:
     import narwhals as nw
 
+# Where integers become float64 because some are missing, and are cast to the model's type only then.
+_MISSING_THROUGH_DOUBLE = {("scikit-learn", "polars"), ("scikit-learn", "pyarrow"), ("catboost", "pandas")}
+
 
 def to_rows(X: Any, ensemble: TreeEnsemble, name: str = "X") -> NDArray[Any]:
     """Rows as the ensemble compares them: (n_rows, n_features) of its dtype, missing values as NaN.
 
-    Parameters
-    ----------
-    X : ndarray, scipy's sparse matrices, or a frame of pandas, polars, pyarrow (anything that narwhals reads)
-        Categories as labels where the model has a vocabulary for the column, else as codes. What a sparse
-        matrix does not store is what the model's library takes it for: missing in XGBoost, 0 elsewhere.
-    ensemble : TreeEnsemble
-    name : str
-        What errors call it.
+    X is an array, a sparse matrix, or a frame of any library that narwhals reads; errors call it ``name``.
+    Categories are labels where the model has a vocabulary for the column, else codes. What a sparse matrix does not
+    store is what the model's library takes it for: missing in XGBoost, 0 elsewhere.
     """
     if not isinstance(X, np.ndarray):
         if is_sparse(X):
-            X = densified(sparse_as_cast(X, ensemble), ensemble.absent_is_missing)
+            X = densified(_sparse_as_cast(X, ensemble), ensemble.absent_is_missing)
         frame = as_frame(X, name)
         if frame is not None:
             return _cleaned(_from_frame(frame, ensemble, name), ensemble, name)
     array = _as_matrix(X, ensemble, name)
     if array.dtype.kind in "biuf":
-        array = array_as_cast(array, ensemble, hasattr(X, "dtype"))
+        array = _array_as_cast(array, ensemble, hasattr(X, "dtype"))
         return _cleaned(_labelled(array, ensemble), ensemble, name)
     objects = _from_objects(array, ensemble, name)
-    return _cleaned(objects_as_cast(objects, ensemble), ensemble, name)
+    return _cleaned(_objects_as_cast(objects, ensemble), ensemble, name)
 
 
 def _from_frame(frame: nw.DataFrame[Any], ensemble: TreeEnsemble, name: str) -> NDArray[Any]:
@@ -69,7 +60,7 @@ def _from_frame(frame: nw.DataFrame[Any], ensemble: TreeEnsemble, name: str) -> 
         else _column(frame, f, column, ensemble, name)
         for f, column in enumerate(frame.columns)
     ]
-    return stack_columns(parts, len(frame), ensemble, _comes_apart(frame))
+    return _stack_columns(parts, len(frame), ensemble, _comes_apart(frame))
 
 
 def _cleaned(matrix: NDArray[Any], ensemble: TreeEnsemble, name: str) -> NDArray[Any]:
@@ -77,9 +68,8 @@ def _cleaned(matrix: NDArray[Any], ensemble: TreeEnsemble, name: str) -> NDArray
     if not ensemble.accepts_missing and np.isnan(rows).any():
         row, column = np.argwhere(np.isnan(rows))[0]
         raise InputError(
-            f"{name} has a missing value in row {row}, column {column}, but the model "
-            f"({short_text(ensemble.kind)}) takes "
-            "none. Fill it in as the model's training data were."
+            f"{name} has a missing value in row {row}, column {column}, but the model ({short_text(ensemble.kind)}) "
+            "takes none. Fill it in as the model's training data were."
         )
     return rows
 
@@ -127,8 +117,7 @@ def _from_objects(array: NDArray[Any], ensemble: TreeEnsemble, name: str) -> NDA
         except (TypeError, ValueError, OverflowError) as error:
             raise InputError(
                 f"{name} has dtype {short_text(array.dtype)}, and column {f} holds what is not a number "
-                f"({reason(error)}). The model "
-                "has no categories for it: encode it as the model's training data were."
+                f"({reason(error)}). The model has no categories for it: encode it as the model's training data were."
             ) from None
     return out
 
@@ -169,13 +158,12 @@ def _column(frame: nw.DataFrame[Any], f: int, column: str, ensemble: TreeEnsembl
     if f in ensemble.vocabularies:
         return category_codes(ensemble, f, series.to_numpy())
     if dtype in (nw.Int64, nw.UInt64):  # float64 would round what lies beyond 2^53
-        return integers_with_missing(*integers_of(series), ensemble, frame.implementation.name.lower())
+        return _integers_with_missing(*integers_of(series), ensemble, frame.implementation.name.lower())
     if dtype.is_numeric() or dtype == nw.Boolean:
         return series.cast(nw.Float64).to_numpy()
     raise InputError(
-        f"{name} has a column {short(column)} of type {short_text(dtype)}, but the model has no categories "
-        "for it. Give numbers, "
-        "or a categorical type with the categories of the training data."
+        f"{name} has a column {short(column)} of type {short_text(dtype)}, but the model has no categories for it. "
+        "Give numbers, or a categorical type with the categories of the training data."
     )
 
 
@@ -185,9 +173,8 @@ def _categorical(series: Any, f: int, ensemble: TreeEnsemble, name: str) -> NDAr
         return category_codes(ensemble, f, np.array(series.to_list(), dtype=object))
     if f in ensemble.lost_labels:
         raise InputError(
-            f"{name} has a categorical column {short(series.name)}, but the model "
-            f"({short_text(ensemble.kind)}) does not say which "
-            "labels it was trained on. Give the codes of the training data, as numbers."
+            f"{name} has a categorical column {short(series.name)}, but the model ({short_text(ensemble.kind)}) does "
+            "not say which labels it was trained on. Give the codes of the training data, as numbers."
         )
     if not ensemble.is_categorical[f] and (ensemble.feature == f).any():
         raise InputError(
@@ -201,8 +188,62 @@ def _categorical(series: Any, f: int, ensemble: TreeEnsemble, name: str) -> NDAr
         codes = np.array([positions.get(label, -1.0) for label in series.to_list()])
     else:  # Arrow's dictionaries, too, may differ from batch to batch
         raise InputError(
-            f"{name} has a column {short(series.name)} of type {short_text(series.dtype)}, whose categories "
-            "have no fixed order, "
-            "and the model keeps no labels. Give the codes of the training data, or an Enum."
+            f"{name} has a column {short(series.name)} of type {short_text(series.dtype)}, whose categories have no "
+            "fixed order, and the model keeps no labels. Give the codes of the training data, or an Enum."
         )
     return np.where(codes < 0, np.nan, codes)
+
+
+# Casts: a rounding more or less than the library's own sends a row to another leaf.
+
+
+def _array_as_cast(array: NDArray[Any], ensemble: TreeEnsemble, was_array: bool) -> NDArray[Any]:
+    """An array of numbers after what the library does to its type before it compares.
+
+    ``was_array``: False where the caller gave lists.
+    """
+    is_float = array.dtype in (np.float32, np.float64)
+    if ensemble.casting.startswith("lightgbm") and not is_float:
+        return array.astype(np.float32)
+    from_lists = ensemble.casting in ("scikit-learn", "catboost") and not was_array
+    if from_lists or (ensemble.casting == "catboost" and array.dtype == np.longdouble):
+        return array.astype(np.float64)  # they go through Python's own numbers
+    return array
+
+
+def _objects_as_cast(numbers: NDArray[np.float64], ensemble: TreeEnsemble) -> NDArray[Any]:
+    """The numbers of an array of objects. LightGBM's estimators make them float64, its Booster float32."""
+    return numbers.astype(np.float32) if ensemble.casting == "lightgbm booster" else numbers
+
+
+def _sparse_as_cast(X: Any, ensemble: TreeEnsemble) -> Any:
+    """A sparse matrix whose cells are of a type that can say "missing" where those absent are."""
+    return X.astype(ensemble.dtype) if ensemble.absent_is_missing and X.dtype.kind in "iu" else X
+
+
+def _stack_columns(
+    columns: list[NDArray[Any]], n_rows: int, ensemble: TreeEnsemble, apart: bool
+) -> NDArray[Any]:
+    """The columns of a frame as a matrix.
+
+    XGBoost and CatBoost cast each column on its own; scikit-learn the whole frame, by way of the type that all
+    columns share, unless the frame comes ``apart`` (see `_comes_apart`).
+    """
+    if not columns:
+        return np.empty((n_rows, 0))
+    if apart or ensemble.casting in ("xgboost", "catboost"):
+        with np.errstate(over="ignore"):
+            columns = [column.astype(ensemble.dtype, copy=False) for column in columns]
+    return np.column_stack(columns)
+
+
+def _integers_with_missing(
+    integers: NDArray[Any], missing: NDArray[np.bool_], ensemble: TreeEnsemble, frame_library: str
+) -> NDArray[Any]:
+    """A column of integers as it is, or as numbers with NaN where some are missing (0 in ``integers``)."""
+    if not missing.any():
+        return integers
+    through_double = (ensemble.casting, frame_library) in _MISSING_THROUGH_DOUBLE
+    numbers = integers.astype(np.float64 if through_double else ensemble.dtype)
+    numbers[missing] = np.nan
+    return numbers

@@ -24,8 +24,7 @@ def main() -> None:
     except SystemExit as end:
         sys.stdout.flush()
         sys.stderr.flush()
-        if (
-            end.code
-        ):  # a thread of pyarrow may still wait for standard input, which an orderly end would not survive
+        if end.code:
+            # A thread of pyarrow may still wait for standard input, which an orderly end would not survive.
             os._exit(end.code if isinstance(end.code, int) else 1)
         raise

@@ -1,13 +1,15 @@
-"""Answers to files and pipes: nothing, or all of it."""
+"""Answers to files and pipes: nothing, or all of it, and never over what is read."""
 
 from __future__ import annotations
 
+import os
+import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
-from typing import Any
+from typing import IO, Any
 
 import pyarrow as pa
 import pyarrow.csv
@@ -120,12 +122,34 @@ def check_folder(path: Path) -> None:
     """Raise where ``path`` cannot become a file."""
     if path.is_dir():
         raise InputError(f"{short_text(path)}: is a folder; give the name of a file.")
-    if (
-        path.exists() and not path.is_file()
-    ):  # a file that takes the place of /dev/null is missed by everybody
+    if path.exists() and not path.is_file():
+        # A file that takes the place of /dev/null is missed by everybody.
         raise InputError(f"{short_text(path)}: is a device or a pipe; give the name of a file.")
     if not path.parent.is_dir():
         raise InputError(f"{short_text(path)}: the folder {short(str(path.parent))} does not exist.")
+
+
+def check_apart(output: Path, *inputs: Path | None) -> None:
+    """Raise where ``output`` is one of the inputs, however it is spelled: as a link, or redirected by the shell."""
+    written = _status(output, sys.stdout)
+    if written is None or not stat.S_ISREG(written.st_mode):  # all may read and write one terminal
+        return
+    for path in inputs:
+        read = None if path is None else _status(path, sys.stdin)
+        if read is not None and os.path.samestat(read, written):
+            source = "standard input" if path == PIPE else short_text(path)
+            target = "standard output" if output == PIPE else short_text(output)
+            raise InputError(
+                f"{target}: is the same file as the input {source}; give the output another name."
+            )
+
+
+def _status(path: Path, stream: IO[Any]) -> os.stat_result | None:
+    """What the system knows of a file or, for ``-``, of a stream; None where there is none."""
+    try:
+        return os.fstat(stream.fileno()) if path == PIPE else path.stat()
+    except OSError:  # io.UnsupportedOperation of streams in memory, too
+        return None
 
 
 @contextmanager

@@ -12,7 +12,7 @@ import typer
 
 from fouriershap import InputError, MissingDependencyError, TreeExplainer
 from fouriershap._base.short import short_text
-from fouriershap.cli._answers import answer_format, check_folder, open_answer
+from fouriershap.cli._answers import answer_format, check_apart, check_folder, open_answer
 from fouriershap.cli._check import largest_gaps
 from fouriershap.cli._explainers import csv_kinds, open_explainer, tree_kinds
 from fouriershap.cli._info import describe
@@ -20,7 +20,6 @@ from fouriershap.cli._models import open_model
 from fouriershap.cli._plots import MOST_ROWS, check_plots, draw_plots
 from fouriershap.cli._report import CHECK_FAILED, Commands, progress, reported
 from fouriershap.cli._rows import PIPE, Rows, open_rows, read_all
-from fouriershap.cli._same_file import check_apart
 
 app = typer.Typer(
     name="fouriershap",

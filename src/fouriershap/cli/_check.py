@@ -1,4 +1,4 @@
-"""Whether an explainer in a file still says what the model says."""
+"""Whether an explainer in a file still says what the model says, by the library that made it."""
 
 from __future__ import annotations
 
@@ -7,21 +7,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap import Explainer, InputError, TreeExplainer
-from fouriershap._base.short import short
-from fouriershap.cli._library import ask_library
+from fouriershap import Explainer, InputError, TreeExplainer, library_output
+from fouriershap._base.checks import need
+from fouriershap._base.short import reason, short
 from fouriershap.cli._models import ModelFile
 
 
 def largest_gaps(explainer: Explainer, model: ModelFile, table: Any) -> tuple[float, float]:
-    """Largest differences, as shares of the scale of the outputs.
+    """Largest differences of base value plus SHAP values, as shares of the scale of the outputs.
 
-    Returns
-    -------
-    additivity : float
-        Between base value plus SHAP values and the output of the trees in the file.
-    agreement : float
-        Between base value plus SHAP values and what the model's own library predicts.
+    From the output of the trees in the file, and from what the model's own library predicts.
     """
     if not isinstance(explainer, TreeExplainer):
         raise InputError("the file holds a black box explainer, whose model cannot be asked from a file.")
@@ -44,3 +39,25 @@ def largest_gaps(explainer: Explainer, model: ModelFile, table: Any) -> tuple[fl
 
 def _largest(gap: NDArray[np.float64]) -> float:
     return float(np.abs(gap).max()) if np.isfinite(gap).all() else float("inf")
+
+
+def ask_library(model: ModelFile, rows: Any) -> NDArray[np.float64]:
+    """Raw outputs (n_rows, n_outputs), before any link, of an Arrow table in the model's order of columns."""
+    library = model.ensemble.kind.split()[0]
+    need("pandas", "check", "pandas")
+    live = _load(model, library) if model.estimator is None else model.estimator
+    try:
+        return library_output(live, rows.to_pandas(), model.ensemble)
+    except Exception as error:
+        raise InputError(
+            f"{library} itself cannot answer these rows ({type(error).__name__}: {reason(error)})."
+        ) from error
+
+
+def _load(model: ModelFile, library: str) -> Any:
+    """The library's own model from a file of its own format."""
+    package = need(library, "check, which asks the model's own library,", library)
+    if library == "catboost":
+        form = "json" if model.path.suffix.lower() == ".json" else "cbm"
+        return package.CatBoost().load_model(str(model.path), format=form)
+    return package.Booster(model_file=str(model.path))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fouriershap import InputError, MissingDependencyError, TreeEnsemble, read_model
+from fouriershap._base.checks import need
 from fouriershap._base.short import reason, short, short_text
 
 _NATIVE = (".json", ".ubj", ".txt", ".cbm")
@@ -23,32 +24,15 @@ _PICKLES = (".pkl", ".pickle", ".joblib")
 
 @dataclass(frozen=True, eq=False)
 class ModelFile:
-    """A model as we read it, and as its library does.
-
-    Attributes
-    ----------
-    path : Path
-    ensemble : TreeEnsemble
-    estimator : object or None
-        The library's own, where reading went through it.
-    """
+    """A model as we read it, and as its library does."""
 
     path: Path
     ensemble: TreeEnsemble
-    estimator: Any = None
+    estimator: Any = None  # the library's own, where reading went through it
 
 
 def open_model(path: Path, trust_pickle: bool) -> ModelFile:
-    """Read a model file.
-
-    Parameters
-    ----------
-    path : Path
-        XGBoost's .json or .ubj, LightGBM's .txt, CatBoost's .cbm or .json, skops' .skops; with
-        ``trust_pickle`` also .pkl, .pickle and .joblib.
-    trust_pickle : bool
-        Whether code in the file may run.
-    """
+    """Read a model file, by its suffix; ``trust_pickle``: whether code in the file may run."""
     suffix = path.suffix.lower()
     if suffix not in (*_NATIVE, *_PICKLES, ".skops"):
         raise InputError(
@@ -61,9 +45,8 @@ def open_model(path: Path, trust_pickle: bool) -> ModelFile:
         return ModelFile(path, read_model(path))
     if suffix != ".skops" and not trust_pickle:
         raise InputError(
-            f"{short_text(path)}: a pickle can run any program when it is opened. If you trust where it "
-            "comes from, add --trust-pickle; safer: save the model with skops, or in its library's own "
-            "format."
+            f"{short_text(path)}: a pickle can run any program when it is opened. If you trust where it comes from, "
+            "add --trust-pickle; safer: save the model with skops, or in its library's own format."
         )
     estimator = _from_skops(path) if suffix == ".skops" else _from_pickle(path)
     return ModelFile(path, read_model(estimator), estimator)
@@ -71,7 +54,7 @@ def open_model(path: Path, trust_pickle: bool) -> ModelFile:
 
 def _from_skops(path: Path) -> Any:
     """An estimator from skops' format, whose types of scikit-learn and NumPy are known to be harmless."""
-    skops = _import("skops.io", "skops")
+    skops = need("skops.io", "a .skops file", "skops")
     try:
         types = skops.get_untrusted_types(file=path)
         unknown = sorted(set(types) - _HARMLESS)
@@ -92,7 +75,7 @@ def _from_skops(path: Path) -> Any:
 def _from_pickle(path: Path) -> Any:
     try:
         if path.suffix.lower() == ".joblib":
-            return _import("joblib", "joblib").load(path)
+            return need("joblib", "a .joblib file", "joblib").load(path)
         with path.open("rb") as file:
             return import_module("pickle").load(file)
     except (MissingDependencyError, KeyboardInterrupt):
@@ -100,13 +83,4 @@ def _from_pickle(path: Path) -> Any:
     except Exception as error:
         raise InputError(
             f"{short_text(path)}: cannot be unpickled ({type(error).__name__}: {reason(error)})."
-        ) from error
-
-
-def _import(module: str, package: str) -> Any:
-    try:
-        return import_module(module)
-    except ImportError as error:
-        raise MissingDependencyError(
-            f"this file needs {package}, which is not installed: pip install {package}"
         ) from error

@@ -6,35 +6,21 @@ import re
 from pathlib import Path
 from typing import Any
 
-from fouriershap import Explainer, MissingDependencyError
+from fouriershap import Explainer
 from fouriershap._base.atomic import atomic_file
+from fouriershap._base.checks import need
 
 MOST_ROWS = 2000
 
 
 def check_plots() -> None:
     """Raise where shap or matplotlib is missing, before any work is done."""
-    try:
-        import matplotlib
-        import shap  # noqa: F401
-    except ImportError as error:
-        raise MissingDependencyError(
-            f"--plots needs {error.name}, which is not installed: pip install 'fouriershap[shap]' matplotlib"
-        ) from error
-    matplotlib.use("Agg")
+    need("shap", "--plots", "[shap]")
+    need("matplotlib", "--plots", "matplotlib").use("Agg")
 
 
 def draw_plots(explainer: Explainer, rows: Any, folder: Path) -> list[Path]:
-    """Beeswarm, bar and the waterfall of the first row, per output.
-
-    Parameters
-    ----------
-    explainer : Explainer
-    rows : data frame
-        Features in the model's order; not empty.
-    folder : Path
-        Is made if it does not exist.
-    """
+    """Beeswarm, bar and the waterfall of the first row, per output, of a frame with some rows."""
     import matplotlib.pyplot as plt
     import shap
 

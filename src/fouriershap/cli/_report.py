@@ -45,9 +45,8 @@ def _short_messages() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if isinstance(
-            getattr(error, "message", None), str
-        ):  # click's errors, which typer may have as its own
+        # click's errors, which typer may have as its own
+        if isinstance(getattr(error, "message", None), str):
             error.message = short_text(error.message)  # type: ignore[attr-defined]
         raise
 

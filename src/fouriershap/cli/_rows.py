@@ -29,37 +29,20 @@ _CSV_TYPES = {NUMBER: pa.float64(), TEXT: pa.string(), NUMBER_LABEL: pa.float64(
 
 @dataclass(frozen=True)
 class Rows:
-    """A stream of rows.
+    """A stream of rows."""
 
-    Attributes
-    ----------
-    name : str
-        What errors call it.
-    schema : pyarrow.Schema
-    total : int or None
-        Number of rows, where the file says it.
-    tables : iterator of pyarrow.Table
-        At least one, so that even no rows have columns.
-    """
-
-    name: str
+    name: str  # what errors call it
     schema: Any
-    total: int | None
-    tables: Iterator[Any]
+    total: int | None  # number of rows, where the file says it
+    tables: Iterator[Any]  # at least one, so that even no rows have columns
 
 
 def open_rows(path: Path, kinds: Mapping[str, str] | None = None, drop: tuple[str, ...] = ()) -> Rows:
-    """Open a file by its suffix, or standard input for ``-`` (an Arrow stream, or CSV).
+    """Open a file by its suffix, or standard input for ``-`` (an Arrow stream, or CSV), without the columns ``drop``.
 
-    Parameters
-    ----------
-    path : Path
-    kinds : mapping, optional
-        What columns hold: `NUMBER`, `TEXT`, `NUMBER_LABEL`, or `AS_IT_IS` for texts in which nothing means
-        "missing". Others are guessed from the first rows of a CSV file. Numbers that are labels become categories:
-        libraries take plain numbers for codes.
-    drop : tuple of str
-        Columns to leave out.
+    ``kinds`` says what columns hold: `NUMBER`, `TEXT`, `NUMBER_LABEL`, or `AS_IT_IS` for texts in which nothing
+    means "missing". Others are guessed from the first rows of a CSV file. Numbers that are labels become categories:
+    libraries take plain numbers for codes.
     """
     name = "standard input" if path == PIPE else short_text(path)
     kinds = dict(kinds or {}) | dict.fromkeys(drop, AS_IT_IS)

@@ -17,10 +17,6 @@ def as_text(table: Any) -> Any:
     """Put an apostrophe before the texts and the names of columns that a spreadsheet would run.
 
     A text that reads as a plain number stays: to a spreadsheet it is one.
-
-    Parameters
-    ----------
-    table : pyarrow.Table
     """
     for position, field in enumerate(table.schema):
         text = _as_plain_text(table.column(position))

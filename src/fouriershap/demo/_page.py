@@ -21,14 +21,7 @@ th { color: #616e7c; font-weight: 600; } img { width: 100%; margin-top: .5rem; }
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the demo.
-
-    Attributes
-    ----------
-    title, text : str
-    table : sequence of rows of text, the first is the header
-    picture : Path
-    """
+    """A part of the demo."""
 
     title: str
     text: str

@@ -7,12 +7,12 @@ import tempfile
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from fouriershap import Explainer, FileFormatError, InputError, MissingDependencyError, OutputColumn, load
-from fouriershap._base.short import reason, short_text
+from fouriershap import Explainer, FileFormatError, InputError, OutputColumn, load
+from fouriershap._base.checks import need
+from fouriershap._base.short import short_text
 
 _KEPT = 8  # explainers that a worker process keeps open
 _opening = threading.Lock()  # threads of one worker wait for the first to open a file
@@ -21,17 +21,10 @@ _opened: dict[SavedExplainer, Explainer] = {}  # by this process, the oldest fir
 
 @dataclass(frozen=True)
 class SavedExplainer:
-    """A .fshap file that every worker can read.
+    """A .fshap file that every worker can read."""
 
-    Attributes
-    ----------
-    path : str
-        Absolute.
-    checksum : str
-        Of the contents. A worker that finds other contents fails: the rows of one job share one explainer.
-    """
-
-    path: str
+    path: str  # absolute
+    # Of the contents. A worker that finds other contents fails: the rows of one job share one explainer.
     checksum: str
 
 
@@ -133,13 +126,8 @@ def _load(path: str | os.PathLike[str]) -> Explainer:
 
 def import_engine(name: str) -> Any:
     """A module of the engine; its extra has the name of the package."""
-    try:
-        return import_module(name)
-    except ImportError as error:
-        extra = name.partition(".")[0].removeprefix("py")
-        raise MissingDependencyError(
-            f"{name} cannot be imported ({reason(error)}): pip install 'fouriershap[{extra}]'"
-        ) from error
+    extra = name.partition(".")[0].removeprefix("py")
+    return need(name, f"fouriershap.integrations.{extra}", f"[{extra}]")
 
 
 def check_frame(frame: Any, argument: str, method: str, wanted: str) -> None:

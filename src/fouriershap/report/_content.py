@@ -15,28 +15,14 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Input:
-    """One thing that can be changed: a number, or a choice among labels.
-
-    Attributes
-    ----------
-    name : str
-    player : int
-        Who gets the credit for it.
-    values : (n_rows,) float64
-        Numbers, or positions among the labels; NaN where missing.
-    missing : bool
-        Whether the value may be missing.
-    labels : tuple of str, or None for a number
-    numbers : tuple of float
-        The number by which the model knows each label.
-    """
+    """One thing that can be changed: a number, or a choice among labels."""
 
     name: str
-    player: int
-    values: Floats
-    missing: bool
+    player: int  # who gets the credit for it
+    values: Floats  # (n_rows,) numbers, or positions among the labels; NaN where missing
+    missing: bool  # whether the value may be missing
     labels: tuple[str, ...] | None = None
-    numbers: tuple[float, ...] = ()
+    numbers: tuple[float, ...] = ()  # the number by which the model knows each label
 
     def describe(self) -> dict[str, Any]:
         """What the page needs beside the values."""
@@ -65,42 +51,22 @@ class WhatIf:
 
 @dataclass(frozen=True, eq=False)
 class Content:
-    """What the page says and needs.
-
-    Attributes
-    ----------
-    title : str
-    facts : list of (str, str)
-    meaning : list of str
-        What the values are, and how far to trust them.
-    inputs : list of Input
-    players, outputs : sequence of str
-    expected : (n_outputs,) float64
-    values : (n_rows, n_players, n_outputs) float64
-    row_names : list of str, or None for their positions
-    what_if : WhatIf or str
-        Or why there is none.
-    link : {None, "softmax"}
-        What turns the outputs into probabilities.
-    profile : mapping
-        Of a spectrum: ``degree_terms``, ``degree_share``, ``curve_terms``, ``curve_share``.
-    interactions : (n_outputs, n_players, n_players) float64 or None
-        Mean size of the interactions of pairs.
-    """
+    """What the page says and needs."""
 
     title: str
     facts: list[tuple[str, str]]
-    meaning: list[str]
+    meaning: list[str]  # what the values are, and how far to trust them
     inputs: list[Input]
     players: list[str]
     outputs: tuple[str, ...]
-    expected: Floats
-    values: Floats
+    expected: Floats  # (n_outputs,)
+    values: Floats  # (n_rows, n_players, n_outputs)
     row_names: list[str] | None
-    what_if: WhatIf | str
-    link: str | None
+    what_if: WhatIf | str  # or why there is none
+    link: str | None  # {None, "softmax"} what turns the outputs into probabilities
+    # Of a spectrum: ``degree_terms``, ``degree_share``, ``curve_terms``, ``curve_share``.
     profile: dict[str, NDArray[Any]]
-    interactions: Floats | None
+    interactions: Floats | None  # (n_outputs, n_players, n_players) mean size of the interactions of pairs
 
     def static(self) -> dict[str, Any]:
         """All but rows and tables, as the page's script reads it."""

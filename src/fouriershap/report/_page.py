@@ -9,22 +9,12 @@ import re
 from importlib import resources
 from typing import Any
 
-from fouriershap._base.errors import MissingDependencyError
+from fouriershap._base.checks import need
 from fouriershap.report._pack import script_json
 
 
 def _asset(name: str) -> str:
     return resources.files("fouriershap.report").joinpath(name).read_text(encoding="utf-8")
-
-
-def _plotly() -> str:
-    try:
-        from plotly.offline import get_plotlyjs
-    except ImportError as error:
-        raise MissingDependencyError(
-            "the report draws its charts with plotly, which is not installed: pip install 'fouriershap[report]'."
-        ) from error
-    return str(get_plotlyjs())
 
 
 def _hash(script: str) -> str:
@@ -50,9 +40,10 @@ class Page:
     """The page without its data; made once, and asked how large it is."""
 
     def __init__(self, title: str) -> None:
+        plotly = need("plotly.offline", "the report", "[report]")
         # Half a surrogate pair, which Python text may hold, cannot be written as UTF-8.
         safe = title.encode("utf-8", "replace").decode("utf-8")
-        scripts = {"plotly": _plotly(), "script": _asset("report.js")}
+        scripts = {"plotly": str(plotly.get_plotlyjs()), "script": _asset("report.js")}
         self._parts = scripts | {
             "title": html.escape(safe),
             "style": _asset("report.css"),

@@ -20,17 +20,7 @@ _MOST_PACKED = 8  # tables of more times the room are not even packed
 def write_report(
     content: Content, path: str | os.PathLike[str], *, rows: int | None = None, max_bytes: int = 15_000_000
 ) -> Path:
-    """Write a page, see `Explainer.report`.
-
-    Parameters
-    ----------
-    content : Content
-    path : path of the file
-    rows : int, optional
-        Most rows that the page holds, a random sample; by default 10,000.
-    max_bytes : int
-        Most bytes of the file. Where they are too few, the page holds fewer rows and, last, no what-if part.
-    """
+    """Write a page, see `Explainer.report`."""
     page = Page(content.title)
     n_rows = min(len(content.values), int(rows or _MOST_ROWS))
     data = _fit(content, n_rows, max_bytes - page.nbytes)

@@ -37,16 +37,9 @@ class Part(NamedTuple):
 class Answers(MutableMapping[Row, Any]):
     """A mapping of rows to the answers that a function gave, first answers first.
 
-    A row is the tuple of its values, None for missing ones; its answers are a list, since a row may be asked
-    more than once, of tuples with a number per output.
-
-    Parameters
-    ----------
-    known : mapping
-    parts : iterable of Part
-        Answers whose rows are only made when somebody looks: at the time of an exception memory may be short.
-    random_state : int, optional
-        With which the rows were drawn: ``random_state=None`` takes it from here.
+    A row is the tuple of its values, None for missing ones; its answers are a list, since a row may be asked more
+    than once, of tuples with a number per output. The rows of ``parts`` are only made when somebody looks: at the
+    time of an exception memory may be short. ``random_state=None`` takes ``random_state`` from here.
     """
 
     def __init__(

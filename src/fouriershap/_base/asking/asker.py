@@ -11,38 +11,47 @@ from numpy.typing import NDArray
 
 from fouriershap._base.asking.answers import Answers, Part, Row, Rows
 from fouriershap._base.asking.store import Store
+from fouriershap._base.checks import need
 from fouriershap._base.errors import InputError, QueryError
-from fouriershap._base.progress import Progress, Report
-from fouriershap._base.short import reason, short_text
+from fouriershap._base.short import reason, short, short_text
 
 Positions = NDArray[np.int64]
+Progress = bool | Callable[[int, int], Any] | None
 _LOOKED_UP = 4096  # rows at a time
 
 
+class Report:
+    """Tells how many queries of ``total`` are done: by a tqdm bar (True), to a function of (done, total), or not."""
+
+    def __init__(self, progress: Progress, total: int) -> None:
+        self._total = total
+        self._tell = progress if callable(progress) else None
+        self._bar: Any = None
+        if progress is True:
+            otherwise = "A function of (done, total) needs nothing more."
+            self._bar = need("tqdm.auto", "progress=True", "tqdm", otherwise).tqdm(total=total, unit="query")
+        elif self._tell is None and progress is not None and progress is not False:
+            raise InputError(
+                f"progress is {short(progress)}; give None, True or a function of (done, total)."
+            )
+
+    def __call__(self, done: int) -> None:
+        if self._tell is not None:
+            self._tell(done, self._total)
+        if self._bar is not None:
+            self._bar.update(done - self._bar.n)
+
+    def close(self) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+
 class Asker:
-    """A function that is asked for numbers.
+    """A function that is asked for numbers: of rows, (n_rows,) or (n_rows, n_outputs), at most ``batch_size`` a call.
 
-    Parameters
-    ----------
-    function : callable
-        Takes rows, returns (n_rows,) or (n_rows, n_outputs) numbers.
-    name : str
-        What errors call it.
-    batch_size : int
-        Most rows per call.
-    budget : int
-        Rows that are expected, for the progress report.
-    store : Store, optional
-        Where answers are looked up and written to; without one, only an exception carries them.
-    single : bool
-        Whether the function must return one number per row.
-
-    Attributes
-    ----------
-    count : int
-        Rows that were answered, by the function or by the store.
-    n_asked : int
-        Those of the function.
+    Errors call it ``name``; ``budget`` is what the progress report expects. Answers are looked up in the ``store``
+    and written to it; without one, only an exception carries them. ``single``: one number per row. ``count`` rows
+    were answered, ``n_asked`` of them by the function itself.
     """
 
     def __init__(
@@ -64,6 +73,12 @@ class Asker:
 
     def settle(self, random_state: Any) -> Any:
         """The random state to work with: where none is given, one that can be kept with the answers."""
+        try:
+            np.random.default_rng(random_state)
+        except (TypeError, ValueError) as error:
+            raise InputError(
+                f"random_state is {short(random_state)}; give a whole number >= 0, or None."
+            ) from error
         if self._store is not None:
             random_state = self._store.settle(random_state)
         elif random_state is None:

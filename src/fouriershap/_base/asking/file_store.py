@@ -15,31 +15,25 @@ from fouriershap._base.asking import parquet
 from fouriershap._base.asking.answers import Answers, Part, Row
 from fouriershap._base.asking.journal import Batch, Header, Journal
 from fouriershap._base.asking.store import Given, Store
+from fouriershap._base.checks import need
 from fouriershap._base.errors import FourierShapError, FourierShapWarning, InputError
 from fouriershap._base.short import reason, short, short_text
 from fouriershap._base.warn import warn
 
 
 class FileStore(Store):
-    """Answers in a Parquet file.
+    """Answers in a Parquet file, about rows with these columns.
 
     In a `session` every batch is appended to a journal at once. However the session ends, the journal is folded into
     the file, which replaces the old one as a whole. What a process that was killed left in the journal, the next
     session folds in.
-
-    Parameters
-    ----------
-    path : str or path
-        Ends in ".parquet".
-    names : sequence of str
-        The columns of the rows.
     """
 
     def __init__(self, path: str | os.PathLike[str], names: Sequence[str]) -> None:
         super().__init__({}, names)
         self.where = os.fspath(path)
         self._path = _check_path(self.where)
-        parquet.need_pyarrow()
+        need("pyarrow.parquet", "answers= with a path", "pyarrow", "A dict needs nothing more.")
         own = next((name for name in names if name == "answer" or name.startswith("answer_")), None)
         if own is not None:
             raise InputError(

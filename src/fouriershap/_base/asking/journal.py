@@ -14,7 +14,6 @@ import secrets
 import threading
 import time
 import zlib
-from collections.abc import Iterator
 from io import FileIO
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,14 +22,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.asking.answers import Row
-from fouriershap._base.errors import DiskFullError, FileFormatError, InputError
+from fouriershap._base.atomic import room
+from fouriershap._base.errors import FileFormatError, InputError
 from fouriershap._base.short import short, short_text
 
 VERSION = 1
 _FORMAT = "fouriershap answers"
 _START = f'{{"format": "{_FORMAT}"'.encode()
 _SYNC_SECONDS = 1.0  # that a crash of the machine may cost; one of the process costs nothing
-_FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
 _in_use: set[Path] = set()  # locks of the system keep other processes out, but not other threads
 _guard = threading.Lock()
 
@@ -51,14 +50,7 @@ class Header(NamedTuple):
 
 
 class Journal:
-    """A journal that this process alone may write to.
-
-    Parameters
-    ----------
-    path : Path
-    mode : int
-        Permissions, if it has to be made.
-    """
+    """A journal that this process alone may write to; ``mode`` are its permissions, if it has to be made."""
 
     def __init__(self, path: Path, mode: int) -> None:
         self.path = path
@@ -119,23 +111,6 @@ class Journal:
                 _in_use.discard(self.path)
 
 
-@contextlib.contextmanager
-def room(path: Path) -> Iterator[None]:
-    """For writing: a full disk is an error that says so."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno not in _FULL:
-            raise
-        full = DiskFullError(
-            f"{short_text(path)} cannot be written: there is no room for it ({error.strerror or error}). The "
-            "answers that it held "
-            "before are unharmed. Free some space, and call again."
-        )
-        full.errno = error.errno
-        raise full from error
-
-
 def parse(content: bytes, path: Path) -> tuple[Header | None, list[Batch], int]:
     """Header, batches, and how many bytes are whole."""
     lines = content.split(b"\n")[:-1]  # what follows the last line's end is torn
@@ -188,9 +163,8 @@ def _checked(line: bytes) -> bytes | None:
 def _header(content: dict[str, Any], path: Path) -> Header:
     if content["version"] > VERSION:
         raise FileFormatError(
-            f"{short_text(path)} has version {content['version']}; this fouriershap reads up to version "
-            f"{VERSION}. Upgrade with "
-            "`pip install --upgrade fouriershap`."
+            f"{short_text(path)} has version {content['version']}; this fouriershap reads up to version {VERSION}. "
+            "Upgrade with `pip install --upgrade fouriershap`."
         )
     return Header(content["name"], tuple(content["columns"]), content["random_state"])
 

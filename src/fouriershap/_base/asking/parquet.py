@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.asking.answers import Row, as_tuples
-from fouriershap._base.asking.journal import Batch, room
+from fouriershap._base.asking.journal import Batch
 from fouriershap._base.atomic import atomic_file
-from fouriershap._base.errors import FileFormatError, InputError, MissingDependencyError
+from fouriershap._base.errors import FileFormatError, InputError
 from fouriershap._base.short import short, short_text
 
 VERSION = 1
@@ -24,29 +24,12 @@ _KEY = b"fouriershap_answers"
 
 
 class Contents(NamedTuple):
-    """What a file holds.
+    """What a file holds."""
 
-    Attributes
-    ----------
-    table : pyarrow.Table or None
-        The columns of the rows, in their order, then the answers; None where there is no file yet.
-    random_state : int or None
-    folded : str
-        Name of the journal that went into it last.
-    """
-
+    # The columns of the rows, in their order, then the answers; None where there is no file yet.
     table: Any = None
     random_state: int | None = None
-    folded: str = ""
-
-
-def need_pyarrow() -> None:
-    try:
-        import pyarrow.parquet  # noqa: F401
-    except ImportError as error:
-        raise MissingDependencyError(
-            "answers in a file need pyarrow: `pip install pyarrow`, or give answers= a dict and keep it yourself."
-        ) from error
+    folded: str = ""  # name of the journal that went into it last
 
 
 def answer_names(n_outputs: int) -> tuple[str, ...]:
@@ -100,7 +83,7 @@ def write(path: Path, contents: Contents, names: tuple[str, ...], batches: Seque
         raise InputError(
             f"answers: {short_text(path)} cannot hold the new answers: {error!s:.80}."
         ) from error
-    with room(path), atomic_file(path) as temporary:
+    with atomic_file(path) as temporary:
         pq.write_table(table, temporary)
     _sync_folder(path.parent)  # the journal is only removed once the new file is there to stay
 
@@ -153,9 +136,8 @@ def _check_columns(path: Path, found: list[str], names: tuple[str, ...]) -> list
         )
     if not others or others != [*answer_names(len(others))] or len(found) != len(names) + len(others):
         raise InputError(
-            f"answers: beside those of the rows, {short_text(path)} has the columns {short(others)}; 'answer', "
-            "or 'answer_0' and so "
-            "on, are what belongs there. Give another path."
+            f"answers: beside those of the rows, {short_text(path)} has the columns {short(others)}; 'answer', or "
+            "'answer_0' and so on, are what belongs there. Give another path."
         )
     return others
 

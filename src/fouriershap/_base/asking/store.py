@@ -19,14 +19,9 @@ Given = str | os.PathLike[str] | MutableMapping[Row, Any] | None
 
 
 class Store:
-    """Answers by row. A row that was asked several times has several, which are taken in order.
+    """Answers by row, in a mapping that is changed in place; ``names`` are the columns of a row.
 
-    Parameters
-    ----------
-    answers : mapping of rows to answers
-        Changed in place.
-    names : sequence of str
-        The columns of a row.
+    A row that was asked several times has several answers, which are taken in order.
     """
 
     where = "`answers`"  # what errors call it

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._base.errors import MissingDependencyError
+from fouriershap._base.checks import need
 from fouriershap._blackbox.candidates.trees import one_thread
 
 Floats = NDArray[np.float64]
@@ -181,11 +181,8 @@ def held_out_residuals(factor: Any, alpha: Floats, fold: NDArray[np.int64]) -> F
 
 
 def scipy_tools() -> tuple[Any, Any]:
-    try:
-        import scipy.linalg
-        from scipy.optimize import minimize
-    except ImportError as error:
-        raise MissingDependencyError(
-            "the kernel candidate needs scipy: pip install 'fouriershap[blackbox]'"
-        ) from error
-    return scipy.linalg, minimize
+    """Its linear algebra, and its minimiser."""
+    linalg, optimize = (
+        need(f"scipy.{name}", "the kernel candidate", "[blackbox]") for name in ("linalg", "optimize")
+    )
+    return linalg, optimize.minimize

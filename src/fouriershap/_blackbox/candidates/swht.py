@@ -34,10 +34,8 @@ Bits = NDArray[np.uint8]
 Ask = Callable[[Bits], Floats]  # bits (n, n_bits) -> answers (n, n_outputs)
 
 SHARE = 0.75  # of the budget, where the method is asked for by name
-PROBE_SHARE, AUTO_SHARE = (
-    0.125,
-    0.4,
-)  # of the budget in "auto": to see whether it is worth it, and then at most
+PROBE_SHARE = 0.125  # of the budget in "auto": to see whether it is worth it
+AUTO_SHARE = 0.4  # and then at most
 PROMISING = 0.9  # R^2 of the probe on the cube
 AUTO_MOST_LEVELS = 8
 EXACT = 1 - 1e-9
@@ -201,9 +199,7 @@ def fit_swht(task: Task) -> Fit:
     found = task.transform
     assert found is not None
     frequencies, prior = _support(found, task.n_outputs)
-    judged = (
-        task.fold >= 0
-    )  # the others are no hybrids: a few coefficients for all rows would follow them, too
+    judged = task.fold >= 0  # the others are no hybrids: a few coefficients for all rows would follow them
     bits, answers, fold = found.code.bits(task.codes[judged]), task.answers[judged], task.fold[judged]
     missed = answers - _spectrum(frequencies, prior)(bits).reshape(answers.shape)
     refitted = np.argsort(-np.abs(prior).max(axis=1), kind="stable")[:MOST_REFITTED]

@@ -1,4 +1,9 @@
-"""Candidate "trees": gradient boosting on codes, its shape and length chosen by K folds."""
+"""Candidate "trees": gradient boosting on codes, its shape and length chosen by K folds, all leaves fitted again.
+
+Boosting sets the values of a tree once and never looks back. Given the trees, the best values are a linear
+least-squares problem: each row adds up one value per tree. A few steps of LSQR from the values that boosting
+found solve it well enough; stopping early keeps them close to where they came from.
+"""
 
 from __future__ import annotations
 
@@ -9,22 +14,22 @@ from typing import Any
 
 import numpy as np
 
-from fouriershap._base.errors import MissingDependencyError
+from fouriershap._base.checks import need
 from fouriershap._base.parallel import for_each_block
-from fouriershap._blackbox.candidates.leaves import refit_leaves
 from fouriershap._blackbox.surrogates import TreeSurrogate, stack_outputs
 from fouriershap._blackbox.task import N_FOLDS, Fit, Task
 from fouriershap._shapley.engine import Floats
+from fouriershap._trees.ensemble import TreeEnsemble, find_leaves
 from fouriershap._trees.readers.sklearn import read_hist_gradient_boosting
 
 FIRST = 100  # trees
 LONGEST = (200, 600)  # trees: at least, at most; between them one per four answers. Refitted, more add little
 SHAPES = ((0.1, 6), (0.1, 14), (0.1, 31))  # learning rate, leaves
 TRIED_ON, TRIED_LENGTH = (0, 1), 300  # folds that choose the shape, and most trees for that
-_MANY = (
-    200_000  # codes from which folds are fitted at the same time; with fewer, threads wait for Python's lock
-)
+_MANY = 200_000  # codes from which folds are fitted at once; with fewer, threads wait for Python's lock
 _MOST_DEPTH = 12  # at most 16 features on a path fit into tables
+N_STEPS = 20  # of LSQR
+DAMPING = 1.0  # a pseudo-row per leaf that asks for no change
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,10 +173,26 @@ def one_thread() -> Any:
 
 
 def _regressor() -> Any:
-    try:
-        from sklearn.ensemble import HistGradientBoostingRegressor
-    except ImportError as error:
-        raise MissingDependencyError(
-            "fitting trees to a black box needs scikit-learn: pip install 'fouriershap[blackbox]'"
-        ) from error
-    return HistGradientBoostingRegressor
+    ensemble = need("sklearn.ensemble", "fitting trees to a black box", "[blackbox]")
+    return ensemble.HistGradientBoostingRegressor
+
+
+def refit_leaves(ensemble: TreeEnsemble, codes: Floats, y: Floats) -> TreeEnsemble:
+    """The same trees with values that fit answers y (n,) better; one output, no categorical nodes."""
+    linalg = need("scipy.sparse.linalg", "refitting leaves", "[blackbox]")
+    rows = design(ensemble, codes)
+    values = ensemble.values[:, 0]
+    missed = y - ensemble.base[0] - rows @ values
+    change = linalg.lsqr(rows, missed, damp=np.sqrt(DAMPING), iter_lim=N_STEPS)[0]
+    return ensemble.replace(values=(values + change)[:, None])
+
+
+def design(ensemble: TreeEnsemble, codes: Floats) -> Any:
+    """Which leaves each row reaches: a sparse matrix (n_rows, n_nodes) of ones."""
+    from scipy.sparse import csr_matrix
+
+    none = np.zeros(0, dtype=np.int64)
+    leaves = find_leaves(ensemble, ensemble.clean_rows(codes), none, 1)
+    ends = np.arange(len(codes) + 1) * ensemble.n_trees
+    ones = np.ones(leaves.size, dtype=np.float32)
+    return csr_matrix((ones, leaves.reshape(-1), ends), shape=(len(codes), ensemble.n_nodes))

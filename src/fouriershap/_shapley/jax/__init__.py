@@ -19,12 +19,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from fouriershap._base.bits import check_bits
-from fouriershap._base.checks import check_weights
-from fouriershap._base.errors import InputError, MissingDependencyError
-from fouriershap._base.short import short, short_list
+from fouriershap._base.checks import check_choice, check_device, check_weights, need
+from fouriershap._base.short import short
 from fouriershap._shapley.spectrum.terms import make_terms
 
 if TYPE_CHECKING:
@@ -34,24 +33,13 @@ if TYPE_CHECKING:
     from fouriershap._shapley.tables import TableSet
 
 VERSIONS = ("base", "precompute", "sparse", "positional")
-PRECISIONS = (None, "single", "double")
-
-
-def need_jax(what: str) -> None:
-    """Raise `MissingDependencyError` with the pip command where JAX is not installed."""
-    try:
-        import_module("jax")
-    except ImportError as error:
-        raise MissingDependencyError(
-            f"{what} needs JAX, which is not installed: pip install 'fouriershap[jax]'. "
-            "method='auto' and device='cpu' need nothing more."
-        ) from error
+PRECISIONS = ("single", "double")
 
 
 def check_precision(precision: str | None) -> None:
     """Raise `InputError` for anything but None, "single" and "double"."""
-    if precision not in PRECISIONS:
-        raise InputError(f"precision is {short(precision)}; choose one of {short_list(PRECISIONS)}.")
+    if precision is not None:
+        check_choice("precision", precision, PRECISIONS)
 
 
 def prepare(
@@ -64,30 +52,14 @@ def prepare(
     memory: int | float | None = None,
     precision: str | None = None,
 ) -> Prepared:
-    """Lay out a spectrum and a background for one of the paper's versions, once.
+    """Lay out a spectrum and a background for one of the paper's versions, once; arguments as in `fouriershap.compile`.
 
-    Parameters
-    ----------
-    spectrum, background, players, weights
-        As in `fouriershap.compile`.
-    method : {"base", "precompute", "sparse", "positional"}
-    memory : float, optional
-        Budget of arrays on the device in bytes; None for a quarter of the device's memory.
-    precision : {None, "single", "double"}
-        None for double on a CPU, single on an accelerator.
-
-    Examples
-    --------
-    >>> import fouriershap as fs
-    >>> from fouriershap._shapley import jax
-    >>> h = fs.Spectrum([[1, 0, 0], [0, 1, 1]], [1.0, 0.5])
-    >>> jax.prepare(h, [[0, 0, 0]], method="sparse").shap_values([[1, 1, 0]])
-    array([[-2., -1., 0.]])
+    ``memory``: a budget of arrays on the device in bytes; None for a quarter of what it has. ``precision`` None is
+    double on a CPU, single on an accelerator.
     """
-    if method not in VERSIONS:
-        raise InputError(f"method is {short(method)}; choose one of {short_list(VERSIONS)}.")
+    check_choice("method", method, VERSIONS)
     check_precision(precision)
-    need_jax(f"method={short(method)}")
+    need("jax", f"method={short(method)}", "[jax]", "method='tables' needs nothing more.")
     from fouriershap._shapley.jax.prepared import Prepared
 
     terms = make_terms(spectrum, players)
@@ -99,19 +71,12 @@ def prepare(
     return Prepared(version, terms, rows, share, memory, precision, spectrum.is_single)
 
 
-def shap_values(
-    spectrum: Spectrum, X: NDArray[np.uint8], background: ArrayLike, **settings: object
-) -> NDArray[np.float64]:
-    """`prepare` and explain in one call; ``settings`` are those of `prepare`."""
-    return prepare(spectrum, background, **settings).shap_values(X)  # type: ignore[arg-type]
-
-
 def put_tables(
     tables: TableSet, precision: str | None = None, memory: int | float | None = None
 ) -> JaxTables:
     """Look-up tables to be read under XLA; ``add`` as that of `TableSet`."""
     check_precision(precision)
-    need_jax("device='jax'")
+    check_device("jax")
     from fouriershap._shapley.jax.tables import JaxTables
 
     return JaxTables(tables, precision, memory)

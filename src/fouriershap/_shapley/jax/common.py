@@ -130,13 +130,7 @@ def chunks(total: int, size: int) -> Iterator[tuple[int, int]]:
 def fit(
     wanted: tuple[int, ...], nbytes: Callable[..., int], memory: int, what: str, chunk: int = CHUNK_BYTES
 ) -> tuple[int, ...]:
-    """Shrink sizes until a chunk fits into the budget: the first one, then the larger of the others.
-
-    Raises
-    ------
-    CapacityError
-        Where even the smallest chunk does not.
-    """
+    """Shrink sizes until a chunk fits into the budget: the first one, then the larger of the others."""
     sizes = [padded_size(n) for n in wanted]
     while nbytes(*sizes) > min(memory, chunk):
         largest = 0 if sizes[0] > LEAST else int(np.argmax(sizes))
@@ -213,14 +207,9 @@ def kept_products(atoms: Any, packed: Any, weights: Any) -> Any:
 def values_of_term(products: Any, background: Any, rows: Any, row_atoms: Any) -> Any:
     """Values (D, R) of the atoms of one term, averaged over the background.
 
-    e_i = x_i xor x*_i, so the sum over the background of share times e_i is that of share times x_i where
-    x*_i = 0, and what this leaves of the sum of all shares where x*_i = 1.
-
-    Parameters
-    ----------
-    products : (D + 1, B), see `kept_products`
-    background, rows : (words, B), (words, R) packed atoms
-    row_atoms : (D, R) 0 and 1
+    From the `kept_products` (D + 1, B), packed atoms (words, B) of the background and (words, R) of rows, and their
+    atoms (D, R). e_i = x_i xor x*_i, so the sum over the background of share times e_i is that of share times x_i
+    where x*_i = 0, and what this leaves of the sum of all shares where x*_i = 1.
     """
     m = count_ones(background[:, :, None] ^ rows[:, None, :], axis=0)
     sums = jnp.matmul(products, one_over(m, m, products.dtype), precision="highest")

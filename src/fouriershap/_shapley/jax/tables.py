@@ -33,13 +33,9 @@ _AT_A_TIME_ELSEWHERE = 256
 class JaxTables:
     """A `TableSet` on the device of JAX; it is put there when it is first used.
 
-    Parameters
-    ----------
-    tables : TableSet
-    precision : {None, "single", "double"}
-        Of the totals; None for double on a CPU, single on an accelerator. Tables are never wider than totals.
-    memory : float, optional
-        Budget on the device in bytes, the tables included; None for a quarter of the device's memory.
+    ``precision`` is that of the totals; None for double on a CPU, single on an accelerator. Tables are never wider
+    than totals. ``memory`` is a budget on the device in bytes, the tables included; None for a quarter of what it
+    has.
     """
 
     def __init__(self, tables: TableSet, precision: str | None, memory: int | float | None) -> None:

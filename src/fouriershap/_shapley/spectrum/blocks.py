@@ -9,10 +9,9 @@ from numpy.typing import NDArray
 
 from fouriershap import _kernels as kernels
 from fouriershap._shapley.indices import term_shares
-from fouriershap._shapley.layout import Members, lay_out
 from fouriershap._shapley.pairs import n_places, pair_keys, pairs_within, place_of
 from fouriershap._shapley.spectrum.terms import Terms
-from fouriershap._shapley.tables import WIDTH, Blocks, TableSet, histograms
+from fouriershap._shapley.tables import WIDTH, Blocks, Members, TableSet, histograms, lay_out
 from fouriershap._trees.codes import Codes, empty_codes
 
 BLOCK_ATOMS = 8  # 256 patterns: byte arithmetic, and a table of 16 KB that stays in the first-level cache

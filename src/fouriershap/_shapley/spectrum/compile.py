@@ -8,14 +8,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fouriershap._base.bits import check_bits
-from fouriershap._base.checks import check_choice, check_device, check_memory, check_weights, check_whole
+from fouriershap._base.checks import (
+    check_choice,
+    check_device,
+    check_memory,
+    check_weights,
+    check_whole,
+    unshared,
+)
 from fouriershap._base.errors import InputError
 from fouriershap._base.short import short
 from fouriershap._fourier.spectrum import Spectrum
 from fouriershap._shapley.indices import INDICES
 from fouriershap._shapley.interactions import TopInteractions
-from fouriershap._shapley.jax import VERSIONS
-from fouriershap._shapley.jax import shap_values as shap_values_jax
+from fouriershap._shapley.jax import VERSIONS, prepare
 from fouriershap._shapley.spectrum.engine import compile_spectrum
 from fouriershap._shapley.spectrum.plan import Plan, plan_terms
 from fouriershap._shapley.spectrum.tables import Tables
@@ -83,9 +89,7 @@ def compile_rows(
     """`compile`, where the number of rows to come may decide what is worth a table."""
     check_choice("index", index, INDICES)
     terms = make_terms(spectrum, players)
-    rows = check_bits(background, spectrum.n_bits, name="background")
-    if isinstance(background, np.ndarray) and np.may_share_memory(rows, background):
-        rows = rows.copy()  # terms without tables read it at every call
+    rows = unshared(check_bits(background, spectrum.n_bits, name="background"), background)
     share = check_weights(weights, len(rows))
     engine = compile_spectrum(terms, rows, share, check_memory(memory), n_rows, method, index)
     return Tables(engine, spectrum.is_single)
@@ -171,8 +175,13 @@ def shap_values(
                 f"method={short(method)} computes Shapley values only; use 'auto', 'tables' or 'direct' for "
                 f"index={short(index)}."
             )
-        given = {"players": players, "weights": weights, "memory": memory, "precision": precision}
-        return shap_values_jax(spectrum, bits, background, method=method, **given)
+        given: dict[str, Any] = {
+            "players": players,
+            "weights": weights,
+            "memory": memory,
+            "precision": precision,
+        }
+        return prepare(spectrum, background, method=method, **given).shap_values(bits)
     check_device("cpu", precision)
     compiled = compile_rows(spectrum, background, players, weights, memory, len(bits), method, index)
     return compiled.shap_values(bits, n_jobs=n_jobs)

@@ -21,12 +21,9 @@ def add_direct(
     out: NDArray[np.float64],
     n_jobs: int | None = None,
 ) -> None:
-    """Add the SHAP values of all terms to ``out`` (n_rows, n_players, n_outputs).
+    """Add the SHAP values of all terms to ``out`` (n_rows, n_players, n_outputs), of rows of bits.
 
-    Parameters
-    ----------
-    rows, background : (n_rows, n_bits), (n_background, n_bits) uint8
-    weights : (n_background,) float64 that sum to 1, or None for equal ones
+    ``weights`` (n_background,) sum to 1, or are None for equal ones.
     """
     if not terms.n_terms:
         return

@@ -31,39 +31,20 @@ _TERM_ARRAYS = ("atom_start", "atom_bits", "atom_player", "start", "atoms", "coe
 
 @dataclass(frozen=True, eq=False)
 class SpectrumEngine:
-    """Exact SHAP values of a spectrum (see `Engine`); rows are bits (n_rows, n_bits) uint8.
+    """Exact SHAP values of a spectrum (see `Engine`); rows are bits (n_rows, n_bits) uint8."""
 
-    Attributes
-    ----------
-    terms : Terms
-        All of them.
-    tables : TableSet
-    rest : Terms
-        Those without a table.
-    background : (n, n_bits) uint8
-        What terms without a table and interactions need; files keep it only for these.
-    weights : (n,) float64 or None
-    expected : (n_outputs,) float64
-    made_by : Plan
-        Which terms went into tables, and why.
-    index : str
-    memory : int
-    n_background : int or None
-    reader : object
-        What reads the tables: themselves, or a copy under XLA.
-    """
-
-    terms: Terms
+    terms: Terms  # all of them
     tables: TableSet
-    rest: Terms
+    rest: Terms  # those without a table
+    # (n, n_bits) what terms without a table and interactions need; files keep it only for these.
     background: NDArray[np.uint8]
-    weights: Floats | None
-    expected: Floats
-    made_by: Plan
+    weights: Floats | None  # (n,)
+    expected: Floats  # (n_outputs,)
+    made_by: Plan  # which terms went into tables, and why
     index: str
     memory: int
     n_background: int | None
-    reader: Any = None
+    reader: Any = None  # what reads the tables: themselves, or a copy under XLA
     kept: KeptPairs[SpectrumPairs] = field(default_factory=KeptPairs)
 
     @property

@@ -24,30 +24,19 @@ _ROWS_PER_BLOCK = 1 << 14
 
 @dataclass(frozen=True, eq=False)
 class Terms:
-    """The non-constant terms of a spectrum as products of atoms.
-
-    Attributes
-    ----------
-    n_bits, n_players : int
-    atom_start, atom_bits : (n_atoms + 1,) int64, int32
-        Atom a is the parity of the bits ``atom_bits[atom_start[a]:atom_start[a + 1]]``.
-    atom_player : (n_atoms,) int32
-    start, atoms : (n_terms + 1,) int64, int32
-        Term k is the product of the characters of ``atoms[start[k]:start[k + 1]]``.
-    coefficients : (n_terms, n_outputs) float64
-    constant : (n_outputs,) float64
-        Coefficient of the constant term.
-    """
+    """The non-constant terms of a spectrum as products of atoms."""
 
     n_bits: int
     n_players: int
-    atom_start: NDArray[np.int64]
-    atom_bits: NDArray[np.int32]
-    atom_player: NDArray[np.int32]
-    start: NDArray[np.int64]
-    atoms: NDArray[np.int32]
-    coefficients: NDArray[np.float64]
-    constant: NDArray[np.float64]
+    atom_start: NDArray[np.int64]  # (n_atoms + 1,)
+    atom_bits: NDArray[
+        np.int32
+    ]  # atom a is the parity of the bits ``atom_bits[atom_start[a]:atom_start[a + 1]]``
+    atom_player: NDArray[np.int32]  # (n_atoms,)
+    start: NDArray[np.int64]  # (n_terms + 1,)
+    atoms: NDArray[np.int32]  # term k is the product of the characters of ``atoms[start[k]:start[k + 1]]``
+    coefficients: NDArray[np.float64]  # (n_terms, n_outputs)
+    constant: NDArray[np.float64]  # (n_outputs,) coefficient of the constant term
 
     @property
     def n_terms(self) -> int:

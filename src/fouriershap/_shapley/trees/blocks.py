@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from fouriershap import _kernels as kernels
 from fouriershap._base.parallel import for_each_block
 from fouriershap._shapley.indices import quadrature
-from fouriershap._shapley.layout import Members, lay_out
-from fouriershap._shapley.tables import BYTE_PATTERNS, WIDTH, Blocks, TableSet, histograms
+from fouriershap._shapley.tables import BYTE_PATTERNS, WIDTH, Blocks, Members, TableSet, histograms, lay_out
 from fouriershap._trees.codes import CodedTrees, Codes, Columns, turn_pages
 
 # Patterns of a block: a byte each, and a table of 8 KB that stays in the first-level cache. Where there are so

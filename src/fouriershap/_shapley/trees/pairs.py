@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._shapley.layout import Members, lay_out
 from fouriershap._shapley.pairs import key_pairs, n_places, pair_keys, pairs_within, place_of
-from fouriershap._shapley.tables import TableSet
+from fouriershap._shapley.tables import Members, TableSet, lay_out
 from fouriershap._shapley.trees import walk
 from fouriershap._shapley.trees.blocks import TreeBlocks, build_blocks, fill_tables
 from fouriershap._shapley.trees.compiled import NO_COLUMNS, Layout, lay_out_trees, smallest

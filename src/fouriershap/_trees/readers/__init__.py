@@ -1,18 +1,18 @@
 """Readers: the models of each library as a `TreeEnsemble`.
 
 A model is recognised by the names of its class and its bases, so that no library is imported that its user
-has not imported. Each library has one file; ``_assemble.py`` is what they share.
+has not imported. Each library has one file; ``assemble.py`` is what they share.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from fouriershap._base.errors import InputError, MissingDependencyError, UnsupportedModelError
-from fouriershap._base.json import parse_json
+from fouriershap._base.checks import need
+from fouriershap._base.errors import InputError, UnsupportedModelError
 from fouriershap._base.short import reason, short
 from fouriershap._trees.ensemble import TreeEnsemble
 from fouriershap._trees.readers import catboost, lightgbm, sklearn, xgboost
@@ -122,17 +122,19 @@ def _read_file(path: Path) -> TreeEnsemble:
         raise InputError(f"model is the path {short(str(path))}, where there is no file.")
     try:
         return readers[suffix](path)
-    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
-        if isinstance(error, InputError | UnsupportedModelError):
-            raise
+    except (InputError, UnsupportedModelError):
+        raise
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        deep = isinstance(error, RecursionError)
+        why = "it is nested too deeply" if deep else f"{type(error).__name__}: {reason(error)}"
         raise InputError(
-            f"model is the path {short(str(path))}, which does not read as a model ({type(error).__name__}: "
-            f"{reason(error)}). Save the model again with its library."
+            f"model is the path {short(str(path))}, which does not read as a model ({why}). Save the model again "
+            "with its library."
         ) from error
 
 
 def _read_json(path: Path) -> TreeEnsemble:
-    document = parse_json(path.read_text(encoding="utf-8"))
+    document = json.loads(path.read_text(encoding="utf-8"))
     if "learner" in document:
         return xgboost.read_document(document)
     if "features_info" in document:
@@ -154,19 +156,10 @@ def _read_ubj(path: Path) -> TreeEnsemble:
 
 
 def _read_cbm(path: Path) -> TreeEnsemble:
-    library = _import("catboost", path)
+    library = need("catboost", f"reading {short(str(path))}", "catboost")
     try:
         return catboost.read_estimator(library.CatBoost().load_model(str(path)))
     except library.CatBoostError as error:
         raise InputError(
             f"model is the path {short(str(path))}, which CatBoost cannot load: {reason(error)}"
-        ) from error
-
-
-def _import(name: str, path: Path) -> Any:
-    try:
-        return import_module(name)
-    except ImportError as error:
-        raise MissingDependencyError(
-            f"reading {short(str(path))} needs {name}, which is not installed: pip install {name}"
         ) from error

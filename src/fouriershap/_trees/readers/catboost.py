@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.errors import InputError, UnsupportedModelError
-from fouriershap._base.json import parse_json
 from fouriershap._base.short import short
 from fouriershap._trees.ensemble import TreeEnsemble
 from fouriershap._trees.readers.assemble import Tree, join, right_above
@@ -26,7 +26,7 @@ def read_estimator(model: Any) -> TreeEnsemble:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.json"
         model.save_model(str(path), format="json")
-        return read_document(parse_json(path.read_text(encoding="utf-8")))
+        return read_document(json.loads(path.read_text(encoding="utf-8")))
 
 
 def read_document(document: dict[str, Any]) -> TreeEnsemble:

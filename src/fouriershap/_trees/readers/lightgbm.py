@@ -6,13 +6,13 @@ as missing, and drops the labels of categories.
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.errors import InputError, UnsupportedModelError
-from fouriershap._base.json import parse_json
 from fouriershap._trees.ensemble import ZERO_BAND, TreeEnsemble
 from fouriershap._trees.readers.assemble import Tree, bits_of, class_names, join, leaf, right_above
 
@@ -166,7 +166,7 @@ def _categories(
 def _frame_labels(text: str) -> tuple[tuple[Any, ...], ...]:
     """The labels of the columns that were categorical in the frame of the training data, in their order."""
     mark = "\npandas_categorical:"
-    found = parse_json(text.rsplit(mark, 1)[1].splitlines()[0]) if mark in text else None
+    found = json.loads(text.rsplit(mark, 1)[1].splitlines()[0]) if mark in text else None
     return tuple(tuple(labels) for labels in found or ())
 
 

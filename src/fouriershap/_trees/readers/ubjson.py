@@ -21,8 +21,6 @@ def decode(data: bytes) -> Any:
     """Decode a document. Typed arrays become NumPy views of ``data`` (big-endian); ValueError if malformed."""
     try:
         return _Decoder(data).value()
-    except RecursionError:
-        raise ValueError("it is nested too deeply") from None
     except (IndexError, KeyError, struct.error, UnicodeDecodeError) as error:
         raise ValueError(
             f"not a UBJSON document, or a truncated one ({type(error).__name__}: {reason(error)})"

@@ -6,6 +6,7 @@ trained on frames with categories since XGBoost 3) and does not know which trees
 
 from __future__ import annotations
 
+import json
 from itertools import pairwise
 from typing import Any
 
@@ -13,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.errors import InputError, UnsupportedModelError
-from fouriershap._base.json import parse_json
 from fouriershap._base.short import short
 from fouriershap._trees.ensemble import TreeEnsemble
 from fouriershap._trees.readers.assemble import Tree, class_names, join
@@ -130,7 +130,7 @@ def _base(stored: str, objective: str, n_outputs: int, version: tuple[int, ...])
 
     In float32, as XGBoost computes it: near 1 a logit of float64 would be off by up to 5e-3.
     """
-    score = np.atleast_1d(np.array(parse_json(stored), dtype=np.float32))
+    score = np.atleast_1d(np.array(json.loads(stored), dtype=np.float32))
     one, least = np.float32(1), np.float32(1e-6)
     if objective in _LOGIT:
         if version >= (3, 2):  # before, a score of 0 or 1 was an error
