@@ -20,6 +20,8 @@ from fuzz_cells.trial import SINGLE, Trial
 N_PROBES = 150
 _SHARE_OF_FILES, _SHARE_OF_FRAMES = 0.15, 0.5
 _TABLES = 1e-6  # tables of single precision
+# To LightGBM this one number, negated, is zero in arrays, but less than zero in sparse matrices. We follow arrays.
+_ZERO_OF_LIGHTGBM = float(np.float32(1e-35))
 
 
 class Outcome(NamedTuple):
@@ -195,6 +197,7 @@ def _sparse(case: Case, rng: np.random.Generator) -> tuple[float, float]:
     """Sparse rows, of which some stored values are zero: what is not stored is what the library takes it for."""
     matrix = scipy.sparse.csr_matrix(np.where(rng.random(case.probes.shape) < 0.5, case.probes, 0))
     matrix.data[rng.random(matrix.nnz) < 0.1] = 0
+    matrix.data[matrix.data == -_ZERO_OF_LIGHTGBM] = 0
     answers = np.asarray(case.trial.margin(matrix), dtype=np.float64).reshape(N_PROBES, -1)
     explainer = case.explainer(matrix[:3], precision="double")
     return _sums(case, explainer, matrix, answers), case.trial.tolerance

@@ -28,8 +28,8 @@ def page(found: Found, asked: int) -> str:
     parts = [
         "# Random models against their own libraries",
         f"Written by `benchmarks/fuzz.py`: {done:,} of {asked:,} models, {wrong:,} with something wrong. Cells are the "
-        "number of models and the largest difference, as a share of the largest output or leaf (rounding: libraries that add "
-        "up in float32 differ by up to 1e-5, others by 1e-6 with tables of single precision, else by 1e-9).",
+        "number of models and the largest difference, as a share of the largest output or leaf (rounding: libraries "
+        "that add up in float32 differ by up to 1e-5, others by 1e-6 with tables of single precision, else by 1e-9).",
         _environments(found),
         _checks(found),
         _kinds(found),
