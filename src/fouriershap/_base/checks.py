@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 from collections.abc import Sequence
@@ -17,6 +18,7 @@ from fouriershap._base.short import reason, short, short_list
 
 DEVICES = ("cpu", "jax")
 _UNKNOWN_MACHINE = 4 << 30
+_LARGEST = np.iinfo(np.int64).max
 
 
 def as_array(value: ArrayLike, name: str) -> NDArray[Any]:
@@ -31,13 +33,13 @@ def as_floats(value: ArrayLike, name: str, *, copy: bool = False) -> NDArray[np.
     """A float64 array; ``copy`` for one that shares no memory with ``value``."""
     try:
         return np.array(value, dtype=np.float64, copy=True if copy else None)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"{name} cannot be read as numbers: {reason(error)}") from error
 
 
 def check_choice(name: str, value: Any, choices: Sequence[str]) -> str:
     """One of a few words."""
-    if value not in choices:
+    if not isinstance(value, str) or value not in choices:
         raise InputError(f"{name} is {short(value)}; choose one of {short_list(choices)}.")
     return str(value)
 
@@ -51,7 +53,21 @@ def check_whole(name: str, value: Any, least: int = 1, or_else: str = "") -> int
     """A whole number that is not under ``least``; ``or_else`` names what else is understood."""
     if not is_whole(value) or value < least:
         raise InputError(f"{name} is {short(value)}; give a whole number >= {least}{or_else}.")
+    if value > _LARGEST:
+        raise InputError(f"{name} is {short(value)}; give a whole number up to {_LARGEST}.")
     return int(value)
+
+
+def check_number(name: str, value: Any, least: float = -math.inf) -> float:
+    """A number, infinity included, that is not under ``least``."""
+    number = math.nan
+    if isinstance(value, int | float | np.integer | np.floating):
+        with contextlib.suppress(OverflowError):
+            number = float(value)
+    if not number >= least:
+        bound = "" if least == -math.inf else f" >= {least:g}"
+        raise InputError(f"{name} is {short(value)}; give a number{bound}.")
+    return number
 
 
 def check_memory(memory: int | float | None) -> int:
@@ -62,7 +78,7 @@ def check_memory(memory: int | float | None) -> int:
         except (AttributeError, ValueError, OSError):
             return _UNKNOWN_MACHINE // 4
     number = isinstance(memory, int | float | np.integer) and not isinstance(memory, bool)
-    if not number or not math.isfinite(memory) or memory < 0:
+    if not number or not 0 <= memory <= _LARGEST:
         raise InputError(
             f"memory is {short(memory)}; give a budget in bytes, or None for a quarter of the machine's."
         )
@@ -83,9 +99,11 @@ def check_weights(weights: ArrayLike | None, n_rows: int) -> NDArray[np.float64]
     array = as_floats(weights, "weights")
     if array.shape != (n_rows,):
         raise InputError(f"weights has shape {array.shape}; give one weight per background row, ({n_rows},).")
-    if not (np.isfinite(array).all() and (array >= 0).all() and array.sum() > 0):
-        raise InputError("weights must be finite and >= 0, and not all zero.")
-    normalised: NDArray[np.float64] = array / array.sum()
+    with np.errstate(over="ignore"):
+        total = array.sum()
+    if not ((array >= 0).all() and 0 < total < np.inf):
+        raise InputError("weights must be finite, their sum included, and >= 0, and not all zero.")
+    normalised: NDArray[np.float64] = array / total
     return normalised
 
 

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable
 from threading import Thread
 
+from fouriershap._base.checks import is_whole
 from fouriershap._base.errors import InputError
 from fouriershap._base.short import short
 
@@ -20,7 +21,7 @@ def count_jobs(n_jobs: int | None) -> int:
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if n_jobs is None:
         return cores
-    if isinstance(n_jobs, bool) or not hasattr(n_jobs, "__index__") or int(n_jobs) == 0:
+    if not is_whole(n_jobs) or n_jobs == 0:
         raise InputError(f"n_jobs is {short(n_jobs)}; give a number of threads, or None for every core.")
     n_jobs = int(n_jobs)
     return n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)

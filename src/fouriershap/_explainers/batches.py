@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._base.checks import check_whole
+from fouriershap._base.checks import check_choice, check_whole
 from fouriershap._base.errors import InputError
 from fouriershap._base.parallel import count_jobs
-from fouriershap._base.short import short, short_list
+from fouriershap._base.short import short
 from fouriershap._rows.batch import Batch, Texts, is_one_frame, open_batch
 from fouriershap._rows.table import Rows
 
@@ -44,6 +44,7 @@ def output_schema(
     explainer: Explainer, *, ids: Sequence[str] | None = None, out: str = "columns", top_k: int = 3
 ) -> tuple[OutputColumn, ...]:
     """See `Explainer.output_schema`."""
+    check_choice("out", out, OUTS)
     suffixes = _suffixes(explainer)
     base = [OutputColumn(BASE + suffix, NUMBER) for suffix in suffixes]
     players = explainer.player_names
@@ -51,15 +52,13 @@ def output_schema(
         columns = [OutputColumn(name + suffix, NUMBER) for suffix in suffixes for name in players]
     elif out == "array":
         columns = [OutputColumn("shap_values" + suffix, ARRAY, len(players)) for suffix in suffixes]
-    elif out == "top_k":
+    else:
         columns = [
             OutputColumn(f"{what}_{rank}{suffix}", kind)
             for suffix in suffixes
             for rank in range(1, _count_reasons(top_k, players) + 1)
             for what, kind in (("feature", TEXT), ("value", TEXT), ("contribution", NUMBER))
         ]
-    else:
-        raise InputError(f"out is {short(out)}; choose one of {short_list(OUTS)}.")
     names = [*check_ids(ids), *(column.name for column in [*columns, *base])]
     twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
     if twice:

@@ -10,7 +10,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from fouriershap._base.asking.asker import Asker
 from fouriershap._base.asking.store import Given
-from fouriershap._base.checks import are_numbered, check_choice, check_device, check_weights, check_whole
+from fouriershap._base.checks import (
+    are_numbered,
+    check_choice,
+    check_device,
+    check_number,
+    check_weights,
+    check_whole,
+)
 from fouriershap._base.errors import InputError
 from fouriershap._base.files import Contents
 from fouriershap._base.headers import require, take
@@ -164,7 +171,7 @@ class BlackBoxExplainer(Explainer):
         check_choice("index", index, INDICES)
         check_device(device)
         limits = check_limits(n_terms, max_degree, method)
-        budget = check_whole("budget", budget)
+        budget, min_fidelity = check_whole("budget", budget), check_number("min_fidelity", min_fidelity)
         function, output_names = as_function(predict)
         check_function(function)
         function, background = asked_in(function, background), densified(unmask(background))

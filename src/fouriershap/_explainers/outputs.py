@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.asking.asker import Asker
+from fouriershap._base.checks import check_choice
 from fouriershap._base.errors import FidelityWarning, InputError, UnsupportedModelError
 from fouriershap._base.parallel import for_each_block
-from fouriershap._base.short import short, short_list, short_text
+from fouriershap._base.short import short, short_text
 from fouriershap._base.warn import warn
 from fouriershap._blackbox.candidates.swht import Limits
 from fouriershap._blackbox.fidelity import Fidelity
@@ -73,8 +74,9 @@ _PROBABILITY: dict[str, Callable[[Floats], Floats]] = {"binary": sigmoid, "multi
 
 def check_output(engine: TreeEngine, output: str, exact: bool) -> None:
     """Raise unless this output of this model can be explained, naming the way out."""
-    if output not in OUTPUTS:
-        raise InputError(f"output is {short(output)}; choose one of {short_list(OUTPUTS)}.")
+    check_choice("output", output, OUTPUTS)
+    if not isinstance(exact, bool | np.bool_):
+        raise InputError(f"exact is {short(exact)}; give True or False.")
     objective = engine.ensemble.objective
     if exact and output != "probability":
         raise InputError(f"exact=True is for output='probability'; got output={short(output)}.")
@@ -230,7 +232,9 @@ class Rescaled(BeyondTheMargin):
         if not self.needs_labels:
             return self.expected_with(0.0)
         if self.labels is None:
-            raise InputError("the mean log_loss depends on the label: ask expected_loss(y).")
+            raise InputError(
+                "the mean log_loss depends on the label: ask expected_loss(y), or shap_values(X, y) about rows."
+            )
         distinct, which = np.unique(self.labels, return_inverse=True)
         means = [self.expected_with(float(label)) for label in distinct]
         return np.reshape(means, (len(distinct), self.n_outputs))[which]

@@ -13,6 +13,7 @@ from fouriershap._base.checks import (
     check_choice,
     check_device,
     check_memory,
+    check_number,
     check_weights,
     descends_from,
     numbered,
@@ -223,7 +224,7 @@ class TreeExplainer(Explainer):
             raise InputError(
                 f"expected_loss is for output='log_loss'; this explainer has output={short(self.output)}."
             )
-        expected = cast("Rescaled", self._engine).expected_with(float(y))
+        expected = cast("Rescaled", self._engine).expected_with(check_number("y", y))
         return float(expected[0]) if len(expected) == 1 else expected
 
     @property
@@ -316,8 +317,7 @@ class TreeExplainer(Explainer):
         self, rows: Rows, y: ArrayLike | None, check: bool, tolerance: float, n_jobs: int | None
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Values, and what they are added to; where ``check`` says so, compared with the outputs of the rows."""
-        if not isinstance(tolerance, int | float | np.number) or not tolerance >= 0:
-            raise InputError(f"tolerance is {short(tolerance)}; give a number >= 0.")
+        tolerance = check_number("tolerance", tolerance, 0)
         engine = self._engine
         labels = self._labels(y, len(rows))
         if labels is not None:
@@ -399,7 +399,7 @@ class TreeExplainer(Explainer):
 
 def _explaining(trees: TreeEngine, output: str, exact: bool) -> Engine:
     """What explains this output: the trees themselves where it is the raw one."""
-    if output == "raw" and not exact:
+    if isinstance(output, str) and output == "raw" and exact is False:
         return trees
     from fouriershap._explainers.outputs import make_output  # and with it all that black boxes need
 

@@ -13,7 +13,7 @@ from fouriershap._base.asking.answers import Answers, Part, Row, Rows
 from fouriershap._base.asking.store import Store
 from fouriershap._base.errors import InputError, QueryError
 from fouriershap._base.progress import Progress, Report
-from fouriershap._base.short import reason, short_text
+from fouriershap._base.short import reason, short, short_text
 
 Positions = NDArray[np.int64]
 _LOOKED_UP = 4096  # rows at a time
@@ -64,6 +64,12 @@ class Asker:
 
     def settle(self, random_state: Any) -> Any:
         """The random state to work with: where none is given, one that can be kept with the answers."""
+        try:
+            np.random.default_rng(random_state)
+        except (TypeError, ValueError) as error:
+            raise InputError(
+                f"random_state is {short(random_state)}; give a whole number >= 0, or None."
+            ) from error
         if self._store is not None:
             random_state = self._store.settle(random_state)
         elif random_state is None:
