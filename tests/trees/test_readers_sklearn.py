@@ -21,7 +21,7 @@ from sklearn.tree import DecisionTreeRegressor
 import fouriershap as fs
 from fouriershap._base.errors import InputError, UnsupportedModelError
 from fouriershap._trees.readers import read_model
-from models import CASES, LABELS, numbers, rows_of, target
+from models import CASES, LABELS, numbers, rows_of, target, version_of
 from reader_checks import (
     EXTREME,
     assert_same_output,
@@ -77,9 +77,12 @@ def test_rows_rounded_to_float32_tie_as_in_scikit_learn():
     np.testing.assert_array_equal(read_model(model).predict(rows_around)[:, 0], model.predict(rows_around))
 
 
+# Before 1.8 trees of scikit-learn sent some missing values elsewhere in training than in predicting.
+COUNTED = ["DecisionTreeClassifier missing"] * (version_of("scikit-learn") >= (1, 8))
+
+
 @pytest.mark.parametrize(
-    "name",
-    ["DecisionTreeClassifier missing", "HistGradientBoostingRegressor frame", "GradientBoostingRegressor"],
+    "name", [*COUNTED, "HistGradientBoostingRegressor frame", "GradientBoostingRegressor"]
 )
 def test_cover_counts_the_training_rows(name):
     model, X, _ = CASES["sklearn"][name]()
