@@ -33,7 +33,8 @@ METHOD = (
     "turn; in brackets, multiples of our time. shap and CatBoost's own, where they would take more than half a "
     "minute, are extrapolated from fewer rows (marked ~) or left out.",
     f"{models.N_JOBS} threads for us and for peers that have threads; shap and woodelf run on one. Additivity is "
-    "not checked, by anyone. shap gets the whole background (`maskers.Independent(B, max_samples=len(B))`).",
+    "not checked, by anyone; our times include asking the model whether it is read right. shap gets the whole "
+    "background (`maskers.Independent(B, max_samples=len(B))`).",
 )
 
 

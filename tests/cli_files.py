@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.ipc
 
-from models import CASES
+from models import CASES, XGBOOST_KEEPS_LABELS, frame, frame_target
 
 MODELS = ("xgboost.json", "xgboost.ubj", "lightgbm.txt", "catboost.cbm", "catboost.json", "sklearn.skops")
 PICKLES = ("sklearn.joblib", "sklearn.pkl")
@@ -18,8 +19,20 @@ PICKLES = ("sklearn.joblib", "sklearn.pkl")
 
 def model_and_rows(name: str) -> tuple[Any, pd.DataFrame]:
     library = name.partition(".")[0]
+    if library == "xgboost" and not XGBOOST_KEEPS_LABELS:
+        return _without_labels()
     case = CASES[library]["HistGradientBoostingRegressor frame" if library == "sklearn" else "frame"]()
     return case.model, case.X
+
+
+@cache
+def _without_labels() -> tuple[Any, pd.DataFrame]:
+    """Files hold labels, which a model of XGBoost must know to take them."""
+    import xgboost
+
+    X = frame(missing=True)
+    numbers = X[["a", "b"]]
+    return xgboost.XGBRegressor(n_estimators=8, max_depth=4, n_jobs=1).fit(numbers, frame_target(X)), numbers
 
 
 def save_model(model: Any, path: Path) -> None:

@@ -101,7 +101,11 @@ def lie_in_array(rng: np.random.Generator, arrays: dict[str, np.ndarray]) -> Non
 
 def lie_together(rng: np.random.Generator, arrays: dict[str, np.ndarray], header: Any) -> None:
     """All that has one size gets another, in arrays and header alike."""
-    size = pick(rng, sorted({n for array in arrays.values() for n in array.shape if n > 1}))
+    # A lie before this one may have made an array without entries very long.
+    sizes = {n for array in arrays.values() for n in array.shape if 1 < n < 10**6}
+    if not sizes:
+        return
+    size = pick(rng, sorted(sizes))
     first, last, more = pick(rng, [(0, 1, 0), (1, 0, 0), (0, 0, 1)])
 
     def kept(n: int) -> list[int]:

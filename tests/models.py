@@ -22,8 +22,15 @@ from fouriershap._trees.labels import category_codes
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 N_ROWS = 300
+
+
+def version_of(library: str) -> tuple[int, ...]:
+    """The first two numbers of a library's version."""
+    return tuple(int(part) for part in version(library).split(".")[:2])
+
+
 # Before 3.1 XGBoost took the codes of a frame's categories as they came, and kept no labels.
-XGBOOST_KEEPS_LABELS = tuple(int(part) for part in version("xgboost").split(".")[:2]) >= (3, 1)
+XGBOOST_KEEPS_LABELS = version_of("xgboost") >= (3, 1)
 LABELS = ["red", "green", "blue", "yellow", "black", "white", "a label of more than sixteen bytes"]
 
 

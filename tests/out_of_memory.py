@@ -85,7 +85,18 @@ EIGHT = zeros((1, 8), i32), 0, 8
 ROWS = zeros((1, 1), i32), 0, 1
 AGAINST = *ROWS, zeros((1, 1), i32), ones(1), ones((2, 2))
 PATHS = ones(3), whole(4), zeros(1, i64), np.full(4, 0.5), ones(4)
-STREAMED = *EIGHT, zeros((1, 8), i32), ones(8) / 8, *quadrature("shapley", 31), ones((33, 33)), True, 9, 9, 0, True
+STREAMED = (
+    *EIGHT,
+    zeros((1, 8), i32),
+    ones(8) / 8,
+    *quadrature("shapley", 31),
+    ones((33, 33)),
+    True,
+    9,
+    9,
+    0,
+    True,
+)
 NO_PAIRS = zeros((1, 1), i32), zeros((1, 1, 1))
 
 

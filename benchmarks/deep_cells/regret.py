@@ -37,41 +37,36 @@ _TABLE_BYTES = 4 << 30
 def run(name: str) -> list[dict[str, Any]]:
     """A cell per number of rows and of background rows: CPU seconds by road, on one thread, tables built."""
     explainer = fs.TreeExplainer(models.model(name), models.background(2), memory=_TABLE_BYTES, check="off")
-    read = explainer._engine.model
-    cells = []
+    read, cells = explainer._engine.model, []
     for n_rows, n_background in product(SIZES, SIZES):
-        X, others = (read.ensemble.clean_rows(a(n)) for a, n in ((models.rows, n_rows), (models.background, n_background)))
-        chosen = TreeEngine(read, make_background(read, others)).plan(n_rows)
+        X = read.ensemble.clean_rows(models.rows(n_rows))
+        others = read.ensemble.clean_rows(models.background(n_background))
+        auto = TreeEngine(read, make_background(read, others))
         seconds: dict[str, float] = {}
         for road in ROADS:
-            seconds[road] = _measure(replace(read, method=road), X, others, min(seconds.values(), default=math.inf))
-        taken = sum(seconds[road] for road in chosen.method.split("+")) if "+" in chosen.method else seconds[chosen.method]
-        cells.append({"model": name, "rows": n_rows, "background": n_background, "chosen": chosen.method,
-                      "seconds": seconds, "regret": taken / min(seconds.values())})
+            seconds[road] = _measure(auto, road, X, others, min(seconds.values(), default=math.inf))
+        chosen = auto.plan(n_rows).method
+        taken = sum(seconds[road] for road in chosen.split("+"))
+        cell = {"model": name, "rows": n_rows, "background": n_background, "chosen": chosen}
+        cells.append(cell | {"seconds": seconds, "regret": taken / min(seconds.values())})
     return cells
 
 
-def _measure(model: Any, X: np.ndarray, others: np.ndarray, best: float) -> float:
+def _measure(auto: TreeEngine, road: str, X: np.ndarray, others: np.ndarray, best: float) -> float:
     """CPU seconds of a first call by one road; infinite where that is not possible, or far beyond the best."""
-    n_rows = len(X)
-    if model.method == "walk":
-        most = min(n_rows, max(8, int(4e6 / len(others) / model.ensemble.n_trees)))
-        X = X[:most]
-    if model.method == "tables":
-        auto = TreeEngine(replace(model, method="auto"), make_background(model, others))
-        if not auto.in_tables.all() or auto.plan(None).build_seconds > max(_MOST_SECONDS, 0.0) or auto.plan(None).build_seconds > 20 * best + 1:
-            return math.inf
-    if model.method == "stream":
-        auto = TreeEngine(replace(model, method="auto"), make_background(model, others))
-        if auto.plan(n_rows).stream_seconds > 20 * best + 1:
+    model, n_rows, most = replace(auto.model, method=road), len(X), 20 * best + 1
+    if road == "walk":
+        X = X[: max(8, int(4e6 / len(others) / model.ensemble.n_trees))]
+    elif road == "stream" and auto.plan(n_rows).stream_seconds > most:
+        return math.inf
+    elif road == "tables":
+        build = auto.plan(None).build_seconds
+        if not auto.in_tables.all() or build > min(_MOST_SECONDS, most):
             return math.inf
     found = math.inf
     for _ in range(3):
-        background = make_background(model, others)
-        if background.codes is None or model.walk_trees is None or (model.method == "stream" and model.stream_trees is None):
-            raise AssertionError
         begin = time.process_time()
-        TreeEngine(model, background).shap_values(X, n_jobs=1)
+        TreeEngine(model, auto.background).shap_values(X, n_jobs=1)
         found = min(found, (time.process_time() - begin) * n_rows / len(X))
         if found > 0.3:
             break

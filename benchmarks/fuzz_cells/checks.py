@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+import scipy.sparse
 
 import fouriershap as fs
 from fuzz_cells import frames
@@ -19,6 +20,8 @@ from fuzz_cells.trial import SINGLE, Trial
 N_PROBES = 150
 _SHARE_OF_FILES, _SHARE_OF_FRAMES = 0.15, 0.5
 _TABLES = 1e-6  # tables of single precision
+# To LightGBM this one number, negated, is zero in arrays, but less than zero in sparse matrices. We follow arrays.
+_ZERO_OF_LIGHTGBM = float(np.float32(1e-35))
 
 
 class Outcome(NamedTuple):
@@ -26,7 +29,7 @@ class Outcome(NamedTuple):
 
     kind: str
     refused: str = ""  # why it is not explained at all
-    differences: dict[str, float] = {}  # the largest by check, as a share of the largest answer  # noqa: RUF012
+    differences: dict[str, float] = {}  # the largest by check, as a share of the largest output  # noqa: RUF012
     failures: dict[str, str] = {}  # check -> what is wrong  # noqa: RUF012
 
 
@@ -42,6 +45,7 @@ class Case(NamedTuple):
     player: np.ndarray  # a random partition of the columns
     truth: Truth
     truth_of_groups: Truth
+    scale: float  # the largest of answers, leaves and base: what sums are rounded to
 
     def explainer(self, background: Rows = None, **options: Any) -> fs.TreeExplainer:
         return fs.TreeExplainer(self.trial.model, background, n_jobs=1, **options)
@@ -76,6 +80,8 @@ def examine(rng: np.random.Generator, trial: Trial, folder: Path) -> Outcome:
         and rng.random() < _SHARE_OF_FRAMES
     ):
         checks["frames"] = lambda: _frames(case)
+    if trial.admits.sparse and trial.table.form.startswith("float") and rng.random() < _SHARE_OF_FILES:
+        checks["sparse"] = lambda: _sparse(case, rng)
     differences: dict[str, float] = {}
     failures: dict[str, str] = {}
     for name, check in checks.items():
@@ -85,7 +91,7 @@ def examine(rng: np.random.Generator, trial: Trial, folder: Path) -> Outcome:
             failures[name] = f"{type(error).__name__}: {error}"
             continue
         if not differences[name] <= tolerance:
-            failures[name] = f"differs by {differences[name]:.1e} of the largest answer"
+            failures[name] = f"differs by {differences[name]:.1e} of the largest output"
     return Outcome(trial.kind, "", differences, failures)
 
 
@@ -100,16 +106,18 @@ def _case(rng: np.random.Generator, trial: Trial) -> Case:
     player = np.unique(rng.integers(0, n, size=n), return_inverse=True)[1]
     # As an explainer numbers groups: in the order in which they come.
     player = np.array([list(dict.fromkeys(player.tolist())).index(p) for p in player.tolist()])
+    answers = np.asarray(trial.margin(probes), dtype=np.float64).reshape(N_PROBES, -1)
     return Case(
         trial,
         probes,
-        np.asarray(trial.margin(probes), dtype=np.float64).reshape(N_PROBES, -1),
+        answers,
         rows,
         background,
         weights,
         player,
         by_definition(trial.margin, rows, background, np.arange(n)),
         by_definition(trial.margin, rows, background, player, weights),
+        float(max(np.abs(part).max(initial=0) for part in (answers, ensemble.values, ensemble.base))),
     )
 
 
@@ -125,33 +133,35 @@ def _largest(got: np.ndarray, want: np.ndarray, scale: float) -> float:
     return float(np.abs(got - want).max(initial=0) / max(scale, 1e-30))
 
 
-def _sums(case: Case, explainer: fs.TreeExplainer) -> float:
-    """Values and expected value against the library's answers, on all probes."""
-    values = _with_outputs(explainer.shap_values(case.probes)).sum(axis=1) + explainer.expected_value
-    return _largest(values, case.answers, float(np.abs(case.answers).max()))
+def _sums(case: Case, explainer: fs.TreeExplainer, rows: Rows, answers: np.ndarray) -> float:
+    """Values and expected value against the library's answers."""
+    values = _with_outputs(explainer.shap_values(rows)).sum(axis=1) + explainer.expected_value
+    return _largest(values, answers, case.scale)
 
 
 def _reading(case: Case) -> tuple[float, float]:
-    return _sums(case, case.explainer(case.background, precision="double")), case.trial.tolerance
+    explainer = case.explainer(case.background, precision="double")
+    return _sums(case, explainer, case.probes, case.answers), case.trial.tolerance
 
 
 def _path(case: Case, method: str) -> tuple[float, float]:
-    return _sums(case, case.explainer(method=method)), max(case.trial.tolerance, _TABLES)
+    difference = _sums(case, case.explainer(method=method), case.probes, case.answers)
+    return difference, max(case.trial.tolerance, _TABLES)
 
 
-def _against(truth: Truth, explainer: fs.TreeExplainer, rows: Rows) -> float:
-    values = _with_outputs(explainer.shap_values(rows))
+def _against(case: Case, truth: Truth, explainer: fs.TreeExplainer) -> float:
+    values = _with_outputs(explainer.shap_values(case.rows))
     expected = np.atleast_1d(explainer.expected_value)
-    return max(_largest(values, truth.values, truth.scale), _largest(expected, truth.expected, truth.scale))
+    return max(_largest(values, truth.values, case.scale), _largest(expected, truth.expected, case.scale))
 
 
 def _values(case: Case, tolerance: float, **options: Any) -> tuple[float, float]:
-    return _against(case.truth, case.explainer(case.background, **options), case.rows), tolerance
+    return _against(case, case.truth, case.explainer(case.background, **options)), tolerance
 
 
 def _groups(case: Case, method: str) -> tuple[float, float]:
     explainer = case.explainer(case.background, groups=case.groups(), weights=case.weights, method=method)
-    return _against(case.truth_of_groups, explainer, case.rows), max(case.trial.tolerance, _TABLES)
+    return _against(case, case.truth_of_groups, explainer), max(case.trial.tolerance, _TABLES)
 
 
 def _files(case: Case, folder: Path) -> tuple[float, float]:
@@ -169,7 +179,7 @@ def _model_files(case: Case, folder: Path) -> tuple[float, float]:
     assert case.trial.save is not None
     case.trial.save(str(path))
     explainer = fs.TreeExplainer(str(path), case.background, n_jobs=1, precision="double")
-    return _against(case.truth, explainer, case.rows), max(case.trial.tolerance, SINGLE / 10)
+    return _against(case, case.truth, explainer), max(case.trial.tolerance, SINGLE / 10)
 
 
 def _frames(case: Case) -> tuple[float, float]:
@@ -181,6 +191,16 @@ def _frames(case: Case) -> tuple[float, float]:
     if not any(column.is_categorical for column in case.trial.table.columns):  # Arrow's have no order
         same.append(frames.as_arrow(case.probes))
     return max(_largest(_with_outputs(explainer.shap_values(X)), want, scale) for X in same), 0.0
+
+
+def _sparse(case: Case, rng: np.random.Generator) -> tuple[float, float]:
+    """Sparse rows, of which some stored values are zero: what is not stored is what the library takes it for."""
+    matrix = scipy.sparse.csr_matrix(np.where(rng.random(case.probes.shape) < 0.5, case.probes, 0))
+    matrix.data[rng.random(matrix.nnz) < 0.1] = 0
+    matrix.data[matrix.data == -_ZERO_OF_LIGHTGBM] = 0
+    answers = np.asarray(case.trial.margin(matrix), dtype=np.float64).reshape(N_PROBES, -1)
+    explainer = case.explainer(matrix[:3], precision="double")
+    return _sums(case, explainer, matrix, answers), case.trial.tolerance
 
 
 def quiet() -> None:

@@ -14,7 +14,6 @@ from fuzz_cells.rows import Rows, hybrids
 class Truth(NamedTuple):
     values: np.ndarray  # (n_rows, n_players, n_outputs)
     expected: np.ndarray  # (n_outputs,)
-    scale: float  # the largest answer
 
 
 def by_definition(
@@ -36,4 +35,4 @@ def by_definition(
         for i in np.flatnonzero(~present):
             share = factorial(size) * factorial(n - size - 1) / factorial(n)
             values[:, i] += share * (worth[code | 1 << i] - worth[code])
-    return Truth(values, worth[0, 0], float(np.abs(answers).max(initial=0)))
+    return Truth(values, worth[0, 0])

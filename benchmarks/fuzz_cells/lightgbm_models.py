@@ -7,11 +7,11 @@ from typing import Any
 import lightgbm
 import numpy as np
 
-from fuzz_cells.rows import Admits, Rows, Table, classes, draw_table, sample, target
+from fuzz_cells.rows import Admits, Rows, Table, classes, draw_table, sample, take, target
 from fuzz_cells.trial import DOUBLE, Trial, pick, settings
 
 _FORMS = ("float64", "float64", "float32", "int64", "int32", "uint8", "object", "frame", "frame", "frame")
-_ADMITS = Admits(_FORMS, infinite=True, categories=True, nullable=True)
+_ADMITS = Admits(_FORMS, infinite=True, categories=True, nullable=True, sparse=True)
 _REGRESSION = (
     "regression",
     "regression",
@@ -29,23 +29,31 @@ def draw(rng: np.random.Generator) -> Trial:
     n_classes = int(pick(rng, 0, 0, 2, 3))
     table = draw_table(rng, _ADMITS)
     positions, X = sample(rng, table, int(rng.integers(20, 150)))
-    y = target(rng, table, positions)
-    options = _options(rng, boosting)
-    if n_classes:
-        y = classes(y, n_classes)
-        options |= {"objective": pick(rng, "multiclass", "multiclassova")} if n_classes > 2 else {}
-    else:
-        options |= {"objective": pick(rng, *_REGRESSION)}
-        y = np.abs(y) + 0.01 if options["objective"] in ("poisson", "gamma", "tweedie") else y
+    y, objective = _labels(rng, target(rng, table, positions), n_classes)
+    options = _options(rng, boosting) | objective
     few = [i for i, c in enumerate(table.columns) if c.is_integer and 0 <= c.pool[0] < 1000]
     fit = {"categorical_feature": few[:1]} if few and table.form != "frame" and rng.random() < 0.4 else {}
+    stops = boosting in ("gbdt", "goss") and rng.random() < 0.1
+    if stops:
+        half = np.arange(len(X) // 2, len(X))
+        options |= {"n_estimators": 8, "learning_rate": 1.0}
+        fit |= {
+            "eval_set": [(take(X, half), y[half])],
+            "callbacks": [lightgbm.early_stopping(1, verbose=False)],
+        }
     model = getattr(lightgbm, "LGBMClassifier" if n_classes else "LGBMRegressor")(**options).fit(X, y, **fit)
-    labels = any(column.is_categorical for column in table.columns)
-    kind = (
-        boosting + (f" {n_classes} classes" if n_classes else "") + (" categories" if fit or labels else "")
-    )
-    kind += " zero_as_missing" if options.get("zero_as_missing") else ""
-    return _trial(rng, kind, model, table, X)
+    labelled = "categorical_feature" in fit or any(column.is_categorical for column in table.columns)
+    words = [boosting, f"{n_classes} classes" * bool(n_classes), "categories" * labelled, "stopped" * stops]
+    words += ["zero_as_missing" * ("zero_as_missing" in options)]
+    return _trial(rng, " ".join(filter(None, words)), model, table, X)
+
+
+def _labels(rng: np.random.Generator, y: np.ndarray, n_classes: int) -> tuple[np.ndarray, dict[str, Any]]:
+    if n_classes:
+        objective = {"objective": pick(rng, "multiclass", "multiclassova")} if n_classes > 2 else {}
+        return classes(y, n_classes), objective
+    name = pick(rng, *_REGRESSION)
+    return np.abs(y) + 0.01 if name in ("poisson", "gamma", "tweedie") else y, {"objective": name}
 
 
 def _trial(rng: np.random.Generator, kind: str, model: Any, table: Table, X: Rows) -> Trial:
@@ -56,7 +64,8 @@ def _trial(rng: np.random.Generator, kind: str, model: Any, table: Table, X: Row
     def margin(rows: Rows) -> np.ndarray:
         return np.asarray(given.predict(rows, raw_score=True, num_threads=1)) / averaged
 
-    suffix = "" if table.form == "frame" else ".txt"
+    # A file is asked as a booster is, which casts arrays of objects otherwise than the estimator.
+    suffix = "" if table.form in ("frame", "object") else ".txt"
     return Trial(kind, given, table, _ADMITS, X, margin, DOUBLE, suffix, model.booster_.save_model)
 
 

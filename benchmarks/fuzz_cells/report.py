@@ -14,6 +14,7 @@ CHECKS = {
     "groups": "groups of columns and a weighted background, likewise",
     "path": "path-dependent values add up to the library's own output",
     "frames": "frames of polars and Arrow give what the same frame of pandas gives",
+    "sparse": "scipy's matrices add up to the library's own output",
     "files": "a saved explainer says the same, to the last bit",
     "model files": "the file that the library saves is explained as the model",
 }
@@ -27,8 +28,8 @@ def page(found: Found, asked: int) -> str:
     parts = [
         "# Random models against their own libraries",
         f"Written by `benchmarks/fuzz.py`: {done:,} of {asked:,} models, {wrong:,} with something wrong. Cells are the "
-        "number of models and the largest difference, as a share of the largest output (rounding: libraries that add "
-        "up in float32 differ by up to 1e-5, others by 1e-6 with tables of single precision, else by 1e-9).",
+        "number of models and the largest difference, as a share of the largest output or leaf (rounding: libraries "
+        "that add up in float32 differ by up to 1e-5, others by 1e-6 with tables of single precision, else by 1e-9).",
         _environments(found),
         _checks(found),
         _kinds(found),

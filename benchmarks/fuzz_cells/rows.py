@@ -22,6 +22,7 @@ class Admits(NamedTuple):
     infinite: bool = False
     categories: bool = False  # categorical columns of frames
     nullable: bool = False  # pandas' Int64, Float64, boolean with NA
+    sparse: bool = False  # matrices of scipy
 
 
 class Column(NamedTuple):

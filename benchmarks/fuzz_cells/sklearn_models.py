@@ -31,7 +31,10 @@ def draw(rng: np.random.Generator) -> Trial:
     name = kind if kind == "IsolationForest" else kind + ("Classifier" if n_classes else "Regressor")
     module = tree if kind in ("DecisionTree", "ExtraTree") else ensemble
     model = getattr(module, name)(**_options(rng, kind, n_classes), random_state=int(rng.integers(1000)))
-    admits = Admits(_FORMS, missing=_takes_missing(model), nullable=True)
+    missing = _takes_missing(model)
+    admits = Admits(
+        _FORMS, missing=missing, nullable=True, sparse=not missing
+    )  # sparse rows have none missing
     table = draw_table(rng, admits)
     positions, X = sample(rng, table, int(rng.integers(20, 120)))
     y: Any = target(rng, table, positions)

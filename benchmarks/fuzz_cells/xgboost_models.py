@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import xgboost
 
-from fuzz_cells.rows import Admits, Rows, Table, classes, draw_table, sample, target
+from fuzz_cells.rows import Admits, Rows, Table, classes, draw_table, sample, take, target
 from fuzz_cells.trial import SINGLE, Trial, pick, settings
 
 _FORMS = ("float64", "float64", "float32", "int64", "int32", "uint8", "object", "frame", "frame", "frame")
-_ADMITS = Admits(_FORMS, categories=True, nullable=True)
+_ADMITS = Admits(_FORMS, categories=True, nullable=True, sparse=True)
 _REGRESSION = (
     "reg:squarederror",
     "reg:squarederror",
@@ -21,6 +22,7 @@ _REGRESSION = (
     "count:poisson",
     "reg:gamma",
     "reg:tweedie",
+    "reg:quantileerror",
 )
 
 
@@ -32,23 +34,41 @@ def draw(rng: np.random.Generator) -> Trial:
     options = _options(rng, booster) | _missing(rng, table)
     labels, more, kind = _labels(rng, target(rng, table, positions), n_classes)
     options |= more
-    if any(column.is_categorical for column in table.columns):
-        options |= {"enable_categorical": True} | settings(rng, max_cat_to_onehot=(1, 4, 20))
+    categories = _categories(rng, table)
+    if categories and "one tree" in kind and xgboost.__version__.startswith("2."):
+        raise ValueError("XGBoost 2 takes the codes of categories for numbers in such trees")
+    if categories:
+        options |= categories | settings(rng, max_cat_to_onehot=(1, 4, 20))
         options |= {"tree_method": "hist"} if options.get("tree_method") == "exact" else {}
         kind += " categories"
+    stops = booster != "rf" and rng.random() < 0.1
+    options |= {"early_stopping_rounds": 1, "n_estimators": 8, "learning_rate": 1.0} if stops else {}
     family = "XGBRF" if booster == "rf" else "XGB"
     model = getattr(xgboost, family + ("Classifier" if n_classes else "Regressor"))(**options)
-    model.fit(X, labels, sample_weight=rng.random(len(X)) + 0.5 if rng.random() < 0.2 else None)
-    return _trial(rng, f"{booster}{kind}", model, table, X)
+    half = np.arange(len(X) // 2, len(X))
+    judges = {"eval_set": [(take(X, half), labels[half])], "verbose": False} if stops else {}
+    model.fit(X, labels, sample_weight=rng.random(len(X)) + 0.5 if rng.random() < 0.2 else None, **judges)
+    return _trial(rng, f"{booster}{kind}" + (" stopped" if stops else ""), model, table, X)
+
+
+def _categories(rng: np.random.Generator, table: Table) -> dict[str, Any]:
+    """By the types of a frame, or by position where a column of an array holds few whole numbers."""
+    if table.form == "frame":
+        any_labels = any(column.is_categorical for column in table.columns)
+        return {"enable_categorical": True} if any_labels else {}
+    codes = [column.is_integer and 0 <= column.pool[0] < 100 for column in table.columns]
+    if not any(codes) or rng.random() < 0.6:
+        return {}
+    return {"enable_categorical": True, "feature_types": ["c" if code else "q" for code in codes]}
 
 
 def _trial(rng: np.random.Generator, kind: str, model: Any, table: Table, X: Rows) -> Trial:
-    """The estimator, or sometimes its booster, which takes NaN alone for missing."""
-    plain = model.missing is None or np.isnan(model.missing)
+    """The estimator, or sometimes its booster, which takes NaN alone for missing, and never stops early."""
+    plain = np.isnan(model.missing)
     if plain and rng.random() < 0.2:
         booster = model.get_booster()
         return Trial(kind, booster, table, _ADMITS, X, lambda rows: _booster_margin(booster, rows), SINGLE)
-    suffix = pick(rng, ".json", ".ubj") if plain else ""
+    suffix = pick(rng, ".json", ".ubj") if plain and not kind.endswith("stopped") else ""
     return Trial(
         kind,
         model,
@@ -63,10 +83,9 @@ def _trial(rng: np.random.Generator, kind: str, model: Any, table: Table, X: Row
 
 
 def _booster_margin(booster: Any, rows: Rows) -> np.ndarray:
-    categorical = not isinstance(rows, np.ndarray)
-    return booster.predict(
-        xgboost.DMatrix(rows, enable_categorical=categorical, nthread=1), output_margin=True
-    )
+    framed = isinstance(rows, pd.DataFrame)
+    types = {"enable_categorical": True} if framed else {"feature_types": booster.feature_types}
+    return booster.predict(xgboost.DMatrix(rows, nthread=1, **types), output_margin=True)
 
 
 def _options(rng: np.random.Generator, booster: str) -> dict[str, Any]:
@@ -120,6 +139,8 @@ def _labels(
         more = {"tree_method": "hist"} if strategy else {}
         few = n_classes == 2 and rng.random() < 0.2
         labels = (y >= np.sort(y)[-2]).astype(int) if few else classes(y, n_classes)
+        if n_classes == 2:
+            more |= settings(rng, objective=(..., ..., "binary:logitraw", "binary:hinge"))
         return labels, strategy | more, f" {n_classes} classes" + (" in one tree" if strategy else "")
     if rng.random() < 0.2:
         strategy = settings(rng, multi_strategy=(..., "multi_output_tree"))
@@ -136,4 +157,6 @@ def _labels(
         y = np.abs(y).round(2) + 0.01
     else:
         y = y * float(pick(rng, 1.0, 1.0, 1e4)) + float(pick(rng, 0, 0, 1e3))
+    if objective == "reg:quantileerror":
+        return y, {"objective": objective, "quantile_alpha": [0.2, 0.7]}, " 2 quantiles"
     return y, {"objective": objective}, ""

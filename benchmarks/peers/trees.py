@@ -15,8 +15,10 @@ import fouriershap as fs
 Explain = Callable[[], np.ndarray]
 
 
-def ours(model: Any, X: np.ndarray, background: np.ndarray | None, n_jobs: int | None = None) -> Explain:
-    return lambda: fs.TreeExplainer(model, background, n_jobs=n_jobs).shap_values(X)
+def ours(
+    model: Any, X: np.ndarray, background: np.ndarray | None, n_jobs: int | None = None, check: str = "model"
+) -> Explain:
+    return lambda: fs.TreeExplainer(model, background, n_jobs=n_jobs, check=check).shap_values(X)
 
 
 def shap(model: Any, X: np.ndarray, background: np.ndarray | None) -> Explain:

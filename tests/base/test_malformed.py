@@ -21,21 +21,21 @@ from fouriershap.cli._app import app
 
 EXPLAIN = "explain m.fshap {} -o out.parquet"
 FIT = "fit {} -b rows.parquet -o out.fshap"
-CHECK = "check {} rows.parquet --model xgboost.json"
+CHECK = "check {} rows.parquet --model lightgbm.txt"
 
 
 @pytest.fixture(scope="module")
 def originals(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Files that work: a model of XGBoost, a pickle, rows, an explainer."""
+    """Files that work: models, a pickle, rows, an explainer."""
     folder = tmp_path_factory.mktemp("originals")
-    model, X = model_and_rows("xgboost.json")
-    for name in ("xgboost.json", "xgboost.ubj", "model.pkl", "model.joblib"):
+    model, X = model_and_rows("lightgbm.txt")
+    for name in ("lightgbm.txt", "model.pkl", "model.joblib"):
         save_model(model, folder / name)
-    for name in ("catboost.cbm", "lightgbm.txt", "sklearn.skops"):
+    for name in ("xgboost.json", "xgboost.ubj", "catboost.cbm", "sklearn.skops"):
         save_model(model_and_rows(name)[0], folder / name)
     for name in ("rows.parquet", "rows.csv", "rows.arrow"):
         save_rows(X, folder / name)
-    fs.TreeExplainer(folder / "xgboost.json", X).save(folder / "m.fshap")
+    fs.TreeExplainer(folder / "lightgbm.txt", X).save(folder / "m.fshap")
     fs.Spectrum([[1, 0]], [1.0]).save(folder / "spectrum.fshap")
     return folder
 
@@ -225,16 +225,16 @@ COMMANDS: list[tuple[str, Callable[[Path], Any], str, str]] = [
     (
         "background without rows",
         rows(lambda X: X[:0]),
-        "fit xgboost.json -b bad.parquet -o out.fshap",
+        "fit lightgbm.txt -b bad.parquet -o out.fshap",
         "rows",
     ),
-    ("background lacks", rows(lambda X: X[["a"]]), "fit xgboost.json -b bad.parquet -o out.fshap", "lacks"),
-    ("suffix of the explainer", nothing, "fit xgboost.json -b rows.parquet -o out.bin", ".fshap"),
-    ("precision", nothing, FIT.format("xgboost.json --precision half"), "precision is 'half'"),
+    ("background lacks", rows(lambda X: X[["a"]]), "fit lightgbm.txt -b bad.parquet -o out.fshap", "lacks"),
+    ("suffix of the explainer", nothing, "fit lightgbm.txt -b rows.parquet -o out.bin", ".fshap"),
+    ("precision", nothing, FIT.format("lightgbm.txt --precision half"), "precision is 'half'"),
     (
         "check without rows",
         rows(lambda X: X[:0]),
-        "check m.fshap bad.parquet --model xgboost.json",
+        "check m.fshap bad.parquet --model lightgbm.txt",
         "no rows",
     ),
 ]

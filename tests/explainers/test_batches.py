@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from sklearn.ensemble import RandomForestClassifier
 
 import fouriershap as fs
-from models import CASES, frame
+from models import CASES, XGBOOST_KEEPS_LABELS, frame
 
 KINDS: dict[str, Callable[[pd.DataFrame], Any]] = {
     "pandas": lambda X: X,
@@ -69,6 +69,8 @@ EXPLAINERS = ["xgboost", "lightgbm", "catboost", "several outputs", "groups", "b
 @settings(max_examples=5, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_batches_say_what_shap_values_says(which: str, kind: str, seed: int) -> None:
+    if which == "xgboost" and kind != "pandas" and not XGBOOST_KEEPS_LABELS:
+        pytest.skip("XGBoost before 3.1 keeps no labels, and only frames of pandas keep their order")
     explainer, X = explainer_of(which)
     rng = np.random.default_rng(seed)
     X = X.iloc[rng.permutation(len(X))[:40]].reset_index(drop=True)
@@ -158,7 +160,7 @@ def test_a_frame_without_known_names_is_read_by_position() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_batch_in_which_a_column_holds_nothing(kind: str) -> None:
-    explainer, X = explainer_of("xgboost")
+    explainer, X = explainer_of("lightgbm")
     X = X[:5].assign(size=pd.Categorical([None] * 5, categories=X["size"].cat.categories), a=np.nan)
     batch = KINDS[kind](X.assign(size=[None] * 5, a=[None] * 5))
     (answer,) = explainer.explain_batches([batch], out="array")

@@ -62,6 +62,23 @@ def test_native_is_its_twin(name: str, data: st.DataObject) -> None:
         assert_same(mine, twins, case)
 
 
+@pytest.mark.parametrize(
+    "wrong", [np.zeros((1, 2), np.float32), np.zeros((1, 4))[:, ::2], np.zeros((1, 2)).tolist()]
+)
+def test_outputs_are_never_converted(wrong: Any) -> None:
+    """A copy would take the results with it."""
+    columns, terms = np.zeros((1, 1), np.uint64), (np.zeros(2, np.int64), np.zeros(0, np.int32))
+    given = (columns, *terms, np.ones((1, 2)), 0, 1, np.zeros(1, np.uint64))
+    out = np.zeros((1, 2))
+    native.bits.evaluate(*given, out)
+    np.testing.assert_array_equal(out, 1.0)
+    read_only = np.zeros((1, 2))
+    read_only.flags.writeable = False
+    for refused in (wrong, read_only):
+        with pytest.raises(TypeError, match="incompatible"):
+            native.bits.evaluate(*given, refused)
+
+
 @given(kernel_cases.cover())
 @settings(max_examples=40, deadline=None)
 def test_a_cover_holds_every_term(case: Case) -> None:

@@ -230,6 +230,13 @@ def test_additivity_failures_say_where_and_why(forest):
         explainer(X)
     with pytest.raises(fs.AdditivityError, match=r"tolerance = 0\.0001"):
         explainer.shap_values(X, check_additivity=True)
+    with pytest.raises(
+        fs.AdditivityError, match="our reading of the model, which agreed with the model itself,"
+    ):
+        explainer(X)
+    explainer.checked = False
+    with pytest.raises(fs.AdditivityError, match="our reading of the model gives"):
+        explainer(X)
     explainer.shap_values(X)
     assert explainer(X, tolerance=0.1).values.shape == explainer(X, check_additivity=False).values.shape
     explainer.shap_values(X, check_additivity=True, tolerance=0.1)

@@ -178,5 +178,6 @@ def test_integers_that_float64_cannot_hold_are_taken_from_arrow():
     for form in ("pyarrow", "pyarrow with null"):
         table = FORMS[form](integers("2^60"))
         for name in ("xgboost", "lightgbm", "hist"):
-            explainer = fs.TreeExplainer(model(name, "2^60"), table, feature_names=["a", "b"])
+            check = "off" if "py" in DETOURS.get(name, ()) else "model"
+            explainer = fs.TreeExplainer(model(name, "2^60"), table, feature_names=["a", "b"], check=check)
             assert len(explainer.frame(table)) == 2 * N_ROWS

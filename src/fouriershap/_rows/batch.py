@@ -152,8 +152,10 @@ def _series(name: str, column: NDArray[Any], kind: Any) -> Any:
     if kind.is_pandas_like():
         objects = np.empty(len(column), dtype=object)
         objects[:] = list(column)
-        return nw.new_series(name, objects, nw.Object, backend=kind)
-    return nw.new_series(name, column, nw.Array(nw.Float64, column.shape[1]), backend=kind)
+        made = kind.to_native_namespace().Series(objects, dtype=object, name=name)
+        return nw.from_native(made, series_only=True)
+    given: Any = column if len(column) else []  # polars before 1.12 cannot reshape what is empty
+    return nw.new_series(name, given, nw.Array(nw.Float64, column.shape[1]), backend=kind)
 
 
 def _record_batch(table: Any) -> Any:

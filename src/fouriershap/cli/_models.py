@@ -18,6 +18,14 @@ _HARMLESS = {
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
     "sklearn.utils.validation.check_array",
     "functools.partial",  # skops lists the function inside on its own
+    # Those of histogram boosting, which skops itself knows only since 0.14.
+    "sklearn.compose._column_transformer._RemainderColsList",
+    "sklearn.ensemble._hist_gradient_boosting.binning._BinMapper",
+    *(f"sklearn._loss.link.{name}" for name in ("Interval", "IdentityLink", "LogLink", "LogitLink")),
+    *(f"sklearn._loss.link.{name}" for name in ("HalfLogitLink", "MultinomialLogit")),
+    *(f"sklearn._loss.loss.{name}" for name in ("HalfSquaredError", "AbsoluteError", "PinballLoss")),
+    *(f"sklearn._loss.loss.{name}" for name in ("HalfPoissonLoss", "HalfGammaLoss", "HalfBinomialLoss")),
+    "sklearn._loss.loss.HalfMultinomialLoss",
 }
 _PICKLES = (".pkl", ".pickle", ".joblib")
 
