@@ -317,9 +317,7 @@ def components(draw: Draw) -> Case:
     n_players, n_points, n_outputs = draw(st.integers(1, 7)), draw(st.integers(0, 5)), draw(st.integers(1, 3))
     rows = factors_of(rng, draw(st.integers(0, 4)), n_players, dtype)
     mixture = rng.standard_normal((draw(st.integers(0, 4)), *rows.shape[1:])).astype(dtype)
-    weights, points, point_weights = (
-        rng.random(n).astype(dtype) for n in (len(mixture), n_points, n_points)
-    )
+    weights, points, point_weights = (rng.random(n).astype(dtype) for n in (len(mixture), n_points, n_points))
     coefficients = rng.standard_normal((n_outputs, *rows.shape[2:])).astype(dtype)
     out = rng.standard_normal((len(rows), n_players, n_outputs))
     size = 3.0**n_players * (1 + len(mixture) * n_points)
@@ -349,8 +347,16 @@ def games(draw: Draw) -> Case:
 @st.composite
 def train(draw: Draw) -> Case:
     rng = draw(generators())
-    n_waves, n_columns, n_outputs = draw(st.integers(1, 20)), draw(st.integers(1, 35)), draw(st.integers(1, 5))
-    n_rows, n_steps, n_batch = draw(st.integers(1, 60)), draw(st.integers(0, 3)), draw(st.sampled_from([16, 48]))
+    n_waves, n_columns, n_outputs = (
+        draw(st.integers(1, 20)),
+        draw(st.integers(1, 35)),
+        draw(st.integers(1, 5)),
+    )
+    n_rows, n_steps, n_batch = (
+        draw(st.integers(1, 60)),
+        draw(st.integers(0, 3)),
+        draw(st.sampled_from([16, 48])),
+    )
     single = np.float32
     inputs = rng.standard_normal((n_rows, n_columns)).astype(single)
     targets = rng.standard_normal((n_rows, n_outputs)).astype(single)

@@ -93,7 +93,14 @@ def subsets() -> tuple[Any, ...]:
 def train() -> tuple[Any, ...]:
     """A very large batch."""
     answers = zeros((1, 1), np.float32), zeros((1, 1), np.float32)
-    return *answers, zeros((0, BIG), i32), zeros((0, 3), np.float32), 1, zeros(5, np.float32), zeros((2, 5), np.float32)
+    return (
+        *answers,
+        zeros((0, BIG), i32),
+        zeros((0, 3), np.float32),
+        1,
+        zeros(5, np.float32),
+        zeros((2, 5), np.float32),
+    )
 
 
 ROWS = zeros((1, 1), i32), 0, 1

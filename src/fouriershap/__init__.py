@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from fouriershap._trees.ensemble import TreeEnsemble
     from fouriershap._trees.readers import read_model
     from fouriershap._trees.referee import library_output
+    from fouriershap._waves.waves import Waves
 
 # What is imported when it is first asked for, so that `import fouriershap` costs little more than NumPy.
 _HOMES = {
@@ -64,6 +65,7 @@ _HOMES = {
     "TreeEnsemble": "_trees.ensemble",
     "TreeExplainer": "_explainers.trees",
     "TreePlan": "_shapley.trees.plan",
+    "Waves": "_waves.waves",
     "compile": "_shapley.spectrum.compile",
     "library_output": "_trees.referee",
     "load": "_explainers.load",
@@ -106,6 +108,7 @@ __all__ = [
     "TreeExplainer",
     "TreePlan",
     "UnsupportedModelError",
+    "Waves",
     "compile",
     "library_output",
     "load",
