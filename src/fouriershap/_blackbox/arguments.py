@@ -35,6 +35,15 @@ def join(background: Pool, data: Any) -> tuple[Pool, NDArray[np.int64]]:
     return background.joined(rows), np.arange(background.n_rows, background.n_rows + rows.n_rows)
 
 
+def with_known(pool: Pool, background: Pool, known: Any) -> tuple[Pool, NDArray[np.int64]]:
+    """The pool with rows that will be explained at its end, and where these are."""
+    if known is None:
+        return pool, np.arange(0)
+    rows = Pool(known, "rows")
+    background.check_like(rows, "rows")
+    return pool.joined(rows), np.arange(pool.n_rows, pool.n_rows + rows.n_rows)
+
+
 def check_limits(n_terms: Any, max_degree: Any, method: str) -> Limits:
     """What the caller says about the terms of "swht"; other methods have none."""
     given = {"n_terms": n_terms, "max_degree": max_degree}

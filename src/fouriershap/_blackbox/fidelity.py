@@ -61,6 +61,13 @@ class Fidelity:
         and "swht". It says nothing about SHAP values; it is what the literature on spectra reports.
     by_output : tuple of float
         ``r2`` of each output where there are several: pooled, an output of small spread hardly counts.
+    background : float
+        What is missed of the SHAP values since a few products of marginals stand for the background (waves only): a
+        share of their square sum, measured at rows of the background. 0 where every row counts.
+    shap : Interval, optional
+        R^2 of the SHAP values themselves against the model's own, estimated without bias from up to a tenth of the
+        budget, with a 95 % interval. ``r2`` is that of the function: where the two differ, this one is about the
+        values. None where the budget is too small for it, see `BlackBoxExplainer.certify`.
     """
 
     r2: float
@@ -73,6 +80,8 @@ class Fidelity:
     k_fold: float = 1.0
     cube: Interval | None = None
     by_output: tuple[float, ...] = ()
+    background: float = 0.0
+    shap: Interval | None = None
 
     def __float__(self) -> float:
         return self.r2

@@ -19,7 +19,9 @@ from fouriershap._base.headers import require
 
 Floats = NDArray[np.float64]
 LABEL_VALUE = 0.5**0.5  # two labels are as far apart as two numbers one standard deviation apart
-ARRAYS = ("center", "scale", "n_levels", "missing", "player")
+ARRAYS = ("center", "scale", "low", "high", "n_levels", "missing", "player")
+_TAIL = 0.01  # share of the data rows on either side that are taken as far out, ...
+_BULK = 3.0  # ... but nothing within so many standard deviations
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +32,9 @@ class Columns:
     ----------
     center, scale : (n_features,) float64
         Of numbers: where they are 0, and by how much they are 1.
+    low, high : (n_features,) float64
+        Of centred and scaled numbers: beyond these they grow by their logarithm. So a row far out is not beyond all
+        that waves were fitted to, and players keep one factor each.
     n_levels : (n_features,) int32
         Of labels, whose codes are 0 ... n_levels - 1; 0 for numbers.
     missing : (n_features,) bool
@@ -40,6 +45,8 @@ class Columns:
 
     center: Floats
     scale: Floats
+    low: Floats
+    high: Floats
     n_levels: NDArray[np.int32]
     missing: NDArray[np.bool_]
     player: NDArray[np.int32]
@@ -88,11 +95,17 @@ class Columns:
             raise InputError(
                 f"rows has a label in feature {f} that is none of its {self.n_levels[f]} codes, which begin at 0."
             )
-        values = np.where(label, LABEL_VALUE, (known - self.center) / self.scale)
+        values = np.where(label, LABEL_VALUE, self._drawn_in((known - self.center) / self.scale))
         values[gone] = np.broadcast_to(np.where(label, LABEL_VALUE, 1.0), gone.shape)[gone]
         step = np.where(label, known, 0.0)
         step[gone] = np.broadcast_to(np.maximum(self.n_levels, 1), gone.shape)[gone]
         return values, (self.first + step).astype(np.int32)
+
+    def _drawn_in(self, values: Floats) -> Floats:
+        """Values with their tails drawn in."""
+        inner = np.clip(values, self.low, self.high)
+        beyond = values - inner
+        return np.asarray(inner + np.sign(beyond) * np.log1p(np.abs(beyond)))
 
     def design(self, rows: Any) -> NDArray[np.float32]:
         """All columns (n_rows, n_columns) float32."""
@@ -103,13 +116,22 @@ class Columns:
 
     def verify(self) -> None:
         """Raise `FileFormatError` unless the arrays, from a file, describe columns."""
-        kinds = {"center": "f8", "scale": "f8", "n_levels": "i4", "missing": "?", "player": "i4"}
+        kinds = {
+            "center": "f8",
+            "scale": "f8",
+            "low": "f8",
+            "high": "f8",
+            "n_levels": "i4",
+            "missing": "?",
+            "player": "i4",
+        }
         for name, kind in kinds.items():
             array = getattr(self, name)
             fits = array.dtype == np.dtype(kind) and array.shape == self.center.shape and array.ndim == 1
             require(fits, f"{name} is no array of its features")
         finite = np.isfinite(self.center).all() and np.isfinite(self.scale).all() and (self.scale > 0).all()
         require(finite, "a number has no center or scale")
+        require((self.low <= self.high).all(), "a number has no range")
         require((self.n_levels >= 0).all(), "a label has fewer levels than none")
         players = np.unique(self.player)
         require(np.array_equal(players, np.arange(len(players))), "its players are not numbered")
@@ -117,9 +139,10 @@ class Columns:
 
 def number_columns(n_features: int) -> Columns:
     """Columns of plain numbers, each a player of its own."""
-    zeros = np.zeros(n_features)
+    zeros, ends = np.zeros(n_features), np.full(n_features, np.inf)
     levels, missing = np.zeros(n_features, dtype=np.int32), np.zeros(n_features, dtype=bool)
-    return Columns(zeros, np.ones(n_features), levels, missing, np.arange(n_features, dtype=np.int32))
+    players = np.arange(n_features, dtype=np.int32)
+    return Columns(zeros, np.ones(n_features), -ends, ends, levels, missing, players)
 
 
 def columns_of(
@@ -144,4 +167,8 @@ def columns_of(
     center, scale = center * size, scale * size
     scale[~(scale > 1e-12 * np.abs(center))] = 1.0  # a constant
     center[n_levels > 0], scale[n_levels > 0] = 0.0, 1.0
-    return Columns(center, scale, n_levels, missing, player)
+    low, high = np.full((2, len(center)), np.inf) * [[-1], [1]]
+    for f in np.flatnonzero((n_levels == 0) & known.any(axis=0)):
+        low[f], high[f] = (np.quantile(codes[known[:, f], f], [_TAIL, 1 - _TAIL]) - center[f]) / scale[f]
+    low, high = np.minimum(low, -_BULK), np.maximum(high, _BULK)
+    return Columns(center, scale, low, high, n_levels, missing, player)
