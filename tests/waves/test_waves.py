@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -38,6 +39,8 @@ def test_labels_and_missing_values_have_columns() -> None:
     columns = Columns(
         np.array([1.0, 0.0]),
         np.array([2.0, 1.0]),
+        np.full(2, -np.inf),
+        np.full(2, np.inf),
         np.array([0, 3], np.int32),
         np.array([True, True]),
         np.array([0, 1], np.int32),
@@ -47,7 +50,7 @@ def test_labels_and_missing_values_have_columns() -> None:
     np.testing.assert_array_equal(design, [[2, 0, 0, 0, half, 0], [0, 1, 0, 0, 0, half]])
     with pytest.raises(fs.InputError, match=r"feature 1 .* none of its 3 codes"):
         columns.slots([[0.0, 3.0]])
-    known = Columns(columns.center, columns.scale, columns.n_levels, np.array([True, False]), columns.player)
+    known = replace(columns, missing=np.array([True, False]))
     with pytest.raises(fs.InputError, match="missing value in feature 1"):
         known.slots([[0.0, np.nan]])
 
@@ -59,8 +62,17 @@ def test_columns_of_data_survive_constants_and_huge_numbers() -> None:
     columns = columns_of(codes, none, np.array([False, False, True]), np.arange(3, dtype=np.int32))
     values, _ = columns.slots(codes)
     assert np.isfinite(values).all()
-    np.testing.assert_allclose(values[:, 1].std(), 1)
+    np.testing.assert_allclose(values[:, 1].std(), 1)  # nothing within three standard deviations is drawn in
     np.testing.assert_allclose(columns.center[2], 4.5)
+
+
+def test_numbers_far_out_are_drawn_in() -> None:
+    rng = np.random.default_rng(0)
+    codes = rng.normal(size=(1000, 1))
+    none = np.zeros(1, np.int32)
+    columns = columns_of(codes, none, np.zeros(1, bool), none)
+    values, _ = columns.slots([[columns.center[0] + k * columns.scale[0]] for k in (-2.5, 2.9, 4.0, -103.0)])
+    np.testing.assert_allclose(values[:, 0], [-2.5, 2.9, 3 + np.log(2), -3 - np.log(101)])
 
 
 def test_files(tmp_path: Path) -> None:
@@ -104,3 +116,28 @@ def test_training_finds_waves(native: bool, monkeypatch: pytest.MonkeyPatch) -> 
     missed = ((fits[0].predict(x[1400:]) - y[1400:]) ** 2).mean()
     assert missed < 0.01
     np.testing.assert_array_equal(fits[0].weights, fits[1].weights)
+
+
+def test_importance_adds_up_with_the_linear_part() -> None:
+    rng = np.random.default_rng(0)
+    columns = random_columns(rng, 5, 3)
+    waves = random_waves(rng, columns, 7, 2)
+    rows = random_rows(rng, columns, 300)
+    outputs, linear = waves.predict(rows), waves.additive(rows).sum(axis=1)
+    centred = outputs - outputs.mean(axis=0)
+    rest = (centred * linear).sum() / (centred**2).sum()
+    np.testing.assert_allclose(waves.importance(rows).sum() + rest, 1)
+    alone = fs.Waves([[1.0, 0.0], [0.0, 1.0]], [2.0, 0.0])
+    np.testing.assert_allclose(alone.importance(rng.normal(size=(50, 2))), [1, 0], atol=1e-12)
+    with pytest.raises(fs.InputError, match="1 rows"):
+        waves.importance(rows[:1])
+
+
+def test_the_picture_names_players() -> None:
+    pytest.importorskip("matplotlib")
+    waves = fs.Waves([[1.0, 0.0], [0.0, 3.0]], [2.0, 0.1], linear=[0.0, 1.0])
+    axes = waves.plot(np.random.default_rng(0).normal(size=(50, 2)), names=["age", "height"])
+    assert [label.get_text() for label in axes[1].get_yticklabels()] == ["age", "height"]
+    assert axes[0].lines[0].get_ydata()[-1] == pytest.approx(1)
+    with pytest.raises(fs.InputError, match="each of the 2 players"):
+        waves.plot([[0.0, 1.0], [1.0, 0.0]], names=["age"])

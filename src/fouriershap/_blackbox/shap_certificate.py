@@ -146,7 +146,7 @@ def _interval(found: _Found, compressed: float, rng: np.random.Generator) -> Int
             _student(n - 1) * math.sqrt(n / (n - 1) * float(((around - around.mean()) ** 2).sum())) / spread
         )
         unseen = UNSEEN * float(np.abs(found.missed).max()) / spread
-        low, high = min(low, r2 - reach, r2 - unseen), max(high, r2 + reach)
+        low, high = min(low, r2 - math.hypot(reach, unseen)), max(high, r2 + reach)
     ends = (r2 - compressed, low - compressed, high)
     return Interval(*(float(min(end, 1.0)) for end in ends))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -16,6 +17,7 @@ from fouriershap._base.checks import as_floats
 from fouriershap._base.errors import InputError
 from fouriershap._base.headers import require
 from fouriershap._waves.columns import ARRAYS, Columns, number_columns
+from fouriershap._waves.importance import importance, plot
 
 Floats = NDArray[np.float64]
 KIND = "waves"
@@ -106,14 +108,40 @@ class Waves:
                 self.predict(codes[i : i + _ROWS_PER_BLOCK]) for i in range(0, len(codes), _ROWS_PER_BLOCK)
             ]
             return np.concatenate(parts)
-        values, slot = self.columns.slots(codes)
-        angle, out = (np.zeros((len(codes), 1)) + part for part in (self.phases, self.constant))
+        out = self.additive(codes).sum(axis=1) + self.constant
+        return np.asarray(out + self.terms(codes) @ self.amplitudes)
+
+    def terms(self, rows: ArrayLike) -> Floats:
+        """The cosines (n_rows, n_waves) of rows."""
+        values, slot = self.columns.slots(rows)
+        angle = np.zeros((len(values), 1)) + self.phases
         transposed = np.ascontiguousarray(self.frequencies.T)
         for value, column in zip(values.T, slot.T, strict=True):
             angle += transposed[column] * value[:, None]
-            out += self.linear[column] * value[:, None]
-        out += np.cos(angle) @ self.amplitudes
-        return out
+        return np.asarray(np.cos(angle))
+
+    def importance(self, rows: ArrayLike) -> Floats:
+        """Share (n_waves,) of the variance of the outputs over rows that each wave has; the rest is linear.
+
+        That of its covariance with them, summed over outputs: shares add up, and can be negative.
+        """
+        return importance(self, rows)
+
+    def plot(self, rows: ArrayLike, *, names: Sequence[str] | None = None, axes: Any = None) -> Any:
+        """Draw how much of the variance over rows the largest waves hold, and which players move them.
+
+        Parameters
+        ----------
+        rows : array_like, shape (n_rows, n_features)
+        names : sequence of str, optional
+            Of the players.
+        axes : two matplotlib Axes, optional
+
+        Returns
+        -------
+        The two Axes.
+        """
+        return plot(self, rows, names, axes)
 
     def scaled(self, unit: float) -> Waves:
         """The same with all outputs times a number."""
