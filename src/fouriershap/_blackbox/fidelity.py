@@ -228,7 +228,8 @@ def _in_one_unit(answers: Floats, predictions: Floats) -> tuple[Floats, Floats]:
 
 def warn_if_low(fidelity: Fidelity, minimum: float, method: str) -> None:
     """Say so where the certificate leaves room for less than was asked for."""
-    if min((fidelity.low, *fidelity.by_output)) >= minimum:
+    surely_low = fidelity.shap is not None and fidelity.shap.high < minimum
+    if min((fidelity.low, *fidelity.by_output)) >= minimum and not surely_low:
         return
     text, ways_out = _of_repeats(fidelity) if fidelity.n_points == 0 else _of_hybrids(fidelity)
     warn(
@@ -239,7 +240,13 @@ def warn_if_low(fidelity: Fidelity, minimum: float, method: str) -> None:
 
 
 def _of_hybrids(fidelity: Fidelity) -> tuple[str, str]:
-    text = (
+    shap = fidelity.shap
+    values = (
+        ""
+        if shap is None
+        else f"has SHAP values of R^2 {shap.r2:.3f} ({shap.low:.3f} to {shap.high:.3f}) by a few rows; it "
+    )
+    text = values + (
         f"explains {fidelity.r2:.3f} of the model's variance{_worst_output(fidelity)} on {fidelity.n_points} held-out "
         f"hybrids, and {fidelity.k_fold:.3f} by K folds (95 % interval {fidelity.low:.3f} to {fidelity.high:.3f})"
     )
