@@ -29,6 +29,8 @@ def random_columns(rng: np.random.Generator, n_features: int, n_players: int) ->
         scale=rng.uniform(0.5, 2, n_features),
         low=rng.uniform(-2, 0, n_features),
         high=rng.uniform(0, 2, n_features),
+        least=rng.uniform(-3, -2, n_features),
+        most=rng.uniform(2, 3, n_features),
         n_levels=rng.choice([0, 0, 1, 3], n_features).astype(np.int32),
         missing=rng.random(n_features) < 0.4,
         player=random_players(rng, n_features, n_players).astype(np.int32),

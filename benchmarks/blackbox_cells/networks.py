@@ -111,7 +111,11 @@ def _breast(seed: int, wide: bool) -> Network:
     X, y = load_breast_cancer(return_X_y=True)
     X = _standard(X)
     rows = np.random.default_rng(seed).permutation(len(X))[:400]
-    model = MLPClassifier(hidden_layer_sizes=(256, 256), max_iter=60, random_state=seed) if wide else LogisticRegression(C=1.0)
+    model = (
+        MLPClassifier(hidden_layer_sizes=(256, 256), max_iter=60, random_state=seed)
+        if wide
+        else LogisticRegression(C=1.0)
+    )
     model.fit(X[rows], y[rows])
     return Network(lambda some: model.predict_proba(some)[:, 1], X)
 
@@ -123,7 +127,11 @@ def _credit(seed: int) -> Network:
     X = rng.normal(size=(n, d)) @ np.linalg.cholesky(0.7 * np.eye(d) + 0.3)
     X[:, 8:14] = np.exp(0.7 * X[:, 8:14])
     X[:, :_N_WORDS] = rng.choice(len(WORDS), (n, _N_WORDS), p=[0.4, 0.2, 0.15, 0.1, 0.1, 0.05])
-    score = X[:, 8] / (1 + X[:, 9]) + np.where(X[:, 0] == 3, X[:, 14], -0.5 * X[:, 15]) + 0.5 * X[:, 16] * X[:, 17]
+    score = (
+        X[:, 8] / (1 + X[:, 9])
+        + np.where(X[:, 0] == 3, X[:, 14], -0.5 * X[:, 15])
+        + 0.5 * X[:, 16] * X[:, 17]
+    )
     score += np.array([0.0, 0.5, -0.5, 1.0, -1.0, 1.5])[X[:, 1].astype(int)] * (1 + 0.5 * X[:, 18])
     X[:, 20:24][rng.random((n, 4)) < 0.15] = np.nan
     score += np.where(np.isnan(X[:, 20]), 0.8, np.nan_to_num(X[:, 20]))
@@ -138,7 +146,9 @@ def _credit(seed: int) -> Network:
     y = (score + rng.normal(size=n) > np.median(score)).astype(float)
     from sklearn.neural_network import MLPClassifier
 
-    model = MLPClassifier(hidden_layer_sizes=(128, 64), early_stopping=True, random_state=seed).fit(columns(X), y)
+    model = MLPClassifier(hidden_layer_sizes=(128, 64), early_stopping=True, random_state=seed).fit(
+        columns(X), y
+    )
     return Network(lambda rows: model.predict_proba(columns(rows))[:, 1], X[:5000], tuple(range(_N_WORDS)))
 
 
@@ -156,7 +166,9 @@ def _digits(seed: int) -> Network:
 
     X, y = load_digits(return_X_y=True)
     rows = np.random.default_rng(seed).permutation(len(X))[:1400]
-    model = MLPClassifier(hidden_layer_sizes=(100,), max_iter=80, random_state=seed).fit(X[rows] / 16, y[rows])
+    model = MLPClassifier(hidden_layer_sizes=(100,), max_iter=80, random_state=seed).fit(
+        X[rows] / 16, y[rows]
+    )
     return Network(lambda some: model.predict_proba(some / 16), X)
 
 

@@ -39,8 +39,7 @@ def test_labels_and_missing_values_have_columns() -> None:
     columns = Columns(
         np.array([1.0, 0.0]),
         np.array([2.0, 1.0]),
-        np.full(2, -np.inf),
-        np.full(2, np.inf),
+        *(np.full(2, sign * np.inf) for sign in (-1, 1, -1, 1)),
         np.array([0, 3], np.int32),
         np.array([True, True]),
         np.array([0, 1], np.int32),
@@ -67,12 +66,14 @@ def test_columns_of_data_survive_constants_and_huge_numbers() -> None:
 
 
 def test_numbers_far_out_are_drawn_in() -> None:
-    rng = np.random.default_rng(0)
-    codes = rng.normal(size=(1000, 1))
+    codes = np.random.default_rng(0).normal(size=(1000, 1))
+    codes[:2, 0] = -20, 30
     none = np.zeros(1, np.int32)
     columns = columns_of(codes, none, np.zeros(1, bool), none)
-    values, _ = columns.slots([[columns.center[0] + k * columns.scale[0]] for k in (-2.5, 2.9, 4.0, -103.0)])
-    np.testing.assert_allclose(values[:, 0], [-2.5, 2.9, 3 + np.log(2), -3 - np.log(101)])
+    rows = [[columns.center[0] + k * columns.scale[0]] for k in (-2.5, 2.9, 4.0, -103.0)]
+    least = (-20 - columns.center[0]) / columns.scale[0]
+    values, _ = columns.slots(rows)
+    np.testing.assert_allclose(values[:, 0], [-2.5, 2.9, 3 + np.log(2), -3 - np.log(1 - least - 3)])
 
 
 def test_files(tmp_path: Path) -> None:

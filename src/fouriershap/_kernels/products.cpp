@@ -101,6 +101,7 @@ void add_component(const T* row, const T* component, int64_t n_players, int64_t 
 
 typedef Complex<double> Pair;
 constexpr int64_t kLanes = Vec<double>::lanes;
+constexpr int64_t kTileRows = 8;  // that share what is read of a table
 
 // products[S] = product of the factors of the players of S, for one vector of terms.
 inline void all_products(const double* row, int64_t n_players, int64_t n_terms, Pair* products) {
@@ -172,24 +173,28 @@ bool subset_sums(const Factors<double>& rows, const double* weights, double* out
 }
 
 bool games(const Factors<double>& rows, const double* table, int64_t n_outputs, double* out) {
-  const int64_t n_sets = int64_t{1} << rows.n_players, n_terms = rows.n_terms;
+  const int64_t n_sets = int64_t{1} << rows.n_players, n_terms = rows.n_terms, size = n_sets * n_outputs;
   const AlignedScratch<Pair> products(n_sets);
-  const AlignedScratch<Pair::V> worth(n_sets * n_outputs);
+  const AlignedScratch<Pair::V> worth(kTileRows * size);
   if (!products || !worth) return false;
   assert(n_terms % kLanes == 0);
-  for (int64_t r = 0; r < rows.n_rows; ++r) {
-    for (int64_t i = 0; i < n_sets * n_outputs; ++i) worth[i] = Pair::V{};
-    for (int64_t m = 0; m < n_terms; m += kLanes) {
-      all_products(rows.values + 2 * r * rows.n_players * n_terms + m, rows.n_players, n_terms, products);
+  for (int64_t first = 0; first < rows.n_rows; first += kTileRows) {
+    const int64_t n = rows.n_rows - first < kTileRows ? rows.n_rows - first : kTileRows;
+    for (int64_t i = 0; i < n * size; ++i) worth[i] = Pair::V{};
+    for (int64_t m = 0; m < n_terms; m += kLanes)
+      for (int64_t r = 0; r < n; ++r) {
+        all_products(rows.values + 2 * (first + r) * rows.n_players * n_terms + m, rows.n_players, n_terms,
+                     products);
+        for (int64_t o = 0; o < n_outputs; ++o)
+          for (int64_t s = 0; s < n_sets; ++s) {
+            const Pair w = at(table + 2 * (o * n_sets + s) * n_terms + m, n_terms);
+            worth[r * size + o * n_sets + s] += w.real * products[s].real + w.imag * products[s].imag;
+          }
+      }
+    for (int64_t r = 0; r < n; ++r)
       for (int64_t o = 0; o < n_outputs; ++o)
-        for (int64_t s = 0; s < n_sets; ++s) {
-          const Pair w = at(table + 2 * (o * n_sets + s) * n_terms + m, n_terms);
-          worth[o * n_sets + s] += w.real * products[s].real + w.imag * products[s].imag;
-        }
-    }
-    for (int64_t o = 0; o < n_outputs; ++o)
-      for (int64_t s = 0; s < n_sets; ++s)
-        out[(r * n_sets + s) * n_outputs + o] = total<double>(worth[o * n_sets + s]);
+        for (int64_t s = 0; s < n_sets; ++s)
+          out[((first + r) * n_sets + s) * n_outputs + o] = total<double>(worth[r * size + o * n_sets + s]);
   }
   return true;
 }

@@ -19,7 +19,7 @@ from fouriershap._base.headers import require
 
 Floats = NDArray[np.float64]
 LABEL_VALUE = 0.5**0.5  # two labels are as far apart as two numbers one standard deviation apart
-ARRAYS = ("center", "scale", "low", "high", "n_levels", "missing", "player")
+ARRAYS = ("center", "scale", "low", "high", "least", "most", "n_levels", "missing", "player")
 _TAIL = 0.01  # share of the data rows on either side that are taken as far out, ...
 _BULK = 3.0  # ... but nothing within so many standard deviations
 
@@ -35,6 +35,8 @@ class Columns:
     low, high : (n_features,) float64
         Of centred and scaled numbers: beyond these they grow by their logarithm. So a row far out is not beyond all
         that waves were fitted to, and players keep one factor each.
+    least, most : (n_features,) float64
+        Likewise: nothing is beyond these. Outside of its data a model is taken to be as at their edge.
     n_levels : (n_features,) int32
         Of labels, whose codes are 0 ... n_levels - 1; 0 for numbers.
     missing : (n_features,) bool
@@ -47,6 +49,8 @@ class Columns:
     scale: Floats
     low: Floats
     high: Floats
+    least: Floats
+    most: Floats
     n_levels: NDArray[np.int32]
     missing: NDArray[np.bool_]
     player: NDArray[np.int32]
@@ -104,7 +108,7 @@ class Columns:
     def _drawn_in(self, values: Floats) -> Floats:
         """Values with their tails drawn in."""
         inner = np.clip(values, self.low, self.high)
-        beyond = values - inner
+        beyond = np.clip(values, self.least, self.most) - inner
         return np.asarray(inner + np.sign(beyond) * np.log1p(np.abs(beyond)))
 
     def design(self, rows: Any) -> NDArray[np.float32]:
@@ -131,7 +135,8 @@ class Columns:
             require(fits, f"{name} is no array of its features")
         finite = np.isfinite(self.center).all() and np.isfinite(self.scale).all() and (self.scale > 0).all()
         require(finite, "a number has no center or scale")
-        require((self.low <= self.high).all(), "a number has no range")
+        in_order = (self.least <= self.low) & (self.low <= self.high) & (self.high <= self.most)
+        require(in_order.all(), "a number has no range")
         require((self.n_levels >= 0).all(), "a label has fewer levels than none")
         players = np.unique(self.player)
         require(np.array_equal(players, np.arange(len(players))), "its players are not numbered")
@@ -142,7 +147,7 @@ def number_columns(n_features: int) -> Columns:
     zeros, ends = np.zeros(n_features), np.full(n_features, np.inf)
     levels, missing = np.zeros(n_features, dtype=np.int32), np.zeros(n_features, dtype=bool)
     players = np.arange(n_features, dtype=np.int32)
-    return Columns(zeros, np.ones(n_features), -ends, ends, levels, missing, players)
+    return Columns(zeros, np.ones(n_features), -ends, ends, -ends, ends, levels, missing, players)
 
 
 def columns_of(
@@ -168,7 +173,10 @@ def columns_of(
     scale[~(scale > 1e-12 * np.abs(center))] = 1.0  # a constant
     center[n_levels > 0], scale[n_levels > 0] = 0.0, 1.0
     low, high = np.full((2, len(center)), np.inf) * [[-1], [1]]
+    least, most = low.copy(), high.copy()
     for f in np.flatnonzero((n_levels == 0) & known.any(axis=0)):
-        low[f], high[f] = (np.quantile(codes[known[:, f], f], [_TAIL, 1 - _TAIL]) - center[f]) / scale[f]
+        values = (codes[known[:, f], f] - center[f]) / scale[f]
+        least[f], low[f], high[f], most[f] = np.quantile(values, [0.0, _TAIL, 1 - _TAIL, 1.0])
     low, high = np.minimum(low, -_BULK), np.maximum(high, _BULK)
-    return Columns(center, scale, low, high, n_levels, missing, player)
+    least, most = np.minimum(least, low), np.maximum(most, high)
+    return Columns(center, scale, low, high, least, most, n_levels, missing, player)

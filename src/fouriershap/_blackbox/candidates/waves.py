@@ -25,9 +25,16 @@ STUDENT = {
     FEW: (64, 128),
     MANY: (128, 256),
 }  # waves of the student, more where fewer miss too much of the mean
-GOOD_ENOUGH = 0.1  # what the student may miss of the mean, as a share of what that misses of the model
-COMPRESSED = 0.1  # likewise what a compressed background may miss
-N_FREE, N_CHECK = 40_000, 2_000  # hybrids that the mean labels itself
+GOOD_ENOUGH = 0.2  # what the student may miss of the mean, as a share of what that misses of the model
+COMPRESSED, LEAST_COMPRESSED = (
+    0.1,
+    2e-4,
+)  # likewise what a compressed background may miss, and what it always may
+FREE, MOST_FREE, N_CHECK = (
+    16,
+    40_000,
+    2_000,
+)  # hybrids that the mean labels itself: per answer, at most; to check
 _LEAST = 1e-6  # misses below it are rounding
 _FEW_ANSWERS, _MANY_ANSWERS = 3_000, 10_000
 _ODDS = 1e-4  # probabilities nearer to 0 or 1 than this are as sure
@@ -140,7 +147,8 @@ def _fit_folds(task: Task, answers: _Answers) -> list[Fitted]:
 def _distil(task: Task, answers: _Answers, nets: list[Fitted], missed: float) -> WaveSurrogate:
     """One sum of waves that repeats the mean of several: what that says of more hybrids costs no query."""
     with one_blas_thread():
-        inputs = np.concatenate([answers.columns.design(task.draw(N_FREE + N_CHECK)), answers.inputs])
+        n_free = min(FREE * len(task.codes), MOST_FREE)
+        inputs = np.concatenate([answers.columns.design(task.draw(n_free + N_CHECK)), answers.inputs])
         n_outputs = task.n_outputs
         labels = np.mean([net.predict(inputs)[:, :n_outputs] for net in nets], axis=0)
         check, train = slice(N_CHECK), slice(N_CHECK, None)
@@ -151,4 +159,4 @@ def _distil(task: Task, answers: _Answers, nets: list[Fitted], missed: float) ->
             student = fit_waves(inputs[train], labels[train], settings, rng, judges)
             if 1 - r_squared(labels[check], student.predict(judges[0])) < GOOD_ENOUGH * missed:
                 break
-        return WaveSurrogate(answers.waves(student), COMPRESSED * missed)
+        return WaveSurrogate(answers.waves(student), max(COMPRESSED * missed, LEAST_COMPRESSED))

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from fouriershap._base.checks import check_choice
 from fouriershap._base.errors import InputError
 from fouriershap._base.headers import require, take, take_size
+from fouriershap._base.short import short
 from fouriershap._shapley.engine import Contents, Floats
 from fouriershap._shapley.indices import INDICES
 from fouriershap._shapley.pairs import key_pairs
@@ -125,7 +126,7 @@ class ProductEngine:
 
     def to(self, device: str) -> ProductEngine:
         if device != "cpu":
-            raise InputError(f"waves are explained on the CPU; device is {device!r}.")
+            raise InputError(f"device is {short(device)}; waves are explained on the CPU alone.")
         return self
 
     def build(self, n_jobs: int | None = None) -> None:
