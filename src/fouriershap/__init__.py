@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from fouriershap._fourier.transform import walsh_hadamard
     from fouriershap._fourier.tree_spectrum import tree_spectrum
     from fouriershap._shapley.interactions import TopInteractions
+    from fouriershap._shapley.products.engine import ProductPlan
     from fouriershap._shapley.spectrum.compile import (
         compile,  # noqa: A004
         plan,
@@ -57,6 +58,7 @@ _HOMES = {
     "Fidelity": "_blackbox.fidelity",
     "OutputColumn": "_explainers.batches",
     "Plan": "_shapley.spectrum.plan",
+    "ProductPlan": "_shapley.products.engine",
     "Spectrum": "_fourier.spectrum",
     "SpectrumExplainer": "_explainers.spectrum",
     "Tables": "_shapley.spectrum.tables",
@@ -97,6 +99,7 @@ __all__ = [
     "NoiseWarning",
     "OutputColumn",
     "Plan",
+    "ProductPlan",
     "QueryError",
     "SlowKernelWarning",
     "Spectrum",

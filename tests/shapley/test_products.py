@@ -152,6 +152,22 @@ def test_files_keep_the_engine(problem: WaveProblem) -> None:
         ProductEngine.from_contents(arrays, header, stranger)
 
 
+@pytest.mark.parametrize("problem", [wide_problem(), wide_problem(5, 100), wide_problem(16, 5)])
+def test_under_jax_they_are_the_same(problem: WaveProblem) -> None:
+    pytest.importorskip("jax")
+    native = compile_products(problem.waves, problem.background, problem.weights)
+    on_jax = native.to("jax")
+    assert (native.device, on_jax.device) == ("cpu", "jax")
+    tolerance = (
+        1e-4 if isinstance(native.road, Mixture) else 1e-10
+    )  # compressed backgrounds are in single precision
+    for mine, other in ((on_jax, native), (on_jax.with_background(problem.background[:3], None), None)):
+        other = other or native.with_background(problem.background[:3], None)
+        values = mine.shap_values(problem.rows)
+        np.testing.assert_allclose(values, other.shap_values(problem.rows), atol=tolerance)
+    assert on_jax.to("cpu").device == "cpu"
+
+
 def test_the_road_is_chosen_by_its_length() -> None:
     roads = {
         (16, 300): Mixture,

@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap import _kernels as kernels
 from fouriershap._base.headers import require, take
 from fouriershap._shapley.engine import Contents, Floats
 from fouriershap._shapley.indices import points
@@ -58,11 +57,14 @@ class Pairs:
     def n_components(self) -> int:
         return len(self.components)
 
-    def values(self, model: ProductSum, rows: NDArray[Any]) -> Floats:
+    def values(self, model: ProductSum, rows: NDArray[Any], kernel: Any) -> Floats:
         where = exact_points(self.index, model.n_players)
-        return component_values(model, model.factors(rows), self.components, self.weights, where)
+        return component_values(model, model.factors(rows), self.components, self.weights, where, kernel)
 
-    def interactions(self, model: ProductSum, rows: NDArray[Any], pairs: NDArray[np.int32]) -> Floats:
+    def interactions(
+        self, model: ProductSum, rows: NDArray[Any], pairs: NDArray[np.int32], kernel: Any
+    ) -> Floats:
+        del kernel  # a matrix product
         where = exact_points(self.index, model.n_players)
         return component_interactions(model, rows, self.components, self.weights, where, pairs)
 
@@ -93,12 +95,17 @@ def verify_components(components: NDArray[Any], weights: NDArray[Any], model: Pr
 
 
 def component_values(
-    model: ProductSum, factors: NDArray[Any], components: NDArray[Any], weights: Floats, where: Points
+    model: ProductSum,
+    factors: NDArray[Any],
+    components: NDArray[Any],
+    weights: Floats,
+    where: Points,
+    kernel: Any,
 ) -> Floats:
     """Values (n_rows, n_players, n_outputs), in the precision of the factors."""
     out = np.zeros((len(factors), model.n_players, model.n_outputs))
     dtype = factors.dtype
-    kernels.products.components(
+    kernel.components(
         factors,
         components,
         weights.astype(dtype),

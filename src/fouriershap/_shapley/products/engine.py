@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fouriershap import _kernels as kernels
 from fouriershap._base.checks import check_choice
-from fouriershap._base.errors import InputError
 from fouriershap._base.headers import require, take, take_size
-from fouriershap._base.short import short
 from fouriershap._shapley.engine import Contents, Floats
 from fouriershap._shapley.indices import INDICES
 from fouriershap._shapley.pairs import key_pairs
@@ -69,6 +69,7 @@ class ProductEngine:
         Most error of a compressed background.
     exact : bool
         Whether no background is compressed.
+    device : {"cpu", "jax"}
     """
 
     model: ProductSum
@@ -79,6 +80,7 @@ class ProductEngine:
     n_background: int | None
     tolerance: float
     exact: bool
+    device: str = "cpu"
 
     @property
     def n_players(self) -> int:
@@ -89,8 +91,11 @@ class ProductEngine:
         return self.model.n_outputs
 
     @property
-    def device(self) -> str:
-        return "cpu"
+    def kernel(self) -> Any:
+        """What works on factors: the native kernels, or the same under XLA."""
+        if self.device == "cpu":
+            return kernels.products
+        return import_module("fouriershap._shapley.jax.products")
 
     @property
     def error(self) -> float:
@@ -103,7 +108,7 @@ class ProductEngine:
         out = np.zeros((len(rows), self.n_players, self.n_outputs))
 
         def work(some: NDArray[Any]) -> Floats:
-            return self.road.values(self.model, some) + self.model.additive(some) - self.centre
+            return self.road.values(self.model, some, self.kernel) + self.model.additive(some) - self.centre
 
         by_blocks(work, self.model, rows, out, n_jobs)
         if outputs is not None:
@@ -122,12 +127,11 @@ class ProductEngine:
         return ProductPairs(self, pairs)
 
     def with_background(self, rows: NDArray[Any], weights: Floats | None) -> ProductEngine:
-        return compile_products(self.model, rows, weights, self.index, self.tolerance, self.exact)
+        other = compile_products(self.model, rows, weights, self.index, self.tolerance, self.exact)
+        return other.to(self.device)
 
     def to(self, device: str) -> ProductEngine:
-        if device != "cpu":
-            raise InputError(f"device is {short(device)}; waves are explained on the CPU alone.")
-        return self
+        return replace(self, device=device)
 
     def build(self, n_jobs: int | None = None) -> None:
         """Nothing: the background is compiled from the beginning."""
@@ -198,7 +202,7 @@ class ProductPairs:
         return rows_per_block(self.engine.model)
 
     def add(self, rows: NDArray[Any], out: Floats) -> None:
-        out += self.engine.road.interactions(self.engine.model, rows, self.pairs)
+        out += self.engine.road.interactions(self.engine.model, rows, self.pairs, self.engine.kernel)
 
 
 def compile_products(

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from fouriershap import _kernels as kernels
 from fouriershap._base.headers import require, take
 from fouriershap._shapley.engine import Contents, Floats
 from fouriershap._shapley.products.clusters import cluster
@@ -90,8 +91,8 @@ class Mixture:
         mean = np.einsum("c,cjkm->jkm", self.weights, self.components.astype(np.float64))
         return np.ascontiguousarray(mean[None], dtype=_SINGLE)
 
-    def values(self, model: ProductSum, rows: NDArray[Any]) -> Floats:
-        out, known = self.plain(model, rows)
+    def values(self, model: ProductSum, rows: NDArray[Any], kernel: Any) -> Floats:
+        out, known = self.plain(model, rows, kernel)
         out += self.kappa * known
         if self.index != "shapley":
             return out
@@ -101,16 +102,16 @@ class Mixture:
         out += left[:, None] * size / size.sum(axis=1, keepdims=True)
         return out
 
-    def plain(self, model: ProductSum, rows: NDArray[Any]) -> tuple[Floats, Floats]:
+    def plain(self, model: ProductSum, rows: NDArray[Any], kernel: Any) -> tuple[Floats, Floats]:
         """Values by the mixture alone, and what is known to be missed where all others are of the background."""
         factors = model.factors(rows, _SINGLE)
         inner, end = _ends(self.index)
-        out = component_values(model, factors, self.components, self.weights, inner)
+        out = component_values(model, factors, self.components, self.weights, inner, kernel)
         at_ends = [self._near(model, factors, k) for k in range(2)]
         if end:
             out += end * at_ends[0]
             far = Points(np.ones(1), np.array([end]))
-            out += component_values(model, factors, self._marginals, np.ones(1), far)
+            out += component_values(model, factors, self._marginals, np.ones(1), far, kernel)
         return out, at_ends[1]
 
     def _near(self, model: ProductSum, factors: NDArray[Any], which: int) -> Floats:
@@ -124,7 +125,10 @@ class Mixture:
         constant = (coefficients * as_complex(self.whole[which])).sum(axis=1).real
         return np.ascontiguousarray(np.stack([table.real, -table.imag], axis=2), dtype=_SINGLE), constant
 
-    def interactions(self, model: ProductSum, rows: NDArray[Any], pairs: NDArray[np.int32]) -> Floats:
+    def interactions(
+        self, model: ProductSum, rows: NDArray[Any], pairs: NDArray[np.int32], kernel: Any
+    ) -> Floats:
+        del kernel  # a matrix product
         where = exact_points(self.index, model.n_players)
         return component_interactions(model, rows, self.components, self.weights, where, pairs)
 
@@ -209,7 +213,7 @@ def _explain_probes(model: ProductSum, background: Background, index: str) -> _T
     factors = model.factors(probes, _SINGLE)
     for part in blocks(model, some.rows):
         components = model.factors(some.rows[part], _SINGLE)
-        values += component_values(model, factors, components, some.weights[part], where)
+        values += component_values(model, factors, components, some.weights[part], where, kernels.products)
     centre = np.average(model.additive(some.rows), axis=0, weights=some.weights)
     size = float(((values + model.additive(probes) - centre) ** 2).sum())
     return _Truth(probes, some, chosen, _moments_of(model, some), values, size)
@@ -224,11 +228,11 @@ def _calibrate(
     """
     _, some = np.unique(labels[truth.chosen], return_inverse=True)
     mixture = _mix(model, truth.background, some, truth.moments, index)
-    plain, known = mixture.plain(model, truth.rows)
+    plain, known = mixture.plain(model, truth.rows, kernels.products)
     square = float((known**2).sum())
     kappa = float((known * (truth.values - plain)).sum()) / square if square > 0 else 0.0
     mixture = replace(mixture, kappa=float(np.clip(kappa, 0.0, _MOST_KAPPA)))
-    missed = float(((mixture.values(model, truth.rows) - truth.values) ** 2).sum())
+    missed = float(((mixture.values(model, truth.rows, kernels.products) - truth.values) ** 2).sum())
     return missed / truth.size if truth.size > 0 else 0.0, mixture.kappa
 
 

@@ -30,10 +30,15 @@ class Road(Protocol):
     def n_components(self) -> int:
         """Products that stand for the background; 0 where every coalition has a table of its own."""
 
-    def values(self, model: ProductSum, rows: NDArray[Any]) -> Floats:
-        """(n_rows, n_players, n_outputs): what players have of the products."""
+    def values(self, model: ProductSum, rows: NDArray[Any], kernel: Any) -> Floats:
+        """(n_rows, n_players, n_outputs): what players have of the products.
 
-    def interactions(self, model: ProductSum, rows: NDArray[Any], pairs: NDArray[np.int32]) -> Floats:
+        ``kernel`` is the family `products` of the kernels, or the same under XLA.
+        """
+
+    def interactions(
+        self, model: ProductSum, rows: NDArray[Any], pairs: NDArray[np.int32], kernel: Any
+    ) -> Floats:
         """(n_rows, n_pairs, n_outputs): the interactions of pairs of players."""
 
     def to_contents(self) -> Contents: ...

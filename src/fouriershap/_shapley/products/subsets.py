@@ -19,7 +19,7 @@ from fouriershap._shapley.engine import Contents, Floats
 from fouriershap._shapley.indices import moments
 from fouriershap._shapley.products.model import Background, ProductSum, as_complex, blocks
 
-MOST_NUMBERS = 1 << 17  # coalitions times terms: from there a mixture is quicker
+MOST_NUMBERS = 1 << 16  # coalitions times terms: from there a mixture is quicker
 MOST_PLAYERS = 12
 
 
@@ -40,17 +40,19 @@ class Subsets:
     table: Floats
     index: str
 
-    def values(self, model: ProductSum, rows: NDArray[Any]) -> Floats:
+    def values(self, model: ProductSum, rows: NDArray[Any], kernel: Any) -> Floats:
         share = _value_shares(self.index, model.n_players)
-        return np.asarray(np.einsum("rso,sj->rjo", self._games(model, rows), share))
+        return np.asarray(np.einsum("rso,sj->rjo", self._games(model, rows, kernel), share))
 
-    def interactions(self, model: ProductSum, rows: NDArray[Any], pairs: NDArray[np.int32]) -> Floats:
+    def interactions(
+        self, model: ProductSum, rows: NDArray[Any], pairs: NDArray[np.int32], kernel: Any
+    ) -> Floats:
         share = _pair_shares(self.index, model.n_players, pairs)
-        return np.asarray(np.einsum("rso,sp->rpo", self._games(model, rows), share))
+        return np.asarray(np.einsum("rso,sp->rpo", self._games(model, rows, kernel), share))
 
-    def _games(self, model: ProductSum, rows: NDArray[Any]) -> Floats:
+    def _games(self, model: ProductSum, rows: NDArray[Any], kernel: Any) -> Floats:
         out = np.empty((len(rows), self.table.shape[1], len(self.table)))
-        kernels.products.games(model.factors(rows), self.table, out)
+        kernel.games(model.factors(rows), self.table, out)
         return out
 
     def to_contents(self) -> Contents:
