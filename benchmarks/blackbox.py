@@ -22,6 +22,8 @@ from typing import Any
 from _common import RESULTS, print_machine, write_results
 from blackbox_cells import amortised, report
 from blackbox_cells.models import SUBJECTS
+from blackbox_cells.network_runs import BUDGETS as NETWORK_BUDGETS
+from blackbox_cells.network_runs import network_cell, sampler_cell
 from blackbox_cells.runs import coded_transform, kernel_shap, permutation_shap, represented
 
 PACKAGES = ("shap", "scikit-learn", "scipy", "catboost")
@@ -55,7 +57,7 @@ def cells() -> dict[str, Run]:
         for seed in SEEDS:
             found[f"{name}.coded.{budget}.{seed}"] = partial(coded_transform, name, budget, seed)
     for name, budget in NAMED.items():
-        for way in ("trees", "kernel", "blend", "swht"):
+        for way in ("waves", "trees", "blend", "swht"):
             for seed in FEW_SEEDS:
                 found[f"{name}.{way}.{budget}.{seed}"] = partial(represented, name, way, budget, seed)
     for name, subject in SUBJECTS.items():
@@ -63,6 +65,13 @@ def cells() -> dict[str, Run]:
             for seed in FEW_SEEDS:
                 found[f"{name}.KernelSHAP.0.{seed}"] = partial(kernel_shap, name, seed)
                 found[f"{name}.PermutationSHAP.0.{seed}"] = partial(permutation_shap, name, seed)
+    for name, budgets in NETWORK_BUDGETS.items():
+        for budget in budgets:
+            for seed in SEEDS:
+                found[f"{name}.auto.{budget}.{seed}"] = partial(network_cell, name, "auto", budget, seed)
+        for way in ("KernelSHAP", "PermutationSHAP"):
+            if name not in ("credit", "digits"):  # strings; ten classes of 64 columns take an hour
+                found[f"{name}.{way}.0.0"] = partial(sampler_cell, name, way, 0)
     found["amortised"] = partial(amortised.many_rows, False)
     return found
 
@@ -70,6 +79,7 @@ def cells() -> dict[str, Run]:
 def quick_cells() -> dict[str, Run]:
     return {
         "avgfp.auto.1000.0": partial(represented, "avgfp", "auto", 1000, 0),
+        "california.auto.1000.0": partial(network_cell, "california", "auto", 1000, 0),
         "avgfp.coded.10000.0": partial(coded_transform, "avgfp", 10_000, 0),
         "entacmaea.PermutationSHAP.0.0": partial(permutation_shap, "entacmaea", 0),
         "amortised": partial(amortised.many_rows, True),

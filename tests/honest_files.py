@@ -15,6 +15,7 @@ import pandas as pd
 import fouriershap as fs
 from fouriershap._base import files as _io
 from models import CASES, numbers, target
+from wave_models import random_columns, random_rows, random_waves
 
 
 class Original(NamedTuple):
@@ -112,6 +113,30 @@ def black_box(method: str) -> Callable[[], tuple[Any, Any]]:
     return make
 
 
+def wide_waves(n_background: int) -> Callable[[], tuple[Any, Any]]:
+    """Waves on more columns than coalitions have tables for."""
+
+    def make() -> tuple[Any, Any]:
+        X = np.random.default_rng(0).normal(size=(200, 13)).round(2)
+        options: dict[str, Any] = {
+            "method": "waves",
+            "budget": 300,
+            "min_fidelity": -np.inf,
+            "random_state": 0,
+        }
+        return fs.BlackBoxExplainer(lambda rows: np.sin(rows[:, 0]), X[:n_background], data=X, **options), X[
+            :3
+        ]
+
+    return make
+
+
+def waves() -> tuple[Any, Any]:
+    rng = np.random.default_rng(0)
+    columns = random_columns(rng, 6, 4)
+    return random_waves(rng, columns, 5, 2), random_rows(rng, columns, 3)
+
+
 def spectrum() -> fs.Spectrum:
     rng = np.random.default_rng(0)
     return fs.Spectrum(rng.random((25, 10)) < 0.3, rng.standard_normal((25, 2)))
@@ -153,8 +178,24 @@ MAKERS: dict[str, Callable[[], tuple[Any, Any]]] = {
     "black box, exact": black_box("exact"),
     "black box, trees": black_box("trees"),
     "black box, swht": black_box("swht"),
+    "black box, waves": black_box("waves"),
+    "black box, blend": black_box("blend"),
+    "black box, mixture": wide_waves(60),
+    "black box, pairs": wide_waves(5),
+    "waves": waves,
 }
-ALIKE = ("spectrum", "one output", "no tables", "tables of groups", "black box, exact", "black box, swht")
+ALIKE = (
+    "waves",
+    "black box, waves",
+    "black box, mixture",
+    "black box, pairs",
+    "spectrum",
+    "one output",
+    "no tables",
+    "tables of groups",
+    "black box, exact",
+    "black box, swht",
+)
 NAMES = (*MAKERS, *(f"{name}, interactions" for name in MAKERS if name not in ALIKE))
 
 

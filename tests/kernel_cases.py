@@ -303,6 +303,86 @@ def histogram(draw: Draw) -> Case:
     return Case((*layout.codes, weights, *layout.blocks, offset, first, last, out), rtol=1e-12)
 
 
+# products
+
+
+def factors_of(rng: np.random.Generator, n_rows: int, n_players: int, dtype: Any = np.float64) -> Any:
+    """Complex factors of up to 32 terms, as the kernels take them."""
+    return rng.standard_normal((n_rows, n_players, 2, 16 * int(rng.integers(1, 3)))).astype(dtype)
+
+
+@st.composite
+def components(draw: Draw) -> Case:
+    rng, dtype = draw(generators()), draw(st.sampled_from([np.float32, np.float64]))
+    n_players, n_points, n_outputs = draw(st.integers(1, 7)), draw(st.integers(0, 5)), draw(st.integers(1, 3))
+    rows = factors_of(rng, draw(st.integers(0, 4)), n_players, dtype)
+    mixture = rng.standard_normal((draw(st.integers(0, 4)), *rows.shape[1:])).astype(dtype)
+    weights, points, point_weights = (rng.random(n).astype(dtype) for n in (len(mixture), n_points, n_points))
+    coefficients = rng.standard_normal((n_outputs, *rows.shape[2:])).astype(dtype)
+    out = rng.standard_normal((len(rows), n_players, n_outputs))
+    size = 3.0**n_players * (1 + len(mixture) * n_points)
+    arguments = (rows, mixture, weights, points, point_weights, coefficients, out)
+    return Case(arguments, atol=size * (1e-4 if dtype is np.float32 else 1e-12))
+
+
+@st.composite
+def subset_sums(draw: Draw) -> Case:
+    rng, n_players = draw(generators()), draw(st.integers(0, 6))
+    rows = factors_of(rng, draw(st.integers(0, 5)), n_players)
+    out = rng.standard_normal((1 << n_players, *rows.shape[2:]))
+    return Case((rows, rng.random(len(rows)), out), atol=1e-11 * 3**n_players)
+
+
+@st.composite
+def games(draw: Draw) -> Case:
+    rng, n_players, n_outputs = draw(generators()), draw(st.integers(0, 6)), draw(st.integers(1, 3))
+    rows = factors_of(rng, draw(st.integers(0, 5)), n_players)
+    table = rng.standard_normal((n_outputs, 1 << n_players, *rows.shape[2:]))
+    return Case((rows, table, np.zeros((len(rows), 1 << n_players, n_outputs))), atol=1e-11 * 3**n_players)
+
+
+# waves
+
+
+@st.composite
+def train(draw: Draw) -> Case:
+    rng = draw(generators())
+    n_waves, n_columns, n_outputs = (
+        draw(st.integers(1, 20)),
+        draw(st.integers(1, 35)),
+        draw(st.integers(1, 5)),
+    )
+    n_rows, n_steps, n_batch = (
+        draw(st.integers(1, 60)),
+        draw(st.integers(0, 3)),
+        draw(st.sampled_from([16, 48])),
+    )
+    single = np.float32
+    inputs = rng.standard_normal((n_rows, n_columns)).astype(single)
+    targets = rng.standard_normal((n_rows, n_outputs)).astype(single)
+    order = rng.integers(0, n_rows, (n_steps, n_batch)).astype(np.int32)
+    schedule = rng.uniform(0.5, 1, (n_steps, 3)).astype(single) * np.array([0.01, 1.5, 1], single)
+    n_parameters = n_waves * (n_columns + 1) + n_outputs * (n_waves + n_columns + 1)
+    parameters = rng.standard_normal(n_parameters).astype(single)
+    # Second moments that are far from 0: there a step is the sign of its gradient, which rounding decides.
+    moments = np.stack([rng.standard_normal(n_parameters), rng.uniform(1, 2, n_parameters)]).astype(single)
+    return Case((inputs, targets, order, schedule, n_waves, parameters, moments), atol=1e-3, rtol=1e-3)
+
+
+@st.composite
+def factors(draw: Draw) -> Case:
+    rng, dtype = draw(generators()), draw(st.sampled_from([np.float32, np.float64]))
+    n_rows, n_features, n_columns = draw(st.integers(0, 5)), draw(st.integers(1, 6)), 9
+    # Angles of many turns: their remainder must be right, too.
+    values = rng.normal(scale=draw(st.sampled_from([1.0, 30.0])), size=(n_rows, n_features)).astype(dtype)
+    slot = rng.integers(0, n_columns, values.shape).astype(np.int32)
+    frequencies = rng.standard_normal((n_columns, 32)).astype(dtype)
+    player = rng.integers(0, 3, n_features).astype(np.int32)
+    out = np.full((n_rows, 3, 2, 32), 7, dtype)
+    atol = 3e-5 if dtype is np.float32 else 1e-13
+    return Case((values, slot, frequencies, player, out), atol=atol)
+
+
 CASES: dict[str, Callable[[], st.SearchStrategy[Case]]] = {
     "bits.direct": direct,
     "bits.evaluate": evaluate,
@@ -312,6 +392,11 @@ CASES: dict[str, Callable[[], st.SearchStrategy[Case]]] = {
     "encode.encode": encode,
     "encode.encode32": encode32,
     "encode.pages": pages,
+    "products.components": components,
+    "products.games": games,
+    "products.subset_sums": subset_sums,
     "tables.explain": explain,
     "tables.histogram": histogram,
+    "waves.factors": factors,
+    "waves.train": train,
 }

@@ -250,6 +250,8 @@ def acts(loaded: Any, rows: Any, again: Path, report: bool) -> list[Callable[[],
         ]
         more += [lambda: loaded + loaded, lambda: loaded.degree_profile(), lambda: fs.compile(loaded, rows)]
         return shared + more
+    if isinstance(loaded, fs.Waves):
+        return [*shared, lambda: loaded(rows), lambda: loaded.importance(rows), lambda: loaded.factors(rows)]
     shared += [
         lambda: loaded.expected_value,
         lambda: loaded.shap_values(rows, n_jobs=1),

@@ -81,6 +81,30 @@ def fill() -> tuple[Any, ...]:
     return zeros(BIG), whole(0, BIG, dtype=i64), whole(BIG), *leaves, *rest, *tables
 
 
+def components() -> tuple[Any, ...]:
+    """Very many players, without terms."""
+    factors = zeros((0, BIG, 2, 0))
+    return factors, factors, zeros(0), zeros(0), zeros(0), zeros((1, 2, 0)), zeros((0, BIG, 1))
+
+
+def subsets() -> tuple[Any, ...]:
+    """26 players, without terms."""
+    return zeros((0, 26, 2, 0)), zeros(0), zeros((BIG, 2, 0))
+
+
+def train() -> tuple[Any, ...]:
+    """A very large batch."""
+    answers = zeros((1, 1), np.float32), zeros((1, 1), np.float32)
+    return (
+        *answers,
+        zeros((0, BIG), i32),
+        zeros((0, 3), np.float32),
+        1,
+        zeros(5, np.float32),
+        zeros((2, 5), np.float32),
+    )
+
+
 EIGHT = zeros((1, 8), i32), 0, 8
 ROWS = zeros((1, 1), i32), 0, 1
 AGAINST = *ROWS, zeros((1, 1), i32), ones(1), ones((2, 2))
@@ -117,6 +141,9 @@ ARGUMENTS: dict[str, Callable[[], tuple[Any, ...]]] = {
     "build.cover": cover,
     "build.group": group,
     "build.spectrum_tables": spectrum_tables,
+    "products.components": components,
+    "products.games": lambda: (subsets()[0], zeros((1, BIG, 2, 0)), zeros((0, BIG, 1))),
+    "products.subset_sums": subsets,
     "stream.count_twigs": lambda: (*tree(), 8 * BIG, zeros((1, 2), i64)),
     "stream.interventional": lambda: (*tree(), *STREAMED, values(BIG)),
     "tables.explain": explain,
@@ -130,10 +157,18 @@ ARGUMENTS: dict[str, Callable[[], tuple[Any, ...]]] = {
     "walk.path_dependent_pairs": lambda: (*tree(depth=BIG), *PATHS, *ROWS, *NO_PAIRS),
     "walk.predict": lambda: (*tree(n_features=BIG // 32), *ROWS, zeros((1, 1))),
     "walk.leaf_visits": lambda: (*tree(), ROWS[0], ROWS[0], 8 * BIG, zeros(1)),
+    "waves.train": train,
     "walk.path_shape": lambda: (*tree(), BIG, zeros(1, i32), zeros(1, i32)),
 }
 # These work in memory that they are given, or on the stack.
-WITHOUT_SCRATCH = {"bits.evaluate", "encode.encode", "encode.encode32", "encode.pages", "tables.histogram"}
+WITHOUT_SCRATCH = {
+    "bits.evaluate",
+    "encode.encode",
+    "encode.encode32",
+    "encode.pages",
+    "tables.histogram",
+    "waves.factors",
+}
 
 
 def main(name: str) -> None:

@@ -7,6 +7,8 @@ from typing import Any
 
 from _common import seconds
 from blackbox_cells.models import SUBJECTS
+from blackbox_cells.network_runs import TARGETS as NETWORK_TARGETS
+from blackbox_cells.networks import NETWORKS
 
 TARGETS = {
     ("entacmaea", 2000): 0.995,
@@ -39,9 +41,47 @@ def markdown(document: dict[str, Any]) -> str:
             lines += [f"## {subject.title}", "", _HEAD, "|" + "---|" * 10]
             lines += [_line(name, way, budget, found) for (way, budget), found in groups.items()]
             lines.append("")
+    lines += _networks(cells)
     if "amortised" in cells:
         lines += _amortised(cells["amortised"])
     return "\n".join(lines) + "\n"
+
+
+_NETWORK_HEAD = (
+    "| way | budget | SHAP R^2, median | range | seeds | chosen | fit, CPU on one thread | a row, 1,000 background "
+    "rows | queries | target | rows from which it pays, in calls |"
+)
+
+
+def _networks(cells: dict[str, Any]) -> list[str]:
+    """Smooth models, trained anew by each seed."""
+    lines: list[str] = []
+    for name, (title, _) in NETWORKS.items():
+        groups = _grouped(cells, name)
+        if groups:
+            lines += [f"## {title[0].upper()}{title[1:]}", "", _NETWORK_HEAD, "|" + "---|" * 11]
+            per_row = [
+                found[0]["queries_per_row"] for found in groups.values() if "queries_per_row" in found[0]
+            ]
+            lines += [
+                _network_line(name, way, budget, found, per_row) for (way, budget), found in groups.items()
+            ]
+            lines.append("")
+    return lines
+
+
+def _network_line(name: str, way: str, budget: int, found: list[dict[str, Any]], per_row: list[float]) -> str:
+    r2 = [cell["shap_r2"] for cell in found]
+    methods = ", ".join(sorted({cell["method"] for cell in found if "method" in cell})) or "-"
+    fit, row = (median(cell[key] for cell in found) for key in ("fit_cpu_seconds", "row_seconds"))
+    target = NETWORK_TARGETS.get((name, budget))
+    wanted = "" if target is None else f"{target[0]}, {target[1]:g} s, {target[2]} us"
+    pays = ", ".join(f"{budget / each:.1f}" for each in per_row) if budget else ""
+    asked = f"{median(cell['queries'] for cell in found):,.0f}"
+    return (
+        f"| {way} | {f'{budget:,}' if budget else 'per row'} | {median(r2):.4f} | {min(r2):.4f} to {max(r2):.4f} "
+        f"| {len(r2)} | {methods} | {seconds(fit)} | {seconds(row)} | {asked} | {wanted} | {pays} |"
+    )
 
 
 def _grouped(cells: dict[str, Any], name: str) -> dict[tuple[str, int], list[dict[str, Any]]]:

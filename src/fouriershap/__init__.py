@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from fouriershap._fourier.transform import walsh_hadamard
     from fouriershap._fourier.tree_spectrum import tree_spectrum
     from fouriershap._shapley.interactions import TopInteractions
+    from fouriershap._shapley.products.engine import ProductPlan
     from fouriershap._shapley.spectrum.compile import (
         compile,  # noqa: A004
         plan,
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from fouriershap._trees.ensemble import TreeEnsemble
     from fouriershap._trees.readers import read_model
     from fouriershap._trees.referee import library_output
+    from fouriershap._waves.waves import Waves
 
 # What is imported when it is first asked for, so that `import fouriershap` costs little more than NumPy.
 _HOMES = {
@@ -56,6 +58,7 @@ _HOMES = {
     "Fidelity": "_blackbox.fidelity",
     "OutputColumn": "_explainers.batches",
     "Plan": "_shapley.spectrum.plan",
+    "ProductPlan": "_shapley.products.engine",
     "Spectrum": "_fourier.spectrum",
     "SpectrumExplainer": "_explainers.spectrum",
     "Tables": "_shapley.spectrum.tables",
@@ -64,6 +67,7 @@ _HOMES = {
     "TreeEnsemble": "_trees.ensemble",
     "TreeExplainer": "_explainers.trees",
     "TreePlan": "_shapley.trees.plan",
+    "Waves": "_waves.waves",
     "compile": "_shapley.spectrum.compile",
     "library_output": "_trees.referee",
     "load": "_explainers.load",
@@ -95,6 +99,7 @@ __all__ = [
     "NoiseWarning",
     "OutputColumn",
     "Plan",
+    "ProductPlan",
     "QueryError",
     "SlowKernelWarning",
     "Spectrum",
@@ -106,6 +111,7 @@ __all__ = [
     "TreeExplainer",
     "TreePlan",
     "UnsupportedModelError",
+    "Waves",
     "compile",
     "library_output",
     "load",

@@ -1,16 +1,16 @@
-"""Trees and kernel together."""
+"""Trees and waves together."""
 
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 import fouriershap as fs
+import oracles
 from fouriershap._blackbox import surrogates as _ensembles
-from fouriershap._blackbox.candidates import conjugate as _conjugate
-from fouriershap._blackbox.candidates import kernel_ridge as _kernel
 from fouriershap._trees.readers import read_model
 
 
@@ -40,38 +40,49 @@ def test_a_weighted_sum_predicts_and_explains_the_weighted_sum(seed, weights):
     np.testing.assert_allclose(values(total), mixed(values), atol=1e-8)
 
 
-def test_the_blend_is_no_worse_than_its_parts():
-    rng = np.random.default_rng(0)
-    X = rng.integers(0, 3, size=(400, 7)).astype(float)
-
-    def predict(rows):
-        return np.sin(rows @ np.linspace(0.1, 0.6, 7)) + (rows[:, 0] == 2) * (rows[:, 1] == 1)
-
-    explainer = fs.BlackBoxExplainer(predict, X[:20], data=X, method="blend", budget=700, random_state=0)
-    lines = {line.name: line for line in explainer.candidates}
-    assert explainer.method == "blend" and lines["blend"].chosen
-    assert lines["blend"].r2 >= max(lines["trees"].r2, lines["kernel"].r2) > 0.9
-    assert explainer.fidelity.r2 > lines["blend"].r2 - 0.03
-    phi = explainer.shap_values(X[:5])
-    assert phi.shape == (5, 7)
-    again = fs.BlackBoxExplainer(predict, X[:20], data=X, method="auto", budget=700, random_state=0)
-    assert again.method in lines and {line.name for line in again.candidates} == set(lines)
+def predict(rows):
+    return np.sin(rows @ np.linspace(0.1, 0.6, 7)) + (rows[:, 0] == 2) * (rows[:, 1] == 1)
 
 
-def test_rows_in_every_fit_are_in_the_fit_of_each_fold():
-    rng = np.random.default_rng(0)
-    codes = rng.integers(0, 3, size=(60, 4)).astype(float)
-    y = codes[:, :1] - codes[:, 1:2] * codes[:, 2:3]
-    y -= y.mean()
-    one_hot = _kernel.make_one_hot(codes)
-    points, theta, fold = one_hot(codes), np.full(4, 0.4), np.arange(60) % 6 - 1
-    k = _kernel.gram(points, points, theta[one_hot.feature]).astype(np.float64) + 0.1 * np.eye(60)
-    ridge, factor = _kernel.fit_ridge(one_hot, points, y, theta, 0.1)
-    by_factor = _kernel.held_out_residuals(factor, ridge.alpha, fold)
-    _, by_steps = _conjugate.solve_with_folds(points, y, theta[one_hot.feature], 0.1, fold)
-    for missed, tolerance in ((by_factor, 1e-6), (by_steps, 2e-2)):
-        assert np.isnan(missed[fold < 0]).all()
-        for part in range(5):
-            inside, outside = fold == part, fold != part
-            prediction = k[np.ix_(inside, outside)] @ np.linalg.solve(k[np.ix_(outside, outside)], y[outside])
-            np.testing.assert_allclose(y[inside] - prediction, missed[inside], atol=tolerance)
+@pytest.fixture(scope="module")
+def levels():
+    return np.random.default_rng(0).integers(0, 3, size=(400, 7)).astype(float)
+
+
+@pytest.fixture(scope="module")
+def blended(levels):
+    return fs.BlackBoxExplainer(
+        predict, levels[:20], data=levels, method="blend", budget=700, random_state=0, min_fidelity=0
+    )
+
+
+def test_the_blend_is_no_worse_than_its_parts(levels, blended):
+    lines = {line.name: line for line in blended.candidates}
+    assert blended.method == "blend" and lines["blend"].chosen
+    assert lines["blend"].r2 >= max(lines["trees"].r2, lines["waves"].r2) > 0.9
+    assert blended.fidelity.r2 > lines["blend"].r2 - 0.03
+    again = fs.BlackBoxExplainer(predict, levels[:20], data=levels, budget=700, random_state=0)
+    assert again.method in lines and {line.name for line in again.candidates} <= set(lines)
+
+
+def test_the_values_of_a_blend_are_those_of_its_sum(levels, blended):
+    rows = levels[30:34]
+    trees, waves = blended.representation
+    values = blended.shap_values(rows)
+    np.testing.assert_allclose(blended.predict(rows), trees.predict(rows)[:, 0] + waves(rows), atol=1e-6)
+    truth = oracles.shap_values(blended.predict, rows, levels[:20])[..., 0]
+    np.testing.assert_allclose(values, truth, atol=1e-5)
+    matrices = blended.shap_interaction_values(rows)
+    worth = oracles.coalition_values(blended.predict, rows[0], levels[:20], np.arange(7))
+    np.testing.assert_allclose(matrices[0], oracles.interaction_matrix(worth, 7)[..., 0], atol=1e-5)
+
+
+def test_files_keep_a_blend(levels, blended, tmp_path):
+    blended.save(tmp_path / "blend.fshap", interactions=True)
+    again = fs.load(tmp_path / "blend.fshap")
+    np.testing.assert_array_equal(again.shap_values(levels[:9]), blended.shap_values(levels[:9]))
+    np.testing.assert_allclose(again.predict(levels[:9]), blended.predict(levels[:9]))
+    assert again.fidelity == blended.fidelity
+    other, same = again.with_background(levels[50:60]), blended.with_background(levels[50:60])
+    np.testing.assert_array_equal(other.shap_values(levels[:3]), same.shap_values(levels[:3]))
+    assert again.describe()["kind"] == "sum"

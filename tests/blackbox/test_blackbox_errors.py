@@ -105,7 +105,7 @@ def test_one_background_row_with_data():
 
 
 @pytest.mark.parametrize("constant", [0.0, 3.7])
-@pytest.mark.parametrize("method", ["auto", "trees", "kernel", "blend", "swht"])
+@pytest.mark.parametrize("method", ["auto", "waves", "trees", "blend", "swht"])
 def test_a_constant_model_explains_nothing(method, constant):
     X = np.random.default_rng(0).normal(size=(300, 3))
     explainer = fs.BlackBoxExplainer(

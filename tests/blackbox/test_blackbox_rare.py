@@ -100,7 +100,7 @@ def test_rare_levels_that_seldom_meet_are_asked_together(monkeypatch):
     assert with_rare < 0.5 * without
 
 
-@pytest.mark.parametrize("method", ["trees", "kernel", "blend", "auto"])
+@pytest.mark.parametrize("method", ["trees", "waves", "blend", "auto"])
 def test_rare_rows_take_no_part_in_judging(monkeypatch, method):
     """Folds and certificate are hybrids; the other rows are in every fold's fit."""
     seen = {}

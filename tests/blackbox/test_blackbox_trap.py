@@ -73,6 +73,6 @@ def test_auto_does_not_fall_into_it(trap, budget):
         )
     assert explainer.fidelity.n_queries <= budget
     names = {line.name for line in explainer.candidates}
-    assert names == ({"swht"} if budget == 14_000 else {"trees", "kernel", "blend"})
+    assert names == ({"swht"} if budget == 14_000 else {"waves", "trees", "blend"})
     assert [explainer.method] == [line.name for line in explainer.candidates if line.chosen]
     assert r_squared(truth, explainer.shap_values(X[30:90])) > (0.99999 if budget == 14_000 else 0.95)

@@ -41,7 +41,7 @@ def of_one():
     cases = {
         "trees": (product, LEVELS, "trees", {"budget": 200, "categorical": range(5)}),
         "unexplained": (hard, LEVELS, "trees", {"budget": 200, "categorical": range(5)}),
-        "kernel": (product, LEVELS, "kernel", {"budget": 200, "categorical": range(5)}),
+        "waves": (product, LEVELS, "waves", {"budget": 200, "categorical": range(5)}),
         "exact": (product, LEVELS, "exact", {"budget": 300}),
         "swht": (product, BITS, "swht", {"budget": 600, "max_degree": 2}),
         "swht, unexplained": (hard, BITS, "swht", {"budget": 600, "max_degree": 2, "n_terms": 8}),
@@ -57,7 +57,7 @@ def outcome(scale, case):
 
 
 @pytest.mark.parametrize("scale", SCALES)
-@pytest.mark.parametrize("name", ["trees", "unexplained", "kernel", "exact", "swht", "swht, unexplained"])
+@pytest.mark.parametrize("name", ["trees", "unexplained", "waves", "exact", "swht", "swht, unexplained"])
 def test_the_unit_of_the_answers_does_not_matter(of_one, name, scale):
     case, fidelity, values = of_one[name]
     found, got = outcome(scale, case)

@@ -30,11 +30,25 @@ def join(background: Pool, data: Any) -> tuple[Pool, NDArray[np.int64]]:
                 "are to be explained, or training rows."
             )
         return background, np.arange(background.n_rows)
-    rows = Pool(data, "data")
-    rows.check_names(background.names, "data")
-    if background.is_frame and not rows.is_frame:
-        raise InputError("data is an array, but the background is a data frame: give data as one, too.")
+    rows = _like(background, data, "data")
     return background.joined(rows), np.arange(background.n_rows, background.n_rows + rows.n_rows)
+
+
+def _like(background: Pool, given: Any, name: str) -> Pool:
+    """Rows with the columns of the background."""
+    rows = Pool(given, name)
+    rows.check_names(background.names, name)
+    if background.is_frame and not rows.is_frame:
+        raise InputError(f"{name} is an array, but the background is a data frame: give {name} as one, too.")
+    return rows
+
+
+def with_known(pool: Pool, background: Pool, known: Any) -> tuple[Pool, NDArray[np.int64]]:
+    """The pool with rows that will be explained at its end, and where these are."""
+    if known is None:
+        return pool, np.arange(0)
+    rows = _like(background, known, "rows")
+    return pool.joined(rows), np.arange(pool.n_rows, pool.n_rows + rows.n_rows)
 
 
 def check_limits(n_terms: Any, max_degree: Any, method: str) -> Limits:

@@ -63,6 +63,13 @@ class Fidelity:
         and "swht". It says nothing about SHAP values; it is what the literature on spectra reports.
     by_output : tuple of float
         ``r2`` of each output where there are several: pooled, an output of small spread hardly counts.
+    background : float
+        What is missed of the SHAP values since a few products of marginals stand for the background (waves only): a
+        share of their square sum, measured at rows of the background. 0 where every row counts.
+    shap : Interval, optional
+        R^2 of the SHAP values themselves against the model's own, estimated without bias from up to a tenth of the
+        budget, with a 95 % interval. ``r2`` is that of the function: where the two differ, this one is about the
+        values. None where the budget is too small for it, see `BlackBoxExplainer.certify`.
     """
 
     r2: float
@@ -75,6 +82,8 @@ class Fidelity:
     k_fold: float = 1.0
     cube: Interval | None = None
     by_output: tuple[float, ...] = ()
+    background: float = 0.0
+    shap: Interval | None = None
 
     def __float__(self) -> float:
         return self.r2
@@ -209,7 +218,8 @@ def _in_one_unit(answers: Floats, predictions: Floats) -> tuple[Floats, Floats]:
 
 def warn_if_low(fidelity: Fidelity, minimum: float, what: str, ways_out: str | None = None) -> None:
     """Say so where the certificate leaves room for less than was asked for; ``what`` has the certificate."""
-    if min((fidelity.low, *fidelity.by_output)) >= minimum:
+    surely_low = fidelity.shap is not None and fidelity.shap.high < minimum
+    if min((fidelity.low, *fidelity.by_output)) >= minimum and not surely_low:
         return
     text, usual = _of_repeats(fidelity) if fidelity.n_points == 0 else _of_hybrids(fidelity)
     warn(
@@ -222,7 +232,13 @@ _REFINE = ", or shap_values(X, refine=...) for the rows that matter; min_fidelit
 
 
 def _of_hybrids(fidelity: Fidelity) -> tuple[str, str]:
-    text = (
+    shap = fidelity.shap
+    values = (
+        ""
+        if shap is None
+        else f"has SHAP values of R^2 {shap.r2:.3f} ({shap.low:.3f} to {shap.high:.3f}) by a few rows; it "
+    )
+    text = values + (
         f"explains {fidelity.r2:.3f} of the model's variance{_worst_output(fidelity)} on {fidelity.n_points} held-out "
         f"hybrids, and {fidelity.k_fold:.3f} by K folds (95 % interval {fidelity.low:.3f} to {fidelity.high:.3f})"
     )

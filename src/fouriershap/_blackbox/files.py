@@ -16,6 +16,7 @@ from fouriershap._blackbox.bit_code import BitCode
 from fouriershap._blackbox.fidelity import Fidelity
 from fouriershap._blackbox.fit import Fitted
 from fouriershap._blackbox.select import Candidate
+from fouriershap._blackbox.sum_surrogate import SumSurrogate
 from fouriershap._blackbox.surrogates import LevelEngine, SpectrumSurrogate, Surrogate, TreeSurrogate
 from fouriershap._blackbox.verify import (
     verify_background_bits,
@@ -23,13 +24,18 @@ from fouriershap._blackbox.verify import (
     verify_code,
     verify_encoding,
     verify_tree_surrogate,
+    verify_waves,
 )
+from fouriershap._blackbox.wave_surrogate import WaveSurrogate
 from fouriershap._fourier.spectrum import Spectrum
 from fouriershap._rows.levels import Encoding, Feature
 from fouriershap._shapley.engine import Engine
 from fouriershap._shapley.indices import INDICES
+from fouriershap._shapley.products.engine import ProductEngine
 from fouriershap._shapley.spectrum.engine import SpectrumEngine
+from fouriershap._shapley.sum import SumEngine, part_contents
 from fouriershap._shapley.trees.engine import TreeEngine
+from fouriershap._waves.waves import Waves
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -43,14 +49,27 @@ def fitted_to_contents(fitted: Fitted) -> tuple[Arrays, dict[str, Any]]:
         "features": [_feature_header(feature) for feature in encoding.features],
         "fidelity": fitted.fidelity.to_header(),
         "candidates": [asdict(line) for line in fitted.candidates],
-        "representation": "trees",
     }
-    if isinstance(fitted.surrogate, SpectrumSurrogate):
-        spectrum, about = fitted.surrogate.spectrum.to_contents()
-        code, names = fitted.surrogate.code.to_contents()
-        arrays |= {f"spectrum.{name}": array for name, array in spectrum.items()} | code
-        header |= {"representation": "spectrum", "spectrum": about, "code": names}
-    return arrays, header
+    more, about = _surrogate_contents(fitted.surrogate)
+    return arrays | more, header | about
+
+
+def _surrogate_contents(surrogate: Surrogate) -> tuple[Arrays, dict[str, Any]]:
+    """What its engine does not hold."""
+    if isinstance(surrogate, SpectrumSurrogate):
+        spectrum, about = surrogate.spectrum.to_contents()
+        code, names = surrogate.code.to_contents()
+        arrays = {f"spectrum.{name}": array for name, array in spectrum.items()} | code
+        return arrays, {"representation": "spectrum", "spectrum": about, "code": names}
+    if isinstance(surrogate, WaveSurrogate):
+        waves, _ = surrogate.waves.to_contents()
+        return {f"waves.{name}": array for name, array in waves.items()}, {"representation": "waves"}
+    if isinstance(surrogate, SumSurrogate):
+        arrays = {}
+        for part in surrogate.parts:
+            arrays |= _surrogate_contents(part)[0]
+        return arrays, {"representation": "sum"}
+    return {}, {"representation": "trees"}
 
 
 def fitted_from_contents(arrays: Arrays, header: dict[str, Any]) -> tuple[Fitted, Engine]:
@@ -59,20 +78,52 @@ def fitted_from_contents(arrays: Arrays, header: dict[str, Any]) -> tuple[Fitted
     names, players = (take(header, key, tuple[str, ...]) for key in ("feature_names", "player_names"))
     encoding = Encoding(take(header, "features", tuple[Feature, ...]), arrays["column_player"], players)
     verify_encoding(encoding, len(names))
-    surrogate: Surrogate
-    engine: Engine
-    kind = take(header, "representation", str)
-    require(kind in ("trees", "spectrum"), "it holds a representation that nobody knows")
-    if kind == "trees":
-        engine = TreeEngine.from_contents(inner, about)
-        verify_tree_surrogate(engine, encoding)
-        surrogate = TreeSurrogate(engine.ensemble, encoding.player)
-    else:
-        surrogate, engine = _spectrum_from_contents(inner, about, encoding)
+    surrogate, engine = _surrogate_from_contents(inner, about | _kind_of(header), encoding)
     fidelity = Fidelity.from_header(take_part(header, "fidelity"))
     require(len(fidelity.by_output) in (0, engine.n_outputs), "its certificate is that of other outputs")
     candidates = take(header, "candidates", tuple[Candidate, ...])
     return Fitted(take(header, "fitted_by", str), surrogate, encoding, fidelity, candidates), engine
+
+
+def _kind_of(header: dict[str, Any]) -> dict[str, str]:
+    return {"representation": take(header, "representation", str)}
+
+
+def _surrogate_from_contents(
+    arrays: Arrays, header: dict[str, Any], encoding: Encoding
+) -> tuple[Surrogate, Engine]:
+    kind = header["representation"]
+    if kind == "spectrum":
+        return _spectrum_from_contents(arrays, header, encoding)
+    if kind == "waves":
+        return _waves_from_contents(arrays, arrays, header, encoding)
+    if kind == "trees":
+        return _trees_from_contents(arrays, header, encoding)
+    require(kind == "sum", "it holds a representation that nobody knows")
+    trees, tree_engine = _trees_from_contents(*part_contents(arrays, header, 0), encoding)
+    waves, wave_engine = _waves_from_contents(arrays, *part_contents(arrays, header, 1), encoding)
+    require(tree_engine.n_outputs == wave_engine.n_outputs, "its parts have other outputs")
+    require(tree_engine.index == wave_engine.index, "its parts have other indices")
+    return SumSurrogate((trees, waves)), SumEngine((tree_engine, wave_engine))
+
+
+def _trees_from_contents(
+    arrays: Arrays, header: dict[str, Any], encoding: Encoding
+) -> tuple[TreeSurrogate, TreeEngine]:
+    engine = TreeEngine.from_contents(arrays, header)
+    verify_tree_surrogate(engine, encoding)
+    return TreeSurrogate(engine.ensemble, encoding.player), engine
+
+
+def _waves_from_contents(
+    arrays: Arrays, inner: Arrays, header: dict[str, Any], encoding: Encoding
+) -> tuple[WaveSurrogate, ProductEngine]:
+    """Waves from ``arrays``, and from ``inner`` what their background was compiled to."""
+    parts = {name.removeprefix("waves."): a for name, a in arrays.items() if name.startswith("waves.")}
+    waves = Waves.from_contents(parts)
+    verify_waves(waves, encoding)
+    engine = ProductEngine.from_contents(inner, header, waves)
+    return WaveSurrogate(waves, engine.tolerance, engine.exact), engine
 
 
 def _spectrum_from_contents(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ from fouriershap._blackbox.fidelity import (
     output_r2,
     warn_if_noisy,
 )
-from fouriershap._blackbox.hybrids import SHARE, draw_hybrids, find_rare, hybrid_codes
+from fouriershap._blackbox.hybrids import KNOWN_SHARE, SHARE, draw_hybrids, find_rare, hybrid_codes
 from fouriershap._blackbox.oracle import Oracle, first_rows, row_keys
 from fouriershap._blackbox.repeats import ask_in_rounds, certify_mean
 from fouriershap._blackbox.select import Candidate, choose
@@ -77,6 +77,12 @@ class Fitter:
         Background rows first, then the data rows.
     first_rows, second_rows : int arrays
         Rows of the pool from which the two rows of a hybrid are drawn.
+    known_rows : int array
+        Rows of the pool that will be explained: a share of the hybrids is between these and the background.
+    n_background : int
+        Rows of the background.
+    reserved : int
+        Queries that are left for others, unless the model is asked about every combination of levels.
     """
 
     oracle: Oracle
@@ -88,6 +94,9 @@ class Fitter:
     seed: int
     limits: swht.Limits
     n_jobs: int | None = None
+    known_rows: NDArray[np.int64] = field(default_factory=lambda: np.arange(0))
+    n_background: int = 0
+    reserved: int = 0
 
     def __post_init__(self) -> None:
         self.rng = np.random.default_rng(self.seed)
@@ -101,6 +110,7 @@ class Fitter:
             if exact.fits(code, self.budget):
                 return self._fit_exact(code)
         self._check_budget()
+        self.budget -= self.reserved
         return self._fit_hybrids(method, self._transform(method))
 
     def _fit_exact(self, code: BitCode) -> Fitted:
@@ -181,6 +191,7 @@ class Fitter:
             self.seed,
             None if transform is None else transform.recoded(changes).in_unit(unit),
             self.n_jobs,
+            unit,
         )
         fit, candidates = choose(task, method)
         surrogate = fit.make()
@@ -301,7 +312,14 @@ class Fitter:
         return noise
 
     def _draw(self, n: int) -> NDArray[np.int32]:
-        return draw_hybrids(n, self.encoding.n_players, self.first_rows, self.second_rows, self.rng)
+        n_known = self.rng.binomial(n, KNOWN_SHARE) if len(self.known_rows) else 0
+        sources = self.first_rows, self.second_rows
+        index = draw_hybrids(n - n_known, self.encoding.n_players, *sources, self.rng)
+        if not n_known:
+            return index
+        sources = self.known_rows, np.arange(self.n_background)
+        known = draw_hybrids(n_known, self.encoding.n_players, *sources, self.rng)
+        return self.rng.permutation(np.concatenate([index, known]), axis=0)
 
     def _codes(self, index: NDArray[np.int32]) -> Floats:
         return hybrid_codes(self.pool_codes, self.encoding.player, index)

@@ -1,9 +1,7 @@
 """Asking the model again, after fitting: SHAP values of the model itself for few rows, R^2 on the cube.
 
-Values are refined by paired permutations. A permutation and its reverse together give pair interactions their exact
-value, so no variance is left on games of degree 2. For the rest, the representation is a control variate: its own
-permutation estimate is known to be wrong by a known amount, and that share of it which the two estimates have in common
-is taken back.
+Each background row has permutations of its own (`paths.py`). The representation is a control variate: its values are
+known exactly, so only what the model has beyond it is estimated.
 """
 
 from __future__ import annotations
@@ -20,11 +18,13 @@ from fouriershap._blackbox.fidelity import NOTICED, Interval, measure
 from fouriershap._blackbox.fit import Fitted
 from fouriershap._blackbox.hybrids import hybrid_codes
 from fouriershap._blackbox.oracle import Oracle
+from fouriershap._blackbox.paths import differing, draw_paths, pair_means
 from fouriershap._rows.levels import Encoding
 from fouriershap._rows.pool import Pool
 
 Floats = NDArray[np.float64]
 Background = tuple[Pool, Floats | None]
+_HYBRIDS = 100_000  # that are asked at a time
 
 
 def refine_cost(n_rows: int, pairs: int, n_players: int, n_background: int) -> int:
@@ -90,48 +90,71 @@ def _refine_row(
     pairs: int,
     rng: np.random.Generator,
 ) -> Floats:
+    """Values of the representation and, as far as it is no chance, what the model has beyond it."""
     encoding = fitted.encoding
     codes = encoding.encode(pool, "X")
-    model, stand_in = [], []
-    for _ in range(pairs):
-        order = rng.permutation(encoding.n_players)
-        estimates = []
-        for path in (order, order[::-1]):
-            index = _path_hybrids(path, pool.n_rows - 1)
-            points = hybrid_codes(codes, encoding.player, index)
-            answers = (oracle.ask(pool, index, points), fitted.surrogate.predict(points))
-            estimates.append([_marginals(a, path, pool.n_rows - 1, weights) for a in answers])
-        both = np.mean(estimates, axis=0)
-        model.append(both[0])
-        stand_in.append(both[1])
-    direct, surrogate = np.array(model), np.array(stand_in)  # (pairs, n_players, n_outputs)
-    share = _common_share(direct, surrogate)
-    return np.asarray(direct.mean(axis=0) + share * (values - surrogate.mean(axis=0)))
+    n_others = pool.n_rows - 1
+    share = np.full(n_others, 1 / n_others) if weights is None else weights
+    differs = differing(codes[0], codes[1:], encoding.player, encoding.n_players)
+    model, stand_in = np.empty((2, n_others, pairs, 2, *values.shape))
+    step = max(_HYBRIDS // (2 * pairs * (encoding.n_players + 1)), 1)
+    for first in range(0, n_others, step):
+        some = np.arange(first, min(first + step, n_others))
+        paths = draw_paths(differs[some], some + 1, pairs, rng)
+        points = hybrid_codes(codes, encoding.player, paths.index)
+        answers = oracle.ask(pool, paths.index, points), fitted.surrogate.predict(points)
+        model[some], stand_in[some] = (pair_means(paths.estimates(each), len(some)) for each in answers)
+    unit = unit_of(np.maximum(np.abs(model), np.abs(stand_in)))
+    common = _common_share(model / unit, stand_in / unit)
+    found = model / unit - common * (stand_in / unit)
+    beyond = np.einsum("z,zjo->jo", share, found.mean(axis=(1, 2))) - (1 - common) * values / unit
+    return np.asarray(values + unit * _drawn_in(beyond, _chance(found, share)))
 
 
-def _path_hybrids(path: NDArray[np.int64], n_background: int) -> NDArray[np.int32]:
-    """Hybrids along a permutation, ((n_players + 1) * n_background, n_players): players join one by one."""
-    n_players = len(path)
-    joined_at = np.argsort(path)
-    inside = np.arange(n_players + 1)[:, None] > joined_at  # (steps, players)
-    rows = np.arange(1, n_background + 1, dtype=np.int32)
-    return np.where(inside[:, None, :], np.int32(0), rows[None, :, None]).reshape(-1, n_players)
+def _common_share(model: Floats, stand_in: Floats) -> float:
+    """How much of the scatter of the representation over the pairs shows up in the model: 0 on games of degree 2.
 
-
-def _marginals(answers: Floats, path: NDArray[np.int64], n_background: int, weights: Floats | None) -> Floats:
-    """What each player adds when it joins, (n_players, n_outputs)."""
-    steps = np.average(answers.reshape(len(path) + 1, n_background, -1), axis=1, weights=weights)
-    out = np.empty((len(path), answers.shape[1]))
-    out[path] = np.diff(steps, axis=0)
-    return out
-
-
-def _common_share(direct: Floats, surrogate: Floats) -> float:
-    """How much of the surrogate's scatter over the pairs shows up in the model's: 0 on games of degree 2."""
-    unit = unit_of(np.maximum(np.abs(direct), np.abs(surrogate)))
-    a, b = ((values - values.mean(axis=0)) / unit for values in (direct, surrogate))
+    Estimates are (n_others, pairs, 2, n_players, n_outputs). A single pair shows no scatter: then all of it.
+    """
+    if model.shape[1] == 1:
+        return 1.0
+    a, b = (each.mean(axis=2) for each in (model, stand_in))
+    a, b = a - a.mean(axis=1, keepdims=True), b - b.mean(axis=1, keepdims=True)
     variance = float((b**2).sum())
-    return float(np.clip((a * b).sum() / variance, 0.0, 1.0)) if variance > 0 else 0.0
+    return float(np.clip((a * b).sum() / variance, 0.0, 1.0)) if variance > 0 else 1.0
+
+
+def _drawn_in(beyond: Floats, chance: Floats) -> Floats:
+    """What players have beyond the representation (n_players, n_outputs), less what may be chance.
+
+    The mean over permutations is right but for chance, whose variance is summed over players. Where chance could be
+    all of it, it is left out, in between it is drawn in (James and Stein 1961), so that few queries do no harm. What
+    all players have together is known for certain, and kept.
+    """
+    square = (beyond**2).sum(axis=0)
+    kept = np.where(square > 0, 1 - np.minimum(chance, square) / np.where(square > 0, square, 1), 0.0)
+    size = np.abs(beyond)
+    total = size.sum(axis=0)
+    rest = (1 - kept) * beyond.sum(axis=0) / np.where(total > 0, total, 1)
+    return np.asarray(kept * beyond + rest * size)
+
+
+def _chance(found: Floats, share: Floats) -> Floats:
+    """Variance (n_outputs,) of the mean that comes from the permutations drawn, summed over players.
+
+    Parameters
+    ----------
+    found : (n_others, pairs, 2, n_players, n_outputs) float64
+    share : (n_others,) float64
+    """
+    pairs = found.shape[1]
+    if pairs > 1:
+        return np.asarray(np.einsum("z,zjo->o", share**2, found.mean(axis=2).var(axis=1, ddof=1)) / pairs)
+    # One pair: its halves differ by more than their mean is wrong, and rows differ by more than their chance.
+    halves = ((found[:, 0, 0] - found[:, 0, 1]) / 2) ** 2
+    by_row = found.mean(axis=(1, 2))
+    rows = (by_row - np.einsum("z,zjo->jo", share, by_row)) ** 2
+    return np.asarray(np.minimum(*(np.einsum("z,zjo->o", share**2, each) for each in (halves, rows))))
 
 
 def _pure(n: int, encoding: Encoding) -> NDArray[np.int32]:

@@ -10,17 +10,24 @@ import numpy as np
 from fouriershap._base.errors import InputError
 from fouriershap._base.short import short
 from fouriershap._blackbox.candidates.blend import blend
-from fouriershap._blackbox.candidates.kernel import MOST_FACTORED, fit_kernel
 from fouriershap._blackbox.candidates.swht import EXACT, fit_swht
-from fouriershap._blackbox.candidates.trees import fit_trees
-from fouriershap._blackbox.task import Fit, Task
+from fouriershap._blackbox.candidates.trees import fit_quick_trees, fit_trees, look_promising
+from fouriershap._blackbox.candidates.waves import fit_waves_candidate
+from fouriershap._blackbox.task import N_FOLDS, Fit, Task, r_squared
 
-CANDIDATES: dict[str, Callable[[Task], Fit]] = {"swht": fit_swht, "trees": fit_trees, "kernel": fit_kernel}
+CANDIDATES: dict[str, Callable[[Task], Fit]] = {
+    "swht": fit_swht,
+    "waves": fit_waves_candidate,
+    "trees": fit_trees,
+}
 
 BLEND = "blend"
-WORTH_BLENDING = 0.95  # of what the best alone misses: less than that, or it is not worth twice the trees
-# R^2 from which the kernel is not tried: it is slow, on many points very much so.
-GOOD, GOOD_FOR_MANY = 0.999, 0.985
+WORTH_BLENDING = 0.95  # of what the best alone misses: less than that, or it is not worth two representations
+GOOD = 1e-4  # 1 - R^2 of waves below which no trees are tried
+FEW, TREE_FOLDS = (
+    2000,
+    (0, 1),
+)  # answers from which these folds alone judge trees, where there are other candidates
 
 
 @dataclass(frozen=True)
@@ -51,23 +58,42 @@ def choose(task: Task, method: str) -> tuple[Fit, tuple[Candidate, ...]]:
         raise InputError(
             f"method is {short(method)}; choose 'auto' or one of {', '.join((*CANDIDATES, BLEND))}."
         )
-    fits: dict[str, Fit] = {}
-    for name in {"auto": tuple(CANDIDATES), BLEND: ("trees", "kernel")}.get(method, (method,)):
-        if method != "auto" or _worth_trying(name, task, fits):
-            fits[name] = CANDIDATES[name](task)
-    best = max(fits.values(), key=lambda fit: fit.r2)
-    if {"trees", "kernel"} <= fits.keys():
-        fits[BLEND] = blend(task, fits["trees"], fits["kernel"])
-        if method == BLEND or 1 - fits[BLEND].r2 < WORTH_BLENDING * (1 - best.r2):
+    if method == "auto":
+        fits = _worth_trying(task)
+    else:
+        fits = {
+            name: CANDIDATES[name](task) for name in (("waves", "trees") if method == BLEND else (method,))
+        }
+    r2 = _on_common_rows(task, fits)
+    best = max(fits.values(), key=lambda fit: r2[fit.name])
+    if {"trees", "waves"} <= fits.keys():
+        fits[BLEND] = blend(task, fits["trees"], fits["waves"])
+        missed = 1 - _on_common_rows(task, fits)[BLEND]
+        if method == BLEND or missed < WORTH_BLENDING * (1 - r2[best.name]):
             best = fits[BLEND]
     table = [Candidate(fit.name, fit.r2, fit.seconds, fit is best, fit.note) for fit in fits.values()]
     return best, tuple(sorted(table, key=lambda line: -line.r2))
 
 
-def _worth_trying(name: str, task: Task, fits: dict[str, Fit]) -> bool:
-    best = max((fit.r2 for fit in fits.values()), default=-np.inf)
-    if best >= EXACT:  # nothing can be better
-        return False
-    if name == "swht":
-        return task.transform is not None
-    return name != "kernel" or best < (GOOD if len(task.codes) <= MOST_FACTORED else GOOD_FOR_MANY)
+def _worth_trying(task: Task) -> dict[str, Fit]:
+    """The sparse transform where its look paid, waves, and trees where they come near these."""
+    fits: dict[str, Fit] = {}
+    if task.transform is not None:
+        fits["swht"] = fit_swht(task)
+        if fits["swht"].r2 >= EXACT:  # nothing can be better
+            return fits
+    fits["waves"] = fit_waves_candidate(task)
+    missed = 1 - max(fit.r2 for fit in fits.values())
+    if missed > GOOD and look_promising(task, missed):
+        fits["trees"] = fit_quick_trees(task)
+        r2 = _on_common_rows(task, fits)
+        if r2["trees"] == max(r2.values()):  # then they are worth some care
+            folds = range(N_FOLDS) if len(task.codes) <= FEW else TREE_FOLDS
+            fits["trees"] = fit_trees(task, folds)
+    return fits
+
+
+def _on_common_rows(task: Task, fits: dict[str, Fit]) -> dict[str, float]:
+    """R^2 of each fit on the answers that all of them are judged by."""
+    common = np.logical_and.reduce([task.is_judged(fit.predictions) for fit in fits.values()])
+    return {name: r_squared(task.answers[common], fit.predictions[common]) for name, fit in fits.items()}

@@ -29,7 +29,7 @@ class Surrogate(Protocol):
     """A representation of the model on codes (n_rows, n_features) float64."""
 
     @property
-    def representation(self) -> TreeEnsemble | Spectrum: ...
+    def representation(self) -> Any: ...
 
     def predict(self, codes: Floats) -> Floats:
         """Outputs (n_rows, n_outputs)."""

@@ -39,6 +39,8 @@ class Task:
         The sparse transform of the model, where it was tried and is worth a candidate.
     n_jobs : int or None
         Threads.
+    unit : float
+        By which answers were divided.
     """
 
     encoding: Encoding
@@ -50,6 +52,7 @@ class Task:
     seed: int
     transform: Transform | None = None
     n_jobs: int | None = None
+    unit: float = 1.0
 
     @property
     def n_outputs(self) -> int:

@@ -12,6 +12,7 @@ from fouriershap._rows.levels import LABEL, NUMBER, ONE_HOT, Encoding, Feature
 from fouriershap._shapley.spectrum.engine import SpectrumEngine
 from fouriershap._shapley.trees.engine import TreeEngine
 from fouriershap._shapley.verify import verify_array, verify_owners, verify_players, verify_weights
+from fouriershap._waves.waves import Waves
 
 _LEVEL_TYPES = {"features": ("i8", 1), "levels": ("f8", 2), "rows": ("i4", 1), "edges": ("f8", 1)}
 
@@ -49,6 +50,16 @@ def verify_tree_surrogate(engine: TreeEngine, encoding: Encoding) -> None:
     """Raise `FileFormatError` unless trees stand for a model of these features."""
     require(np.array_equal(engine.model.player, encoding.player), "its trees have other features or players")
     require(engine.background.rows is not None, "its trees say something else")
+
+
+def verify_waves(waves: Waves, encoding: Encoding) -> None:
+    """Raise `FileFormatError` unless waves stand for a model of these features."""
+    columns, features = waves.columns, encoding.features
+    require(np.array_equal(columns.player, encoding.player), "its waves have other features or players")
+    n_levels = [0 if feature.kind == NUMBER else len(feature.levels) for feature in features]
+    require(np.array_equal(columns.n_levels, n_levels), "its waves have other levels")
+    missing = [feature.missing for feature in features]
+    require(np.array_equal(columns.missing, missing), "its waves know other missing values")
 
 
 def verify_bits(spectrum: Spectrum, code: BitCode, engine: SpectrumEngine) -> None:

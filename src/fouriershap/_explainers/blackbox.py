@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from fouriershap._blackbox.arguments import (
     asked_in,
     check_limits,
     join,
+    with_known,
 )
 from fouriershap._blackbox.bit_code import bit_names
 from fouriershap._blackbox.fidelity import Fidelity, Interval, warn_if_low
@@ -31,6 +33,8 @@ from fouriershap._blackbox.hybrids import second_rows
 from fouriershap._blackbox.oracle import Oracle
 from fouriershap._blackbox.refine import cube_fidelity, refine_cost, refined_values, true_outputs
 from fouriershap._blackbox.select import Candidate
+from fouriershap._blackbox.shap_certificate import MOST_ROWS, certify_values, reserved_queries
+from fouriershap._blackbox.sum_surrogate import without_compression
 from fouriershap._blackbox.surrogates import SpectrumSurrogate
 from fouriershap._explainers.base import Explainer, without_single_output
 from fouriershap._fourier.spectrum import Spectrum
@@ -41,12 +45,14 @@ from fouriershap._rows.players import check_groups
 from fouriershap._rows.pool import Pool
 from fouriershap._shapley.engine import Engine
 from fouriershap._shapley.indices import INDICES
+from fouriershap._shapley.sum import background_error
 from fouriershap._trees.ensemble import TreeEnsemble
+from fouriershap._waves.waves import Waves
 
 if TYPE_CHECKING:
     from fouriershap._explainers.page import Subject
 
-METHODS = ("auto", "exact", "trees", "kernel", "blend", "swht")
+METHODS = ("auto", "exact", "waves", "trees", "blend", "swht")
 
 
 class BlackBoxExplainer(Explainer):
@@ -66,13 +72,17 @@ class BlackBoxExplainer(Explainer):
     data : array or data frame, optional
         Rows from which queries are put together; by default the background. Give training rows where the
         background is small: the representation is faithful where the data are.
-    method : {"auto", "exact", "trees", "kernel", "blend", "swht"}
-        "exact" asks every combination of levels; "trees" boosts trees on level codes; "kernel" fits a product
-        kernel and distils it into trees; "blend" is both together, by the weight that K folds ask for; "swht"
-        finds the terms of the model's spectrum by a sparse Walsh-Hadamard transform, with three quarters of the
-        budget, and fits their coefficients to hybrids.
-        "auto" is exact where the budget allows, else the best by K-fold R^2; it tries "swht" where levels are
-        few and an eighth of the budget shows that the model is sparse.
+    rows : array or data frame, optional
+        Rows that will be explained, where they are known: half of the queries then lie between these and the
+        background, so that the values of just these rows are more accurate.
+    method : {"auto", "exact", "waves", "trees", "blend", "swht"}
+        "exact" asks every combination of levels; "waves" fits a sum of cosines (`Waves`), "trees" boosts trees on
+        level codes; "blend" is both together, by the weight that K folds ask for; "swht" finds the terms of the
+        model's spectrum by a sparse Walsh-Hadamard transform, with three quarters of the budget, and fits their
+        coefficients to hybrids.
+        "auto" is exact where the budget allows, else the best by K-fold R^2 of waves, of trees where a first look
+        says that these come near, and of their blend; it tries "swht" where levels are few and an eighth of the
+        budget shows that the model is sparse.
     budget : int
         Most rows that the model is asked. "exact" asks fewer, unless the model is noisy: then all go into repeats.
     categorical : sequence of names or positions, optional
@@ -87,6 +97,10 @@ class BlackBoxExplainer(Explainer):
         A weight per background row.
     index : {"shapley", "banzhaf"}
         Which average over coalitions: see `TreeExplainer`.
+    exact_background : bool
+        Explain waves against every row of the background. By default a few products of marginals stand for more
+        than 32 rows of more than about ten columns, as many as keep what they miss (``fidelity.background``) to a
+        tenth of what the fit itself misses; then the time of a row does not depend on their number.
     min_fidelity : float
         R^2 below which a `FidelityWarning` is given: where the lower end of the interval of `fidelity` is.
     random_state : int, optional
@@ -133,6 +147,7 @@ class BlackBoxExplainer(Explainer):
     """
 
     _kind = "black box explainer"
+    _fitted: Fitted
 
     def __init__(
         self,
@@ -140,6 +155,7 @@ class BlackBoxExplainer(Explainer):
         background: Any,
         *,
         data: Any = None,
+        rows: Any = None,
         method: str = "auto",
         budget: int = 20_000,
         categorical: Any = None,
@@ -148,6 +164,7 @@ class BlackBoxExplainer(Explainer):
         max_degree: int | None = None,
         weights: ArrayLike | None = None,
         index: str = "shapley",
+        exact_background: bool = False,
         min_fidelity: float = 0.95,
         random_state: int | None = None,
         n_jobs: int | None = None,
@@ -163,15 +180,17 @@ class BlackBoxExplainer(Explainer):
         budget, min_fidelity = check_whole("budget", budget), check_number("min_fidelity", min_fidelity)
         function, output_names = as_function(predict)
         function, background = asked_in(function, background), densified(unmask(background))
-        rows = Pool(background, "background")
-        pool, first = join(rows, densified(unmask(data)))
-        share = check_weights(weights, rows.n_rows)
+        against = Pool(background, "background")
+        pool, first = join(against, densified(unmask(data)))
+        second = second_rows(against.n_rows, pool.n_rows)
+        pool, known = with_known(pool, against, densified(unmask(rows)))
+        share = check_weights(weights, against.n_rows)
         count_jobs(n_jobs)
-        column_player, names = np.arange(len(rows.names), dtype=np.int32), rows.names
+        column_player, names = np.arange(len(against.names), dtype=np.int32), against.names
         if groups is not None:
-            column_player, names = check_groups(groups, rows.names)
+            column_player, names = check_groups(groups, against.names)
         encoding = make_encoding(pool, column_player, names, categorical)
-        store = answer_store(answers, encoding, rows.names)
+        store = answer_store(answers, encoding, against.names)
         asker = Asker(function, "predict", check_whole("batch_size", batch_size), budget, progress, store)
         with asker.keeping():
             seed = int(np.random.default_rng(asker.settle(random_state)).integers(2**31))
@@ -180,7 +199,10 @@ class BlackBoxExplainer(Explainer):
                 oracle=self._oracle,
                 pool=pool,
                 first_rows=first,
-                second_rows=second_rows(rows.n_rows, pool.n_rows),
+                second_rows=second,
+                known_rows=known,
+                n_background=against.n_rows,
+                reserved=reserved_queries(budget, encoding.n_players) if index == "shapley" else 0,
                 encoding=encoding,
                 budget=budget,
                 seed=seed,
@@ -188,15 +210,59 @@ class BlackBoxExplainer(Explainer):
                 n_jobs=n_jobs,
             )
             fitted = fitter.fit(method)
-            codes = fitted.encoding.encode(rows, "background")
+            if exact_background:
+                fitted = replace(fitted, surrogate=without_compression(fitted.surrogate))
+            codes = fitted.encoding.encode(against, "background")
             engine = fitted.surrogate.compile(codes, share, index)
             self._set(
-                fitted, engine if device == "cpu" else engine.to(device), rows.names, n_jobs, output_names
+                fitted, engine if device == "cpu" else engine.to(device), against.names, n_jobs, output_names
             )
             self._pool: Pool | None = pool
-            self._background: tuple[Pool, NDArray[np.float64] | None] | None = (rows, share)
+            self._background: tuple[Pool, NDArray[np.float64] | None] | None = (against, share)
             self._seed = seed
+            if fitter.reserved and fitted.method != "exact":
+                self._certify_fit(pool.rows(known if len(known) else first), fitter.reserved)
             warn_if_low(self.fidelity, min_fidelity, f"the representation (method {short(self.method)})")
+
+    def _certify_fit(self, rows: Pool, queries: int) -> None:
+        """What fitting left of the budget tells how good the values of rows are."""
+        oracle, _ = self._model("certify")
+        some = np.random.default_rng([self._seed, 2]).permutation(rows.n_rows)[:MOST_ROWS]
+        interval = self._certify(rows.rows(some), queries, np.random.default_rng([self._seed, 3]))
+        fidelity = replace(self._fitted.fidelity, shap=interval, n_queries=oracle.count)
+        self._fitted = replace(self._fitted, fidelity=fidelity)
+
+    def _certify(self, rows: Pool, queries: int, rng: np.random.Generator) -> Interval:
+        oracle, background = self._model("certify")
+        values = self._engine.shap_values(self._fitted.encoding.encode(rows, "X"), self.n_jobs)
+        settings = (queries, background_error(self._engine), rng)
+        return certify_values(oracle, self._fitted, rows, background, values, *settings)
+
+    def certify(self, X: Any, *, queries: int) -> Interval:
+        """R^2 of the SHAP values of rows against the model's own, estimated without bias from the model itself.
+
+        Parameters
+        ----------
+        X : array or data frame, shape (n_rows, n_columns)
+        queries : int
+            Most that the model is asked: about ``4 * n_players`` for a row; where they are too few for all rows, some
+            are left out.
+
+        Returns
+        -------
+        Interval
+            ``r2``, about the mean of all values, and the ends ``low`` and ``high`` of a 95 % interval.
+        """
+        if self._engine.index != "shapley":
+            raise InputError(
+                f"certify is for Shapley values; this explainer has {short(self._engine.index)}."
+            )
+        oracle, _ = self._model("certify")
+        pool, _ = self._encode(X)
+        with oracle.keeping():
+            return self._certify(
+                pool, check_whole("queries", queries), np.random.default_rng([self._seed, 4])
+            )
 
     def _set(
         self,
@@ -213,8 +279,9 @@ class BlackBoxExplainer(Explainer):
     def __repr__(self) -> str:
         f = self.fidelity
         cube = "" if f.cube is None else f"{f.cube.r2:.4f} on the cube, "
+        shap = "" if f.shap is None else f"SHAP R^2 {f.shap.r2:.4f} [{f.shap.low:.4f}, {f.shap.high:.4f}], "
         return (
-            f"BlackBoxExplainer(method={self.method!r}, R^2 {f.r2:.4f} [{f.low:.4f}, {f.high:.4f}], {cube}"
+            f"BlackBoxExplainer(method={self.method!r}, {shap}R^2 {f.r2:.4f} [{f.low:.4f}, {f.high:.4f}], {cube}"
             f"{f.n_queries:,} queries, {len(self.player_names)} players)"
         )
 
@@ -224,7 +291,7 @@ class BlackBoxExplainer(Explainer):
 
     @property
     def fidelity(self) -> Fidelity:
-        return self._fitted.fidelity
+        return replace(self._fitted.fidelity, background=background_error(self._engine))
 
     @property
     def candidates(self) -> tuple[Candidate, ...]:
@@ -235,9 +302,10 @@ class BlackBoxExplainer(Explainer):
         return 0 if self._oracle is None else self._oracle.n_asked
 
     @property
-    def representation(self) -> TreeEnsemble | Spectrum:
-        """What stands for the model: trees on codes, or a spectrum on bits."""
-        return self._fitted.surrogate.representation
+    def representation(self) -> TreeEnsemble | Spectrum | Waves | tuple[TreeEnsemble, Waves]:
+        """What stands for the model: waves or trees on codes, or a spectrum on bits; of a blend trees and waves."""
+        found: TreeEnsemble | Spectrum | Waves = self._fitted.surrogate.representation
+        return found
 
     @property
     def bit_names(self) -> tuple[str, ...]:
@@ -255,8 +323,8 @@ class BlackBoxExplainer(Explainer):
         surrogate = self._fitted.surrogate
         if not isinstance(surrogate, SpectrumSurrogate):
             raise InputError(
-                f"method {short(self.method)} represents the model by trees, which have no bits. Use method='swht' or, "
-                "where levels are few, 'exact'."
+                f"method {short(self.method)} represents the model by waves or trees, which have no bits. Use "
+                "method='swht' or, where levels are few, 'exact'."
             )
         return surrogate
 

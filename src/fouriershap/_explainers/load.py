@@ -13,12 +13,13 @@ if TYPE_CHECKING:
     from fouriershap._explainers.base import Explainer
     from fouriershap._fourier.spectrum import Spectrum
     from fouriershap._shapley.spectrum.tables import Tables
+    from fouriershap._waves.waves import Waves
 
-    Loaded = Spectrum | Tables | Explainer
+    Loaded = Spectrum | Tables | Waves | Explainer
 
 
 def load(path: str | os.PathLike[str]) -> Loaded:
-    """Open a .fshap file as what was saved there: a `Spectrum`, `Tables`, or an explainer of any kind.
+    """Open a .fshap file as what was saved there: a `Spectrum`, `Tables`, `Waves`, or an explainer of any kind.
 
     The file is verified against its checksum and memory-mapped, so that processes on one machine share it.
 
@@ -56,6 +57,10 @@ def _build(contents: files.Contents) -> Loaded:
         from fouriershap._fourier.spectrum import Spectrum
 
         return Spectrum.from_contents(contents)
+    if contents.kind == "waves":
+        from fouriershap._waves.waves import Waves
+
+        return Waves.from_contents(contents.arrays)
     if contents.kind == "tables":
         from fouriershap._shapley.spectrum.tables import Tables
 

@@ -25,6 +25,7 @@ from fouriershap._shapley.lookup import Lookup, bit_lookup, level_lookup, tree_l
 from fouriershap._shapley.spectrum.engine import SpectrumEngine
 from fouriershap._shapley.trees.engine import TreeEngine
 from fouriershap._shapley.trees.model import make_background
+from fouriershap._waves.waves import Waves
 from fouriershap.report import Content, Input, WhatIf, write_report
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ _ESTIMATE_SLACK = 8  # tables estimated larger than this many budgets are not bu
 _MOST_CURVE = 500
 _MOST_HEAT, _HEAT_ROWS = 30, 200  # players and rows of the interaction heat map
 _NO_TABLE = "some terms of the spectrum have no table."
+_NO_WAVES = "waves are no tables that a page could look up."
 _MARGINS = ("xgboost", "lightgbm gbdt", "catboost", "scikit-learn GradientB", "scikit-learn HistG")
 
 
@@ -172,9 +174,10 @@ def blackbox_subject(
         lookup, without = level_lookup(engine.inner, n_levels, n_bits), _NO_TABLE
         profile = _profile(engine.inner)
     else:
-        assert isinstance(engine, TreeEngine)
         inputs = encoding_inputs(encoding, names, rows.codes)
-        lookup, without = _tree_tables(engine, budget)
+        lookup, without = None, _NO_WAVES
+        if isinstance(engine, TreeEngine):
+            lookup, without = _tree_tables(engine, budget)
     told = [
         ("Model", "any that can be called, asked for its answers"),
         ("Method", fitted.method),
@@ -258,6 +261,10 @@ def _tables_text(lookup: Lookup | None) -> str:
 def _representation_text(representation: Any) -> str:
     if isinstance(representation, Spectrum):
         return f"a spectrum of {len(representation):,} terms on {representation.n_bits} bits"
+    if isinstance(representation, tuple):
+        return " and ".join(map(_representation_text, representation))
+    if isinstance(representation, Waves):
+        return f"{len(representation):,} waves on {representation.columns.n_columns:,} columns"
     return f"{representation.n_trees:,} trees with {representation.n_leaves:,} leaves"
 
 

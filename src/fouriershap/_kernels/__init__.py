@@ -19,13 +19,26 @@ if TYPE_CHECKING:
     import fouriershap._kernels.bits_numpy as bits
     import fouriershap._kernels.build_numpy as build
     import fouriershap._kernels.encode_numpy as encode
+    import fouriershap._kernels.products_numpy as products
     import fouriershap._kernels.stream_numpy as stream
     import fouriershap._kernels.tables_numpy as tables
     import fouriershap._kernels.tree_blocks_numpy as tree_blocks
     import fouriershap._kernels.tree_tables_numpy as tree_tables
     import fouriershap._kernels.walk_numpy as walk
+    import fouriershap._kernels.waves_numpy as waves
 
-FAMILIES = ("bits", "build", "encode", "stream", "tables", "tree_blocks", "tree_tables", "walk")
+FAMILIES = (
+    "bits",
+    "build",
+    "encode",
+    "products",
+    "stream",
+    "tables",
+    "tree_blocks",
+    "tree_tables",
+    "walk",
+    "waves",
+)
 
 __all__ = [
     "FAMILIES",
@@ -34,11 +47,13 @@ __all__ = [
     "build",
     "encode",
     "instruction_set",
+    "products",
     "stream",
     "tables",
     "tree_blocks",
     "tree_tables",
     "walk",
+    "waves",
 ]
 
 

@@ -16,11 +16,13 @@ bool has_avx2() {
 void bind_bits(nb::module_&);
 void bind_build(nb::module_&);
 void bind_encode(nb::module_&);
+void bind_products(nb::module_&);
 void bind_stream(nb::module_&);
 void bind_tables(nb::module_&);
 void bind_tree_blocks(nb::module_&);
 void bind_tree_tables(nb::module_&);
 void bind_walk(nb::module_&);
+void bind_waves(nb::module_&);
 
 }  // namespace fouriershap
 
@@ -30,9 +32,11 @@ NB_MODULE(_native, m) {
   fouriershap::bind_bits(m);
   fouriershap::bind_build(m);
   fouriershap::bind_encode(m);
+  fouriershap::bind_products(m);
   fouriershap::bind_stream(m);
   fouriershap::bind_tables(m);
   fouriershap::bind_tree_blocks(m);
   fouriershap::bind_tree_tables(m);
   fouriershap::bind_walk(m);
+  fouriershap::bind_waves(m);
 }

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fouriershap import Explainer, InputError, Spectrum, Tables, TreeEnsemble, TreeExplainer, load
+from fouriershap import Explainer, InputError, Spectrum, Tables, TreeEnsemble, TreeExplainer, Waves, load
 from fouriershap._base.short import short_text
 from fouriershap.cli._rows import AS_IT_IS, NUMBER, NUMBER_LABEL, TEXT
 
 
-def open_file(path: Path) -> Spectrum | Tables | Explainer:
+def open_file(path: Path) -> Spectrum | Tables | Waves | Explainer:
     """Whatever a .fshap file holds."""
     try:
         return load(path)
@@ -24,7 +24,7 @@ def open_explainer(path: Path) -> Explainer:
     loaded = open_file(path)
     if not isinstance(loaded, Explainer):
         raise InputError(
-            f"{short_text(path)}: holds a {type(loaded).__name__}, which explains rows of bits, not of data; "
+            f"{short_text(path)}: holds a {type(loaded).__name__}, no explainer of rows of data; "
             "`fouriershap fit` makes the file that this command needs."
         )
     return loaded

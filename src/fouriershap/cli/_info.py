@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap import BlackBoxExplainer, Explainer, Spectrum, Tables, TreeExplainer
+from fouriershap import BlackBoxExplainer, Explainer, Spectrum, Tables, TreeExplainer, Waves
 from fouriershap._base.short import short_text
 from fouriershap.cli._explainers import open_file
 
@@ -21,9 +21,15 @@ def describe(path: Path) -> Lines:
     return [("file", f"{short_text(path)}, {_size(path.stat().st_size)}"), *_describe(loaded)]
 
 
-def _describe(loaded: Spectrum | Tables | Explainer) -> Lines:
+def _describe(loaded: Spectrum | Tables | Waves | Explainer) -> Lines:
     if isinstance(loaded, Spectrum):
         return [("holds", "spectrum"), *_spectrum(loaded)]
+    if isinstance(loaded, Waves):
+        return [
+            ("holds", "waves"),
+            ("waves", f"{len(loaded):,}"),
+            ("features", str(loaded.columns.n_features)),
+        ]
     if isinstance(loaded, Tables):
         expected = np.atleast_1d(loaded.expected_value)
         lines = [("holds", "tables of a spectrum"), ("players", str(loaded.n_players))]
@@ -62,7 +68,13 @@ def _names(explainer: Explainer) -> Lines:
 
 
 def _facts(facts: dict[str, Any]) -> Lines:
-    """What `describe` tells of trees or of terms."""
+    """What `describe` tells of trees, of terms, or of waves."""
+    if facts.get("kind") == "sum":
+        parts = [line for part in facts["parts"] for line in _facts(part)[:-1]]
+        return [*parts, _background(facts)]
+    if facts.get("kind") == "products":
+        road = f"{facts['road']}, misses {facts['background_error']:.1e} of the values"
+        return [("waves", f"{facts['n_terms']:,}"), ("road", road), _background(facts)]
     if "n_terms" in facts:
         what, lines = "terms", [("terms", f"{facts['n_terms']:,}"), *_energy(facts["degree_energy"])]
     else:

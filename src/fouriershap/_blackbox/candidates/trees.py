@@ -17,7 +17,7 @@ import numpy as np
 from fouriershap._base.checks import need
 from fouriershap._base.parallel import for_each_block
 from fouriershap._blackbox.surrogates import TreeSurrogate, stack_outputs
-from fouriershap._blackbox.task import N_FOLDS, Fit, Task
+from fouriershap._blackbox.task import N_FOLDS, Fit, Task, r_squared
 from fouriershap._shapley.engine import Floats
 from fouriershap._trees.ensemble import TreeEnsemble, find_leaves
 from fouriershap._trees.readers.sklearn import read_hist_gradient_boosting
@@ -26,6 +26,9 @@ FIRST = 100  # trees
 LONGEST = (200, 600)  # trees: at least, at most; between them one per four answers. Refitted, more add little
 SHAPES = ((0.1, 6), (0.1, 14), (0.1, 31))  # learning rate, leaves
 TRIED_ON, TRIED_LENGTH = (0, 1), 300  # folds that choose the shape, and most trees for that
+LOOK = ((0.2, 31), 100)  # shape and length of a first look
+PROMISING = 3.0  # times what others miss: a first look may miss no more
+QUICK, QUICK_LENGTH = (0.1, 31), 300  # of the one fit where others may be better
 _MANY = 200_000  # codes from which folds are fitted at once; with fewer, threads wait for Python's lock
 _MOST_DEPTH = 12  # at most 16 features on a path fit into tables
 N_STEPS = 20  # of LSQR
@@ -52,10 +55,30 @@ class _Grown:
     predictions: Floats
 
 
-def fit_trees(task: Task) -> Fit:
-    """Boosted trees, one model per output."""
+def look_promising(task: Task, missed: float) -> bool:
+    """Whether a few trees come near to what others miss of the answers: 1 - R^2."""
+    inside, outside = task.fold != 0, task.fold == 0
+    y = task.answers[:, int(np.argmax(task.answers.var(axis=0)))]
+    model = boost(task.codes[inside], y[inside], *LOOK, task.seed)
+    with one_thread():
+        predictions = model.predict(task.codes[outside])
+    return 1 - r_squared(y[outside, None], predictions[:, None]) < PROMISING * missed
+
+
+def fit_trees(task: Task, folds: Sequence[int] = range(N_FOLDS)) -> Fit:
+    """Boosted trees, one model per output, judged on some folds."""
     begin = time.perf_counter()
-    grown = [_best_shape(task, y) for y in np.ascontiguousarray(task.answers.T)]
+    return _as_fit(task, [_best_shape(task, y, folds) for y in np.ascontiguousarray(task.answers.T)], begin)
+
+
+def fit_quick_trees(task: Task) -> Fit:
+    """Boosted trees of one shape, judged on one fold."""
+    begin = time.perf_counter()
+    columns = np.ascontiguousarray(task.answers.T)
+    return _as_fit(task, [_cross_validate(task, y, QUICK, (0,), QUICK_LENGTH) for y in columns], begin)
+
+
+def _as_fit(task: Task, grown: list[_Grown], begin: float) -> Fit:
     held_out = np.column_stack([g.predictions for g in grown])
 
     def make() -> TreeSurrogate:
@@ -70,16 +93,17 @@ def fit_trees(task: Task) -> Fit:
     return Fit("trees", task.judge(held_out), held_out, make, time.perf_counter() - begin, note)
 
 
-def _best_shape(task: Task, y: Floats) -> _Grown:
-    """The shape that does best on some folds, judged on all."""
-    inside = np.isin(task.fold, TRIED_ON)
+def _best_shape(task: Task, y: Floats, folds: Sequence[int]) -> _Grown:
+    """The shape that does best on some folds, judged on all that are asked for."""
+    tried_on = [k for k in TRIED_ON if k in folds][: max(len(folds) // 2, 1)]
+    inside = np.isin(task.fold, tried_on)
 
     def loss(grown: _Grown) -> float:
         return float(((grown.predictions - y)[inside] ** 2).sum())
 
     longest = int(np.clip(len(y) // 4, *LONGEST))
-    tried = [_cross_validate(task, y, shape, TRIED_ON, min(longest, TRIED_LENGTH)) for shape in SHAPES]
-    return _cross_validate(task, y, min(tried, key=loss).shape, range(N_FOLDS), longest)
+    tried = [_cross_validate(task, y, shape, tried_on, min(longest, TRIED_LENGTH)) for shape in SHAPES]
+    return _cross_validate(task, y, min(tried, key=loss).shape, folds, longest)
 
 
 def _cross_validate(

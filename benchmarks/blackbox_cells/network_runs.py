@@ -1,0 +1,130 @@
+"""Cells of smooth models: accuracy, CPU seconds of fitting on one thread, microseconds a row."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from typing import Any
+
+import numpy as np
+
+import fouriershap as fs
+from blackbox_cells.networks import CLASSES, Network, Split, split
+from blackbox_cells.truth import r_squared
+
+N_TIMED, N_LARGE = 1000, 1000  # rows that are timed, and rows of the background against which they are
+BUDGETS = {
+    "diabetes": (1_000,),
+    "friedman": (1_000,),
+    "california": (1_000,),
+    "logistic": (1_000, 5_000),
+    "breast": (5_000, 20_000),
+    "credit": (5_000, 20_000),
+    "sgemm_tanh": (5_000, 20_000),
+    "digits": (20_000,),
+}
+# SHAP R^2, CPU seconds of fitting, microseconds a row.
+TARGETS = {
+    ("diabetes", 1_000): (0.985, 1.0, 50),
+    ("friedman", 1_000): (0.996, 1.0, 50),
+    ("california", 1_000): (0.998, 1.0, 50),
+    ("logistic", 1_000): (0.95, 1.5, 80),
+    ("logistic", 5_000): (0.99, 3.0, 80),
+    ("breast", 5_000): (0.955, 3.0, 80),
+    ("breast", 20_000): (0.98, 8.0, 80),
+    ("credit", 5_000): (0.985, 4.0, 80),
+    ("credit", 20_000): (0.995, 12.0, 80),
+    ("sgemm_tanh", 5_000): (0.99, 4.0, 120),
+    ("sgemm_tanh", 20_000): (0.997, 10.0, 120),
+    ("digits", 20_000): (0.90, 20.0, 1000),
+}
+
+
+class Timed:
+    """A model that counts its rows and its CPU seconds."""
+
+    def __init__(self, network: Network) -> None:
+        self._network, self.count, self.seconds = network, 0, 0.0
+
+    def __call__(self, rows: Any) -> np.ndarray:
+        begin = time.process_time()
+        answers = self._network.asked(rows)
+        self.seconds += time.process_time() - begin
+        self.count += len(rows)
+        return answers
+
+
+def network_cell(name: str, method: str, budget: int, seed: int) -> dict[str, Any]:
+    """`BlackBoxExplainer` on one thread."""
+    from threadpoolctl import threadpool_limits
+
+    found = split(name, seed)
+    network, model = found.network, Timed(found.network)
+    with threadpool_limits(1), warnings.catch_warnings():
+        warnings.simplefilter("ignore", fs.FidelityWarning)
+        begin = time.process_time()
+        explainer = fs.BlackBoxExplainer(
+            model,
+            network.frame(found.background),
+            data=network.frame(found.data),
+            method=method,
+            budget=budget,
+            random_state=seed,
+            n_jobs=1,
+        )
+        fitted = time.process_time() - begin - model.seconds
+        values = explainer.shap_values(network.frame(found.explained))
+        rows = network.frame(np.resize(found.data, (N_TIMED, found.data.shape[1])))
+        large = explainer.with_background(network.frame(found.data[:N_LARGE]))
+        codes = large._read(rows).codes
+        begin = time.process_time()
+        large._engine.shap_values(codes, 1)
+        row = (time.process_time() - begin) / N_TIMED
+    shap = explainer.fidelity.shap
+    return {
+        "shap_r2": accuracy(found, values),
+        "ceiling": found.ceiling,
+        "method": explainer.method,
+        "fidelity": [explainer.fidelity.r2, explainer.fidelity.low, explainer.fidelity.high],
+        "shap_fidelity": None if shap is None else list(shap),
+        "fit_cpu_seconds": fitted,
+        "row_seconds": row,
+        "queries": model.count,
+        "candidates": {line.name: [line.r2, line.seconds, line.note] for line in explainer.candidates},
+    }
+
+
+def sampler_cell(name: str, which: str, seed: int) -> dict[str, Any]:
+    """shap's samplers, which ask the model anew for each row; columns of numbers only."""
+    import shap
+    from threadpoolctl import threadpool_limits
+
+    found = split(name, seed)
+    model = Timed(found.network)
+    with threadpool_limits(1):
+        begin = time.process_time()
+        if which == "KernelSHAP":
+            explainer = shap.KernelExplainer(model, found.background)
+            values = explainer.shap_values(found.explained, l1_reg=0, silent=True)
+        else:
+            masker = shap.maskers.Independent(found.background, max_samples=len(found.background))
+            most = max(500, 10 * (2 * found.explained.shape[1] + 1))
+            explainer = shap.PermutationExplainer(model, masker, seed=seed)
+            values = explainer(found.explained, max_evals=most, silent=True).values
+        seconds = time.process_time() - begin - model.seconds
+    n_rows = len(found.explained)
+    return {
+        "shap_r2": accuracy(found, np.asarray(values)),
+        "ceiling": found.ceiling,
+        "fit_cpu_seconds": 0.0,
+        "row_seconds": seconds / n_rows,
+        "queries": model.count,
+        "queries_per_row": model.count / n_rows,
+    }
+
+
+def accuracy(found: Split, values: np.ndarray) -> float:
+    """R^2 of the values; of several classes the worst."""
+    if values.ndim == 2:
+        return r_squared(found.truth, values)
+    return min(r_squared(found.truth[..., k], values[..., c]) for k, c in enumerate(CLASSES))

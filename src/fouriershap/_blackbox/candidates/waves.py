@@ -1,0 +1,162 @@
+"""Candidate "waves": sums of cosines, one fit without each fold; their mean, distilled into one."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fouriershap._base.parallel import for_each_block
+from fouriershap._base.threads import one_blas_thread
+from fouriershap._blackbox.task import N_FOLDS, Fit, Task, r_squared
+from fouriershap._blackbox.wave_surrogate import WaveSurrogate
+from fouriershap._rows.levels import NUMBER
+from fouriershap._shapley.engine import Floats
+from fouriershap._waves.columns import Columns, columns_of
+from fouriershap._waves.training import Fitted, Settings, fit_waves
+from fouriershap._waves.waves import Waves
+
+FEW, MANY = 64, 256  # waves
+WORTH_MANY = 0.85  # of what few waves miss: many must miss less
+STUDENT = {
+    FEW: (64, 128),
+    MANY: (128, 256),
+}  # waves of the student, more where fewer miss too much of the mean
+GOOD_ENOUGH = 0.2  # what the student may miss of the mean, as a share of what that misses of the model
+COMPRESSED, LEAST_COMPRESSED = (
+    0.1,
+    2e-4,
+)  # likewise what a compressed background may miss, and what it always may
+FREE, MOST_FREE, N_CHECK = (
+    16,
+    40_000,
+    2_000,
+)  # hybrids that the mean labels itself: per answer, at most; to check
+_LEAST = 1e-6  # misses below it are rounding
+_FEW_ANSWERS, _MANY_ANSWERS = 3_000, 10_000
+_ODDS = 1e-4  # probabilities nearer to 0 or 1 than this are as sure
+
+
+@dataclass(frozen=True, eq=False)
+class _Answers:
+    """Answers as waves are fitted to them.
+
+    Attributes
+    ----------
+    columns : Columns
+    inputs : (n, n_columns) float32
+    targets : (n, n_targets) float64
+        Outputs of mean 0 and spread 1; of probabilities the logits, too, which help to find frequencies.
+    centre, scale : (n_outputs,) float64
+        Of the outputs.
+    """
+
+    columns: Columns
+    inputs: NDArray[np.float32]
+    targets: Floats
+    centre: Floats
+    scale: Floats
+
+    def outputs(self, fitted: Fitted, inputs: NDArray[np.float32]) -> Floats:
+        """What fitted waves say, in the unit of the answers."""
+        return fitted.predict(inputs)[:, : len(self.centre)] * self.scale + self.centre
+
+    def waves(self, fitted: Fitted) -> Waves:
+        n = len(self.centre)
+        weights = fitted.weights[:, :n] * self.scale
+        ends = [len(fitted.frequencies), len(weights) - 1]
+        amplitudes, linear, constant = np.split(weights, ends)
+        frequencies, phases = (part.astype(np.float64) for part in (fitted.frequencies, fitted.phases))
+        return Waves(frequencies, amplitudes, phases, linear, constant[0] + self.centre, self.columns)
+
+
+def fit_waves_candidate(task: Task) -> Fit:
+    """Waves, all outputs together."""
+    begin = time.perf_counter()
+    with one_blas_thread():
+        answers = _prepare(task)
+        nets = _fit_folds(task, answers)
+        predictions = np.full(task.answers.shape, np.nan)
+        for k, net in enumerate(nets):
+            inside = task.fold == k
+            predictions[inside] = answers.outputs(net, answers.inputs[inside])
+    r2 = task.judge(predictions)
+    n_waves = len(nets[0].frequencies)
+    note = f"{n_waves} waves on {answers.columns.n_columns} columns"
+    make = partial(_distil, task, answers, nets, max(1 - r2, _LEAST))
+    return Fit("waves", r2, predictions, make, time.perf_counter() - begin, note)
+
+
+def _prepare(task: Task) -> _Answers:
+    features = task.encoding.features
+    n_levels = np.array([0 if f.kind == NUMBER else len(f.levels) for f in features], dtype=np.int32)
+    missing = np.array([f.missing for f in features])
+    columns = columns_of(task.pool_codes, n_levels, missing, task.encoding.player)
+    targets = task.answers
+    chances = task.answers * task.unit
+    if chances.min() >= 0 and chances.max() <= 1:
+        sure = np.clip(chances, _ODDS, 1 - _ODDS)
+        targets = np.concatenate([targets, np.log(sure / (1 - sure))], axis=1)
+    centre, scale = targets.mean(axis=0), targets.std(axis=0)
+    scale[~(scale > 1e-12 * np.abs(centre))] = 1.0  # a constant
+    n = task.n_outputs
+    inputs = columns.design(task.codes)
+    return _Answers(columns, inputs, (targets - centre) / scale, centre[:n], scale[:n])
+
+
+def _settings(n_answers: int, n_waves: int) -> Settings:
+    n_batch = 64 if n_answers < _MANY_ANSWERS else 256
+    n_epochs = 150 if n_answers < _FEW_ANSWERS else 50 if n_answers < _MANY_ANSWERS or n_waves > FEW else 90
+    return Settings(n_waves, n_batch, n_epochs)
+
+
+def _fit_folds(task: Task, answers: _Answers) -> list[Fitted]:
+    """A fit without each fold; the first says how many waves there are."""
+
+    def fit(k: int, n_waves: int) -> Fitted:
+        inside, outside = task.fold != k, task.fold == k
+        rng = np.random.default_rng([task.seed, k, n_waves])
+        judges = answers.inputs[outside], answers.targets[outside]
+        settings = _settings(int(inside.sum()), n_waves)
+        return fit_waves(answers.inputs[inside], answers.targets[inside], settings, rng, judges)
+
+    first: dict[int, Fitted] = {}
+    sizes = (FEW, MANY)
+
+    def try_size(begin: int, end: int) -> None:
+        for n_waves in sizes[begin:end]:
+            first[n_waves] = fit(0, n_waves)
+
+    for_each_block(try_size, len(sizes), 1, task.n_jobs)
+    outside = task.fold == 0
+    truth, inputs = task.answers[outside], answers.inputs[outside]
+    missed = {n: 1 - r_squared(truth, answers.outputs(net, inputs)) for n, net in first.items()}
+    n_waves = MANY if missed[MANY] < WORTH_MANY * missed[FEW] else FEW
+    nets = {0: first[n_waves]}
+
+    def fit_some(begin: int, end: int) -> None:
+        nets.update((k, fit(k, n_waves)) for k in range(begin + 1, end + 1))
+
+    for_each_block(fit_some, N_FOLDS - 1, 1, task.n_jobs)
+    return [nets[k] for k in range(N_FOLDS)]
+
+
+def _distil(task: Task, answers: _Answers, nets: list[Fitted], missed: float) -> WaveSurrogate:
+    """One sum of waves that repeats the mean of several: what that says of more hybrids costs no query."""
+    with one_blas_thread():
+        n_free = min(FREE * len(task.codes), MOST_FREE)
+        inputs = np.concatenate([answers.columns.design(task.draw(n_free + N_CHECK)), answers.inputs])
+        n_outputs = task.n_outputs
+        labels = np.mean([net.predict(inputs)[:, :n_outputs] for net in nets], axis=0)
+        check, train = slice(N_CHECK), slice(N_CHECK, None)
+        judges = inputs[check], labels[check]
+        for n_waves in STUDENT[len(nets[0].frequencies)]:
+            settings = Settings(n_waves, 256, 30 if n_waves == FEW else 20)
+            rng = np.random.default_rng([task.seed, N_FOLDS, n_waves])
+            student = fit_waves(inputs[train], labels[train], settings, rng, judges)
+            if 1 - r_squared(labels[check], student.predict(judges[0])) < GOOD_ENOUGH * missed:
+                break
+        return WaveSurrogate(answers.waves(student), max(COMPRESSED * missed, LEAST_COMPRESSED))

@@ -1,0 +1,94 @@
+"""Permutations of players between two rows: what a function adds along them, and back.
+
+A permutation and its reverse together give pair interactions their exact value, so no variance is left on games of
+degree 2. Only players that differ between the two rows take part; the others have nothing to add.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Paths:
+    """Hybrids between row 0 of a pool and some of the others, along permutations and their reverses.
+
+    Attributes
+    ----------
+    index : (n_hybrids, n_players) int32
+        The row that each player comes from.
+    path : (n_hybrids,) int64
+        The permutation that a hybrid belongs to; it begins at the other row and ends at row 0.
+    joined : (n_hybrids,) int64
+        The player that joined last; -1 where a path begins.
+    n_paths : int
+        A permutation and its reverse are two, one after the other.
+    """
+
+    index: NDArray[np.int32]
+    path: NDArray[np.int64]
+    joined: NDArray[np.int64]
+    n_paths: int
+
+    def estimates(self, answers: Floats) -> Floats:
+        """(n_paths, n_players, n_outputs): what each player adds, from answers (n_hybrids, n_outputs)."""
+        out = np.zeros((self.n_paths, self.index.shape[1], answers.shape[1]))
+        later = np.flatnonzero(self.joined >= 0)
+        out[self.path[later], self.joined[later]] = answers[later] - answers[later - 1]
+        return out
+
+
+def draw_paths(
+    differs: NDArray[np.bool_], others: NDArray[np.int64], pairs: int, rng: np.random.Generator
+) -> Paths:
+    """So many permutations with their reverses for each of the other rows.
+
+    Parameters
+    ----------
+    differs : (n_others, n_players) bool
+        Whether a player differs between row 0 and the other row.
+    others : (n_others,) int64
+        Their positions in the pool.
+    """
+    n_players = differs.shape[1]
+    index, path, joined = [], [], []
+    n_paths = 0
+    for mine, row in zip(differs, others, strict=True):
+        players = np.flatnonzero(mine)
+        for _ in range(pairs):
+            order = rng.permutation(players)
+            for each in (order, order[::-1]):
+                place = np.full(n_players, len(players))
+                place[each] = np.arange(len(players))
+                inside = (np.arange(len(players) + 1)[:, None] > place) | ~mine
+                index.append(np.where(inside, np.int32(0), np.int32(row)))
+                joined.append(np.concatenate([[-1], each]))
+                path.append(np.full(len(players) + 1, n_paths))
+                n_paths += 1
+    return Paths(
+        np.concatenate(index).astype(np.int32),
+        np.concatenate(path),
+        np.concatenate(joined).astype(np.int64),
+        n_paths,
+    )
+
+
+def differing(
+    codes: Floats, other_codes: Floats, player: NDArray[np.int32], n_players: int
+) -> NDArray[np.bool_]:
+    """(n_others, n_players): which players of a row (n_features,) are not those of the others."""
+    unlike = ~((codes == other_codes) | (np.isnan(codes) & np.isnan(other_codes)))
+    out = np.zeros((len(other_codes), n_players), dtype=bool)
+    for f, p in enumerate(player):
+        out[:, p] |= unlike[:, f]
+    return out
+
+
+def pair_means(estimates: Floats, n_others: int) -> Floats:
+    """(n_others, pairs, 2, n_players, n_outputs) of estimates by path: permutation and reverse apart."""
+    return estimates.reshape(n_others, -1, 2, *estimates.shape[1:])

@@ -1,0 +1,281 @@
+"""Road "mixture": a few products of marginals stand for the background. Its error is measured, and told.
+
+Rows are put into clusters; within each, players are taken to be independent. That is exact where all others come
+from the row (t = 1), and where none does (t = 0) the truth is a table, so that the difference there is known. A share
+of it, found at a few rows that are explained exactly, is taken back everywhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fouriershap import _kernels as kernels
+from fouriershap._base.headers import require, take
+from fouriershap._shapley.engine import Contents, Floats
+from fouriershap._shapley.products.clusters import cluster
+from fouriershap._shapley.products.components import (
+    Points,
+    component_interactions,
+    component_values,
+    exact_points,
+    verify_components,
+)
+from fouriershap._shapley.products.model import (
+    Background,
+    ProductSum,
+    as_complex,
+    as_factors,
+    blocks,
+    other_products,
+)
+
+FIRST, MOST = 8, 128  # components
+N_PROBES = 8  # rows that are explained exactly
+MOST_PROBED = 512  # rows of the background against which they are
+_PROBE_POINTS = 8  # of the integral there: far more than the mixture has
+_MOST_KAPPA = 0.5
+_SINGLE = np.float32
+
+
+def _ends(index: str) -> tuple[Points, float]:
+    """Points within, and the weight of either end: Lobatto's rule, exact up to degree 5."""
+    if index == "banzhaf":
+        return Points(np.array([0.5]), np.array([1.0])), 0.0
+    inner = 0.5 - 0.5 / np.sqrt(5)
+    return Points(np.array([inner, 1 - inner]), np.full(2, 5 / 12)), 1 / 12
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """Products of marginals (see `Road`).
+
+    Attributes
+    ----------
+    components : (n_components, n_players, 2, n_terms) float32
+        Mean factors of each cluster.
+    weights : (n_components,) float64
+    near : (2, n_players, 2, n_terms) float64
+        The mean product of all other players over the background: by the mixture, and how far the truth is from it.
+    whole : (2, 2, n_terms) float64
+        The same for the product of all players.
+    mean : (n_outputs,) float64
+        Of the products and the constant over the background.
+    kappa : float
+        The share of the known difference that is taken back.
+    index : str
+    error : float
+    """
+
+    name: ClassVar[str] = "mixture"
+    components: NDArray[np.float32]
+    weights: Floats
+    near: Floats
+    whole: Floats
+    mean: Floats
+    kappa: float
+    index: str
+    error: float
+
+    @property
+    def n_components(self) -> int:
+        return len(self.components)
+
+    @cached_property
+    def _marginals(self) -> NDArray[np.float32]:
+        """Of the whole background, as one component."""
+        mean = np.einsum("c,cjkm->jkm", self.weights, self.components.astype(np.float64))
+        return np.ascontiguousarray(mean[None], dtype=_SINGLE)
+
+    def values(self, model: ProductSum, rows: NDArray[Any], kernel: Any) -> Floats:
+        out, known = self.plain(model, rows, kernel)
+        out += self.kappa * known
+        if self.index != "shapley":
+            return out
+        # What is left to the model's output goes where the correction went.
+        left = _rest(model, rows) - self.mean - out.sum(axis=1)
+        size = np.abs(known) + np.finfo(_SINGLE).tiny
+        out += left[:, None] * size / size.sum(axis=1, keepdims=True)
+        return out
+
+    def plain(self, model: ProductSum, rows: NDArray[Any], kernel: Any) -> tuple[Floats, Floats]:
+        """Values by the mixture alone, and what is known to be missed where all others are of the background."""
+        factors = model.factors(rows, _SINGLE)
+        inner, end = _ends(self.index)
+        out = component_values(model, factors, self.components, self.weights, inner, kernel)
+        at_ends = [self._near(model, factors, k) for k in range(2)]
+        if end:
+            out += end * at_ends[0]
+            far = Points(np.ones(1), np.array([end]))
+            out += component_values(model, factors, self._marginals, np.ones(1), far, kernel)
+        return out, at_ends[1]
+
+    def _near(self, model: ProductSum, factors: NDArray[Any], which: int) -> Floats:
+        """Values where all others are of the background: linear in the factor of the player."""
+        table, constant = self._near_tables(model, which)
+        return np.asarray(np.einsum("rjkm,ojkm->rjo", factors, table) - constant, dtype=np.float64)
+
+    def _near_tables(self, model: ProductSum, which: int) -> tuple[NDArray[np.float32], Floats]:
+        coefficients = np.conj(as_complex(model.coefficients))
+        table = coefficients[:, None] * as_complex(self.near[which])
+        constant = (coefficients * as_complex(self.whole[which])).sum(axis=1).real
+        return np.ascontiguousarray(np.stack([table.real, -table.imag], axis=2), dtype=_SINGLE), constant
+
+    def interactions(
+        self, model: ProductSum, rows: NDArray[Any], pairs: NDArray[np.int32], kernel: Any
+    ) -> Floats:
+        del kernel  # a matrix product
+        where = exact_points(self.index, model.n_players)
+        return component_interactions(model, rows, self.components, self.weights, where, pairs)
+
+    def to_contents(self) -> Contents:
+        arrays: dict[str, NDArray[Any]] = {"components": self.components, "component_weights": self.weights}
+        arrays |= {"near": self.near, "whole": self.whole, "products_mean": self.mean}
+        return arrays, {"index": self.index, "kappa": self.kappa, "error": self.error}
+
+    @classmethod
+    def from_contents(
+        cls, arrays: dict[str, NDArray[Any]], header: dict[str, Any], model: ProductSum
+    ) -> Mixture:
+        """The inverse of `to_contents`."""
+        components, weights = arrays["components"], arrays["component_weights"]
+        verify_components(components, weights, model, _SINGLE)
+        near, whole, mean = (arrays[name] for name in ("near", "whole", "products_mean"))
+        n_terms = model.coefficients.shape[2]
+        shapes = (2, model.n_players, 2, n_terms), (2, 2, n_terms), (model.n_outputs,)
+        for array, shape in zip((near, whole, mean), shapes, strict=True):
+            fits = array.shape == shape and array.dtype == np.float64 and np.isfinite(array).all()
+            require(fits, "its moments are those of another model")
+        numbers = (take(header, "kappa", float), take(header, "index", str), take(header, "error", float))
+        require(0 <= numbers[0] <= _MOST_KAPPA and numbers[2] >= 0, "its error is none")
+        return cls(components, weights, near, whole, mean, *numbers)
+
+
+@dataclass(frozen=True, eq=False)
+class _Moments:
+    """Means over a background.
+
+    Attributes
+    ----------
+    near : (n_players, n_terms) complex128
+        Of the product of all players but one.
+    whole : (n_terms,) complex128
+        Of the product of all.
+    rest : (n_outputs,) float64
+        Of the function less what players add by themselves, in double precision.
+    """
+
+    near: NDArray[np.complex128]
+    whole: NDArray[np.complex128]
+    rest: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class _Truth:
+    """Exact values of a few rows: products alone, and the size of all."""
+
+    rows: NDArray[Any]
+    background: Background
+    chosen: NDArray[np.int64]  # rows of the whole background
+    moments: _Moments
+    values: Floats
+    size: float
+
+
+def compile_mixture(model: ProductSum, background: Background, index: str, tolerance: float) -> Mixture:
+    """As few components as keep the error below ``tolerance``, but at most `MOST`."""
+    truth = _explain_probes(model, background, index)
+    points = model.embed(background.rows)
+    found: list[tuple[float, float, NDArray[np.int64]]] = []
+    n = FIRST
+    while True:
+        labels = cluster(points, background.weights, n)
+        found.append((*_calibrate(model, truth, labels, index), labels))
+        if found[-1][0] <= tolerance or 2 * n > min(MOST, len(background) // 2):
+            break
+        n *= 2
+    error, kappa, labels = min(found, key=lambda each: each[0])
+    mixture = _mix(model, background, labels, _moments_of(model, background), index)
+    return replace(mixture, kappa=kappa, error=error)
+
+
+def _explain_probes(model: ProductSum, background: Background, index: str) -> _Truth:
+    rng = np.random.default_rng(0)
+    chosen = np.sort(rng.choice(len(background), min(MOST_PROBED, len(background)), replace=False))
+    some = background.part(chosen)
+    probes = some.rows[rng.choice(len(some), min(N_PROBES, len(some)), replace=False)]
+    where = exact_points(index, min(model.n_players, 2 * _PROBE_POINTS))
+    values = np.zeros((len(probes), model.n_players, model.n_outputs))
+    factors = model.factors(probes, _SINGLE)
+    for part in blocks(model, some.rows):
+        components = model.factors(some.rows[part], _SINGLE)
+        values += component_values(model, factors, components, some.weights[part], where, kernels.products)
+    centre = np.average(model.additive(some.rows), axis=0, weights=some.weights)
+    size = float(((values + model.additive(probes) - centre) ** 2).sum())
+    return _Truth(probes, some, chosen, _moments_of(model, some), values, size)
+
+
+def _calibrate(
+    model: ProductSum, truth: _Truth, labels: NDArray[np.int64], index: str
+) -> tuple[float, float]:
+    """What is missed, and the share of the known difference that is taken back.
+
+    The mixture is that of the rows for which the truth is known, so that no error of sampling is counted.
+    """
+    _, some = np.unique(labels[truth.chosen], return_inverse=True)
+    mixture = _mix(model, truth.background, some, truth.moments, index)
+    plain, known = mixture.plain(model, truth.rows, kernels.products)
+    square = float((known**2).sum())
+    kappa = float((known * (truth.values - plain)).sum()) / square if square > 0 else 0.0
+    mixture = replace(mixture, kappa=float(np.clip(kappa, 0.0, _MOST_KAPPA)))
+    missed = float(((mixture.values(model, truth.rows, kernels.products) - truth.values) ** 2).sum())
+    return missed / truth.size if truth.size > 0 else 0.0, mixture.kappa
+
+
+def _moments_of(model: ProductSum, background: Background) -> _Moments:
+    shape = model.n_players, model.coefficients.shape[2]
+    near, whole = np.zeros(shape, complex), np.zeros(shape[1], complex)
+    for part in blocks(model, background.rows):
+        numbers = as_complex(model.factors(background.rows[part], _SINGLE))
+        others, weights = other_products(numbers), background.weights[part]
+        near += np.einsum("r,rjm->jm", weights, others)
+        whole += np.einsum("r,rm->m", weights, others[:, 0] * numbers[:, 0])
+    rest = np.average(_rest(model, background.rows), axis=0, weights=background.weights)
+    return _Moments(near, whole, rest)
+
+
+def _rest(model: ProductSum, rows: NDArray[Any]) -> Floats:
+    """The function less what players add by themselves (n_rows, n_outputs)."""
+    return np.asarray(model.predict(rows) - model.additive(rows).sum(axis=1))
+
+
+def _mix(
+    model: ProductSum, background: Background, labels: NDArray[np.int64], truth: _Moments, index: str
+) -> Mixture:
+    """The products of the marginals of clusters, not corrected yet."""
+    n = int(labels.max()) + 1
+    weights = np.asarray(np.bincount(labels, background.weights, minlength=n), dtype=np.float64)
+    sums = np.zeros((n, model.n_players * model.coefficients[0].size))
+    for part in blocks(model, background.rows):
+        factors = model.factors(background.rows[part], _SINGLE)
+        share = np.zeros((n, len(factors)), dtype=_SINGLE)
+        share[labels[part], np.arange(len(factors))] = background.weights[part]
+        sums += share @ factors.reshape(len(factors), -1)
+    components = (sums / weights[:, None]).reshape(n, *factors.shape[1:]).astype(_SINGLE)
+    numbers = as_complex(components.astype(np.float64))
+    near = np.einsum("c,cjm->jm", weights, other_products(numbers))
+    whole = np.einsum("c,cm->m", weights, numbers.prod(axis=1))
+    return Mixture(
+        components,
+        weights,
+        near=as_factors(np.stack([near, truth.near - near]), np.float64),
+        whole=as_factors(np.stack([whole, truth.whole - whole]), np.float64),
+        mean=truth.rest,
+        kappa=0.0,
+        index=index,
+        error=0.0,
+    )

@@ -1,0 +1,132 @@
+"""`ProductSum`: what the engine for sums of products explains, and what its roads share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fouriershap._base.errors import CapacityError
+from fouriershap._base.parallel import for_each_block
+from fouriershap._shapley.engine import Floats
+
+BLOCK_NUMBERS = 1 << 20  # most factors that a block of rows has at a time, for each thread
+_MOST_TERMS_AND_PLAYERS = 1 << 26
+
+
+class ProductSum(Protocol):
+    """A function of rows: a constant, a sum over players, and the real part of a sum of products over players.
+
+    Waves are such sums, with factors on the unit circle; so are kernel machines, with real factors.
+
+    Attributes
+    ----------
+    n_players, n_outputs : int
+    coefficients : (n_outputs, 2, n_terms) float64
+        Real parts, and imaginary ones negated. ``n_terms`` is a multiple of 16; terms that fill up have 0.
+    """
+
+    @property
+    def n_players(self) -> int: ...
+
+    @property
+    def n_outputs(self) -> int: ...
+
+    @property
+    def coefficients(self) -> Floats: ...
+
+    def factors(self, rows: NDArray[Any], dtype: Any = np.float64) -> NDArray[Any]:
+        """(n_rows, n_players, 2, n_terms): the factor of each player in each term, real and imaginary parts."""
+
+    def additive(self, rows: NDArray[Any]) -> Floats:
+        """(n_rows, n_players, n_outputs): what each player adds by itself."""
+
+    def predict(self, rows: NDArray[Any]) -> Floats:
+        """(n_rows, n_outputs)."""
+
+    def embed(self, rows: NDArray[Any]) -> NDArray[np.float32]:
+        """Rows as points (n_rows, n_axes): near ones have similar factors."""
+
+
+@dataclass(frozen=True, eq=False)
+class Background:
+    """Rows to compare with.
+
+    Attributes
+    ----------
+    rows : (n_rows, n_features)
+    weights : (n_rows,) float64
+        They add up to 1.
+    """
+
+    rows: NDArray[Any]
+    weights: Floats
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def part(self, chosen: NDArray[np.int64]) -> Background:
+        """Some of the rows."""
+        return Background(self.rows[chosen], self.weights[chosen] / self.weights[chosen].sum())
+
+
+def make_background(rows: NDArray[Any], weights: Floats | None) -> Background:
+    if weights is None:
+        return Background(rows, np.full(len(rows), 1 / len(rows)))
+    kept = weights > 0
+    return Background(rows[kept], weights[kept])
+
+
+def as_complex(factors: NDArray[Any]) -> NDArray[Any]:
+    """Factors (..., 2, n_terms) as complex numbers (..., n_terms)."""
+    out: NDArray[Any] = factors[..., 0, :] + 1j * factors[..., 1, :]
+    return out
+
+
+def as_factors(numbers: NDArray[Any], dtype: Any) -> NDArray[Any]:
+    """The inverse of `as_complex`."""
+    return np.ascontiguousarray(np.stack([numbers.real, numbers.imag], axis=-2), dtype=dtype)
+
+
+def other_products(factors: NDArray[Any]) -> NDArray[Any]:
+    """For each player, the product of the complex factors (..., n_players, n_terms) of all others."""
+    ones = np.ones_like(factors[..., :1, :])
+    before = np.cumprod(np.concatenate([ones, factors[..., :-1, :]], axis=-2), axis=-2)
+    after = np.cumprod(np.concatenate([ones, factors[..., :0:-1, :]], axis=-2), axis=-2)[..., ::-1, :]
+    out: NDArray[Any] = before * after
+    return out
+
+
+def rows_per_block(model: ProductSum) -> int:
+    """Rows whose factors are held at a time."""
+    each = model.n_players * int(model.coefficients[0].size)
+    if each > _MOST_TERMS_AND_PLAYERS:
+        raise CapacityError(
+            f"{model.n_players:,} players and {model.coefficients.shape[2]:,} terms have too many factors for one row."
+        )
+    return max(BLOCK_NUMBERS // each, 1)
+
+
+def blocks(model: ProductSum, rows: NDArray[Any]) -> Iterator[slice]:
+    """Slices of rows, each of which fits into memory by its factors."""
+    step = rows_per_block(model)
+    return (slice(first, first + step) for first in range(0, len(rows), step))
+
+
+def by_blocks(
+    work: Callable[[NDArray[Any]], Floats],
+    model: ProductSum,
+    rows: NDArray[Any],
+    out: Floats,
+    n_jobs: int | None,
+) -> Floats:
+    """``out[...] = work(rows)`` in blocks, on some threads."""
+
+    def block(first: int, last: int) -> None:
+        out[first:last] = work(rows[first:last])
+
+    for_each_block(block, len(rows), rows_per_block(model), n_jobs)
+    return out

@@ -1,0 +1,109 @@
+"""Road "subsets": the worth of every coalition, where players are few. Exact, whatever the background.
+
+The mean over the background of the product of the players outside a coalition is a table; the row brings the product
+of those inside. Values and interactions are sums over coalitions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fouriershap import _kernels as kernels
+from fouriershap._base.headers import require, take
+from fouriershap._shapley.engine import Contents, Floats
+from fouriershap._shapley.indices import moments
+from fouriershap._shapley.products.model import Background, ProductSum, as_complex, blocks
+
+MOST_NUMBERS = 1 << 16  # coalitions times terms: from there a mixture is quicker
+MOST_PLAYERS = 12
+
+
+@dataclass(frozen=True, eq=False)
+class Subsets:
+    """The worth of coalitions (see `Road`).
+
+    Attributes
+    ----------
+    table : (n_outputs, 2^n_players, 2, n_terms) float64
+        By the players of the row: coefficients times the mean product of the others in the background.
+    index : str
+    """
+
+    name: ClassVar[str] = "subsets"
+    error: ClassVar[float] = 0.0
+    n_components: ClassVar[int] = 0
+    table: Floats
+    index: str
+
+    def values(self, model: ProductSum, rows: NDArray[Any], kernel: Any) -> Floats:
+        share = _value_shares(self.index, model.n_players)
+        return np.asarray(np.einsum("rso,sj->rjo", self._games(model, rows, kernel), share))
+
+    def interactions(
+        self, model: ProductSum, rows: NDArray[Any], pairs: NDArray[np.int32], kernel: Any
+    ) -> Floats:
+        share = _pair_shares(self.index, model.n_players, pairs)
+        return np.asarray(np.einsum("rso,sp->rpo", self._games(model, rows, kernel), share))
+
+    def _games(self, model: ProductSum, rows: NDArray[Any], kernel: Any) -> Floats:
+        out = np.empty((len(rows), self.table.shape[1], len(self.table)))
+        kernel.games(model.factors(rows), self.table, out)
+        return out
+
+    def to_contents(self) -> Contents:
+        return {"table": self.table}, {"index": self.index}
+
+    @classmethod
+    def from_contents(
+        cls, arrays: dict[str, NDArray[Any]], header: dict[str, Any], model: ProductSum
+    ) -> Subsets:
+        """The inverse of `to_contents`."""
+        table = arrays["table"]
+        require(model.n_players <= MOST_PLAYERS, "it has tables of too many players")
+        shape = (model.n_outputs, 1 << model.n_players, *model.coefficients.shape[1:])
+        fits = table.dtype == np.float64 and table.shape == shape
+        require(fits and np.isfinite(table).all(), "its coalitions are those of another model")
+        return cls(table, take(header, "index", str))
+
+
+def compile_subsets(model: ProductSum, background: Background, index: str) -> Subsets:
+    n_outputs, _, n_terms = model.coefficients.shape
+    sums = np.zeros((1 << model.n_players, 2, n_terms))
+    for part in blocks(model, background.rows):
+        kernels.products.subset_sums(model.factors(background.rows[part]), background.weights[part], sums)
+    outside = as_complex(sums)[::-1]  # the complement of a set has all its bits turned
+    table = np.conj(as_complex(model.coefficients))[:, None] * outside
+    stacked = np.stack([table.real, -table.imag], axis=2).reshape(n_outputs, -1, 2, n_terms)
+    return Subsets(np.ascontiguousarray(stacked), index)
+
+
+@lru_cache(maxsize=32)
+def _inside(n_players: int) -> NDArray[np.bool_]:
+    """(2^n_players, n_players): who is in each coalition."""
+    sets = np.arange(1 << n_players)
+    return np.asarray(sets[:, None] >> np.arange(n_players) & 1, dtype=bool)
+
+
+@lru_cache(maxsize=32)
+def _value_shares(index: str, n_players: int) -> Floats:
+    """(2^n_players, n_players): what a player gets from the worth of each coalition."""
+    inside = _inside(n_players)
+    size = inside.sum(axis=1)
+    by_size = moments(index, n_players)
+    joined = by_size[np.maximum(size - 1, 0), n_players - np.maximum(size, 1)]
+    left = by_size[np.minimum(size, n_players - 1), n_players - 1 - np.minimum(size, n_players - 1)]
+    return np.asarray(np.where(inside, joined[:, None], -left[:, None]))
+
+
+def _pair_shares(index: str, n_players: int, pairs: NDArray[np.int32]) -> Floats:
+    """(2^n_players, n_pairs): the same for the interaction of two players."""
+    inside = _inside(n_players)
+    i, j = inside[:, pairs[:, 0]], inside[:, pairs[:, 1]]
+    others = inside.sum(axis=1)[:, None] - i - j
+    weight = moments(index, n_players)[others, np.maximum(n_players - 2 - others, 0)]
+    return np.asarray(np.where(i == j, weight, -weight))

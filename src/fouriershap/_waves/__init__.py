@@ -1,0 +1,1 @@
+"""Waves: functions of any features as sums of cosines."""

@@ -1,0 +1,142 @@
+"""Fitting waves to answers: Adam on frequencies and amplitudes, then least squares for all that is linear."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fouriershap import _kernels as kernels
+
+Singles = NDArray[np.float32]
+Floats = NDArray[np.float64]
+
+RATE, DECAY = 2e-2, 2e-2
+_FIRST_RIDGE = 1e-3
+RIDGES = (1e-7, 1e-6, 1e-5, 1e-4)  # of the last least squares; those that answers left out like best is taken
+_STEPS_PER_CALL = 512  # Ctrl-C is heard between calls
+_BATCH = 16  # batches are multiples of it
+_ROWS_PER_BLOCK = 4096
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How many waves, and how long they are trained.
+
+    Attributes
+    ----------
+    n_waves, n_batch, n_epochs : int
+    """
+
+    n_waves: int
+    n_batch: int
+    n_epochs: int
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """Waves on columns.
+
+    Attributes
+    ----------
+    frequencies : (n_waves, n_columns) float32
+    phases : (n_waves,) float32
+    weights : (n_waves + n_columns + 1, n_outputs) float64
+        Amplitudes, then the linear part, then the constant.
+    """
+
+    frequencies: Singles
+    phases: Singles
+    weights: Floats
+
+    def predict(self, inputs: Singles) -> Floats:
+        """Outputs (n_rows, n_outputs) of columns (n_rows, n_columns)."""
+        blocks = range(0, len(inputs), _ROWS_PER_BLOCK)
+        parts = [self.terms(inputs[i : i + _ROWS_PER_BLOCK]) @ self.weights for i in blocks]
+        return np.concatenate(parts) if parts else np.empty((0, self.weights.shape[1]))
+
+    def terms(self, inputs: Singles) -> Singles:
+        """Cosines, columns and a one: what the weights are for, (n_rows, n_waves + n_columns + 1)."""
+        return _terms(inputs, self.frequencies, self.phases)
+
+
+def fit_waves(
+    inputs: Singles,
+    targets: Floats,
+    settings: Settings,
+    rng: np.random.Generator,
+    judges: tuple[Singles, Floats] | None = None,
+) -> Fitted:
+    """Waves fitted to answers.
+
+    Parameters
+    ----------
+    inputs : (n_rows, n_columns) float32
+    targets : (n_rows, n_outputs) float64
+        Of mean 0 and a spread of about 1.
+    judges : inputs and targets, optional
+        That took no part: they choose how smooth the last least squares are.
+    """
+    n_waves, n_columns, n_outputs = settings.n_waves, inputs.shape[1], targets.shape[1]
+    frequencies = (rng.standard_normal((n_waves, n_columns)) / np.sqrt(n_columns)).astype(np.float32)
+    phases = rng.uniform(0, 2 * np.pi, n_waves).astype(np.float32)
+    weights = _least_squares(inputs, targets, frequencies, phases, (_FIRST_RIDGE,))[0].astype(np.float32)
+    parts = (frequencies, phases, *np.split(weights.T, [n_waves, n_waves + n_columns], axis=1))
+    parameters = np.concatenate([part.ravel() for part in parts])
+    _train(inputs, targets.astype(np.float32), settings, rng, parameters)
+    sizes = np.cumsum([n_waves * n_columns, n_waves, n_outputs * n_waves, n_outputs * n_columns])
+    found = np.split(parameters, sizes)
+    frequencies, phases = found[0].reshape(n_waves, n_columns), found[1]
+    trained = np.concatenate([part.reshape(n_outputs, -1).T for part in found[2:]]).astype(np.float64)
+    solved = _least_squares(inputs, targets, frequencies, phases, RIDGES)
+    if judges is None:
+        return Fitted(frequencies, phases, solved[len(solved) // 2])
+    terms = _terms(judges[0], frequencies, phases)
+    candidates = [trained, *solved]
+    missed = [float(((terms @ weights - judges[1]) ** 2).sum()) for weights in candidates]
+    return Fitted(frequencies, phases, candidates[int(np.argmin(missed))])
+
+
+def _train(
+    inputs: Singles, targets: Singles, settings: Settings, rng: np.random.Generator, parameters: Singles
+) -> None:
+    n_batch = max(min(settings.n_batch, len(inputs)) // _BATCH, 1) * _BATCH
+    order = _batches(len(inputs), n_batch, settings.n_epochs, rng)
+    step = np.arange(1, len(order) + 1)
+    rate = RATE * 0.5 * (1 + np.cos(np.pi * step / len(order)))
+    schedule = np.stack([rate / (1 - 0.9**step), 1 / (1 - 0.99**step), 1 - rate * DECAY], axis=1)
+    schedule = schedule.astype(np.float32)
+    moments = np.zeros((2, len(parameters)), dtype=np.float32)
+    for i in range(0, len(order), _STEPS_PER_CALL):
+        part = slice(i, i + _STEPS_PER_CALL)
+        kernels.waves.train(
+            inputs, targets, order[part], schedule[part], settings.n_waves, parameters, moments
+        )
+
+
+def _batches(n: int, n_batch: int, n_epochs: int, rng: np.random.Generator) -> NDArray[np.int32]:
+    """(n_steps, n_batch) int32: every row once per epoch, but for those that fill no batch."""
+    each = max(n // n_batch, 1)
+    epochs = [np.resize(rng.permutation(n), each * n_batch) for _ in range(n_epochs)]
+    return np.concatenate(epochs).reshape(-1, n_batch).astype(np.int32)
+
+
+def _terms(inputs: Singles, frequencies: Singles, phases: Singles) -> Singles:
+    ones = np.ones((len(inputs), 1), dtype=np.float32)
+    return np.concatenate([np.cos(inputs @ frequencies.T + phases), inputs, ones], axis=1)
+
+
+def _least_squares(
+    inputs: Singles, targets: Floats, frequencies: Singles, phases: Singles, ridges: tuple[float, ...]
+) -> list[Floats]:
+    """Weights (n_terms, n_outputs) for each ridge."""
+    n_terms = len(frequencies) + inputs.shape[1] + 1
+    gram, moment = np.zeros((n_terms, n_terms)), np.zeros((n_terms, targets.shape[1]))
+    for i in range(0, len(inputs), _ROWS_PER_BLOCK):
+        part = slice(i, i + _ROWS_PER_BLOCK)
+        terms = _terms(inputs[part], frequencies, phases)
+        gram += terms.T @ terms
+        moment += terms.T @ targets[part]
+    diagonal = np.eye(n_terms) * len(inputs)
+    return [np.asarray(np.linalg.solve(gram + ridge * diagonal, moment)) for ridge in ridges]

@@ -1,0 +1,145 @@
+"""SHAP values of the model itself: rows known beforehand, refining, and the certificate of the values."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import fouriershap as fs
+import oracles
+from fouriershap._blackbox.paths import differing, draw_paths, pair_means
+from fouriershap._blackbox.shap_certificate import reserved_queries, row_cost
+from strategies import generators
+
+N = 8
+
+
+def rough(rows):
+    """Too sharp for few answers."""
+    return (
+        np.tanh(3 * rows[:, 0] * rows[:, 1])
+        + np.sign(rows[:, 2]) * rows[:, 3]
+        + 0.2 * rows[:, 4:].sum(axis=1)
+    )
+
+
+@pytest.fixture(scope="module")
+def numbers():
+    return np.random.default_rng(0).normal(size=(500, N))
+
+
+def fitted(X, **options):
+    options = {
+        "data": X[40:],
+        "method": "waves",
+        "budget": 500,
+        "random_state": 0,
+        "min_fidelity": -9,
+    } | options
+    return fs.BlackBoxExplainer(rough, X[:40], **options)
+
+
+@pytest.fixture(scope="module")
+def explainer(numbers):
+    return fitted(numbers)
+
+
+@pytest.fixture(scope="module")
+def truth(numbers):
+    return oracles.shap_values(rough, numbers[100:125], numbers[:40])[..., 0]
+
+
+def missed(values, truth):
+    return ((values - truth) ** 2).sum() / ((truth - truth.mean()) ** 2).sum()
+
+
+@given(generators())
+@settings(max_examples=20, deadline=None)
+def test_a_permutation_and_its_reverse_are_exact_on_pairs(rng):
+    matrix = rng.normal(size=(5, 5))
+    codes = rng.integers(0, 3, size=(4, 5)).astype(float)
+    differs = differing(codes[0], codes[1:], np.arange(5, dtype=np.int32), 5)
+    paths = draw_paths(differs, np.arange(1, 4), 2, rng)
+    points = codes[paths.index, np.arange(5)]
+
+    def game(rows):
+        return np.einsum("ri,ij,rj->r", rows, matrix, rows)
+
+    found = pair_means(paths.estimates(game(points)[:, None]), 3).mean(axis=2)
+    for other, pairs in zip(codes[1:], found, strict=True):
+        exact = oracles.shap_values(game, codes[:1], other[None])[0]
+        for each in pairs:
+            np.testing.assert_allclose(each, exact, atol=1e-10)
+    assert len(points) <= 3 * 2 * 2 * (differs.sum(axis=1).max() + 1)
+
+
+def test_refining_helps_and_adds_up_to_the_model(numbers, explainer, truth):
+    rows = numbers[100:125]
+    plain = missed(explainer.shap_values(rows), truth)
+    refined = [explainer.shap_values(rows, refine=pairs) for pairs in (1, 2)]
+    assert missed(refined[1], truth) < missed(refined[0], truth) < 0.5 * plain
+    outputs = rough(rows) - rough(numbers[:40]).mean()
+    for values in refined:
+        np.testing.assert_allclose(values.sum(axis=1), outputs, atol=1e-9)
+
+
+def test_refining_by_very_few_queries_does_no_harm(numbers, truth):
+    """One background row: a single pair of permutations per row, most of it chance."""
+    X = np.concatenate([numbers[:1], numbers[40:]])
+    explainer = fs.BlackBoxExplainer(
+        rough, X[:1], data=X[1:], method="waves", budget=3000, random_state=0, min_fidelity=-9
+    )
+    rows = numbers[100:125]
+    exact = oracles.shap_values(rough, rows, X[:1])[..., 0]
+    assert missed(explainer.shap_values(rows, refine=1), exact) < missed(explainer.shap_values(rows), exact)
+
+
+def test_rows_known_beforehand_are_explained_better(numbers, explainer, truth):
+    known = fitted(numbers, rows=numbers[100:125])
+    assert known.fidelity.n_queries <= 500
+    rows = numbers[100:125]
+    assert missed(known.shap_values(rows), truth) < missed(explainer.shap_values(rows), truth)
+    with pytest.raises(fs.InputError, match="rows"):
+        fitted(numbers, rows=numbers[:5, :3])
+
+
+def test_the_certificate_is_unbiased_and_holds(numbers, explainer, truth):
+    rows = numbers[100:125]
+    true = 1 - missed(explainer.shap_values(rows), truth)
+    pool, _ = explainer._encode(rows)
+    found = np.array(
+        [explainer._certify(pool, 25 * row_cost(N), np.random.default_rng(seed)) for seed in range(60)]
+    )
+    error = found[:, 0].std() / np.sqrt(len(found))
+    assert abs(found[:, 0].mean() - true) < 4 * error + 0.002
+    holds = (found[:, 1] <= true) & (true <= found[:, 2])
+    assert holds.mean() >= 0.9
+    one = explainer.certify(rows, queries=25 * row_cost(N))
+    assert one.low <= one.r2 <= one.high <= 1
+    assert explainer.certify(rows, queries=25 * row_cost(N)) == one
+
+
+def test_certify_says_what_is_too_little(numbers, explainer, tmp_path):
+    with pytest.raises(fs.InputError, match="queries is 10"):
+        explainer.certify(numbers[:5], queries=10)
+    explainer.save(tmp_path / "box.fshap")
+    with pytest.raises(fs.InputError, match="asks the model"):
+        fs.load(tmp_path / "box.fshap").certify(numbers[:5], queries=1000)
+
+
+def test_fitting_certifies_within_its_budget(numbers):
+    assert reserved_queries(500, N) == 0  # too few rows to say anything
+    asked = []
+
+    def counted(rows):
+        asked.append(len(rows))
+        return rough(rows)
+
+    explainer = fs.BlackBoxExplainer(
+        counted, numbers[:40], data=numbers[40:], method="waves", budget=4000, random_state=0, min_fidelity=-9
+    )
+    assert sum(asked) <= 4000 and explainer.fidelity.n_queries == sum(asked)
+    found = explainer.fidelity.shap
+    assert found is not None and found.low < found.r2 <= found.high
+    assert "SHAP R^2" in repr(explainer)
