@@ -105,6 +105,7 @@ format: $(VENV)/.test
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/stage2.py
 	$(BIN)/python benchmarks/trees.py
+	$(BIN)/python benchmarks/deep_trees.py
 	$(BIN)/python benchmarks/jax_versions.py
 	$(BIN)/python benchmarks/blackbox.py
 	$(BIN)/python benchmarks/sparse_wht.py

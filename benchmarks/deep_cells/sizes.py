@@ -1,0 +1,91 @@
+"""Models of the sizes that are in use, 1,000 x 1,000 and 10,000 x 10,000 rows."""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import fouriershap as fs
+from deep_cells import models
+
+GROUP = "sizes"
+MODELS = (
+    "forest classifier:100",
+    "forest regressor, leaves of 5:100",
+    "lightgbm:500:255",
+    "lightgbm:1000:63",
+    "xgboost:1000:8",
+)
+SIZES = (1_000, 10_000)
+_WALKED = 64  # rows: the walk is extrapolated
+AGREES = 2e-6  # of the largest value
+
+
+def run(name: str) -> list[dict[str, Any]]:
+    """CPU seconds on one thread: of a first call, of the walk, of the library's own predict; values compared."""
+    return [_cell(name, size) for size in SIZES]
+
+
+def _cell(name: str, size: int) -> dict[str, Any]:
+    X, background = models.rows(size), models.background(size)
+    explainer, walking = _explainer(name, background, "auto"), _explainer(name, background, "walk")
+    seconds, values = _timed(lambda: explainer.shap_values(X))
+    again, _ = _timed(lambda: explainer.shap_values(X))
+    walked, want = _timed(lambda: walking.shap_values(X[:_WALKED]))
+    error = float(np.abs(values[:_WALKED] - want).max() / np.abs(want).max())
+    if error > AGREES:
+        raise SystemExit(f"{name}, {size}: values differ from the walk by {error:.1e} of the largest.")
+    cell = {"model": name, "rows": size, "chosen": explainer.plan(size).method, "error": error}
+    cell |= {"seconds": seconds, "again": again, "walk": walked * size / _WALKED}
+    return cell | {"predict": _predict(name, X), "megabytes": _memory(name, size)}
+
+
+def _explainer(name: str, background: np.ndarray, method: str) -> fs.TreeExplainer:
+    return fs.TreeExplainer(models.model(name), background, method=method, check="off", n_jobs=1)
+
+
+def _timed(work: Any) -> tuple[float, np.ndarray]:
+    begin = time.process_time()
+    found = work()
+    return time.process_time() - begin, found
+
+
+def _predict(name: str, X: np.ndarray) -> float:
+    model = models.model(name)
+    model.set_params(n_jobs=1)
+    ask = model.predict_proba if "classifier" in name else model.predict
+    return min(_timed(lambda: ask(X))[0] for _ in range(3))
+
+
+def _memory(name: str, size: int) -> float:
+    """Megabytes that a call needs beyond model, data and answer, in a process of its own."""
+    command = [sys.executable, __file__, name, str(size)]
+    done = subprocess.run(
+        command, check=True, capture_output=True, text=True, cwd=Path(__file__).parent.parent
+    )
+    return float(done.stdout.split()[-1])
+
+
+def _peak() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def main(name: str, size: int) -> None:
+    X, background = models.rows(size), models.background(size)
+    explainer = _explainer(name, background, "auto")
+    answer = np.ones((size, models.N_FEATURES, 2 if "classifier" in name else 1))
+    before = _peak()
+    del answer
+    explainer.shap_values(X)
+    print(max(_peak() - before, 0.0))
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parent.parent))
+    main(sys.argv[1], int(sys.argv[2]))

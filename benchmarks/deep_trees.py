@@ -1,0 +1,152 @@
+"""Deep trees and large backgrounds: production-size models, whether `auto` chooses well, and depth without end.
+
+    python benchmarks/deep_trees.py                      # everything, some hours; goes on where it stopped
+    python benchmarks/deep_trees.py --only sizes regret
+    python benchmarks/deep_trees.py --only "sizes/lightgbm:1000:63" --again
+
+CPU seconds on one thread. Finished cells are kept in benchmarks/results/deep_trees.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import time
+import warnings
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from _common import RESULTS, describe_machine
+from deep_cells import depth, models, regret, sizes
+
+PACKAGES = ("lightgbm", "xgboost", "scikit-learn", "shap", "woodelf-explainer")
+PATH = RESULTS / "deep_trees.json"
+
+
+def members() -> dict[str, Callable[[], list[dict[str, Any]]]]:
+    """What can be run, by name."""
+    found: dict[str, Callable[[], list[dict[str, Any]]]] = {}
+    for group in (sizes, regret):
+        found |= {f"{group.GROUP}/{name}": partial(group.run, name) for name in group.MODELS}
+    return found | {depth.GROUP: depth.run}
+
+
+def page(results: dict[str, Any]) -> str:
+    """The results for people."""
+    machine, found = results["machine"], results["members"]
+    text = ["# Deep trees, large backgrounds", ""]
+    text += [
+        f"CPU seconds on one thread of {machine['cpu']}; Python {machine['python']}, {machine['versions']}.",
+        "",
+    ]
+    text += [
+        f"Models are trained on {models.TRAINING_ROWS:,} rows: {models.DATA}. Values were compared first.",
+        "",
+    ]
+    text += _sizes(found) + _regret(found) + _depth(found)
+    return "\n".join(text)
+
+
+def _cells(found: dict[str, Any], group: str) -> list[dict[str, Any]]:
+    return [cell for name, member in found.items() if name.split("/")[0] == group for cell in member["cells"]]
+
+
+def _table(head: str, rows: list[tuple[Any, ...]]) -> list[str]:
+    """Markdown; the first column is text."""
+    names = head.split(" | ")
+    line = "|---|" + "---:|" * (len(names) - 1)
+    return [f"| {head} |", line, *("| " + " | ".join(map(str, row)) + " |" for row in rows), ""]
+
+
+def _sizes(found: dict[str, Any]) -> list[str]:
+    head = "model | rows = background | road | first call | again | walk, extrapolated | times the walk | own predict"
+    rows = [
+        (
+            *(c["model"], f"{c['rows']:,}", c["chosen"], f"{c['seconds']:.2f}", f"{c['again']:.2f}"),
+            *(f"{c['walk']:.1f}", f"{c['walk'] / c['seconds']:.1f}", f"{c['predict']:.3f}"),
+            *(f"{c['seconds'] / c['predict']:.1f}", f"{c['megabytes']:.0f}"),
+        )
+        for c in _cells(found, sizes.GROUP)
+    ]
+    table = _table(f"{head} | times predict | MB", rows)
+    return ["## Sizes in use", "", *table, "MB: beyond model, data and answer.", ""]
+
+
+def _regret(found: dict[str, Any]) -> list[str]:
+    cells = _cells(found, regret.GROUP)
+    if not cells:
+        return []
+    bad = [c for c in cells if c["regret"] > 1.5]
+    text = (
+        f"{len(cells)} combinations of {len({c['model'] for c in cells})} models with 1 to 10,000 rows and background "
+        "rows. What was chosen takes at most 1.5 times the quickest road (each forced, tables built) in "
+        f"{len(cells) - len(bad)} of them, and never more than {max(c['regret'] for c in cells):.2f} times."
+    )
+    rows = [
+        (c["model"], f"{c['rows']:,}", f"{c['background']:,}", c["chosen"], f"{c['regret']:.2f}") for c in bad
+    ]
+    table = _table("model | rows | background | chosen | times the best", rows) if bad else []
+    return ["## Does `auto` choose well?", "", text, "", *table]
+
+
+def _depth(found: dict[str, Any]) -> list[str]:
+    rows = [
+        (
+            c["model"],
+            f"{c['rows']:,}",
+            f"{c['seconds']:.2f}",
+            *(_against(c.get(peer), c["seconds"]) for peer in ("woodelf", "shap")),
+        )
+        for c in _cells(found, depth.GROUP)
+    ]
+    table = _table("model | rows = background | fouriershap | woodelf | shap", rows)
+    return ["## Depth", "", *table] if rows else []
+
+
+def _against(theirs: Any, ours: float) -> str:
+    return f"{theirs:.1f} ({theirs / ours:.0f}x)" if isinstance(theirs, float) else str(theirs or "")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="groups or members (see --list)")
+    parser.add_argument("--again", action="store_true", help="also what has results")
+    parser.add_argument("--list", action="store_true", help="the names, and no run")
+    options = parser.parse_args()
+    chosen = {
+        name: run
+        for name, run in members().items()
+        if options.only is None or name in options.only or name.split("/")[0] in options.only
+    }
+    if options.list:
+        print("\n".join(chosen))
+        return
+    warnings.filterwarnings("ignore", category=UserWarning)
+    results = {"machine": describe_machine(PACKAGES), "members": {}}
+    if PATH.exists():
+        results["members"] = json.loads(PATH.read_text())["members"]
+    for name, run in chosen.items():
+        if name in results["members"] and not options.again:
+            continue
+        print(f"{name} ...", flush=True)
+        load = os.getloadavg()[0]
+        results["members"][name] = {"date": time.strftime("%Y-%m-%d %H:%M"), "load": load, "cells": run()}
+        PATH.write_text(json.dumps(_finite(results), indent=1) + "\n")
+        PATH.with_suffix(".md").write_text(page(results))
+    print(f"written to {PATH.with_suffix('.md')}")
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no infinity."""
+    if isinstance(value, dict):
+        return {key: _finite(entry) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [_finite(entry) for entry in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+if __name__ == "__main__":
+    main()
