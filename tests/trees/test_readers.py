@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -103,14 +104,13 @@ def _xgboost_base_value(model: Any, X: Any) -> Any:
     return booster.predict(row, pred_contribs=True)[..., -1]
 
 
+# Before 1.8 trees of scikit-learn sent some missing values elsewhere in training than in predicting.
+_SKLEARN = tuple(int(part) for part in version("scikit-learn").split(".")[:2])
+_COUNTED = ("DecisionTreeClassifier missing",) if _SKLEARN >= (1, 8) else ()
 READERS = {
     "sklearn": Reader(
         _sklearn_pool,
-        (
-            "DecisionTreeClassifier missing",
-            "HistGradientBoostingRegressor frame",
-            "GradientBoostingRegressor",
-        ),
+        (*_COUNTED, "HistGradientBoostingRegressor frame", "GradientBoostingRegressor"),
         # What shap reads of these: no categories, no multi-class boosting, no init="zero".
         tuple(
             name

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fouriershap._base.errors import InputError
-from fouriershap._base.short import short
 from fouriershap._blackbox.candidates.blend import blend
 from fouriershap._blackbox.candidates.kernel import MOST_FACTORED, fit_kernel
 from fouriershap._blackbox.candidates.swht import EXACT, fit_swht
@@ -47,10 +45,6 @@ class Candidate:
 
 def choose(task: Task, method: str) -> tuple[Fit, tuple[Candidate, ...]]:
     """The candidate asked for, or the best by K-fold R^2, and the comparison."""
-    if method not in ("auto", BLEND, *CANDIDATES):
-        raise InputError(
-            f"method is {short(method)}; choose 'auto' or one of {', '.join((*CANDIDATES, BLEND))}."
-        )
     fits: dict[str, Fit] = {}
     for name in {"auto": tuple(CANDIDATES), BLEND: ("trees", "kernel")}.get(method, (method,)):
         if method != "auto" or _worth_trying(name, task, fits):

@@ -30,7 +30,7 @@ from fouriershap._blackbox.fit import Fitted, Fitter
 from fouriershap._blackbox.hybrids import second_rows
 from fouriershap._blackbox.oracle import Oracle
 from fouriershap._blackbox.refine import cube_fidelity, refine_cost, refined_values, true_outputs
-from fouriershap._blackbox.select import Candidate
+from fouriershap._blackbox.select import BLEND, CANDIDATES, Candidate
 from fouriershap._blackbox.surrogates import SpectrumSurrogate
 from fouriershap._explainers.base import Explainer, without_single_output
 from fouriershap._fourier.spectrum import Spectrum
@@ -46,7 +46,7 @@ from fouriershap._trees.ensemble import TreeEnsemble
 if TYPE_CHECKING:
     from fouriershap._explainers.page import Subject
 
-METHODS = ("auto", "exact", "trees", "kernel", "blend", "swht")
+METHODS = ("auto", "exact", *CANDIDATES, BLEND)
 
 
 class BlackBoxExplainer(Explainer):
@@ -196,7 +196,7 @@ class BlackBoxExplainer(Explainer):
             self._pool: Pool | None = pool
             self._background: tuple[Pool, NDArray[np.float64] | None] | None = (rows, share)
             self._seed = seed
-            warn_if_low(self.fidelity, min_fidelity, f"the representation (method {short(self.method)})")
+            warn_if_low(self.fidelity, min_fidelity, self.method)
 
     def _set(
         self,
