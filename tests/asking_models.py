@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fouriershap._base import files as _io
+from fouriershap._base import files
 
 
 class Counting:
@@ -38,7 +38,7 @@ def fingerprint(explainer) -> str:
     """Of every array that explaining needs, bit for bit."""
     with tempfile.TemporaryDirectory() as folder:
         explainer.save(Path(folder) / "explainer.fshap")
-        arrays = _io.read(Path(folder) / "explainer.fshap").arrays
+        arrays = files.read(Path(folder) / "explainer.fshap").arrays
         digest = hashlib.sha256()
         for name in sorted(arrays):
             digest.update(f"{name} {arrays[name].dtype} {arrays[name].shape}".encode())

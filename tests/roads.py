@@ -19,7 +19,7 @@ import fouriershap as fs
 
 SOURCE = Path(fs.__file__).parent
 N_ROWS = 5000  # enough for tables
-BUDGET = 2000
+BUDGET = 1000
 
 
 def files_on_the_way(work: Callable[[], Any]) -> list[str]:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from fouriershap._explainers.blackbox import BlackBoxExplainer
     from fouriershap._explainers.front_door import Explainer
     from fouriershap._explainers.load import load
+    from fouriershap._explainers.referee import library_output
     from fouriershap._explainers.spectrum import SpectrumExplainer
     from fouriershap._explainers.trees import TreeExplainer
     from fouriershap._fourier.sparse_transform import sparse_walsh_hadamard
@@ -47,7 +48,6 @@ if TYPE_CHECKING:
     from fouriershap._shapley.trees.plan import TreePlan
     from fouriershap._trees.ensemble import TreeEnsemble
     from fouriershap._trees.readers import read_model
-    from fouriershap._trees.referee import library_output
     from fouriershap._waves.waves import Waves
 
 # What is imported when it is first asked for, so that `import fouriershap` costs little more than NumPy.
@@ -69,7 +69,7 @@ _HOMES = {
     "TreePlan": "_shapley.trees.plan",
     "Waves": "_waves.waves",
     "compile": "_shapley.spectrum.compile",
-    "library_output": "_trees.referee",
+    "library_output": "_explainers.referee",
     "load": "_explainers.load",
     "plan": "_shapley.spectrum.compile",
     "read_model": "_trees.readers",

@@ -22,7 +22,7 @@ from typer.testing import CliRunner
 
 import fouriershap as fs
 from cli_files import model_and_rows, save_rows
-from fouriershap._base import files as _io
+from fouriershap._base import files
 from fouriershap._base.atomic import atomic_file
 from fouriershap.cli._app import app
 
@@ -259,14 +259,14 @@ def test_a_file_that_is_replaced_while_it_is_read(tmp_path: Path, monkeypatch: p
     path = tmp_path / "h.fshap"
     for step in ("read_layout", "_check_version", "map_tensors", "_digest", "parse_json"):
         SMALL.save(path)
-        real: Callable[..., Any] = getattr(_io, step)
+        real: Callable[..., Any] = getattr(files, step)
 
         def replacing(*arguments: Any, real: Callable[..., Any] = real, step: str = step) -> Any:
-            monkeypatch.setattr(_io, step, real)
+            monkeypatch.setattr(files, step, real)
             LARGE.save(path)
             return real(*arguments)
 
-        monkeypatch.setattr(_io, step, replacing)
+        monkeypatch.setattr(files, step, replacing)
         assert fs.load(path) == SMALL
         assert fs.load(path) == LARGE
 
@@ -279,14 +279,14 @@ def test_the_library_reads_what_is_written(tmp_path: Path) -> None:
     types = [np.float64, np.float32, np.int64, np.int32, np.uint64, np.uint16, np.uint8, np.bool_]
     arrays = {f"a{i}": (rng.random((3, i + 1)) * 9).astype(kind) for i, kind in enumerate(types)}
     arrays |= {"empty": np.zeros((0, 5)), "none": np.zeros((7, 0), np.uint8)}
-    _io.write(tmp_path / "x.fshap", "x", arrays, {"é": ["ü", 1]})
+    files.write(tmp_path / "x.fshap", "x", arrays, {"é": ["ü", 1]})
     with safe_open(tmp_path / "x.fshap", framework="numpy") as file:
         assert set(file.keys()) == set(arrays)
         for name, array in arrays.items():
             np.testing.assert_array_equal(file.get_tensor(name), array, strict=True)
         metadata = file.metadata()
     save_file(arrays, tmp_path / "y.fshap", metadata=metadata)
-    found = _io.read(tmp_path / "y.fshap")
+    found = files.read(tmp_path / "y.fshap")
     assert found.header == {"é": ["ü", 1]}
     for name, array in arrays.items():
         np.testing.assert_array_equal(found.arrays[name], array, strict=True)
@@ -303,5 +303,5 @@ def test_arrays_at_odd_addresses_are_moved(tmp_path: Path) -> None:
     header += b" " * (1 + -len(header) % 8)
     path.unlink()
     path.write_bytes(len(header).to_bytes(8, "little") + header + whole[8 + length :])
-    assert all(array.flags.aligned for array in _io.read(path).arrays.values())
+    assert all(array.flags.aligned for array in files.read(path).arrays.values())
     assert fs.load(path) == LARGE

@@ -17,7 +17,7 @@ from safetensors import safe_open
 from test_io import same_contents, small_spectrum, small_tables
 
 import fouriershap as fs
-from fouriershap._base import files as _io
+from fouriershap._base import files
 from models import CASES
 
 N_MUTATIONS = 2600  # of each of the four kinds
@@ -72,9 +72,9 @@ def mutate(rng: np.random.Generator, whole: bytes, other: bytes) -> bytes:
 
 @pytest.mark.parametrize("kind", ["spectrum", "tables", "trees", "black box"])
 def test_mutated_files(tmp_path: Path, kind: str) -> None:
-    files = originals(tmp_path)
-    whole, contents = files[kind].read_bytes(), _io.read(files[kind])
-    others = [path.read_bytes() for name, path in files.items() if name != kind]
+    paths = originals(tmp_path)
+    whole, contents = paths[kind].read_bytes(), files.read(paths[kind])
+    others = [path.read_bytes() for name, path in paths.items() if name != kind]
     rng = np.random.default_rng(abs(hash_of(kind)))
     path = tmp_path / "mutated.fshap"
     refused = 0
@@ -87,7 +87,7 @@ def test_mutated_files(tmp_path: Path, kind: str) -> None:
         except fs.FileFormatError:
             refused += 1
             continue
-        assert same_contents(_io.read(path), contents), f"mutation {number} changed what is read"
+        assert same_contents(files.read(path), contents), f"mutation {number} changed what is read"
         with safe_open(path, framework="numpy"):  # the library of the format takes it, too
             pass
     assert refused > 0.8 * N_MUTATIONS

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from safetensors.numpy import save_file
 
 import fouriershap as fs
-from fouriershap._base import files as _io
+from fouriershap._base import files
 from strategies import Problem, problems, random_frequencies, random_players
 
 
@@ -69,7 +69,7 @@ def is_mapped(array: np.ndarray) -> bool:
 def test_arrays_are_read_only_views_of_the_memory_map(tmp_path: Path) -> None:
     path = tmp_path / "t.fshap"
     small_tables().save(path)
-    for array in _io.read(path).arrays.values():
+    for array in files.read(path).arrays.values():
         assert not array.flags.writeable
         assert array.size == 0 or is_mapped(array)
     small_spectrum().save(tmp_path / "h.fshap")
@@ -91,7 +91,7 @@ def saved(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     return path
 
 
-def same_contents(one: _io.Contents, other: _io.Contents) -> bool:
+def same_contents(one: files.Contents, other: files.Contents) -> bool:
     return (
         (one.kind, one.header) == (other.kind, other.header)
         and one.arrays.keys() == other.arrays.keys()
@@ -113,7 +113,7 @@ def test_truncated_at_any_length(saved: Path, tmp_path: Path) -> None:
 
 
 def test_any_flipped_bit_is_noticed(saved: Path, tmp_path: Path) -> None:
-    whole, contents = saved.read_bytes(), _io.read(saved)
+    whole, contents = saved.read_bytes(), files.read(saved)
     header = 8 + int.from_bytes(whole[:8], "little")
     rng = np.random.default_rng(0)
     inside = [*range(min(header, 700)), *rng.integers(0, len(whole), size=300).tolist()]
@@ -123,7 +123,7 @@ def test_any_flipped_bit_is_noticed(saved: Path, tmp_path: Path) -> None:
         changed[position] ^= 1 << int(rng.integers(8))
         path.write_bytes(changed)
         try:
-            found = _io.read(path)
+            found = files.read(path)
         except fs.FileFormatError:
             continue
         assert same_contents(found, contents), f"byte {position} was changed without notice"
@@ -191,7 +191,7 @@ def test_kinds(tmp_path: Path) -> None:
         fs.Tables.load(tmp_path / "h.fshap")
     with pytest.raises(fs.FileFormatError, match="holds a 'tables', not a 'spectrum'"):
         fs.Spectrum.load(tmp_path / "t.fshap")
-    _io.write(tmp_path / "u.fshap", "umbrella", {"a": np.ones(1)})
+    files.write(tmp_path / "u.fshap", "umbrella", {"a": np.ones(1)})
     with pytest.raises(fs.FileFormatError, match="'umbrella'"):
         fs.load(tmp_path / "u.fshap")
 
@@ -263,7 +263,7 @@ def test_tables_travel_by_pickle_too(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("key", "value"), [("header", "[" * 100_000), ("version", "9" * 5000)])
 def test_metadata_that_is_out_of_bounds(tmp_path: Path, key: str, value: str) -> None:
     metadata = {"format": "fouriershap", "version": "1", "kind": "tables", "header": "{}"} | {key: value}
-    metadata["sha256"] = _io._digest("tables", {}, metadata["header"])
+    metadata["sha256"] = files._digest("tables", {}, metadata["header"])
     save_file({}, tmp_path / "m.fshap", metadata=metadata)
     with pytest.raises(fs.FileFormatError):
         fs.load(tmp_path / "m.fshap")

@@ -12,17 +12,17 @@ import pytest
 from test_io import small_spectrum, small_tables
 
 import fouriershap as fs
-from fouriershap._base import files as _io
+from fouriershap._base import files
 from fouriershap._base.checks import check_memory
 
 
 def tamper(saved: Path, name: str, change: Any) -> None:
-    contents = _io.read(saved)
+    contents = files.read(saved)
     arrays = {key: np.array(array) for key, array in contents.arrays.items()}
     if name in arrays:
         arrays[name] = change(arrays[name])
     header = contents.header | ({} if name in arrays else {name: change(contents.header[name])})
-    _io.write(saved, contents.kind, {k: v for k, v in arrays.items() if v is not None}, header)
+    files.write(saved, contents.kind, {k: v for k, v in arrays.items() if v is not None}, header)
 
 
 def put(position: int, value: Any) -> Any:
@@ -130,7 +130,7 @@ def test_spectra_that_lie(tmp_path: Path, name: str, change: Any) -> None:
 
 def test_a_spectrum_of_nothing_in_a_thousand_million_bits(tmp_path: Path) -> None:
     words = np.zeros((0, 10**9 // 64), dtype=np.uint64)
-    _io.write(
+    files.write(
         tmp_path / "h.fshap", "spectrum", {"words": words, "coefficients": np.zeros(0)}, {"n_bits": 10**9}
     )
     with pytest.raises(fs.FileFormatError, match="no terms"):
@@ -232,7 +232,7 @@ def deep_trees() -> fs.TreeExplainer:
 def test_trees_that_lie(tmp_path: Path, name: str, change: Any) -> None:
     path = tmp_path / "lie.fshap"
     honest = saved_once("deep trees")
-    _io.write(path, *honest[:3])
+    files.write(path, *honest[:3])
     assert "background" in honest.arrays and "values" in honest.arrays
     tamper(path, name, change)
     with pytest.raises(fs.FileFormatError):
@@ -246,12 +246,12 @@ def small_black_box(method: str) -> fs.BlackBoxExplainer:
 
 
 @cache
-def saved_once(name: str) -> _io.Contents:
+def saved_once(name: str) -> files.Contents:
     """What a file would hold."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "honest.fshap"
         (deep_trees() if name == "deep trees" else small_black_box(name)).save(path)
-        return _io.read(path)
+        return files.read(path)
 
 
 def first(**changes: Any) -> Any:
@@ -294,7 +294,7 @@ LIES_OF_BLACK_BOXES: list[tuple[str, Any]] = [
 @pytest.mark.parametrize(("name", "change"), LIES_OF_BLACK_BOXES)
 def test_black_boxes_that_lie(tmp_path: Path, name: str, change: Any, method: str) -> None:
     path = tmp_path / "lie.fshap"
-    _io.write(path, *saved_once(method)[:3])
+    files.write(path, *saved_once(method)[:3])
     tamper(path, name, change)
     with pytest.raises(fs.FileFormatError, match="lie"):
         fs.load(path)
@@ -321,7 +321,7 @@ def test_black_boxes_that_lie(tmp_path: Path, name: str, change: Any, method: st
 )
 def test_levels_that_lie(tmp_path: Path, name: str, change: Any) -> None:
     path = tmp_path / "lie.fshap"
-    _io.write(path, *saved_once("exact")[:3])
+    files.write(path, *saved_once("exact")[:3])
     tamper(path, name, change)
     with pytest.raises(fs.FileFormatError, match="lie"):
         fs.load(path)
@@ -334,7 +334,7 @@ def test_messages_about_files_are_short(tmp_path: Path) -> None:
     with pytest.raises(fs.FileFormatError) as caught:
         fs.load(path)
     assert len(str(caught.value)) < 80 + len(str(path)) + 80
-    _io.write(path, "x" * 5000, {})
+    files.write(path, "x" * 5000, {})
     for load in (fs.load, fs.Tables.load):
         with pytest.raises(fs.FileFormatError) as caught:
             load(path)

@@ -23,7 +23,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 import fouriershap as fs
 import paper_data
-from fouriershap._base import files as _io
+from fouriershap._base import files
 from models import CASES
 
 LONG = "x" * 10_000
@@ -272,13 +272,13 @@ def test_explainers(tmp_path: Path) -> None:
     messages = []
     for explainer in (TREE, BOX, SPECTRUM, TABLES, H):
         explainer.save(folder / "good.fshap")
-        kind, arrays, header, _ = _io.read(folder / "good.fshap")
+        kind, arrays, header, _ = files.read(folder / "good.fshap")
         headers = [
             (LONG, header),
             *((kind, changed) for changed in changed_somewhere(header) if changed != LONG),
         ]
         for changed_kind, changed in headers:
-            _io.write(folder / "bad.fshap", changed_kind, arrays, changed)
+            files.write(folder / "bad.fshap", changed_kind, arrays, changed)
             messages += said(lambda: fs.load(folder / "bad.fshap").shap_values(BITS))
             messages += said(lambda: type(explainer).load(folder / "bad.fshap"))  # noqa: B023 - called at once
     assert len(messages) > 20

@@ -10,7 +10,7 @@ import pytest
 
 import fouriershap as fs
 import oracles
-from fouriershap._explainers import outputs as _margins
+from fouriershap._explainers import outputs
 
 OPTIONS = {"n_estimators": 10, "max_depth": 3}
 
@@ -143,7 +143,7 @@ def test_exact_probabilities_match_brute_force(n_classes: int, index: str) -> No
 def test_exact_probabilities_of_many_players_have_a_fidelity(monkeypatch: pytest.MonkeyPatch) -> None:
     import xgboost
 
-    monkeypatch.setattr(_margins, "_BUDGET", 1500)
+    monkeypatch.setattr(outputs, "_BUDGET", 1500)
 
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 20)).astype(np.float32)
@@ -168,7 +168,7 @@ def test_exact_probabilities_of_input_columns_belong_to_their_players(
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import OneHotEncoder
 
-    monkeypatch.setattr(_margins, "_BUDGET", 1500)
+    monkeypatch.setattr(outputs, "_BUDGET", 1500)
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(size=(300, 17)), columns=[f"x{j}" for j in range(17)])
     frame.insert(1, "city", rng.choice(["a", "b", "c"], 300))

@@ -22,7 +22,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 import fouriershap as fs
 from fouriershap._base.errors import InputError, UnsupportedModelError
 from fouriershap._explainers import trees as _tree_explainer
-from fouriershap._explainers.model_check import rounding, rows_at_thresholds
+from fouriershap._explainers.referee import rounding, rows_at_thresholds
 from fouriershap._trees.codes import code_trees
 from fouriershap._trees.ensemble import TreeEnsemble
 from fouriershap._trees.readers import read_model

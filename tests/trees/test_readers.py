@@ -29,7 +29,7 @@ import fouriershap as fs
 from fouriershap._base.errors import InputError
 from fouriershap._trees.ensemble import TreeEnsemble
 from fouriershap._trees.readers import read_model
-from models import CASES, LABELS, XGBOOST_KEEPS_LABELS, classes, numbers, raw_output, rows_of, version_of
+from models import CASES, LABELS, XGBOOST_KEEPS_LABELS, classes, numbers, raw_output, rows_of
 from reader_checks import (
     EXTREME,
     assert_same_output,
@@ -103,15 +103,13 @@ def _xgboost_base_value(model: Any, X: Any) -> Any:
     return booster.predict(row, pred_contribs=True)[..., -1]
 
 
+# Before 1.8 trees of scikit-learn sent some missing values elsewhere in training than in predicting.
+
+_COUNTED = ("DecisionTreeClassifier missing",) if version_of("scikit-learn") >= (1, 8) else ()
 READERS = {
     "sklearn": Reader(
         _sklearn_pool,
-        # Before 1.8 trees of scikit-learn sent some missing values elsewhere in training than in predicting.
-        (
-            *["DecisionTreeClassifier missing"] * (version_of("scikit-learn") >= (1, 8)),
-            "HistGradientBoostingRegressor frame",
-            "GradientBoostingRegressor",
-        ),
+        (*_COUNTED, "HistGradientBoostingRegressor frame", "GradientBoostingRegressor"),
         # What shap reads of these: no categories, no multi-class boosting, no init="zero".
         tuple(
             name

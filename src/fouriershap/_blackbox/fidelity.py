@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from fouriershap._base.errors import FidelityWarning, NoiseWarning
 from fouriershap._base.headers import from_json
+from fouriershap._base.short import short
 from fouriershap._base.units import unit_of
 from fouriershap._base.warn import warn
 from fouriershap._blackbox.task import is_constant, r_squared
@@ -216,14 +217,17 @@ def _in_one_unit(answers: Floats, predictions: Floats) -> tuple[Floats, Floats]:
     return error / unit, centred / unit
 
 
-def warn_if_low(fidelity: Fidelity, minimum: float, what: str, ways_out: str | None = None) -> None:
-    """Say so where the certificate leaves room for less than was asked for; ``what`` has the certificate."""
+def warn_if_low(
+    fidelity: Fidelity, minimum: float, method: str, of: str = "", ways_out: str | None = None
+) -> None:
+    """Say so where the certificate leaves room for less than was asked for; ``of`` names what was fitted."""
     surely_low = fidelity.shap is not None and fidelity.shap.high < minimum
     if min((fidelity.low, *fidelity.by_output)) >= minimum and not surely_low:
         return
     text, usual = _of_repeats(fidelity) if fidelity.n_points == 0 else _of_hybrids(fidelity)
     warn(
-        f"{what} {text}: less than {minimum} cannot be ruled out. Ways out: {ways_out or usual}.",
+        f"{of}the representation (method {short(method)}) {text}: less than {minimum} cannot be ruled out. "
+        f"Ways out: {ways_out or usual}.",
         FidelityWarning,
     )
 

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fouriershap._base.errors import InputError
-from fouriershap._base.short import short
 from fouriershap._blackbox.candidates.blend import blend
 from fouriershap._blackbox.candidates.swht import EXACT, fit_swht
 from fouriershap._blackbox.candidates.trees import fit_quick_trees, fit_trees, look_promising
@@ -54,10 +52,6 @@ class Candidate:
 
 def choose(task: Task, method: str) -> tuple[Fit, tuple[Candidate, ...]]:
     """The candidate asked for, or the best by K-fold R^2, and the comparison."""
-    if method not in ("auto", BLEND, *CANDIDATES):
-        raise InputError(
-            f"method is {short(method)}; choose 'auto' or one of {', '.join((*CANDIDATES, BLEND))}."
-        )
     if method == "auto":
         fits = _worth_trying(task)
     else:

@@ -32,7 +32,7 @@ from fouriershap._blackbox.fit import Fitted, Fitter
 from fouriershap._blackbox.hybrids import second_rows
 from fouriershap._blackbox.oracle import Oracle
 from fouriershap._blackbox.refine import cube_fidelity, refine_cost, refined_values, true_outputs
-from fouriershap._blackbox.select import Candidate
+from fouriershap._blackbox.select import BLEND, CANDIDATES, Candidate
 from fouriershap._blackbox.shap_certificate import MOST_ROWS, certify_values, reserved_queries
 from fouriershap._blackbox.sum_surrogate import without_compression
 from fouriershap._blackbox.surrogates import SpectrumSurrogate
@@ -52,7 +52,7 @@ from fouriershap._waves.waves import Waves
 if TYPE_CHECKING:
     from fouriershap._explainers.page import Subject
 
-METHODS = ("auto", "exact", "waves", "trees", "blend", "swht")
+METHODS = ("auto", "exact", *CANDIDATES, BLEND)
 
 
 class BlackBoxExplainer(Explainer):
@@ -222,7 +222,7 @@ class BlackBoxExplainer(Explainer):
             self._seed = seed
             if fitter.reserved and fitted.method != "exact":
                 self._certify_fit(pool.rows(known if len(known) else first), fitter.reserved)
-            warn_if_low(self.fidelity, min_fidelity, f"the representation (method {short(self.method)})")
+            warn_if_low(self.fidelity, min_fidelity, self.method)
 
     def _certify_fit(self, rows: Pool, queries: int) -> None:
         """What fitting left of the budget tells how good the values of rows are."""

@@ -328,9 +328,8 @@ class Fitted(ByDefinition):
         fitted = fitter.fit("auto")
         codes = fitted.encoding.encode(pool, "background")
         engine = fitted.surrogate.compile(codes, background.weights, self.index)
-        warn_if_low(
-            fitted.fidelity, _LEAST_FIDELITY, "exact=True: the representation of the probability", _WAYS_OUT
-        )
+        of = "exact=True: of the probability, "
+        warn_if_low(fitted.fidelity, _LEAST_FIDELITY, fitted.method, of, _WAYS_OUT)
         return fitted.encoding, fitted.fidelity, engine
 
     def _codes(self, rows: NDArray[Any]) -> NDArray[Any]:

@@ -24,7 +24,7 @@ from fouriershap._base.headers import require, take
 from fouriershap._base.parallel import count_jobs
 from fouriershap._base.short import short
 from fouriershap._explainers.base import Explainer, without_single_output
-from fouriershap._explainers.model_check import CHECKS, check_reading
+from fouriershap._explainers.referee import CHECKS, check_reading
 from fouriershap._rows.frames import Rows, column_names, densified, unmask
 from fouriershap._rows.pipelines import Preprocessing, split_pipeline
 from fouriershap._rows.players import check_groups

@@ -71,7 +71,7 @@ class TreeEnsemble:
     output_names : tuple of str or None
     vocabularies : dict
         feature index -> tuple of labels; the label at position c is category c of that feature.
-        `fouriershap._trees.category_codes` turns a column of labels into codes.
+        `fouriershap._trees.labels` turns a column of labels into codes.
     frame_labels : tuple of tuples
         Where a frame that has as many categorical columns as there are tuples is coded by their order, whatever
         the columns (LightGBM): the labels of each, in the order of their codes.

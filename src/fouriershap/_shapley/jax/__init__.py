@@ -9,7 +9,7 @@ tables     the look-up tables of `fouriershap.compile`, read under XLA
 ========== =================================================================================
 
 A version is one file: ``lay_out`` turns terms into arrays, ``prepare`` does what needs no row, ``explain``
-does the rest. `_prepared` cuts terms, background and rows into chunks for it. JAX is imported when one of
+does the rest. `prepared` cuts terms, background and rows into chunks for it. JAX is imported when one of
 them is asked for, not before.
 """
 

@@ -56,7 +56,7 @@ def read_isolation_forest(model: Any) -> TreeEnsemble:
         tree = _from_sklearn(estimator.tree_)
         # A tree may see only some of the columns (max_features), and numbers them anew.
         tree.feature = np.where(tree.left < 0, -1, np.asarray(columns)[np.maximum(tree.feature, 0)])
-        length = _depths(tree) + _average_path_length(estimator.tree_.n_node_samples)
+        length = _depths(tree) + average_path_length(estimator.tree_.n_node_samples)
         tree.values = length[:, None] / len(model.estimators_)
         trees.append(tree)
     return _ensemble(model, trees, np.zeros(len(trees)), np.zeros(1), np.float32)
@@ -145,7 +145,7 @@ def _depths(tree: Tree) -> NDArray[np.float64]:
     return depth
 
 
-def _average_path_length(n_samples: NDArray[Any]) -> NDArray[np.float64]:
+def average_path_length(n_samples: NDArray[Any]) -> NDArray[np.float64]:
     """Mean length of an unsuccessful search in a binary search tree (Liu et al. 2008, Eq. 1)."""
     n = np.asarray(n_samples, dtype=np.float64)
     many = np.maximum(n, 3)
