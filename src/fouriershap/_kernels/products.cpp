@@ -66,13 +66,16 @@ void add_others(const T* component, int64_t n_players, int64_t n_terms, const T*
     for (int v = 0; v < kTogether; ++v) {
       const Complex<T> a = at(component + 2 * j * n_terms + v * Vec<T>::lanes, n_terms);
       const Complex<T> d = chains.distance[j * kTogether + v];
-      Complex<T>& mine = chains.others[j * kTogether + v];
+      Complex<T> mine = chains.others[j * kTogether + v];
       for (int q = 0; q < N; ++q) {
-        const Complex<T> both = chains.before[(j * N + q) * kTogether + v] * product[q][v];
-        mine.real += both.real;
-        mine.imag += both.imag;
+        const Complex<T> b = chains.before[(j * N + q) * kTogether + v], p = product[q][v];
+        mine.real += b.real * p.real;
+        mine.real -= b.imag * p.imag;
+        mine.imag += b.real * p.imag;
+        mine.imag += b.imag * p.real;
         product[q][v] = product[q][v] * Complex<T>{a.real + points[q] * d.real, a.imag + points[q] * d.imag};
       }
+      chains.others[j * kTogether + v] = mine;
     }
 }
 

@@ -108,8 +108,7 @@ class Waves:
                 self.predict(codes[i : i + _ROWS_PER_BLOCK]) for i in range(0, len(codes), _ROWS_PER_BLOCK)
             ]
             return np.concatenate(parts)
-        out = self.additive(codes).sum(axis=1) + self.constant
-        return np.asarray(out + self.terms(codes) @ self.amplitudes)
+        return np.asarray(self.additive(codes).sum(axis=1) + self.products(codes))
 
     def terms(self, rows: ArrayLike) -> Floats:
         """The cosines (n_rows, n_waves) of rows."""
@@ -171,6 +170,10 @@ class Waves:
         out = np.empty((len(values), self.n_players, 2, frequencies.shape[1]), dtype)
         kernels.waves.factors(values.astype(dtype), slot, frequencies, self.columns.player, out)
         return out
+
+    def products(self, rows: Any) -> Floats:
+        """(n_rows, n_outputs): the constant and all waves."""
+        return np.asarray(self.terms(rows) @ self.amplitudes + self.constant)
 
     def additive(self, rows: Any) -> Floats:
         """(n_rows, n_players, n_outputs): what each player adds by itself."""

@@ -35,6 +35,7 @@ from fouriershap._shapley.products.model import (
 )
 
 FIRST, MOST = 8, 128  # components
+WORTH_DOUBLING = 0.7  # of the error: twice the components must leave no more
 N_PROBES = 8  # rows that are explained exactly
 MOST_PROBED = 512  # rows of the background against which they are
 _PROBE_POINTS = 8  # of the integral there: far more than the mixture has
@@ -97,7 +98,7 @@ class Mixture:
         if self.index != "shapley":
             return out
         # What is left to the model's output goes where the correction went.
-        left = _rest(model, rows) - self.mean - out.sum(axis=1)
+        left = model.products(rows) - self.mean - out.sum(axis=1)
         size = np.abs(known) + np.finfo(_SINGLE).tiny
         out += left[:, None] * size / size.sum(axis=1, keepdims=True)
         return out
@@ -166,7 +167,7 @@ class _Moments:
     whole : (n_terms,) complex128
         Of the product of all.
     rest : (n_outputs,) float64
-        Of the function less what players add by themselves, in double precision.
+        Of the products and the constant, in double precision.
     """
 
     near: NDArray[np.complex128]
@@ -187,7 +188,7 @@ class _Truth:
 
 
 def compile_mixture(model: ProductSum, background: Background, index: str, tolerance: float) -> Mixture:
-    """As few components as keep the error below ``tolerance``, but at most `MOST`."""
+    """As few components as keep the error below ``tolerance``, but at most `MOST`, and while doubling them helps."""
     truth = _explain_probes(model, background, index)
     points = model.embed(background.rows)
     found: list[tuple[float, float, NDArray[np.int64]]] = []
@@ -195,10 +196,11 @@ def compile_mixture(model: ProductSum, background: Background, index: str, toler
     while True:
         labels = cluster(points, background.weights, n)
         found.append((*_calibrate(model, truth, labels, index), labels))
-        if found[-1][0] <= tolerance or 2 * n > min(MOST, len(background) // 2):
+        little = len(found) > 1 and found[-1][0] > WORTH_DOUBLING * found[-2][0]
+        if found[-1][0] <= tolerance or little or 2 * n > min(MOST, len(background) // 2):
             break
         n *= 2
-    error, kappa, labels = min(found, key=lambda each: each[0])
+    error, kappa, labels = found[-2] if little else found[-1]
     mixture = _mix(model, background, labels, _moments_of(model, background), index)
     return replace(mixture, kappa=kappa, error=error)
 
@@ -244,13 +246,8 @@ def _moments_of(model: ProductSum, background: Background) -> _Moments:
         others, weights = other_products(numbers), background.weights[part]
         near += np.einsum("r,rjm->jm", weights, others)
         whole += np.einsum("r,rm->m", weights, others[:, 0] * numbers[:, 0])
-    rest = np.average(_rest(model, background.rows), axis=0, weights=background.weights)
+    rest = np.average(model.products(background.rows), axis=0, weights=background.weights)
     return _Moments(near, whole, rest)
-
-
-def _rest(model: ProductSum, rows: NDArray[Any]) -> Floats:
-    """The function less what players add by themselves (n_rows, n_outputs)."""
-    return np.asarray(model.predict(rows) - model.additive(rows).sum(axis=1))
 
 
 def _mix(

@@ -44,8 +44,11 @@ class ProductSum(Protocol):
     def additive(self, rows: NDArray[Any]) -> Floats:
         """(n_rows, n_players, n_outputs): what each player adds by itself."""
 
+    def products(self, rows: NDArray[Any]) -> Floats:
+        """(n_rows, n_outputs): the constant and the sum of products, in double precision."""
+
     def predict(self, rows: NDArray[Any]) -> Floats:
-        """(n_rows, n_outputs)."""
+        """(n_rows, n_outputs): all of it."""
 
     def embed(self, rows: NDArray[Any]) -> NDArray[np.float32]:
         """Rows as points (n_rows, n_axes): near ones have similar factors."""
