@@ -29,7 +29,7 @@ import fouriershap as fs
 from fouriershap._base.errors import InputError
 from fouriershap._trees.ensemble import TreeEnsemble
 from fouriershap._trees.readers import read_model
-from models import CASES, LABELS, XGBOOST_KEEPS_LABELS, classes, numbers, raw_output, rows_of
+from models import CASES, LABELS, XGBOOST_KEEPS_LABELS, classes, numbers, raw_output, rows_of, version_of
 from reader_checks import (
     EXTREME,
     assert_same_output,
