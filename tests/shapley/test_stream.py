@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import fouriershap as fs
 from fouriershap._base.parallel import for_each_in_turn
-from fouriershap._shapley.trees import stream
+from fouriershap._shapley.trees import plan, stream
 from models import classes, numbers
 from tree_kernel_cases import ensembles
 from tree_oracles import RandomTrees, interventional_game, shapley_values
@@ -86,11 +86,14 @@ def test_neither_threads_nor_batches_change_a_bit(forest, monkeypatch):
     explainer = fs.TreeExplainer(model, X[:400], method="stream")
     monkeypatch.setattr(stream, "_WORTH_PARTS", 0.0)
     one = explainer.shap_values(X, n_jobs=1)
-    assert len(stream._parts(explainer._engine.model.stream_trees, stream.choose_ways(1200, 400), 1.0)) > 2
+    streamed = explainer._engine.model.stream_trees
+    assert len(stream._parts(streamed, plan.choose_ways(1200, 400), 1.0)) > 2
     assert (explainer.shap_values(X, n_jobs=3) == one).all()
-    monkeypatch.setattr(stream, "_BATCH_ROWS", 256)
-    assert (explainer.shap_values(X, n_jobs=1) == explainer.shap_values(X, n_jobs=2)).all()
-    np.testing.assert_allclose(explainer.shap_values(X), one, rtol=0, atol=1e-6 * np.abs(one).max())
+    monkeypatch.setattr(plan, "_BATCH_ROWS", 256)
+    again = fs.TreeExplainer(model, X[:400], method="stream")
+    assert again._engine.model.twigs.batch_rows == 256
+    assert (again.shap_values(X, n_jobs=1) == again.shap_values(X, n_jobs=2)).all()
+    np.testing.assert_allclose(again.shap_values(X), one, rtol=0, atol=1e-6 * np.abs(one).max())
 
 
 def test_equal_rows_are_explained_once(forest, monkeypatch):
@@ -98,7 +101,7 @@ def test_equal_rows_are_explained_once(forest, monkeypatch):
     model, X = forest
     explainer = fs.TreeExplainer(model, X[:400], method="stream", precision="double")
     want = explainer.shap_values(X)
-    monkeypatch.setattr(stream, "_MERGED_FROM", 1)
+    monkeypatch.setattr(plan, "_MERGED_FROM", 1)
     few = np.round(X)  # many of which are equal
     again = fs.TreeExplainer(model, few[:400], method="stream", precision="double")
     walked = fs.TreeExplainer(model, few[:400], method="walk")
@@ -108,13 +111,13 @@ def test_equal_rows_are_explained_once(forest, monkeypatch):
 
 def test_probabilities_of_the_last_class_follow_from_the_others(forest):
     model, X = forest
-    streamed = stream.prepare(fs.TreeExplainer(model, X[:9])._engine.model.walk_trees)
+    streamed = fs.TreeExplainer(model, X[:9])._engine.model.stream_trees
     assert streamed.balanced and streamed.trees.n_outputs == 2
     rng = np.random.default_rng(0)
     grown = RandomTrees(rng, 4)
     grown.grow(3)
     unbalanced = fs.TreeExplainer(grown.coded(3, True).ensemble, raw_rows(rng, 5, 4))
-    assert not stream.prepare(unbalanced._engine.model.walk_trees).balanced
+    assert not unbalanced._engine.model.stream_trees.balanced
 
 
 def test_trees_with_too_many_players_are_walked():
@@ -126,8 +129,8 @@ def test_trees_with_too_many_players_are_walked():
     ensemble = grown.coded(1).ensemble
     rows = np.where(rng.random((150, 40)) < 0.9, target, raw_rows(rng, 150, 40))
     explainer = fs.TreeExplainer(ensemble, rows[:60], method="stream")
-    plan = explainer.plan(150)
-    assert (plan.method, plan.n_stream_trees, plan.n_walk_trees) == ("stream+walk", 1, 1)
+    planned = explainer.plan(150)
+    assert (planned.method, planned.n_stream_trees, planned.n_walk_trees) == ("stream+walk", 1, 1)
     want = fs.TreeExplainer(ensemble, rows[:60], method="walk").shap_values(rows)
     np.testing.assert_allclose(explainer.shap_values(rows), want, rtol=0, atol=1e-6 * np.abs(want).max())
 
@@ -135,8 +138,8 @@ def test_trees_with_too_many_players_are_walked():
 def test_a_default_forest_is_streamed(forest):
     model, X = forest
     explainer = fs.TreeExplainer(model, X)
-    plan = explainer.plan(100_000)
-    assert plan.method == "stream" and plan.stream_seconds < 100_000 * plan.walk_row_seconds
+    planned = explainer.plan(100_000)
+    assert planned.method == "stream" and planned.stream_seconds < 100_000 * planned.walk_row_seconds
     assert fs.TreeExplainer(model, X[:2]).plan(1).method == "walk"
 
 

@@ -14,7 +14,7 @@ from fouriershap._shapley.tables import TableSet
 from fouriershap._shapley.trees import stream, walk
 from fouriershap._shapley.trees.blocks import TreeBlocks, build_blocks, fill_tables
 from fouriershap._shapley.trees.model import Background, Frozen, TreeModel
-from fouriershap._shapley.trees.plan import MOST_DEPTH, MOST_FEATURES
+from fouriershap._shapley.trees.plan import MOST_DEPTH, MOST_FEATURES, count_twigs
 from fouriershap._trees.codes import Columns
 
 NO_COLUMNS = Columns(np.empty(0, dtype=np.int32), None)
@@ -65,7 +65,7 @@ class CompiledTrees(Frozen):
     def rest_streamed(self) -> stream.StreamTrees:
         """The trees without tables, ready to be streamed."""
         assert self.rest is not None
-        return stream.prepare(self.rest)
+        return stream.prepare(self.rest, count_twigs(self.rest))
 
     @cached_property
     def under_xla(self) -> Any:

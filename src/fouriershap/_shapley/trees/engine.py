@@ -148,7 +148,7 @@ class TreeEngine:
             )
         loose = ~in_tables if by_tables else np.ones_like(in_tables)
         road = self._road(replace(self._loose, which=loose), _ANY if n_rows is None else n_rows)[0]
-        streamed = loose & self.model.stream_trees.serves if road == "stream" else np.zeros_like(loose)
+        streamed = loose & self.model.twigs.serves if road == "stream" else np.zeros_like(loose)
         counts = (int((~loose).sum()), int(streamed.sum()), int((loose & ~streamed).sum()))
         return describe(counts, tables, self._loose, n_rows, self._reason(by_tables, int(loose.sum())))
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._shapley.trees import stream, walk
-from fouriershap._shapley.trees.plan import feasible_trees, profile
+from fouriershap._shapley.trees.plan import Twigs, count_twigs, feasible_trees, profile
 from fouriershap._trees.codes import CodedTrees, code_trees
 from fouriershap._trees.ensemble import TreeEnsemble
 
@@ -76,7 +76,12 @@ class TreeModel(Frozen):
     @cached_property
     def stream_trees(self) -> stream.StreamTrees:
         """All trees, ready to be streamed."""
-        return stream.prepare(self.walk_trees)
+        return stream.prepare(self.walk_trees, self.twigs)
+
+    @cached_property
+    def twigs(self) -> Twigs:
+        """What there is to stream."""
+        return count_twigs(self.walk_trees)
 
     def walk_without(self, in_tables: NDArray[np.bool_]) -> walk.WalkTrees | None:
         """The other trees, ready to be walked; None where there are none."""
@@ -129,9 +134,9 @@ class Background(Frozen):
         return None if self.rows is None else self.model.coded.book.encode(self.rows)
 
     @property
-    def stream_trees(self) -> stream.StreamTrees:
-        """All trees, ready to be streamed."""
-        return self.model.stream_trees
+    def twigs(self) -> Twigs:
+        """What there is to stream."""
+        return self.model.twigs
 
     @cached_property
     def visits(self) -> Floats | None:

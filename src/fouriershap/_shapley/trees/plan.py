@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap import _kernels as kernels
-from fouriershap._shapley.trees import stream
+from fouriershap._shapley.trees.walk import WalkTrees
 from fouriershap._trees.codes import CodedTrees
 
 # Nanoseconds on one core of a 2021 server processor. Only their ratios matter, and only roughly.
@@ -41,6 +41,14 @@ _STREAM_TWIG, _STREAM_ROW, _STREAM_ROW_SLOT, _STREAM_BACKGROUND = 800.0, 3.0, 0.
 _STREAM_CALL = 600_000.0
 _LOOKING = 1.5e-3  # seconds of walking below which looking closer would cost as much as it could save
 _STREAM_MERGED = 0.65  # share of the rows' cost that is left where equal ones are merged
+# What can be streamed, and in which portions.
+MOST_PLAYERS = 30  # on a path: a key is a bit a player
+MOST_STREAM_DEPTH = 128  # a line of masks per level and row
+LANES = 8
+_BATCH_ROWS = 10_240
+_BATCH_NUMBERS = 16 << 20  # running sums of a batch
+_MERGED_FROM = 5_000  # rows from which many are equal within a small subtree
+_MERGED_NODES = 9
 MOST_FEATURES = 16
 MOST_FEATURES_OF_PAIRS = (
     10  # a leaf's table of pairs costs 2^features times features^2: beyond, walking is quicker
@@ -114,6 +122,63 @@ def _by_depth(trees: NDArray[np.float64], costs: tuple[float, float]) -> NDArray
     return np.where(trees[:, 2] <= _MOST_SHARED, *costs)
 
 
+@dataclass(frozen=True, eq=False)
+class Twigs:
+    """What there is to stream.
+
+    Attributes
+    ----------
+    counts : (n_trees, 31) int64
+        Twigs of each tree by the number of other players on their path.
+    serves : (n_trees,) bool
+        Which trees can be streamed.
+    balanced : bool
+        The outputs of every leaf add up to one and the same number, as probabilities do: the last one is minus the
+        sum of the others.
+    n_outputs : int
+        That a tree adds to, at most; of balanced ones, without the last.
+    batch_rows : int
+        Rows that are streamed at a time.
+    """
+
+    counts: NDArray[np.int64]
+    serves: NDArray[np.bool_]
+    balanced: bool
+    n_outputs: int
+    batch_rows: int
+
+
+def count_twigs(trees: WalkTrees) -> Twigs:
+    """Count the twigs of trees, and look which can be streamed."""
+    counts = np.zeros((trees.n_trees, MOST_PLAYERS + 1), dtype=np.int64)
+    kernels.stream.count_twigs(*trees.arrays, trees.n_players, counts)
+    serves = (trees.tree_players <= MOST_PLAYERS) & (trees.tree_depth <= MOST_STREAM_DEPTH)
+    nodes, values, tree_output = trees.arrays[0], trees.arrays[1], trees.arrays[3]
+    width = int(values.shape[1])
+    leaves = values[nodes[:, 0] < 0]
+    balanced = width > 1 and bool((tree_output < 0).all())
+    balanced = balanced and float(np.ptp(leaves.sum(axis=1))) <= 1e-12 * width * float(np.abs(leaves).max())
+    n_outputs = 1 if (tree_output >= 0).all() else width - balanced
+    numbers = (trees.n_players + MOST_PLAYERS) * width
+    batch = min(_BATCH_ROWS, max(_BATCH_NUMBERS // numbers, 256)) // LANES * LANES
+    return Twigs(counts, serves, balanced, n_outputs, batch)
+
+
+class Ways(NamedTuple):
+    """How twigs are treated; see `kernels.stream_numpy`."""
+
+    dense_bits: int
+    class_bits: int
+    merged_nodes: int
+
+
+def choose_ways(n_rows: int, n_background: int) -> Ways:
+    """Tables grow with the pairs of rows that they spare."""
+    more = round(math.log10(max(n_rows, 1) * max(n_background, 1) / 1e6))
+    merged = _MERGED_NODES if min(n_rows, n_background) >= _MERGED_FROM else 0
+    return Ways(min(max(13 + more, 7), 17), min(max(10 + more, 6), 13), merged)
+
+
 class Source(Protocol):
     """A background of trees."""
 
@@ -122,8 +187,8 @@ class Source(Protocol):
         """(n_trees,) leaves that a pair of rows visits."""
 
     @property
-    def stream_trees(self) -> stream.StreamTrees:
-        """All trees, ready to be streamed."""
+    def twigs(self) -> Twigs:
+        """Of all trees."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,13 +254,12 @@ class LooseCosts:
         """Of streaming so many rows, and walking those trees that cannot be streamed."""
         if self.n_background is None:
             return math.inf
-        ready = self.source.stream_trees
-        n_batches = -(-n_rows // stream.batch_rows(ready))
-        costs = np.empty(len(self.leaves))
-        twig = _twig_costs(ready, n_rows / n_batches, self.n_background, self.doubled)
-        costs[ready.serves] = ready.twigs @ twig * (n_batches / 1e9)
-        if ready.others is not None:
-            costs[~ready.serves] = n_rows * self._walk_row(self.source.visits)[~ready.serves]
+        twigs = self.source.twigs
+        n_batches = -(-n_rows // twigs.batch_rows)
+        twig = _twig_costs(twigs.n_outputs, n_rows / n_batches, self.n_background, self.doubled)
+        costs = twigs.counts @ twig * (n_batches / 1e9)
+        if not twigs.serves.all():
+            costs[~twigs.serves] = n_rows * self._walk_row(self.source.visits)[~twigs.serves]
         return self._sum(costs) + _STREAM_CALL / 1e9
 
     def rent(self, n_rows: int) -> tuple[str, float]:
@@ -216,19 +280,16 @@ class LooseCosts:
         return {}
 
 
-def _twig_costs(
-    trees: stream.StreamTrees, n_rows: float, n_background: int, doubled: bool
-) -> NDArray[np.float64]:
+def _twig_costs(n_outputs: int, n_rows: float, n_background: int, doubled: bool) -> NDArray[np.float64]:
     """(31,) nanoseconds of a twig for a batch of rows, by the number of other players on its path."""
-    ways = stream.choose_ways(int(n_rows), n_background)
-    slots = np.arange(stream.MOST_PLAYERS + 1)
+    ways = choose_ways(int(n_rows), n_background)
+    slots = np.arange(MOST_PLAYERS + 1)
     table = _STREAM_ENTRY * 2.0 ** np.maximum(slots, 6) * ((slots + 2) // 2)
     table = np.where(slots <= ways.dense_bits, table, _wide_twig(n_rows, n_background))
     rows = n_rows * (_STREAM_ROW + _STREAM_ROW_SLOT * slots) + n_background * _STREAM_BACKGROUND
     if ways.merged_nodes:
         rows = rows * _STREAM_MERGED
-    outputs = trees.outputs_each
-    return np.asarray(_STREAM_TWIG + rows * outputs + table * (min(outputs, 2) * (2 if doubled else 1)))
+    return np.asarray(_STREAM_TWIG + rows * n_outputs + table * (min(n_outputs, 2) * (2 if doubled else 1)))
 
 
 def _wide_twig(n_rows: float, n_background: int) -> float:

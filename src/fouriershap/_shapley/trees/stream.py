@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,18 +17,12 @@ from numpy.typing import NDArray
 from fouriershap import _kernels as kernels
 from fouriershap._base.parallel import for_each_in_turn
 from fouriershap._shapley.indices import moments, quadrature
+from fouriershap._shapley.trees.plan import LANES, MOST_PLAYERS, Twigs, Ways, choose_ways
 from fouriershap._shapley.trees.walk import Codes, Floats, WalkTrees
 
-MOST_PLAYERS = 30  # on a path: a key is a bit a player
-MOST_DEPTH = 128  # a line of masks per level and row
-_LANES = 8
-_BATCH_ROWS = 10_240
-_BATCH_NUMBERS = 16 << 20  # running sums of a batch
 _PART_SECONDS = 0.25  # of work that cannot be interrupted
 _FEWEST_PARTS = 8  # that threads share
 _WORTH_PARTS = 0.02  # seconds of work below which parts cost more than they bring
-_MERGED_FROM = 5_000  # rows from which many are equal within a small subtree
-_MERGED_NODES = 9
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,8 +36,10 @@ class StreamTrees:
         digits of float32.
     others : WalkTrees or None
         Those whose paths have too many players or nodes.
-    serves : (n_trees,) bool
-        Which trees can be streamed.
+    twigs : (n_trees, 31) int64
+        Of the former, by the number of other players on their path.
+    batch_rows : int
+        Rows that are explained at a time.
     balanced : bool
         The outputs of every leaf add up to one and the same number, as probabilities do: the last one, which is left
         out here, is minus the sum of the others.
@@ -52,37 +47,22 @@ class StreamTrees:
 
     trees: WalkTrees
     others: WalkTrees | None
-    serves: NDArray[np.bool_]
+    twigs: NDArray[np.int64]
+    batch_rows: int
     balanced: bool
 
-    @property
-    def outputs_each(self) -> int:
-        """Outputs that a tree adds to, at most."""
-        return 1 if (self.trees.arrays[3] >= 0).all() else int(self.trees.arrays[1].shape[1])
 
-    @cached_property
-    def twigs(self) -> NDArray[np.int64]:
-        """(n_trees, 31): twigs by the number of other players on their path."""
-        out = np.zeros((self.trees.n_trees, MOST_PLAYERS + 1), dtype=np.int64)
-        kernels.stream.count_twigs(*self.trees.arrays, self.trees.n_players, out)
-        return out
-
-
-def prepare(trees: WalkTrees) -> StreamTrees:
+def prepare(trees: WalkTrees, twigs: Twigs) -> StreamTrees:
     """Take the trees that can be streamed, and balance their leaves."""
-    serves = (trees.tree_players <= MOST_PLAYERS) & (trees.tree_depth <= MOST_DEPTH)
-    others = None if serves.all() else trees.part(~serves)
-    values = _centred(trees)
-    width = values.shape[1]
-    largest = np.abs(values).max(initial=0.0)
-    balanced = width > 1 and bool((trees.arrays[3] < 0).all())
-    balanced = balanced and bool(np.abs(values.sum(axis=1)).max(initial=0.0) <= 1e-12 * width * largest)
-    if balanced:
+    serves, values = twigs.serves, _centred(trees)
+    if twigs.balanced:
         values = np.ascontiguousarray(values[:, :-1])
     arrays = (trees.arrays[0], values, *trees.arrays[2:])
-    n_outputs = width - 1 if balanced else trees.n_outputs
-    mine = replace(trees, arrays=arrays, n_outputs=n_outputs)
-    return StreamTrees(mine if serves.all() else mine.part(serves), others, serves, balanced)
+    mine = replace(trees, arrays=arrays, n_outputs=values.shape[1] if twigs.balanced else trees.n_outputs)
+    rest = (twigs.batch_rows, twigs.balanced)
+    if serves.all():
+        return StreamTrees(mine, None, twigs.counts, *rest)
+    return StreamTrees(mine.part(serves), trees.part(~serves), twigs.counts[serves], *rest)
 
 
 def _centred(trees: WalkTrees) -> Floats:
@@ -104,28 +84,6 @@ def _centred(trees: WalkTrees) -> Floats:
         mean = np.bincount(tree[leaf], share[leaf] * values[leaf, column], minlength=len(roots))
         out[leaf, column] = values[leaf, column] - mean[tree[leaf]]
     return out
-
-
-class Ways(NamedTuple):
-    """How twigs are treated; see `kernels.stream_numpy`."""
-
-    dense_bits: int
-    class_bits: int
-    merged_nodes: int
-
-
-def choose_ways(n_rows: int, n_background: int) -> Ways:
-    """Tables grow with the pairs of rows that they spare."""
-    more = round(math.log10(max(n_rows, 1) * max(n_background, 1) / 1e6))
-    merged = _MERGED_NODES if min(n_rows, n_background) >= _MERGED_FROM else 0
-    return Ways(min(max(13 + more, 7), 17), min(max(10 + more, 6), 13), merged)
-
-
-def batch_rows(trees: StreamTrees) -> int:
-    """Rows that are explained at a time."""
-    numbers = max(trees.trees.n_players + MOST_PLAYERS, 1) * max(trees.trees.arrays[1].shape[1], 1)
-    rows = min(_BATCH_ROWS, max(_BATCH_NUMBERS // numbers, 256))
-    return int(rows // _LANES * _LANES)
 
 
 def interventional(
@@ -157,7 +115,7 @@ def interventional(
     share = np.full(n_background, 1.0 / n_background) if weights is None else weights
     of_index = (*quadrature(index, MOST_PLAYERS + 1), moments(index, MOST_PLAYERS + 2), index == "shapley")
     others = (_padded(background), share, *of_index)
-    rows_each = batch_rows(trees)
+    rows_each = trees.batch_rows
     for first in range(0, n_rows, rows_each):
         batch = codes[:, first : first + rows_each]
         n = batch.shape[1]
@@ -203,5 +161,5 @@ def _add_parts(
 
 def _padded(codes: Codes) -> Codes:
     """Columns up to a multiple of 8."""
-    missing = -codes.shape[1] % _LANES
+    missing = -codes.shape[1] % LANES
     return np.pad(codes, ((0, 0), (0, missing))) if missing else codes
