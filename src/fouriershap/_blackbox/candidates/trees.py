@@ -22,7 +22,7 @@ LONGEST = (200, 600)  # trees: at least, at most; between them one per four answ
 SHAPES = ((0.1, 6), (0.1, 14), (0.1, 31))  # learning rate, leaves
 TRIED_ON, TRIED_LENGTH = (0, 1), 300  # folds that choose the shape, and most trees for that
 LOOK = ((0.2, 31), 100)  # shape and length of a first look
-PROMISING = 3.0  # times what others miss: a first look may miss no more
+PROMISING = 2.0  # times what others miss: a first look may miss no more
 QUICK, QUICK_LENGTH = (0.1, 31), 300  # of the one fit where others may be better
 _MANY = (
     200_000  # codes from which folds are fitted at the same time; with fewer, threads wait for Python's lock
