@@ -20,7 +20,7 @@ CANDIDATES: dict[str, Callable[[Task], Fit]] = {
 }
 
 BLEND = "blend"
-WORTH_BLENDING = 0.95  # of what the best alone misses: less than that, or it is not worth two representations
+WORTH_BLENDING = 0.85  # of what the best alone misses: less than that, or it is not worth two representations
 GOOD = 1e-4  # 1 - R^2 of waves below which no trees are tried
 FEW, TREE_FOLDS = (
     2000,
