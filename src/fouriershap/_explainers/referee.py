@@ -25,7 +25,6 @@ from fouriershap._trees.rows import to_rows
 CHECKS = ("model", "off")
 N_ROWS = 32
 _FEWEST_TREES, _NODES_PER_TREE = 4, 200
-_EXACT = 1e-14  # a share of the outputs that needs no closer look
 _UNKNOWN_LABEL = "a label that no model knows"
 
 
@@ -164,10 +163,11 @@ def _compare(
             f"of its trees {ours.shape[1]}. {_WAYS_OUT}"
         )
     with np.errstate(invalid="ignore"):
-        gap = ours - theirs
-    if np.vdot(gap, gap) <= _EXACT**2 * np.vdot(theirs, theirs):
+        gap = np.abs(ours - theirs)
+    # No output is larger than all leaves together: this is less than `rounding` allows, and takes a tenth of its time.
+    if gap.max() < _share(e) * np.abs(ours).max():  # never so where something is infinite or missing
         return
-    gap, allowed = np.abs(gap), rounding(e)
+    allowed = rounding(e)
     wrong = (gap > allowed) | (np.isnan(ours) != np.isnan(theirs))
     wrong &= ~np.isinf(theirs)  # too large for the library's precision, not for ours
     if not wrong.any():
@@ -197,9 +197,13 @@ def rounding(e: TreeEnsemble) -> float:
     """
     largest = np.maximum.reduceat(np.abs(e.values).max(axis=1), e.roots).sum()
     scale = float(largest + np.abs(e.base).max())
-    is_single = e.computes_in == np.float32
     share = (e.n_trees + 8) * float(np.finfo(e.computes_in).eps)
-    return max(share, 1e-6 if is_single else 1e-9) * scale + 1e-12
+    return max(share, _share(e)) * scale + 1e-12
+
+
+def _share(e: TreeEnsemble) -> float:
+    """The least that `rounding` allows, as a share of all leaves together."""
+    return 1e-6 if e.computes_in == np.float32 else 1e-9
 
 
 def library_of(model: Any) -> str | None:
