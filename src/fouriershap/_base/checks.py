@@ -67,7 +67,7 @@ def check_whole(name: str, value: Any, least: int = 1, or_else: str = "") -> int
 def check_number(name: str, value: Any, least: float = -math.inf) -> float:
     """A number, infinity included, that is not under ``least``."""
     number = math.nan
-    if isinstance(value, int | float | np.integer | np.floating):
+    if isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool):
         with contextlib.suppress(OverflowError):
             number = float(value)
     if not number >= least:

@@ -220,7 +220,8 @@ class TreeExplainer(Explainer):
         """Mean loss of the background, were all of it labelled ``y``: what the values of such a row add to."""
         if self.output != "log_loss":
             raise InputError(f"expected_loss is for output='log_loss'; this has output={short(self.output)}.")
-        expected = cast("Rescaled", self._engine).expected_with(check_number("y", y))
+        label = int(y) if isinstance(y, bool | np.bool_) else y
+        expected = cast("Rescaled", self._engine).expected_with(check_number("y", label))
         return float(expected[0]) if len(expected) == 1 else expected
 
     @property

@@ -18,6 +18,12 @@ constexpr int64_t kFlushTables = 96;  // float32 sums go into float64 totals aft
 
 inline int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
+template <class T>
+int64_t flush_after(const TableSet<T>& tables) {
+  if (sizeof(T) == sizeof(double)) return INT64_MAX;
+  return kFlushTables + 2 * tables.n_players * tables.n_outputs;
+}
+
 // Sums the tables of a group for n_rows rows and adds them to the 8 columns of their players.
 template <class T, class P>
 __attribute__((noinline)) void add_group(const T* const* tables, int64_t n_tables, const P* patterns,
@@ -163,7 +169,7 @@ struct LookUp {
       else
         add_tables<uint16_t>(g, first_row, n_rows);
       since_flush += tables.group_start[g + 1] - tables.group_start[g];
-      if (since_flush >= kFlushTables + 2 * n_columns) {
+      if (since_flush >= flush_after(tables)) {
         flush();
         since_flush = 0;
       }
@@ -216,7 +222,7 @@ bool explain(const Codes& codes, const Blocks& blocks, const TableSet<T>& tables
              double* out) {
   assert(codes.stride % kPatternRows == 0 && codes.n_rows <= codes.stride);
   if (codes.n_rows < kFewRows) {
-    FewRows<T> few(codes, blocks, tables);
+    FewRows<T> few(codes, blocks, tables, flush_after(tables));
     if (!few.ok()) return false;
     for (int64_t row = 0; row < codes.n_rows; ++row)
       few.add(row, out + row * tables.n_players * tables.n_outputs);

@@ -12,19 +12,26 @@ constexpr int64_t kFewRows = 4;  // from so many on, 64 rows at a time are quick
 template <class T>
 class FewRows {
  public:
-  FewRows(const Codes& the_codes, const Blocks& the_blocks, const TableSet<T>& the_tables)
+  // `tables_per_flush`: sums of so many tables go into totals.
+  FewRows(const Codes& the_codes, const Blocks& the_blocks, const TableSet<T>& the_tables,
+          int64_t tables_per_flush)
       : codes(the_codes),
         blocks(the_blocks),
         tables(the_tables),
         n_tables(tables.n_groups ? tables.group_start[tables.n_groups] : 0),
-        entries(n_tables) {}
+        n_columns(tables.n_players * tables.n_outputs),
+        flush_after(tables_per_flush),
+        entries(n_tables),
+        sums(n_columns),
+        totals(n_columns) {}
 
-  bool ok() const { return entries; }
+  bool ok() const { return entries && sums && totals; }
 
   void add(int64_t row, double* out) {
     // Tables are fetched from memory while the patterns of those further on are made.
     constexpr int64_t kAhead = 24;
-    int64_t ready = 0;
+    int64_t ready = 0, since_flush = 0;
+    for (int64_t c = 0; c < n_columns; ++c) sums[c] = 0, totals[c] = 0.0;
     for (int64_t g = 0; g < tables.n_groups; ++g) {
       const int64_t last = tables.group_start[g + 1];
       for (const int64_t until = last + kAhead < n_tables ? last + kAhead : n_tables; ready < until;
@@ -33,8 +40,16 @@ class FewRows {
             tables.values + tables.table_offset[ready] + pattern(tables.table_block[ready], row) * kEntry;
         __builtin_prefetch(entries[ready]);
       }
-      for (int64_t w = 0; w < tables.group_width[g]; ++w) add_group(g, w, out);
+      for (int64_t w = 0; w < tables.group_width[g]; ++w) add_group(g, w);
+      // Where many rows do: a row's values are the same to the last bit, whatever comes beside it.
+      since_flush += last - tables.group_start[g];
+      if (since_flush >= flush_after) {
+        flush();
+        since_flush = 0;
+      }
     }
+    flush();
+    for (int64_t c = 0; c < n_columns; ++c) out[c] += totals[c];
   }
 
  private:
@@ -53,7 +68,14 @@ class FewRows {
     return sum;
   }
 
-  void add_group(int64_t g, int64_t w, double* out) const {
+  void flush() {
+    for (int64_t c = 0; c < n_columns; ++c) {
+      totals[c] += static_cast<double>(sums[c]);
+      sums[c] = 0;
+    }
+  }
+
+  void add_group(int64_t g, int64_t w) {
     T sum[kEntry] = {};
     for (int64_t t = tables.group_start[g]; t < tables.group_start[g + 1]; ++t) {
       const T* entry = entries[t] + w * blocks.n_patterns[tables.table_block[t]] * kEntry;
@@ -62,14 +84,16 @@ class FewRows {
     const int32_t* players = tables.group_players + g * kEntry;
     const int64_t output = tables.group_output[g] + w;
     for (int c = 0; c < kEntry; ++c)
-      if (players[c] >= 0) out[players[c] * tables.n_outputs + output] += static_cast<double>(sum[c]);
+      if (players[c] >= 0) sums[players[c] * tables.n_outputs + output] += sum[c];
   }
 
   const Codes& codes;
   const Blocks& blocks;
   const TableSet<T>& tables;
-  int64_t n_tables;
+  int64_t n_tables, n_columns, flush_after;
   Scratch<const T*> entries;
+  Scratch<T> sums;
+  Scratch<double> totals;
 };
 
 }  // namespace
