@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -170,16 +171,17 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--install", action="store_true", help="make the environments, and run nothing")
     options = parser.parse_args(arguments)
     tested = _says(str(options.tested / "bin" / "python")) if options.tested else None
+    chosen = [found for found in environments() if not options.names or found.name in options.names]
+    if any(found.name == tested for found in chosen):
+        _say(f"Python {tested}, newest libraries: tested in {options.tested}, skipped")
+        chosen = [found for found in chosen if found.name != tested]
     results: dict[str, bool] = {}
-    for environment in environments():
-        if options.names and environment.name not in options.names:
-            continue
-        if environment.name == tested:
-            _say(f"Python {tested}, newest libraries: tested in {options.tested}, skipped")
-            continue
-        _say(f"{environment.name}: {environment.folder.name}, {environment.python}")
-        install(environment)
-        results[environment.name] = options.install or test(environment)
+    with ThreadPoolExecutor(1) as pool:  # the next environments are made while one is tested
+        made = {found: pool.submit(install, found) for found in chosen}
+        for found, making in made.items():
+            making.result()
+            _say(f"{found.name}: {found.folder.name}, {found.python}")
+            results[found.name] = options.install or test(found)
     for name, passed in results.items():
         _say(f"{name}: {'ready' if options.install else 'passed' if passed else 'FAILED'}")
     return sum(not passed for passed in results.values())
