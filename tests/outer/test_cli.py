@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -352,7 +353,11 @@ def test_a_killed_run_leaves_no_half_file(tmp_path: Path, sent: signal.Signals) 
     answer.parent.mkdir()
     answer.write_text("what was there before")
     command = [*COMMAND, "explain", str(file), "-", "-o", str(answer), "--id", "key"]
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    # Where these tests run in the background, children would be born deaf to Ctrl-C.
+    listening = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    process = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=listening
+    )
     assert process.stdin is not None
     process.stdin.write(header + "".join(lines) * 3000)  # more than a block; then the pipe stays open
     process.stdin.flush()
