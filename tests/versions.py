@@ -136,9 +136,7 @@ def _run(*command: str) -> None:
 def test(environment: Environment) -> bool:
     """Whether the tests pass."""
     files = [str(next((ROOT / "tests").rglob(f"test_{name}.py"))) for name in TESTS]
-    # Signals are the business of one environment: oldest libraries may sit in a read that no Ctrl-C ends.
-    options = ["-q", "-n", "auto", "--dist", "loadgroup", "-k", "not killed"]
-    command = [environment.interpreter, "-m", "pytest", *options, *files]
+    command = [environment.interpreter, "-m", "pytest", "-q", "-n", "auto", "--dist", "loadgroup", *files]
     # As many processes as cores: threads of OpenMP beside them would take twice the time.
     alone = {"OMP_NUM_THREADS": "1"} | os.environ
     return subprocess.run(command, cwd=ROOT, env=alone, check=False).returncode == 0
