@@ -37,7 +37,7 @@ from fouriershap._trees.readers import read_model
 from fouriershap._trees.rows import to_rows
 
 if TYPE_CHECKING:
-    from fouriershap._explainers.outputs import BeyondTheMargin, Fitted, Rescaled
+    from fouriershap._explainers.outputs import Fitted, Rescaled
     from fouriershap._explainers.page import Subject
 
 _PERTURBATIONS = ("auto", "interventional", "tree_path_dependent")
@@ -200,8 +200,8 @@ class TreeExplainer(Explainer):
     @property
     def _trees(self) -> TreeEngine:
         """Of the raw output; `_engine` explains what was asked for."""
-        engine = cast("TreeEngine | BeyondTheMargin", self._engine)
-        return engine if isinstance(engine, TreeEngine) else engine.engine
+        engine = self._engine
+        return engine if isinstance(engine, TreeEngine) else engine.engine  # type: ignore[attr-defined]
 
     def __repr__(self) -> str:
         facts = self._trees.describe()
@@ -329,9 +329,10 @@ class TreeExplainer(Explainer):
     def _read(self, X: Any, name: str = "X") -> Rows:
         """Rows through the pipeline, where there is one, and as the trees compare them: both once."""
         prepared = X if self._before is None else self._before.transform(X, name)
-        entered = densified(prepared, self.ensemble.absent_is_missing)
+        model = self._trees.model
+        entered = densified(prepared, model.ensemble.absent_is_missing)
         try:
-            codes = to_rows(entered, self.ensemble, name)
+            codes = to_rows(entered, model.ensemble, name)
         except InputError as error:
             if not self._lost_pipeline:
                 raise
@@ -340,7 +341,7 @@ class TreeExplainer(Explainer):
                 "transformed rows, `pipeline[:-1].transform(X)`."
             ) from error
         if self._inputs is None:
-            return Rows(codes, entered, self._trees.model.player, self.feature_names)
+            return Rows(codes, entered, model.player, self.feature_names)
         position = {player: i for i, player in enumerate(self.player_names)}
         owner = np.array([position.get(column, -1) for column in self._inputs], dtype=np.int32)
         return Rows(codes, densified(X), owner, self._inputs, entered)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +13,8 @@ from fouriershap._base.checks import check_weights
 from fouriershap._base.headers import require
 from fouriershap._shapley.spectrum.terms import Terms
 from fouriershap._shapley.tables import WIDTH, Blocks, TableSet
-
-if TYPE_CHECKING:  # trees import the tables, whose package imports this module
-    from fouriershap._trees.codes import Pages
-    from fouriershap._trees.ensemble import TreeEnsemble
+from fouriershap._trees.codes import Pages
+from fouriershap._trees.ensemble import ARRAY_TYPES, TreeEnsemble
 
 _MOST_PATTERNS = 1 << 16
 _NARROW_PATTERNS = 1 << 8
@@ -24,9 +22,6 @@ _MOST_CATEGORIES = 1 << 31
 _FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 _TERM_TYPES = {"atom_start": "i8", "atom_bits": "i4", "atom_player": "i4", "start": "i8", "atoms": "i4"}
 _TERM_TYPES |= {"coefficients": "f8", "constant": "f8"}
-_TREE_TYPES = dict.fromkeys(("roots", "tree_output", "feature", "left", "right", "category_set"), "i4")
-_TREE_TYPES |= dict.fromkeys(("threshold", "cover", "values", "base"), "f8")
-_TREE_TYPES |= {"set_start": "i8", "set_categories": "i8", "missing_left": "?", "zero_as_missing": "?"}
 
 
 def verify_tables(tables: TableSet, n_narrow: int, n_wide: int) -> None:
@@ -163,8 +158,8 @@ def verify_players(player: NDArray[Any], n_columns: int) -> None:
 
 def verify_tree_types(arrays: dict[str, NDArray[Any]]) -> None:
     """Raise `FileFormatError` unless the arrays of an ensemble are there, and of their types."""
-    require(arrays.keys() == _TREE_TYPES.keys(), "the trees have other arrays than they should")
-    for name, kind in _TREE_TYPES.items():
+    require(arrays.keys() == ARRAY_TYPES.keys(), "the trees have other arrays than they should")
+    for name, kind in ARRAY_TYPES.items():
         verify_array(name, arrays[name], kind, 2 if name == "values" else 1)
 
 

@@ -16,6 +16,9 @@ from fouriershap._rows.batch import open_batch
 LEAF = -1
 # LightGBM's kZeroThreshold: a float32 constant held in a double.
 ZERO_BAND = float(np.float32(1e-35))
+ARRAY_TYPES = dict.fromkeys(("roots", "tree_output", "feature", "left", "right", "category_set"), "i4")
+ARRAY_TYPES |= dict.fromkeys(("threshold", "cover", "values", "base"), "f8")
+ARRAY_TYPES |= {"set_start": "i8", "set_categories": "i8", "missing_left": "?", "zero_as_missing": "?"}
 _CELLS = 1 << 20  # (row, tree) pairs walked at a time: bounds the scratch memory to some tens of MB
 
 
@@ -130,16 +133,7 @@ class TreeEnsemble:
     casting: str = ""
 
     def __post_init__(self) -> None:
-        dtypes: dict[str, Any] = {
-            "roots": np.int32,
-            "tree_output": np.int32,
-            "feature": np.int32,
-            "threshold": np.float64,
-        }
-        dtypes |= {"left": np.int32, "right": np.int32, "missing_left": np.bool_, "category_set": np.int32}
-        dtypes |= {"set_start": np.int64, "set_categories": np.int64, "cover": np.float64}
-        dtypes |= {"values": np.float64, "base": np.float64, "zero_as_missing": np.bool_}
-        for name, dtype in dtypes.items():
+        for name, dtype in ARRAY_TYPES.items():
             array = np.ascontiguousarray(getattr(self, name), dtype=dtype)
             array.flags.writeable = False
             object.__setattr__(self, name, array)
