@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from fouriershap._base.checks import is_whole
 from fouriershap._base.errors import InputError
+from fouriershap._base.progress import current
 from fouriershap._base.short import short
 
 # Seconds. polars and CatBoost have waits resumed after a signal: one without an end would outlast Ctrl-C.
@@ -57,13 +58,30 @@ def for_each_block(
     """Call ``work(first, last)`` for consecutive blocks of rows.
 
     The blocks do not depend on ``n_jobs``, so neither does the result. An exception, Ctrl-C included,
-    drops the blocks that have not begun, waits for those that have, and is raised.
+    drops the blocks that have not begun, waits for those that have, and is raised. Where the call is watched
+    (`progress.Watch`), the blocks that are done are counted.
     """
     jobs = count_jobs(n_jobs)
     blocks = deque((first, min(first + block_rows, n_rows)) for first in range(0, n_rows, block_rows))
-    if jobs == 1 or len(blocks) <= 1:
-        for first, last in blocks:
+    watch = current()
+    if watch is None:
+        _run(work, blocks, jobs, lambda _: None)
+        return
+    watch.begin(len(blocks))
+    try:
+        _run(work, blocks, jobs, watch.show)
+    finally:
+        watch.end()
+
+
+def _run(
+    work: Callable[[int, int], None], blocks: deque[tuple[int, int]], jobs: int, show: Callable[[int], None]
+) -> None:
+    n_blocks = len(blocks)
+    if jobs == 1 or n_blocks <= 1:
+        for done, (first, last) in enumerate(blocks, 1):
             work(first, last)
+            show(done)
         return
     failures: list[BaseException] = []
     busy: set[int] = set()  # threads that have a block, or are about to take one
@@ -84,7 +102,7 @@ def for_each_block(
             busy.discard(key)
 
     # No pool: this thread shares no lock with the others, so that Ctrl-C cannot leave one taken for good.
-    n_threads = min(jobs, len(blocks))
+    n_threads = min(jobs, n_blocks)
     threads = [Thread(target=labour, args=(key,), name=f"fouriershap_{key}") for key in range(n_threads)]
     try:
         for thread in threads:
@@ -92,6 +110,7 @@ def for_each_block(
         for thread in threads:
             while thread.is_alive():
                 thread.join(_PATIENCE)
+                show(n_blocks - len(blocks) - len(busy))
     except BaseException:
         blocks.clear()
         while busy:  # not `join`: a thread whose start was interrupted does not know yet that it is alive
@@ -99,3 +118,4 @@ def for_each_block(
         raise
     if failures:
         raise failures[0]
+    show(n_blocks)

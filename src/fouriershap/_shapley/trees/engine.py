@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from fouriershap._base.errors import InputError
 from fouriershap._base.parallel import for_each_block
+from fouriershap._base.progress import enter
 from fouriershap._shapley.engine import Contents, Floats, KeptPairs, Policy
 from fouriershap._shapley.tables import TableSet
 from fouriershap._shapley.trees import stream, walk
@@ -22,7 +24,8 @@ from fouriershap._shapley.trees.plan import LooseCosts, TableCosts, TreePlan, de
 from fouriershap._trees.ensemble import TreeEnsemble
 
 _ROWS_PER_JOB = 8192  # of predicting
-_WALK_ROWS = 256
+_WALK_ROWS, _FEWEST_WALK_ROWS = 256, 16  # at a time
+_WALK_SECONDS = 1.0  # of work that cannot be interrupted
 _TREE_PARTS = 8  # shares of the trees when there is but one block of rows
 _WORTH_THREADS = 3e-3  # seconds of work below which a pool of threads costs more than it brings
 _ALL_FIT = "every tree fits into tables, and looking up is cheaper than anything else"
@@ -294,6 +297,7 @@ class TreeEngine:
             if outputs is not None:
                 self._predict(mine, outputs[first:last], 1)
 
+        enter("looking up")
         # XLA has threads of its own.
         block = tables.rows_per_block if self.device == "cpu" else len(rows)
         for_each_block(look_up, len(rows), block, n_jobs)
@@ -307,6 +311,9 @@ class TreeEngine:
         n_jobs: int | None,
     ) -> None:
         background, n_rows = self.background, len(out)
+        enter("walking")
+        lean = trees.lean
+        values = out if lean is trees else np.zeros((*out.shape[:2], lean.n_outputs))
 
         def walk_part(part: walk.WalkTrees, which: slice, into: Floats) -> None:
             if background.codes is None:
@@ -316,11 +323,20 @@ class TreeEngine:
                 walk.interventional(part, codes, *others, index=self.index, rows=which, out=into)
 
         if n_rows > _WALK_ROWS or trees.n_trees < 2 or seconds < _WORTH_THREADS:
+            block = min(max(int(_WALK_SECONDS * n_rows / max(seconds, 1e-9)), _FEWEST_WALK_ROWS), _WALK_ROWS)
             for_each_block(
-                lambda first, last: walk_part(trees, slice(first, last), out), n_rows, _WALK_ROWS, n_jobs
+                lambda first, last: walk_part(lean, slice(first, last), values), n_rows, block, n_jobs
             )
-            return
-        # One block of rows: the trees are shared out instead, and the parts added in a fixed order.
+        else:
+            self._walk_in_parts(lean, walk_part, values, n_jobs)
+        if lean is not trees:
+            walk.add_lean(values, out)
+
+    @staticmethod
+    def _walk_in_parts(
+        trees: walk.WalkTrees, walk_part: Callable[..., None], out: Floats, n_jobs: int | None
+    ) -> None:
+        """One block of rows: the trees are shared out instead, and the parts added in a fixed order."""
         bounds = np.linspace(0, trees.n_trees, min(_TREE_PARTS, trees.n_trees) + 1).astype(int)
         sums = np.zeros((len(bounds) - 1, *out.shape))
 

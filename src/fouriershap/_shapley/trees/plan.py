@@ -132,18 +132,14 @@ class Twigs:
         Twigs of each tree by the number of other players on their path.
     serves : (n_trees,) bool
         Which trees can be streamed.
-    balanced : bool
-        The outputs of every leaf add up to one and the same number, as probabilities do: the last one is minus the
-        sum of the others.
     n_outputs : int
-        That a tree adds to, at most; of balanced ones, without the last.
+        That a tree adds to, at most; of balanced ones, without the last (see `WalkTrees.lean`).
     batch_rows : int
         Rows that are streamed at a time.
     """
 
     counts: NDArray[np.int64]
     serves: NDArray[np.bool_]
-    balanced: bool
     n_outputs: int
     batch_rows: int
 
@@ -153,15 +149,11 @@ def count_twigs(trees: WalkTrees) -> Twigs:
     counts = np.zeros((trees.n_trees, MOST_PLAYERS + 1), dtype=np.int64)
     kernels.stream.count_twigs(*trees.arrays, trees.n_players, counts)
     serves = (trees.tree_players <= MOST_PLAYERS) & (trees.tree_depth <= MOST_STREAM_DEPTH)
-    nodes, values, tree_output = trees.arrays[0], trees.arrays[1], trees.arrays[3]
-    width = int(values.shape[1])
-    leaves = values[nodes[:, 0] < 0]
-    balanced = width > 1 and bool((tree_output < 0).all())
-    balanced = balanced and float(np.ptp(leaves.sum(axis=1))) <= 1e-12 * width * float(np.abs(leaves).max())
-    n_outputs = 1 if (tree_output >= 0).all() else width - balanced
+    width = int(trees.arrays[1].shape[1])
+    n_outputs = 1 if (trees.arrays[3] >= 0).all() else width - trees.balanced
     numbers = (trees.n_players + MOST_PLAYERS) * width
     batch = min(_BATCH_ROWS, max(_BATCH_NUMBERS // numbers, 256)) // LANES * LANES
-    return Twigs(counts, serves, balanced, n_outputs, batch)
+    return Twigs(counts, serves, n_outputs, batch)
 
 
 class Ways(NamedTuple):
