@@ -10,8 +10,8 @@ import pytest
 from sklearn.ensemble import RandomForestRegressor
 
 import fouriershap as fs
-from fouriershap._base import progress
-from fouriershap._base.parallel import for_each_block, for_each_in_turn
+from fouriershap._base import parallel, progress
+from fouriershap._base.parallel import Watch, enter, for_each_block, for_each_in_turn
 
 
 def _nap(first: int, last: int) -> None:
@@ -21,11 +21,11 @@ def _nap(first: int, last: int) -> None:
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_a_function_hears_of_every_stage(n_jobs):
     heard = []
-    with progress.Watch(lambda done, total, stage: heard.append((done, total, stage))):
-        progress.enter("first", 2)
+    with Watch(lambda done, total, stage: heard.append((done, total, stage))):
+        enter("first", 2)
         for _ in range(2):
             for_each_block(_nap, 60, 2, n_jobs)
-        progress.enter("second")
+        enter("second")
         for_each_in_turn(lambda k: _nap(k, k + 1), lambda _: None, 100, n_jobs)
     names = [stage.name for *_, stage in heard]
     assert names == sorted(names) and set(names) == {"first", "second"}
@@ -37,44 +37,44 @@ def test_a_function_hears_of_every_stage(n_jobs):
 
 def test_a_function_of_two_numbers_will_do():
     heard = []
-    with progress.Watch(lambda done, total: heard.append(done / total)):
+    with Watch(lambda done, total: heard.append(done / total)):
         for_each_block(_nap, 10, 1, 1)
     assert heard[-1] == 1
 
 
 def test_loops_within_a_loop_are_not_counted():
     heard = []
-    with progress.Watch(lambda done, total: heard.append(done)):
+    with Watch(lambda done, total: heard.append(done)):
         for_each_block(lambda first, last: for_each_block(_nap, 3, 1, 1), 4, 1, 1)
     assert heard == [25, 50, 75, 100]
 
 
 def test_nothing_is_told_of_short_calls_or_where_nobody_wants_it(monkeypatch, caplog, capsys):
-    with caplog.at_level(logging.INFO, "fouriershap"), progress.Watch(None):
+    with caplog.at_level(logging.INFO, "fouriershap"), Watch(None):
         for_each_block(_nap, 10, 1, 1)
-    monkeypatch.setattr(progress, "_PATIENCE", 0.0)
+    monkeypatch.setattr(parallel, "_SILENCE", 0.0)
     monkeypatch.setattr(progress, "_LOG_EVERY", 0.0)
-    with caplog.at_level(logging.INFO, "fouriershap"), progress.Watch(False):
+    with caplog.at_level(logging.INFO, "fouriershap"), Watch(False):
         for_each_block(_nap, 10, 1, 1)
     assert not caplog.records and not capsys.readouterr().err
 
 
 def test_long_calls_are_told_in_the_log_where_nobody_looks(monkeypatch, caplog):
-    monkeypatch.setattr(progress, "_PATIENCE", 0.0)
+    monkeypatch.setattr(parallel, "_SILENCE", 0.0)
     monkeypatch.setattr(progress, "_LOG_EVERY", 0.0)
     monkeypatch.setattr(progress, "_is_seen", lambda: False)
-    with caplog.at_level(logging.INFO, "fouriershap"), progress.Watch(None):
-        progress.enter("walking")
+    with caplog.at_level(logging.INFO, "fouriershap"), Watch(None):
+        enter("walking")
         for_each_block(_nap, 10, 1, 1)
     assert "walking: 50 %, about" in caplog.text
 
 
 def test_a_bar_in_a_terminal(monkeypatch, capsys):
     pytest.importorskip("tqdm")
-    monkeypatch.setattr(progress, "_PATIENCE", 0.0)
+    monkeypatch.setattr(parallel, "_SILENCE", 0.0)
     monkeypatch.setattr(progress, "_is_seen", lambda: True)
-    with progress.Watch(None):
-        progress.enter("streaming")
+    with Watch(None):
+        enter("streaming")
         for_each_block(_nap, 10, 1, 1)
     assert "streaming" in capsys.readouterr().err
 

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fouriershap._base import files
-from fouriershap._base.checks import check_device, check_weights, check_whole, need, unshared
+from fouriershap._base.checks import Progress, check_device, check_weights, check_whole, need, unshared
 from fouriershap._base.errors import InputError
-from fouriershap._base.progress import Progress, Watch
+from fouriershap._base.parallel import Watch
 from fouriershap._explainers.batches import Streams
 from fouriershap._explainers.reasons import make_frame
 from fouriershap._rows.frames import Rows, unmask

@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fouriershap._base.checks import (
+    Progress,
     check_choice,
     check_device,
     check_memory,
     check_number,
+    check_progress,
     check_weights,
     descends_from,
     numbered,
@@ -21,8 +23,7 @@ from fouriershap._base.checks import (
 from fouriershap._base.errors import InputError
 from fouriershap._base.files import Contents
 from fouriershap._base.headers import require, take
-from fouriershap._base.parallel import count_jobs
-from fouriershap._base.progress import Progress, Watch, check_progress
+from fouriershap._base.parallel import Watch, count_jobs
 from fouriershap._base.short import short
 from fouriershap._explainers.base import Explainer, without_single_output
 from fouriershap._explainers.referee import CHECKS, check_reading

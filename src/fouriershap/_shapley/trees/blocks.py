@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap import _kernels as kernels
-from fouriershap._base.parallel import for_each_block
-from fouriershap._base.progress import enter
+from fouriershap._base.parallel import enter, for_each_block
 from fouriershap._shapley.indices import quadrature
 from fouriershap._shapley.tables import BYTE_PATTERNS, WIDTH, Blocks, Members, TableSet, histograms, lay_out
 from fouriershap._trees.codes import CodedTrees, Codes, Columns, turn_pages

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.errors import InputError
-from fouriershap._base.parallel import for_each_block
-from fouriershap._base.progress import enter
+from fouriershap._base.parallel import enter, for_each_block
 from fouriershap._shapley.engine import Contents, Floats, KeptPairs, Policy
 from fouriershap._shapley.tables import TableSet
 from fouriershap._shapley.trees import stream, walk

@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap import _kernels as kernels
-from fouriershap._base.parallel import for_each_in_turn
-from fouriershap._base.progress import enter
+from fouriershap._base.parallel import enter, for_each_in_turn
 from fouriershap._shapley.indices import moments, quadrature
 from fouriershap._shapley.trees.plan import LANES, MOST_PLAYERS, Twigs, Ways, choose_ways
 from fouriershap._shapley.trees.walk import Codes, Floats, WalkTrees, add_lean
