@@ -49,6 +49,20 @@ def woodelf(model: Any, X: np.ndarray, background: np.ndarray) -> Explain:
     return run
 
 
+def shapiq(model: Any, X: np.ndarray, background: np.ndarray) -> Explain:
+    """Its interventional explainer, SHAP values alone; it takes a row at a time."""
+    from shapiq.tree.interventional import InterventionalTreeExplainer
+
+    def run() -> np.ndarray:
+        explainer = InterventionalTreeExplainer(model, background, index="SV", max_order=1)
+        out = np.zeros(X.shape)
+        for k, row in enumerate(X):
+            out[k] = explainer.explain(row).get_n_order_values(1)
+        return out
+
+    return run
+
+
 def _framed(pandas: Any, data: np.ndarray) -> Any:
     return pandas.DataFrame(data, columns=[f"f{i}" for i in range(data.shape[1])])
 
