@@ -195,7 +195,7 @@ class TreeEngine:
 
     def _saves(self, n_rows: int) -> float:
         """Seconds that tables would save for so many rows, at most."""
-        return self._feasible_costs.rent(n_rows)[1] - n_rows * self._table_costs.row
+        return self._feasible_costs.rent(n_rows)[1] - self._table_costs.look_up(n_rows)
 
     def _worth_building(self, n_rows: int) -> bool:
         """Whether what was spent without tables, this call included, has cost as much as they would."""
@@ -206,21 +206,21 @@ class TreeEngine:
         if road == "walk":
             rows, spared = self.policy.rent(n_rows, loose.walk_call)
         else:
-            rows, spared = self.policy.rent(0, max(seconds - n_rows * tables.row, 0.0))
+            rows, spared = self.policy.rent(0, max(seconds - tables.look_up(n_rows), 0.0))
         # Where it would not pay even if every pair of rows visited every leaf, there is no need to look closer.
         if rows * loose.most_walk_row + spared <= tables.build:
             return False
-        return rows * max(loose.walk_row - tables.row, 0.0) + spared > tables.build
+        return rows * max(loose.walk_row - tables.look_up(n_rows) / n_rows, 0.0) + spared > tables.build
 
     def _looks_up(self, n_rows: int) -> bool:
         """Whether built tables are quicker than streaming the same trees: large ones come from memory."""
         if self.model.method == "tables" or self.background.rows is None or self.background.is_lost:
             return True
         tables = self._table_costs
-        if self.device == "jax" or n_rows * tables.row <= self._loose.least_stream:
+        looking = tables.look_up(n_rows)
+        if self.device == "jax" or looking <= self._loose.least_stream:
             return True
-        loose = replace(self._loose, which=self.in_tables)
-        return n_rows * tables.row <= loose.stream(n_rows)
+        return looking <= replace(self._loose, which=self.in_tables).stream(n_rows)
 
     def _ready(self, n_rows: int, n_jobs: int | None) -> CompiledTrees | None:
         """The tables, built if that pays; None where none are to be read."""

@@ -23,7 +23,12 @@ _HISTOGRAM = 0.25  # per leaf and background row (leaves share blocks)
 _MOST_SHARED = 8
 _BUILD_PATTERN = (45.0, 130.0)  # filling tables, per pattern of a leaf
 _LOOK_UP = (0.35, 3.0)  # per leaf and explained row
-_IN_CACHE, _FROM_MEMORY = 256 << 20, 9.0  # bytes of tables beyond which each look-up waits for memory
+# A batch of rows brings the tables from memory once; a few rows wait for what they read of them, a row for about this
+# long per leaf, n rows for the square root of n times as long: they share what is near the beginning of a tree.
+_IN_CACHE = 64 << 20  # bytes
+_PER_BYTE = (0.05, 0.25)  # in a cache, beyond
+_WAIT = 40.0  # per leaf
+_TABLE_ROWS = 16_384  # of a batch
 _BYTES_PER_PATTERN = (
     24.0,
     56.0,
@@ -298,13 +303,23 @@ class TableCosts:
     n_trees : int
     bytes : float
     build, row : float
-        Seconds on one core: of building, and of looking up a row.
+        Seconds on one core: of building, and of looking up a row more.
+    wait : float
+        Seconds for which the first row waits for memory.
     """
 
     n_trees: int
     bytes: float
     build: float
     row: float
+    wait: float
+
+    def look_up(self, n_rows: int) -> float:
+        """Seconds of looking up so many rows in one call."""
+        n_batches = -(-n_rows // _TABLE_ROWS)
+        transfer = self.bytes * _PER_BYTE[self.bytes > _IN_CACHE] / 1e9
+        waiting = self.wait * math.sqrt(min(n_rows, _TABLE_ROWS))
+        return n_rows * self.row + n_batches * min(transfer, waiting)
 
 
 def table_costs(trees: NDArray[np.float64], n_background: int, width: int, itemsize: int) -> TableCosts:
@@ -314,9 +329,8 @@ def table_costs(trees: NDArray[np.float64], n_background: int, width: int, items
     need = float((patterns * _by_depth(trees, _BYTES_PER_PATTERN)).sum() * width * itemsize / 4)
     build = _BUILD_CALL + float((leaves * (_BUILD_LEAF + _HISTOGRAM * n_background) + filling).sum())
     row = float((leaves * _by_depth(trees, _LOOK_UP)).sum() * width)
-    if need > _IN_CACHE:
-        row += float(leaves.sum()) * _FROM_MEMORY * width
-    return TableCosts(len(trees), need, build / 1e9, row / 1e9)
+    wait = float(leaves.sum()) * _WAIT * width
+    return TableCosts(len(trees), need, build / 1e9, row / 1e9, wait / 1e9)
 
 
 def describe(
