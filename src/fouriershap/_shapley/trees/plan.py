@@ -173,7 +173,7 @@ def choose_ways(n_rows: int, n_background: int) -> Ways:
     """Tables grow with the pairs of rows that they spare."""
     more = round(math.log10(max(n_rows, 1) * max(n_background, 1) / 1e6))
     merged = _MERGED_NODES if min(n_rows, n_background) >= _MERGED_FROM else 0
-    return Ways(min(max(13 + more, 7), 17), min(max(10 + more, 6), 13), merged)
+    return Ways(min(max(13 + more, 7), 17), min(max(9 + more, 6), 13), merged)
 
 
 class Source(Protocol):
