@@ -51,14 +51,14 @@ def woodelf(model: Any, X: np.ndarray, background: np.ndarray) -> Explain:
 
 def shapiq(model: Any, X: np.ndarray, background: np.ndarray) -> Explain:
     """Its interventional explainer, SHAP values alone; it takes a row at a time."""
-    from shapiq.tree.interventional import InterventionalTreeExplainer
+    from shapiq import TreeExplainer
 
     def run() -> np.ndarray:
-        explainer = InterventionalTreeExplainer(model, background, index="SV", max_order=1)
-        out = np.zeros(X.shape)
-        for k, row in enumerate(X):
-            out[k] = explainer.explain(row).get_n_order_values(1)
-        return out
+        explainer = TreeExplainer(
+            model, mode="interventional", reference_dataset=background, index="SV", max_order=1
+        )
+        found = (explainer.explain(row).get_n_order_values(1) for row in X)
+        return np.stack(list(found))
 
     return run
 
