@@ -66,14 +66,20 @@ def _lightgbm(n_trees: int, leaves: int, **settings: Any) -> Any:
     from lightgbm import LGBMRegressor
 
     return LGBMRegressor(
-        n_estimators=n_trees, num_leaves=leaves, learning_rate=0.05, random_state=0, verbose=-1, **settings
+        n_estimators=n_trees,
+        num_leaves=leaves,
+        learning_rate=0.05,
+        random_state=0,
+        n_jobs=1,
+        verbose=-1,
+        **settings,
     )
 
 
 def _xgboost(n_trees: int, depth: int) -> Any:
     from xgboost import XGBRegressor
 
-    return XGBRegressor(n_estimators=n_trees, max_depth=depth, learning_rate=0.05, random_state=0)
+    return XGBRegressor(n_estimators=n_trees, max_depth=depth, learning_rate=0.05, random_state=0, n_jobs=1)
 
 
 def _unfitted(name: str) -> Any:
