@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fouriershap._base.asking.file_store import make_store
 from fouriershap._base.asking.store import Given, Store
-from fouriershap._base.checks import check_whole
+from fouriershap._base.checks import check_whole, descends_from
 from fouriershap._base.errors import InputError, UnsupportedModelError
 from fouriershap._base.short import short
 from fouriershap._blackbox.candidates.swht import Limits
@@ -81,7 +81,11 @@ def as_function(model: Any) -> tuple[Function, tuple[str, ...] | None]:
             f"predict is the class {model.__qualname__} itself; give a function or a fitted object."
         )
     classes = getattr(model, "classes_", None)
+    if classes is not None and not len(classes):  # a regressor of CatBoost
+        classes = None
     names = None if classes is None else tuple(str(label) for label in classes)
+    if descends_from(model, "xgboost", "Booster"):
+        return model.inplace_predict, None
     if hasattr(model, "predict_proba"):
         return model.predict_proba, names
     if names is not None:  # labels are no quantity that could be shared out

@@ -14,26 +14,27 @@ from fouriershap._base.checks import (
     check_memory,
     check_number,
     check_weights,
-    descends_from,
     numbered,
     unshared,
 )
-from fouriershap._base.errors import InputError
+from fouriershap._base.errors import InputError, ModelWarning, UnsupportedModelError
 from fouriershap._base.files import Contents
 from fouriershap._base.headers import require, take
 from fouriershap._base.parallel import count_jobs
 from fouriershap._base.short import short
+from fouriershap._base.warn import warn
 from fouriershap._explainers.base import Explainer, without_single_output
 from fouriershap._explainers.referee import CHECKS, check_reading
 from fouriershap._rows.frames import Rows, column_names, densified, unmask
-from fouriershap._rows.pipelines import Preprocessing, split_pipeline
+from fouriershap._rows.opening import Opened, open_model
+from fouriershap._rows.pipelines import Preprocessing
 from fouriershap._rows.players import check_groups
 from fouriershap._shapley.engine import check_additivity
 from fouriershap._shapley.indices import INDICES
 from fouriershap._shapley.trees.engine import TreeEngine
 from fouriershap._shapley.trees.model import make_background, make_model
 from fouriershap._trees.ensemble import TreeEnsemble
-from fouriershap._trees.readers import read_model
+from fouriershap._trees.readers import read_opened
 from fouriershap._trees.rows import to_rows
 
 if TYPE_CHECKING:
@@ -125,6 +126,7 @@ class TreeExplainer(Explainer):
     checked: bool = False
     _before: Preprocessing | None = None  # what a Pipeline does before its trees
     _inputs: tuple[str, ...] | None = None  # its input columns, where they are the players
+    _reading: tuple[Opened, TreeEnsemble] | None = None  # of a model that the front door has read already
     _lost_pipeline: bool = False  # a file held the trees of a Pipeline, not what comes before them
 
     def __init__(
@@ -153,9 +155,10 @@ class TreeExplainer(Explainer):
         check_choice("check", check, CHECKS)
         check_choice("index", index, INDICES)
         count_jobs(n_jobs)
-        is_pipeline = descends_from(model, "sklearn", "Pipeline")
-        before, final = split_pipeline(model) if is_pipeline else (None, model)
-        ensemble = read_model(final)
+        opened, ensemble = self.__dict__.pop("_reading", None) or _read_or_refuse(model)
+        before = opened.before
+        if opened.response != "same":
+            _say_what_is_explained(opened.response, output)
         given = unmask(background)
         background = given if before is None or given is None else before.transform(given, "background")
         if feature_perturbation == "interventional" and background is None:
@@ -173,7 +176,7 @@ class TreeExplainer(Explainer):
         dtype = np.dtype(_PRECISIONS[precision])
         coded = make_model(ensemble, player, check_memory(memory), dtype, method, index)
         engine = TreeEngine(coded, make_background(coded, rows, share))
-        checked = check == "model" and check_reading(final, engine, background)
+        checked = check == "model" and check_reading(opened, engine, background)
         self._set(engine, names, player_names, n_jobs, output, exact)
         self._before, self._inputs, self.checked = before, inputs, checked
         self.has_pipeline = before is not None
@@ -373,6 +376,39 @@ class TreeExplainer(Explainer):
         require(not lost, f"output {short(what[0])} needs a background, which is not there")
         explainer._lost_pipeline = take(header, "pipeline", bool, False)
         return explainer
+
+
+def read_inside(model: Any) -> tuple[Opened, TreeEnsemble]:
+    """What is inside a model, and its trees."""
+    opened = open_model(model)
+    return opened, read_opened(opened)
+
+
+def _read_or_refuse(model: Any) -> tuple[Opened, TreeEnsemble]:
+    try:
+        return read_inside(model)
+    except UnsupportedModelError as error:
+        if not hasattr(model, "predict"):
+            raise
+        raise UnsupportedModelError(
+            f"{error} fs.Explainer(model, background) fits it as a black box."
+        ) from error
+
+
+def _say_what_is_explained(response: str, output: Any) -> None:
+    """Warn that values are not in the units of what the model predicts."""
+    if output == "response":
+        return
+    way = (
+        "output='response' explains that, in its units."
+        if response != "other"
+        else ("fs.BlackBoxExplainer(model.predict, background) explains that, in its units.")
+    )
+    warn(
+        "model is a TransformedTargetRegressor: values are those of the regressor inside it, in the units of the "
+        f"transformed target, not of what model.predict returns. {way}",
+        ModelWarning,
+    )
 
 
 def _name_features(
