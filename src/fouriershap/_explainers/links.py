@@ -35,3 +35,8 @@ def shares(scores: Floats) -> Floats:
     """Scores of classes, none negative, divided by their sum; zeros where all are zero."""
     total = scores.sum(axis=-1, keepdims=True)
     return np.asarray(np.divide(scores, total, out=np.zeros_like(scores), where=total != 0))
+
+
+def shares_of_sigmoids(margin: Floats) -> Floats:
+    """Probabilities of each class against the rest, divided by their sum."""
+    return shares(sigmoid(margin))

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fouriershap._explainers.links import Floats, shares, sigmoid, softmax
+from fouriershap._explainers.links import Floats, shares, shares_of_sigmoids, sigmoid, softmax
 from fouriershap._trees.ensemble import TreeEnsemble
 
 
@@ -43,11 +43,9 @@ def _of_one_sigmoid(model: Any, raw: Floats, e: TreeEnsemble) -> Floats:
 def _of_scores(model: Any, raw: Floats, e: TreeEnsemble) -> Floats:
     if e.objective == "binary":
         return _of_one_sigmoid(model, raw, e) if raw.shape[1] == 1 else sigmoid(raw)
-    return (
-        shares(sigmoid(raw) if e.objective.endswith("binary") else raw)
-        if e.objective != "probability"
-        else raw
-    )
+    if e.objective == "probability":
+        return raw
+    return shares_of_sigmoids(raw) if e.objective.endswith("binary") else shares(raw)
 
 
 def _of_targets(model: Any, raw: Floats, e: TreeEnsemble) -> Floats:

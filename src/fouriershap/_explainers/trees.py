@@ -25,7 +25,7 @@ from fouriershap._base.short import short
 from fouriershap._base.warn import warn
 from fouriershap._explainers.base import Explainer, without_single_output
 from fouriershap._explainers.referee import CHECKS, check_reading
-from fouriershap._rows.frames import Rows, column_names, densified, unmask
+from fouriershap._rows.frames import Rows, column_names, densified, is_sparse, unmask
 from fouriershap._rows.opening import Opened, open_model
 from fouriershap._rows.pipelines import Preprocessing
 from fouriershap._rows.players import check_groups
@@ -35,7 +35,7 @@ from fouriershap._shapley.trees.engine import TreeEngine
 from fouriershap._shapley.trees.model import make_background, make_model
 from fouriershap._trees.ensemble import TreeEnsemble
 from fouriershap._trees.readers import read_opened
-from fouriershap._trees.rows import to_rows
+from fouriershap._trees.rows import absent_is_missing, to_rows
 
 if TYPE_CHECKING:
     from fouriershap._explainers.outputs import Fitted, Rescaled
@@ -333,7 +333,9 @@ class TreeExplainer(Explainer):
         """Rows through the pipeline, where there is one, and as the trees compare them: both once."""
         prepared = X if self._before is None else self._before.transform(X, name)
         model = self._trees.model
-        entered = densified(prepared, model.ensemble.absent_is_missing)
+        entered = prepared
+        if is_sparse(prepared):
+            entered = densified(prepared, absent_is_missing(model.ensemble, name))
         try:
             codes = to_rows(entered, model.ensemble, name)
         except InputError as error:

@@ -38,12 +38,7 @@ def to_rows(X: Any, ensemble: TreeEnsemble, name: str = "X") -> NDArray[Any]:
     """
     if not isinstance(X, np.ndarray):
         if is_sparse(X):
-            if ensemble.casting == MIXED:
-                raise InputError(
-                    f"{name} is sparse, and what it does not store is 0 to some members of the model ("
-                    f"{short_text(ensemble.kind)}) and missing to others. Give a dense matrix, {name}.toarray()."
-                )
-            X = densified(_sparse_as_cast(X, ensemble), ensemble.absent_is_missing)
+            X = densified(_sparse_as_cast(X, ensemble), absent_is_missing(ensemble, name))
         frame = as_frame(X, name)
         if frame is not None:
             return _cleaned(_from_frame(frame, ensemble, name), ensemble, name)
@@ -212,8 +207,8 @@ def _check_integers(values: NDArray[Any], ensemble: TreeEnsemble, name: str) -> 
         largest = max(int(values.max()), -int(values.min()))
         if largest > _WHOLE_IN_FLOAT32:
             raise InputError(
-                f"{name} holds the integer {largest}, which members of the model ({short_text(ensemble.kind)}) round in "
-                "different ways. Give float64."
+                f"{name} holds the integer {largest}, which members of the model ({short_text(ensemble.kind)}) round "
+                "in different ways. Give float64."
             )
 
 
@@ -234,6 +229,16 @@ def _array_as_cast(array: NDArray[Any], ensemble: TreeEnsemble, was_array: bool)
 def _objects_as_cast(numbers: NDArray[np.float64], ensemble: TreeEnsemble) -> NDArray[Any]:
     """The numbers of an array of objects. LightGBM's estimators make them float64, its Booster float32."""
     return numbers.astype(np.float32) if ensemble.casting == "lightgbm booster" else numbers
+
+
+def absent_is_missing(ensemble: TreeEnsemble, name: str = "X") -> bool:
+    """What the model takes a cell for that a sparse matrix does not store: missing, or else 0."""
+    if ensemble.casting == MIXED:
+        raise InputError(
+            f"{name} is sparse, and what it does not store is 0 to some members of the model ("
+            f"{short_text(ensemble.kind)}) and may be missing to others. Give a dense matrix, {name}.toarray()."
+        )
+    return ensemble.absent_is_missing
 
 
 def _sparse_as_cast(X: Any, ensemble: TreeEnsemble) -> Any:
