@@ -278,8 +278,8 @@ class Explainer(Streams):
             "shap", "explainer(X), a shap.Explanation,", "[shap]", "shap_values(X) needs nothing more."
         )
         data, labels = rows.display(len(self.player_names))
-        single, names = values.shape[2] == 1, self.output_names
-        base = np.broadcast_to(expected, (len(values), values.shape[2])).copy()
+        single, names = values.shape[-1] == 1, self.output_names
+        base = np.broadcast_to(expected, (len(values), values.shape[-1])).copy()
         return shap.Explanation(
             values=without_single_output(values),
             base_values=without_single_output(base),

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+OUTPUTS = ("raw", "probability", "response", "log_loss")
 
 
 def sigmoid(margin: Floats) -> Floats:

@@ -26,6 +26,7 @@ from fouriershap._blackbox.fidelity import Fidelity, warn_if_low
 from fouriershap._blackbox.fit import Fitter
 from fouriershap._blackbox.oracle import Oracle
 from fouriershap._explainers.links import (
+    OUTPUTS,
     Floats,
     exponential,
     exponential_less_one,
@@ -43,7 +44,6 @@ from fouriershap._shapley.trees import walk
 from fouriershap._shapley.trees.engine import TreeEngine
 from fouriershap._shapley.trees.plan import TreePlan
 
-OUTPUTS = ("raw", "probability", "response", "log_loss")
 _LEAST_FIDELITY = 0.95
 _BUDGET = 20_000  # queries of the probability, which the trees answer quickly
 _BATCH = 8192
@@ -302,7 +302,7 @@ def _slope(change: Floats, output_change: Floats, scale: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class ByDefinition(BeyondTheMargin):
-    """SHAP values of the probabilities (responses) themselves, over all coalitions: for few players and background rows."""
+    """SHAP values of the probabilities themselves, or responses, over all coalitions: for few players and rows."""
 
     link: Callable[[Floats], Floats]
 

@@ -38,18 +38,21 @@ class _Question(NamedTuple):
     name: str
 
 
-def check_reading(opened: Opened, engine: TreeEngine, background: Any) -> bool:
+def check_reading(opened: Opened, engine: TreeEngine, background: Any, only: int | None = None) -> bool:
     """Compare the outputs of our reading with the model's own, on some rows; whether its library answered any.
 
     Nothing is compared where the model is no live one of a library (a path, a `TreeEnsemble`). Rows are those of the
     ``background``, as the model takes them; where there is none, or the library refuses it, rows at the thresholds of
-    the trees. Answers that differ by more than rounding are an `UnsupportedModelError`.
+    the trees. Answers that differ by more than rounding are an `UnsupportedModelError`. ``only``: the one output of
+    the model that was read.
     """
     model = opened.final
     library = library_of(model)
     if library is None:
         return False
     response = response_of(model)
+    if response is not None and only is not None:
+        return False  # what it predicts needs all outputs
     by_trees = response is None and is_forest(model)
     trees = _some_trees(engine.ensemble) if by_trees else slice(None)
     for question in _questions(library, engine, background):
@@ -62,6 +65,7 @@ def check_reading(opened: Opened, engine: TreeEngine, background: Any) -> bool:
                 theirs = own_output(model, question.asked, engine.ensemble)
         except Exception:  # noqa: BLE001, a library that takes no such rows may say so in any way
             continue
+        theirs = theirs if only is None else theirs[:, [only]]
         ours = engine.predict(question.rows, n_jobs=1, trees=trees)
         if response is not None:
             ours = response.computed(model, ours, engine.ensemble)

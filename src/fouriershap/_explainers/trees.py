@@ -14,6 +14,7 @@ from fouriershap._base.checks import (
     check_memory,
     check_number,
     check_weights,
+    is_whole,
     numbered,
     unshared,
 )
@@ -21,18 +22,22 @@ from fouriershap._base.errors import InputError, ModelWarning, UnsupportedModelE
 from fouriershap._base.files import Contents
 from fouriershap._base.headers import require, take
 from fouriershap._base.parallel import count_jobs
-from fouriershap._base.short import short
+from fouriershap._base.short import short, short_list
 from fouriershap._base.warn import warn
 from fouriershap._explainers.base import Explainer, without_single_output
+from fouriershap._explainers.links import OUTPUTS
 from fouriershap._explainers.referee import CHECKS, check_reading
+from fouriershap._rows.foreign import as_rows, native_rows
 from fouriershap._rows.frames import Rows, column_names, densified, is_sparse, unmask
 from fouriershap._rows.opening import Opened, open_model
 from fouriershap._rows.pipelines import Preprocessing
 from fouriershap._rows.players import check_groups
 from fouriershap._shapley.engine import check_additivity
 from fouriershap._shapley.indices import INDICES
+from fouriershap._shapley.interactions import TopInteractions, interaction_values
 from fouriershap._shapley.trees.engine import TreeEngine
 from fouriershap._shapley.trees.model import make_background, make_model
+from fouriershap._trees.arithmetic import one_output
 from fouriershap._trees.ensemble import TreeEnsemble
 from fouriershap._trees.readers import read_opened
 from fouriershap._trees.rows import absent_is_missing, to_rows
@@ -52,20 +57,23 @@ class TreeExplainer(Explainer):
     Parameters
     ----------
     model : estimator, booster, Pipeline, or path
-        A tree model of scikit-learn, XGBoost, LightGBM or CatBoost, or the path of a saved one; or a
-        scikit-learn Pipeline that ends in one, in which case background and rows are the pipeline's inputs.
+        A tree model of scikit-learn, XGBoost, LightGBM or CatBoost, or the path of a saved one; sums of such models
+        (see ``docs/trees.md``); or a scikit-learn Pipeline, search or other wrapper around one. Background and rows
+        are a pipeline's inputs.
     background : array or data frame, optional
         Rows that stand for "feature unknown"; any number, all of them are used. After the first calls the
         number of background rows costs nothing per explained row.
     feature_perturbation : {"auto", "interventional", "tree_path_dependent"}
         "auto" is interventional where a background is given, else tree_path_dependent. The latter takes the
         shares of the training rows in the trees for a background, and uses none that is given.
-    output : {"raw", "probability", "log_loss"}
+    output : {"raw", "probability", "response", "log_loss"}, or int
         What is explained: the model's raw output (margins; class probabilities for scikit-learn's forests), the
-        probability, or the loss (`shap_values` then takes labels ``y``). The last two are the values of the margin,
-        rescaled per background row as in shap, and cost a walk per row and background row.
+        probability, what ``predict`` returns (beside probabilities that is the exponential of a log link: Poisson,
+        Gamma, Tweedie, the risk of Cox, the time of AFT), or the loss (`shap_values` then takes labels ``y``). The last
+        three are the values of the margin, rescaled per background row as in shap, and cost a walk per row and
+        background row. A number is one of the raw outputs, from 0.
     exact : bool
-        With ``output="probability"``: SHAP values of the probability itself, by the definition where players and
+        With ``output="probability"`` or ``"response"``: SHAP values of that itself, by the definition where players and
         background rows are few, else by a fitted representation with its `fidelity`.
     feature_names : sequence of str, optional
         By default those of the model, else of the background, else "Feature 0", ...
@@ -96,6 +104,8 @@ class TreeExplainer(Explainer):
         trees, where there is no background, or its library refuses it) and compares it with our reading, once, here:
         a difference beyond rounding is an error. Nothing is compared where there is no live model (a path, a
         `TreeEnsemble`), or its library answers no such rows; `checked` tells. "off" saves the milliseconds.
+    data, model_output
+        shap's names of ``background`` and ``output``.
 
     Attributes
     ----------
@@ -135,7 +145,7 @@ class TreeExplainer(Explainer):
         background: Any = None,
         *,
         feature_perturbation: str = "auto",
-        output: str = "raw",
+        output: str | int = "raw",
         exact: bool = False,
         feature_names: ArrayLike | None = None,
         groups: Any = None,
@@ -147,7 +157,11 @@ class TreeExplainer(Explainer):
         n_jobs: int | None = None,
         device: str = "cpu",
         check: str = "model",
+        data: Any = None,
+        model_output: str | int | None = None,
     ) -> None:
+        background = _either("background", background, "data", data, None)
+        output = _either("output", output, "model_output", model_output, "raw")
         check_device(device)
         check_choice("feature_perturbation", feature_perturbation, _PERTURBATIONS)
         check_choice("precision", precision, tuple(_PRECISIONS))
@@ -159,7 +173,11 @@ class TreeExplainer(Explainer):
         before = opened.before
         if opened.response != "same":
             _say_what_is_explained(opened.response, output)
-        given = unmask(background)
+        only = None
+        if is_whole(output):
+            only, output = _check_index(output, ensemble), "raw"
+            ensemble = one_output(ensemble, only)
+        given = native_rows(unmask(background), "background")
         background = given if before is None or given is None else before.transform(given, "background")
         if feature_perturbation == "interventional" and background is None:
             raise InputError("feature_perturbation='interventional' needs a background; give one.")
@@ -176,8 +194,8 @@ class TreeExplainer(Explainer):
         dtype = np.dtype(_PRECISIONS[precision])
         coded = make_model(ensemble, player, check_memory(memory), dtype, method, index)
         engine = TreeEngine(coded, make_background(coded, rows, share))
-        checked = check == "model" and check_reading(opened, engine, background)
-        self._set(engine, names, player_names, n_jobs, output, exact)
+        checked = check == "model" and check_reading(opened, engine, background, only)
+        self._set(engine, names, player_names, n_jobs, cast("str", output), exact)
         self._before, self._inputs, self.checked = before, inputs, checked
         self.has_pipeline = before is not None
         if device != "cpu":  # outputs beyond the margin have no tables to move, and say so
@@ -261,6 +279,8 @@ class TreeExplainer(Explainer):
         Parameters
         ----------
         X : array or data frame, shape (n_rows, n_features)
+            Or one row, as an array (n_features,) or a pandas Series: its values come back without the first axis. Or a
+            ``xgboost.DMatrix`` or ``catboost.Pool`` whose data can be had.
         y : array_like, shape (n_rows,), optional
             Labels, for ``output="log_loss"``: 0 and 1 for a classifier.
         check_additivity : bool
@@ -274,15 +294,27 @@ class TreeExplainer(Explainer):
         -------
         ndarray, shape (n_rows, n_players) or (n_rows, n_players, n_outputs)
         """
+        X, is_one = as_rows(X)
         rows = self._read(X)
         values, _ = self._checked(rows, y, check_additivity, tolerance, self._jobs(n_jobs))
-        return without_single_output(values)
+        values = without_single_output(values)
+        return values[0] if is_one else values
+
+    def shap_interaction_values(
+        self, X: Any, *, pairs: Any = None, top: int | None = None, n_jobs: int | None = None
+    ) -> NDArray[np.float64] | TopInteractions:
+        X, is_one = as_rows(X)
+        found = super().shap_interaction_values(X, pairs=pairs, top=top, n_jobs=n_jobs)
+        return found[0] if is_one and isinstance(found, np.ndarray) else found
+
+    shap_interaction_values.__doc__ = Explainer.shap_interaction_values.__doc__
 
     def __call__(
         self,
         X: Any,
         y: ArrayLike | None = None,
         *,
+        interactions: bool = False,
         check_additivity: bool = True,
         tolerance: float = 1e-4,
     ) -> Any:
@@ -293,6 +325,8 @@ class TreeExplainer(Explainer):
         X : array or data frame, shape (n_rows, n_features)
         y : array_like, shape (n_rows,), optional
             Labels, for ``output="log_loss"``.
+        interactions : bool
+            Whether the values are those of pairs, see `shap_interaction_values`.
         check_additivity : bool
             Check that values and expected value add up to what the trees, as we read them, say of the rows. The model
             itself is not asked again: where `checked`, it was when the explainer was made, on other rows.
@@ -305,9 +339,27 @@ class TreeExplainer(Explainer):
             With the row, the difference, and the likely causes.
         """
         begin = time.perf_counter()
+        X, is_one = as_rows(X)
         rows = self._read(X)
-        values, expected = self._checked(rows, y, check_additivity, tolerance, self.n_jobs)
-        return self._explanation(rows, values, expected, time.perf_counter() - begin)
+        if interactions:
+            if y is not None:
+                raise InputError("y was given, but losses have no interactions.")
+            found = interaction_values(
+                self._engine, rows.codes, self.player_names, None, None, self.n_jobs, False
+            )
+            values, expected = cast("NDArray[np.float64]", found), self._engine.expected
+            if check_additivity:
+                self._check_sums(values.sum(axis=2), rows, tolerance)
+        else:
+            values, expected = self._checked(rows, y, check_additivity, tolerance, self.n_jobs)
+        explanation = self._explanation(rows, values, expected, time.perf_counter() - begin)
+        return explanation[0] if is_one else explanation
+
+    def _check_sums(self, values: NDArray[np.float64], rows: Rows, tolerance: float) -> None:
+        if self._engine.index == "shapley" and not self._is_fitted:
+            outputs = self._engine.predict(rows.codes, self.n_jobs)
+            tolerance = check_number("tolerance", tolerance, 0)
+            check_additivity(values, self._engine.expected, outputs, tolerance, self.checked)
 
     def _checked(
         self, rows: Rows, y: ArrayLike | None, check: bool, tolerance: float, n_jobs: int | None
@@ -331,6 +383,7 @@ class TreeExplainer(Explainer):
 
     def _read(self, X: Any, name: str = "X") -> Rows:
         """Rows through the pipeline, where there is one, and as the trees compare them: both once."""
+        X = native_rows(X, name)
         prepared = X if self._before is None else self._before.transform(X, name)
         model = self._trees.model
         entered = prepared
@@ -378,6 +431,24 @@ class TreeExplainer(Explainer):
         require(not lost, f"output {short(what[0])} needs a background, which is not there")
         explainer._lost_pipeline = take(header, "pipeline", bool, False)
         return explainer
+
+
+def _either(name: str, value: Any, alias: str, given: Any, default: Any) -> Any:
+    """An argument under its name here, or under shap's."""
+    if given is None:
+        return value
+    if value is default or (isinstance(value, str) and value == default):
+        return given
+    raise InputError(f"{name} and {alias} are the same argument; give one of them.")
+
+
+def _check_index(output: Any, ensemble: TreeEnsemble) -> int:
+    if not 0 <= output < ensemble.n_outputs:
+        raise InputError(
+            f"output is {short(output)}; the model has {ensemble.n_outputs} outputs: give a number from 0 to "
+            f"{ensemble.n_outputs - 1}, or one of {short_list(OUTPUTS)}."
+        )
+    return int(output)
 
 
 def read_inside(model: Any) -> tuple[Opened, TreeEnsemble]:

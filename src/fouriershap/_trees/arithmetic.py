@@ -17,6 +17,7 @@ from fouriershap._base.errors import UnsupportedModelError
 from fouriershap._base.short import short, short_text
 from fouriershap._trees.ensemble import LEAF, MIXED, TreeEnsemble
 
+_ONE_BY_ONE = ("probability", "binary", "squared_error", "regression", "log", "log1p")
 _PER_NODE = ("feature", "threshold", "missing_left", "cover", "values")
 
 
@@ -34,6 +35,17 @@ def map_outputs(e: TreeEnsemble, matrix: ArrayLike, shift: ArrayLike = 0.0) -> T
         values = e.values * weights.T[e.tree_output][e.tree_of_node]
         output = np.full(e.n_trees, -1)
     return e.replace(n_outputs=len(base), base=base, values=values, tree_output=output, output_names=None)
+
+
+def one_output(e: TreeEnsemble, output: int) -> TreeEnsemble:
+    """One of the outputs, by the trees that add to it; its meaning is kept where it depends on no other output."""
+    matrix = np.zeros((1, e.n_outputs))
+    matrix[0, output] = 1.0
+    adding = (e.tree_output == output) | (e.tree_output < 0)
+    kept = adding if adding.any() else np.arange(e.n_trees) == 0
+    names = None if e.output_names is None else (e.output_names[output],)
+    alone = e.objective if e.n_outputs == 1 or e.objective in _ONE_BY_ONE else ""
+    return map_outputs(e, matrix).select(kept).replace(output_names=names, objective=alone)
 
 
 def scaled(e: TreeEnsemble, factor: float) -> TreeEnsemble:
