@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -85,7 +86,7 @@ def as_function(model: Any) -> tuple[Function, tuple[str, ...] | None]:
         classes = None
     names = None if classes is None else tuple(str(label) for label in classes)
     if descends_from(model, "xgboost", "Booster"):
-        return model.inplace_predict, None
+        return _predict_of_booster(model), None
     if hasattr(model, "predict_proba"):
         return model.predict_proba, names
     if names is not None:  # labels are no quantity that could be shared out
@@ -100,6 +101,18 @@ def as_function(model: Any) -> tuple[Function, tuple[str, ...] | None]:
     if not callable(model):
         raise InputError(f"predict is a {type(model).__name__}; give a function, such as `model.predict`.")
     return model, None
+
+
+def _predict_of_booster(booster: Any) -> Function:
+    """A Booster of XGBoost for rows as everybody has them; it takes them in its own form alone."""
+
+    def predict(rows: Any) -> Any:
+        named = hasattr(rows, "columns")
+        types = None if named else booster.feature_types
+        matrix = import_module("xgboost").DMatrix(rows, feature_types=types, enable_categorical=True)
+        return booster.predict(matrix, validate_features=named)
+
+    return predict
 
 
 def asked_in(function: Function, background: Any) -> Function:
