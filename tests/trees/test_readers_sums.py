@@ -17,6 +17,7 @@ import xgboost
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.ensemble import (
     AdaBoostClassifier,
     AdaBoostRegressor,
@@ -515,3 +516,20 @@ def test_extra_trees_inside() -> None:
         [("a", forest_classifier())], final_estimator=LogisticRegression(), cv=2
     ).fit(X, TWO)
     assert read_model(logistic).objective == "binary"
+
+
+def test_log_links_side_by_side() -> None:
+    """Margins of several targets; the model itself predicts their exponentials."""
+    counts = np.exp(columns() / 3).round() + 1
+    model = MultiOutputRegressor(light(objective="poisson")).fit(X, counts)
+    explainer = fs.Explainer(model, X[:20], output="response")
+    assert explainer.checked
+    total = explainer.shap_values(X[:5]).sum(axis=1) + explainer.expected_value
+    np.testing.assert_allclose(total, model.predict(X[:5]), rtol=1e-9)
+    wrapped = TransformedTargetRegressor(
+        MultiOutputRegressor(light()), func=np.log, inverse_func=np.exp, check_inverse=False
+    ).fit(X, counts)
+    explainer = fs.Explainer(wrapped, X[:20], output="response")
+    assert explainer.checked
+    total = explainer.shap_values(X[:5]).sum(axis=1) + explainer.expected_value
+    np.testing.assert_allclose(total, wrapped.predict(X[:5]), rtol=1e-9)

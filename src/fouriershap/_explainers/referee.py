@@ -50,6 +50,8 @@ def check_reading(opened: Opened, engine: TreeEngine, background: Any, only: int
     library = library_of(model)
     if library is None:
         return False
+    # Of the model inside, whatever a wrapper does to what it predicts.
+    read = engine.ensemble if opened.response == "same" else engine.ensemble.replace(objective="regression")
     response = response_of(model)
     if response is not None and only is not None:
         return False  # what it predicts needs all outputs
@@ -62,13 +64,13 @@ def check_reading(opened: Opened, engine: TreeEngine, background: Any, only: int
             elif response is not None:
                 theirs = response.asked(model, _with_names(question.asked, _names_of(model)))
             else:
-                theirs = own_output(model, question.asked, engine.ensemble)
+                theirs = own_output(model, question.asked, read)
         except Exception:  # noqa: BLE001, a library that takes no such rows may say so in any way
             continue
         theirs = theirs if only is None else theirs[:, [only]]
         ours = engine.predict(question.rows, n_jobs=1, trees=trees)
         if response is not None:
-            ours = response.computed(model, ours, engine.ensemble)
+            ours = response.computed(model, ours, read)
         _compare(ours, theirs, engine.ensemble, question.name, library)
         return True
     return False
@@ -346,10 +348,7 @@ def _sklearn(model: Any, rows: Any, ensemble: TreeEnsemble) -> Any:
     if hasattr(model, "predict_proba"):
         return model.predict_proba(rows)
     predicted = model.predict(rows)
-    members = getattr(model, "estimators_", ())
-    if type(model).__name__ == "MultiOutputRegressor" and ensemble.objective == "log" and len(members):
-        return np.log(predicted)
-    return np.log(predicted) if getattr(model, "loss", "") in ("poisson", "gamma") else predicted
+    return np.log(predicted) if ensemble.objective == "log" else predicted
 
 
 def _names_of(model: Any) -> Any:
