@@ -193,6 +193,13 @@ MODELS: Models = {
         False,
         decision,
     ),
+    "one against the rest, a class that is never there": (
+        lambda: OneVsRestClassifier(GradientBoostingClassifier(n_estimators=3)).fit(
+            X, np.stack([TWO, np.zeros(len(X)), X[:, 0] > 1], axis=1)
+        ),
+        False,
+        decision,
+    ),
     "AdaBoost": (lambda: AdaBoostClassifier(n_estimators=5, random_state=0).fit(X, TWO), False, decision),
     "AdaBoost, 3 classes": (
         lambda: AdaBoostClassifier(DecisionTreeClassifier(max_depth=2), n_estimators=5, random_state=0).fit(

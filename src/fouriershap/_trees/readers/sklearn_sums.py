@@ -111,6 +111,8 @@ def read_one_vs_rest(model: Any, read: Read) -> TreeEnsemble:
         else:
             scores.append(map_outputs(part, [[0.0, 1.0]]) if kind == "probability" else part)
     joined = side_by_side(scores)
+    if kind == "binary" and len(known) < len(parts):  # the score of such a class is no log odds
+        return finished(joined, model, "")
     if len(scores) == 1:
         both = map_outputs(joined, [[-1.0], [1.0]], [1.0, 0.0]) if kind == "probability" else joined
         return finished(both, model, kind)
