@@ -25,6 +25,7 @@ OLDEST = "3.11"  # the Python under which the lower bounds are tried
 TESTS = (
     "readers",
     "readers_sklearn",
+    "readers_sums",
     "readers_xgboost",
     "readers_lightgbm",
     "readers_catboost",
@@ -32,6 +33,8 @@ TESTS = (
     "model_check",
     "casts",
     "front_door",
+    "opening",
+    "drop_in",
     "tree_explainer",
     "tree_input",
     "pipelines",

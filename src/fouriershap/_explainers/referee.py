@@ -15,7 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.errors import FourierShapError, UnsupportedModelError
+from fouriershap._explainers.responses import response_of
 from fouriershap._rows.frames import as_frame, densified, is_sparse
+from fouriershap._rows.opening import Opened, open_model
 from fouriershap._shapley.trees.engine import TreeEngine
 from fouriershap._trees.codes import Codebook
 from fouriershap._trees.ensemble import TreeEnsemble
@@ -36,27 +38,39 @@ class _Question(NamedTuple):
     name: str
 
 
-def check_reading(model: Any, engine: TreeEngine, background: Any) -> bool:
+def check_reading(opened: Opened, engine: TreeEngine, background: Any, only: int | None = None) -> bool:
     """Compare the outputs of our reading with the model's own, on some rows; whether its library answered any.
 
-    Nothing is compared where ``model`` is no live one of a library (a path, a `TreeEnsemble`). Rows are those of the
+    Nothing is compared where the model is no live one of a library (a path, a `TreeEnsemble`). Rows are those of the
     ``background``, as the model takes them; where there is none, or the library refuses it, rows at the thresholds of
-    the trees. Answers that differ by more than rounding are an `UnsupportedModelError`.
+    the trees. Answers that differ by more than rounding are an `UnsupportedModelError`. ``only``: the one output of
+    the model that was read.
     """
+    model = opened.final
     library = library_of(model)
     if library is None:
         return False
-    by_trees = is_forest(model)
+    # Of the model inside, whatever a wrapper does to what it predicts.
+    read = engine.ensemble if opened.response == "same" else engine.ensemble.replace(objective="regression")
+    response = response_of(model)
+    if response is not None and only is not None:
+        return False  # what it predicts needs all outputs
+    by_trees = response is None and is_forest(model)
     trees = _some_trees(engine.ensemble) if by_trees else slice(None)
     for question in _questions(library, engine, background):
         try:
             if by_trees:
                 theirs = forest_output(model, question.rows, trees)
+            elif response is not None:
+                theirs = response.asked(model, _with_names(question.asked, _names_of(model)))
             else:
-                theirs = own_output(model, question.asked, engine.ensemble)
+                theirs = own_output(model, question.asked, read)
         except Exception:  # noqa: BLE001, a library that takes no such rows may say so in any way
             continue
+        theirs = theirs if only is None else theirs[:, [only]]
         ours = engine.predict(question.rows, n_jobs=1, trees=trees)
+        if response is not None:
+            ours = response.computed(model, ours, read)
         _compare(ours, theirs, engine.ensemble, question.name, library)
         return True
     return False
@@ -249,7 +263,12 @@ def library_output(model: Any, rows: Any, ensemble: TreeEnsemble) -> NDArray[np.
     >>> np.array_equal(fs.library_output(model, X, fs.read_model(model)), fs.read_model(model).predict(X))
     True
     """
-    return own_output(model, as_trained(rows, ensemble), ensemble)
+    inside = open_model(model).final
+    if response_of(inside) is not None:
+        raise UnsupportedModelError(
+            f"a {type(inside).__name__} does not tell its raw output, only what it predicts from it."
+        )
+    return own_output(inside, as_trained(rows, ensemble), ensemble)
 
 
 def is_forest(model: Any) -> bool:
@@ -320,7 +339,7 @@ def _catboost(model: Any, rows: Any, ensemble: TreeEnsemble) -> Any:
 
 
 def _sklearn(model: Any, rows: Any, ensemble: TreeEnsemble) -> Any:
-    rows = _with_names(rows, getattr(model, "feature_names_in_", None))
+    rows = _with_names(rows, _names_of(model))
     if any(base.__name__ == "IsolationForest" for base in type(model).__mro__):
         # score = -2 ** (-mean path length / c): solved for the mean path length.
         return -np.log2(-model.score_samples(rows)) * average_path_length(np.array([model._max_samples]))
@@ -329,7 +348,11 @@ def _sklearn(model: Any, rows: Any, ensemble: TreeEnsemble) -> Any:
     if hasattr(model, "predict_proba"):
         return model.predict_proba(rows)
     predicted = model.predict(rows)
-    return np.log(predicted) if getattr(model, "loss", "") in ("poisson", "gamma") else predicted
+    return np.log(predicted) if ensemble.objective == "log" else predicted
+
+
+def _names_of(model: Any) -> Any:
+    return getattr(model, "feature_names_in_", None)
 
 
 def _with_names(rows: Any, names: Any) -> Any:

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from fouriershap._base.checks import need
 from fouriershap._base.errors import InputError, UnsupportedModelError
 from fouriershap._base.short import reason, short
+from fouriershap._rows.opening import Opened, open_model
 from fouriershap._trees.ensemble import TreeEnsemble
-from fouriershap._trees.readers import catboost, lightgbm, sklearn, xgboost
+from fouriershap._trees.readers import catboost, lightgbm, sklearn, sklearn_layers, sklearn_sums, xgboost
+from fouriershap._trees.readers.sklearn_sums import members_of
 from fouriershap._trees.readers.ubjson import decode
 
 _READERS: dict[tuple[str, str], Callable[[Any], TreeEnsemble]] = {
@@ -31,6 +34,21 @@ _READERS: dict[tuple[str, str], Callable[[Any], TreeEnsemble]] = {
     ("lightgbm", "Booster"): lightgbm.read_booster,
     ("catboost", "CatBoost"): catboost.read_estimator,
 }
+# Readers of models of models, read(model, read=reader of a member).
+_SUMS: dict[tuple[str, str], Callable[..., TreeEnsemble]] = {
+    ("sklearn", "BaggingClassifier"): sklearn_sums.read_bagging,
+    ("sklearn", "BaggingRegressor"): sklearn_sums.read_bagging,
+    ("sklearn", "VotingClassifier"): sklearn_sums.read_voting,
+    ("sklearn", "VotingRegressor"): sklearn_sums.read_voting,
+    ("sklearn", "MultiOutputClassifier"): sklearn_sums.read_multi_output,
+    ("sklearn", "MultiOutputRegressor"): sklearn_sums.read_multi_output,
+    ("sklearn", "OneVsRestClassifier"): sklearn_sums.read_one_vs_rest,
+    ("sklearn", "AdaBoostClassifier"): sklearn_sums.read_ada_boost,
+    ("sklearn", "AdaBoostRegressor"): sklearn_sums.refuse_ada_boost_regressor,
+    ("sklearn", "StackingClassifier"): sklearn_layers.read_stacking,
+    ("sklearn", "StackingRegressor"): sklearn_layers.read_stacking,
+    ("sklearn", "CalibratedClassifierCV"): sklearn_layers.read_calibrated,
+}
 
 
 def read_model(model: Any) -> TreeEnsemble:
@@ -41,13 +59,16 @@ def read_model(model: Any) -> TreeEnsemble:
     model : estimator, booster, path, or TreeEnsemble
         A tree model of scikit-learn, XGBoost, LightGBM or CatBoost, or the path of a model that one of the
         last three saved: ``.json`` or ``.ubj`` (XGBoost), ``.txt`` (LightGBM), ``.cbm`` or ``.json``
-        (CatBoost). A file of XGBoost is read as its ``Booster`` predicts: with all trees.
+        (CatBoost). A file of XGBoost is read as its ``Booster`` predicts: with all trees. Sums of such models, as
+        scikit-learn's Bagging, Voting, MultiOutput, OneVsRest, AdaBoost, Stacking and Calibrated estimators are where
+        ``docs/trees.md`` says so. Searches and other wrappers are opened.
 
     Returns
     -------
     TreeEnsemble
         Its `~TreeEnsemble.predict` is the raw output of the model: margins before any link function; class
-        probabilities for scikit-learn's trees and forests; mean path lengths for `IsolationForest`.
+        probabilities for scikit-learn's trees and forests; mean path lengths for `IsolationForest`; decision functions
+        for AdaBoost and stacked classifiers; scores before they are divided by their sum for OneVsRest.
 
     Raises
     ------
@@ -62,10 +83,26 @@ def read_model(model: Any) -> TreeEnsemble:
     >>> read_model(DecisionTreeRegressor().fit([[0.0], [1.0]], [1.0, 3.0]))
     TreeEnsemble(scikit-learn DecisionTreeRegressor: 1 trees, 2 leaves, 1 features, 1 outputs)
     """
+    opened = open_model(model)
+    if opened.before is not None:
+        raise UnsupportedModelError(
+            f"model is a {type(model).__name__} with steps before its trees: these read other rows than it does. Give "
+            "its last step alone; TreeExplainer takes the whole."
+        )
+    return read_opened(opened)
+
+
+def read_opened(opened: Opened) -> TreeEnsemble:
+    """What `read_model` reads, of a model that was taken out of its wrappers."""
+    model = opened.final
     if isinstance(model, TreeEnsemble):
         return model
     if isinstance(model, str | Path):
         return _read_file(Path(model))
+    return _with_response(_read_final(model), opened.response)
+
+
+def _read_final(model: Any) -> TreeEnsemble:
     found = _find_reader(model)
     if found is not None:
         reader, library = found
@@ -74,23 +111,57 @@ def read_model(model: Any) -> TreeEnsemble:
     raise UnsupportedModelError(
         f"model is a {type(model).__module__}.{type(model).__qualname__}, which is no tree model that can be "
         "read. Readable: scikit-learn's DecisionTree, ExtraTree, RandomForest, ExtraTrees, GradientBoosting, "
-        "HistGradientBoosting and IsolationForest; models of XGBoost, LightGBM and CatBoost; paths of "
-        "their files."
+        "HistGradientBoosting and IsolationForest, and sums of models; models of XGBoost, LightGBM and CatBoost; paths "
+        "of their files."
     )
 
 
+def _with_response(ensemble: TreeEnsemble, response: str) -> TreeEnsemble:
+    """The ensemble behind a function of its predictions, which does not change it, but what it means."""
+    if response == "same":
+        return ensemble
+    known = ensemble.objective in ("squared_error", "regression") and response != "other"
+    return ensemble.replace(objective=response if known else "")
+
+
+def _read_member(model: Any) -> TreeEnsemble:
+    """A member of a model of models: what it predicts, of the rows that the whole model gets."""
+    opened = open_model(model)
+    if opened.before is not None:
+        raise UnsupportedModelError(
+            f"the model has a {type(model).__name__} for a member, whose trees see other columns than the rows of the "
+            "whole have. A Pipeline around the whole model is read; one inside it is not."
+        )
+    return read_opened(opened)
+
+
 def is_readable(model: Any) -> bool:
-    """Whether `read_model` has a reader for what ``model`` is; it may still refuse this one."""
-    return isinstance(model, TreeEnsemble | str | Path) or _find_reader(model) is not None
+    """Whether `read_model` has a reader for what ``model`` is; it may still refuse this one.
+
+    Of a model of models: whether it has one for some member.
+    """
+    if isinstance(model, TreeEnsemble | str | Path):
+        return True
+    keys = _keys(model)
+    if any(key in _SUMS for key in keys):
+        members = members_of(model)
+        return not members or any(is_readable(open_model(member).final) for member in members)
+    return any(key in _READERS for key in keys)
 
 
 def _find_reader(model: Any) -> tuple[Callable[[Any], TreeEnsemble], str] | None:
     """The reader of a model, and the library that it is for."""
-    for base in type(model).__mro__:
-        reader = _READERS.get((_library(base), base.__name__))
-        if reader is not None:
-            return reader, _library(base)
+    for key in _keys(model):
+        if key in _READERS:
+            return _READERS[key], key[0]
+        if key in _SUMS:
+            return partial(_SUMS[key], read=_read_member), key[0]
     return None
+
+
+def _keys(model: Any) -> list[tuple[str, str]]:
+    """Library and name of a model's class and of its bases."""
+    return [(_library(base), base.__name__) for base in type(model).__mro__]
 
 
 def _library(class_: type) -> str:

@@ -25,7 +25,11 @@ _OBJECTIVES = dict.fromkeys(_LOGIT, "binary") | dict.fromkeys(
     ("multi:softprob", "multi:softmax"), "multiclass"
 )
 _OBJECTIVES |= dict.fromkeys(("reg:squarederror", "reg:linear"), "squared_error")
+_OBJECTIVES |= dict.fromkeys(
+    ("reg:absoluteerror", "reg:pseudohubererror", "reg:quantileerror", "reg:squaredlogerror"), "regression"
+)
 _LOG = ("count:poisson", "reg:gamma", "reg:tweedie", "survival:cox", "survival:aft")
+_OBJECTIVES |= dict.fromkeys(_LOG, "log")
 
 
 def read_estimator(model: Any) -> TreeEnsemble:
