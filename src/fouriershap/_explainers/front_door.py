@@ -16,9 +16,26 @@ __all__ = ["Explainer"]
 _SUPPORTED = """
 Supported:
 - a tree model of scikit-learn, XGBoost, LightGBM or CatBoost, or the path of a saved one: exact (TreeExplainer);
-- a scikit-learn Pipeline that ends in a tree model: exact (TreeExplainer);
+- a linear model, a support vector machine, a Gaussian process, KernelRidge or a small network of scikit-learn, results
+  of statsmodels, XGBoost's gblinear: exact where they are sums of products (ProductExplainer);
+- a scikit-learn Pipeline that ends in one of these: exact;
 - a function of rows, or any object with predict_proba or predict: fitted (BlackBoxExplainer);
 - a Spectrum, with a background of bits: exact (SpectrumExplainer)."""
+
+_OF_BLACK_BOXES = {
+    *(
+        "answers",
+        "batch_size",
+        "budget",
+        "categorical",
+        "data",
+        "max_degree",
+        "method",
+        "min_fidelity",
+        "n_terms",
+    ),
+    *("progress", "random_state", "rows"),
+}
 
 
 def explainer_class(*args: Any, **options: Any) -> type[Explainer]:
@@ -33,6 +50,10 @@ def explainer_class(*args: Any, **options: Any) -> type[Explainer]:
         from fouriershap._explainers.spectrum import SpectrumExplainer
 
         return SpectrumExplainer
+    if not isinstance(model, FunctionType | MethodType) and _is_product_model(model, options):
+        from fouriershap._explainers.products import ProductExplainer
+
+        return ProductExplainer
     if not isinstance(model, FunctionType | MethodType) and _is_tree_model(model):
         from fouriershap._explainers.trees import TreeExplainer
 
@@ -54,6 +75,15 @@ def _is_tree_model(model: Any) -> bool:
     if descends_from(model, "sklearn", "Pipeline"):
         model = model.steps[-1][1]
     return is_readable(model)
+
+
+def _is_product_model(model: Any, options: dict[str, Any]) -> bool:
+    """Whether this very model is a sum of products, and nothing is asked for that only a black box has."""
+    from fouriershap._waves.readers import is_readable
+
+    if descends_from(model, "sklearn", "Pipeline"):
+        model = model.steps[-1][1]
+    return _OF_BLACK_BOXES.isdisjoint(options) and is_readable(model)
 
 
 def _can_predict(model: Any) -> bool:

@@ -163,7 +163,7 @@ class TreeExplainer(Explainer):
         if feature_perturbation == "tree_path_dependent":
             background = None
         ensemble, names = _name_features(feature_names, ensemble, background, before)
-        player, player_names, inputs = _find_players(groups, names, before, given)
+        player, player_names, inputs = find_players(groups, names, before, given)
         rows, share = None, None
         if background is not None:
             rows = unshared(to_rows(background, ensemble, name="background"), background)
@@ -393,10 +393,13 @@ def _name_features(
     return ensemble, found or numbered(ensemble.n_features)
 
 
-def _find_players(
+def find_players(
     groups: Any, names: tuple[str, ...], before: Preprocessing | None, background: Any
 ) -> tuple[NDArray[np.int32], tuple[str, ...], tuple[str, ...] | None]:
-    """Player of each feature, the players' names, and the input columns where they are the players."""
+    """Player of each feature, the players' names, and the input columns where they are the players.
+
+    ``before`` is what a Pipeline does to rows, ``background`` rows that enter it.
+    """
     if groups is None:
         return np.arange(len(names), dtype=np.int32), names, None
     if not isinstance(groups, str) or groups != "input":

@@ -18,6 +18,7 @@ from fouriershap._rows.frames import (
     is_sparse,
     numbers_of,
 )
+from fouriershap._rows.numbers import as_matrix
 from fouriershap._trees.ensemble import TreeEnsemble
 from fouriershap._trees.labels import category_codes
 
@@ -41,7 +42,7 @@ def to_rows(X: Any, ensemble: TreeEnsemble, name: str = "X") -> NDArray[Any]:
         frame = as_frame(X, name)
         if frame is not None:
             return _cleaned(_from_frame(frame, ensemble, name), ensemble, name)
-    array = _as_matrix(X, ensemble, name)
+    array = as_matrix(X, ensemble.n_features, name)
     if array.dtype.kind in "biuf":
         array = _array_as_cast(array, ensemble, hasattr(X, "dtype"))
         return _cleaned(_labelled(array, ensemble), ensemble, name)
@@ -72,28 +73,6 @@ def _cleaned(matrix: NDArray[Any], ensemble: TreeEnsemble, name: str) -> NDArray
             "takes none. Fill it in as the model's training data were."
         )
     return rows
-
-
-def _as_matrix(X: Any, ensemble: TreeEnsemble, name: str) -> NDArray[Any]:
-    """An array (n_rows, n_features) of numbers or objects, from whatever is no frame."""
-    try:
-        array = np.ma.filled(X.astype(np.float64), np.nan) if np.ma.isMaskedArray(X) else np.asarray(X)
-    except ValueError as error:
-        raise InputError(f"{name} is no matrix of rows: {reason(error)}.") from None
-    if array.ndim != 2:
-        if hasattr(X, "collect"):
-            raise InputError(f"{name} is a lazy {type(X).__name__}; give `{name}.collect()`.")
-        raise InputError(
-            f"{name} has shape {array.shape}; give a matrix of rows (n_rows, {ensemble.n_features})"
-            + (f", for one row `{name}.reshape(1, -1)`." if array.ndim == 1 else ".")
-        )
-    if array.shape[1] != ensemble.n_features:
-        raise InputError(
-            f"{name} has {array.shape[1]} columns, but the model has {ensemble.n_features} features."
-        )
-    if array.dtype.kind not in "biufOUST":
-        raise InputError(f"{name} has dtype {short_text(array.dtype)}; give numbers.")
-    return array
 
 
 def _labelled(array: NDArray[Any], ensemble: TreeEnsemble) -> NDArray[Any]:
