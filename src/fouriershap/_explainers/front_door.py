@@ -50,14 +50,14 @@ def explainer_class(*args: Any, **options: Any) -> type[Explainer]:
         from fouriershap._explainers.spectrum import SpectrumExplainer
 
         return SpectrumExplainer
-    if not isinstance(model, FunctionType | MethodType) and _is_product_model(model, options):
-        from fouriershap._explainers.products import ProductExplainer
-
-        return ProductExplainer
     if not isinstance(model, FunctionType | MethodType) and _is_tree_model(model):
         from fouriershap._explainers.trees import TreeExplainer
 
         return TreeExplainer
+    if not isinstance(model, FunctionType | MethodType) and _is_product_model(model, options):
+        from fouriershap._explainers.products import ProductExplainer
+
+        return ProductExplainer
     if not isinstance(model, type) and (callable(model) or _can_predict(model)):
         from fouriershap._explainers.blackbox import BlackBoxExplainer
 
@@ -74,7 +74,16 @@ def _is_tree_model(model: Any) -> bool:
         )
     if descends_from(model, "sklearn", "Pipeline"):
         model = model.steps[-1][1]
-    return is_readable(model)
+    return is_readable(model) and not _has_linear_booster(model)
+
+
+def _has_linear_booster(model: Any) -> bool:
+    """Whether this is XGBoost's gblinear, which is no tree model."""
+    if descends_from(model, "xgboost", "Booster"):
+        from fouriershap._waves.readers.xgboost import is_linear
+
+        return is_linear(model)
+    return descends_from(model, "xgboost", "XGBModel") and model.booster == "gblinear"
 
 
 def _is_product_model(model: Any, options: dict[str, Any]) -> bool:

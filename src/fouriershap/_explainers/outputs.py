@@ -343,8 +343,8 @@ class Fitted(ByDefinition):
             return self.fit[0].encode(Pool(rows, "X"), "X")
         except InputError as error:
             raise InputError(
-                f"{self.asked_by} explains these rows by a representation that was fitted to hybrids of the background, and "
-                f"{error} Here that means: more background rows, or groups= that leave fewer than 16 players."
+                f"{self.asked_by} explains these rows by a representation that was fitted to hybrids of the background,"
+                f" and {error} Here that means: more background rows, or groups= that leave fewer than 16 players."
             ) from error
 
     def values(self, rows: NDArray[Any], n_jobs: int | None) -> Floats:

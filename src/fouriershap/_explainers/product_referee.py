@@ -76,8 +76,8 @@ def _columns(array: Any, n_rows: int) -> Floats:
 def _compare(ours: Floats, theirs: Floats, rows: Floats, reading: Reading, model: Any) -> None:
     library = reading.kind.partition(" ")[0].replace("scikit-learn", "sklearn")
     ways_out = (
-        "Most likely this version of the library stores models in a way that is new to us: update fouriershap, or use an "
-        "older version of the library; we would like to hear of it. Until then fs.BlackBoxExplainer(model.predict, "
+        "Most likely this version of the library stores models in a way that is new to us: update fouriershap, or use "
+        "an older version of the library; we would like to hear of it. Until then fs.BlackBoxExplainer(model.predict, "
         "background) explains the model without reading it. check='off' skips this comparison."
     )
     if ours.shape != theirs.shape:
@@ -94,9 +94,9 @@ def _compare(ours: Floats, theirs: Floats, rows: Floats, reading: Reading, model
     row, output = np.unravel_index(np.where(wrong, np.nan_to_num(gap, nan=np.inf), -1.0).argmax(), gap.shape)
     raise UnsupportedModelError(
         f"the model ({reading.kind}) is not read right: for row {row} of the background (output {output}) "
-        f"{version_of(library)} itself says {theirs[row, output]:.9g}, our reading {ours[row, output]:.9g}: a difference "
-        f"of {gap[row, output]:.3g}, where rounding explains {allowed:.1g}. SHAP values of that reading would be wrong, so "
-        f"there are none. {ways_out}"
+        f"{version_of(library)} itself says {theirs[row, output]:.9g}, our reading {ours[row, output]:.9g}: a "
+        f"difference of {gap[row, output]:.3g}, where rounding explains {allowed:.1g}. SHAP values of that reading "
+        f"would be wrong, so there are none. {ways_out}"
     )
 
 

@@ -174,8 +174,8 @@ class ProductExplainer(Explainer):
         missed = getattr(self._engine, "error", 0.0)
         if missed > _LEAST:
             warn(
-                f"a few products of marginals stand for the background, and miss {missed:.1%} of the values. Give fewer "
-                "background rows, exact_background=True, or groups= that leave fewer players.",
+                f"a few products of marginals stand for the background, and miss {missed:.1%} of the values. Give "
+                "fewer background rows, exact_background=True, or groups= that leave fewer players.",
                 FidelityWarning,
             )
 
@@ -229,7 +229,8 @@ class ProductExplainer(Explainer):
     def _subject(self, rows: Rows, budget: int) -> Subject:
         from fouriershap._explainers.page import product_subject
 
-        return product_subject(self, rows)
+        about = (self.kind, self.output, self._engine)
+        return product_subject(*about, rows, self.feature_names, self._player)
 
     def _header(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         arrays, header = self.representation.to_contents()
@@ -305,7 +306,7 @@ def _of_output(
         return reading.model
     if reading.link == "other" or (output == "probability" and reading.link not in PROBABILITIES):
         raise UnsupportedModelError(
-            f"model is a {reading.kind}, which has no output={short(output)} that is known here. Explain output='raw', or "
-            "give fs.BlackBoxExplainer a function that returns what you want explained, such as model.predict_proba."
+            f"model is a {reading.kind}, which has no output={short(output)} that is known here. Explain output='raw', "
+            "or give fs.BlackBoxExplainer a function that returns what you want explained, such as model.predict_proba."
         )
     return respond(reading.model, reading.link, np.average(rows, axis=0, weights=share))

@@ -1,7 +1,7 @@
 """Responses that are no sums of products (several classes, networks): by the definition, or fitted.
 
-As the probabilities of trees with ``exact=True``: over all coalitions where players and background rows are few, else by
-a representation that is fitted to what our reading answers, with its fidelity.
+As the probabilities of trees with ``exact=True``: over all coalitions where players and background rows are few, else
+by a representation that is fitted to what our reading answers, with its fidelity.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.checks import check_choice
@@ -54,6 +53,7 @@ class _Response:
     """What both ways share."""
 
     engine: Any
+    way: ClassVar[tuple[str, str]]  # what it is called, and why
 
     def with_background(self, rows: NDArray[Any], weights: Floats | None) -> Engine:
         return choose(self.engine.with_background(rows, weights))
@@ -65,17 +65,13 @@ class _Response:
 
     def plan(self, n_rows: int | None) -> ProductPlan:
         del n_rows
-        if isinstance(self, Fitted):
-            return ProductPlan(
-                "fitted", 0, 0.0, "the response is no sum of products: a representation is fitted to it"
-            )
-        return ProductPlan("definition", 0, 0.0, "few players and background rows: all coalitions")
+        return ProductPlan(self.way[0], 0, 0.0, self.way[1])
 
     def describe(self) -> dict[str, Any]:
         return {
             "kind": "products",
             "n_terms": self.engine.model.coefficients.shape[2],
-            "road": self.plan(None).method,
+            "road": self.way[0],
             "n_components": 0,
             "background_error": 0.0,
             "n_background": self.engine.n_background,
@@ -89,13 +85,16 @@ class _Response:
         return margins.background.to_arrays(), header | {"n_background": margins.n_background}
 
 
-class DefinedResponse(_Response, ByDefinition):
+class DefinedResponse(_Response, ByDefinition):  # type: ignore[misc]
     """Over all coalitions."""
 
+    way = ("definition", "few players and background rows: all coalitions")
 
-class FittedResponse(_Response, Fitted):
+
+class FittedResponse(_Response, Fitted):  # type: ignore[misc]
     """By a representation."""
 
+    way = ("fitted", "the response is no sum of products: a representation is fitted to it")
     asked_by: ClassVar[str] = "output='probability'"
 
     @property
@@ -114,8 +113,9 @@ def choose(margins: Margins) -> Engine:
         return DefinedResponse(margins, link)  # type: ignore[arg-type]
     if n_background < 2:
         raise InputError(
-            f"output='probability' has {margins.n_players} players, too many for all coalitions, and one background row, "
-            "too few to fit a representation to. Give more background rows, or groups= that leave fewer than 16 players."
+            f"output='probability' has {margins.n_players} players, too many for all coalitions, and one background "
+            "row, too few to fit a representation to. Give more background rows, or groups= that leave fewer than 16 "
+            "players."
         )
     return FittedResponse(margins, link)  # type: ignore[arg-type]
 

@@ -135,7 +135,7 @@ class Products:
 
     def to_contents(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         """Named arrays and a header for a file."""
-        arrays = {"player": self.player, "linear": self.linear, "constant": self.constant}
+        arrays: dict[str, Any] = {"player": self.player, "linear": self.linear, "constant": self.constant}
         arrays |= terms_to_arrays(self.terms)
         header: dict[str, Any] = {"terms": [part.name for part in self.terms], "ridges": None}
         if self.ridges is not None:
@@ -157,6 +157,7 @@ class Products:
         terms = terms_from_arrays(own, take(header, "terms", tuple[str, ...]), *linear.shape)
         shape, ridges = take(header, "ridges", str | None), None
         if shape is not None:
-            ridges = Ridges(*(own[f"ridges.{name}"] for name in _RIDGES), shape)
+            directions, offsets, weights = (own[f"ridges.{name}"] for name in _RIDGES)
+            ridges = Ridges(directions, offsets, weights, shape)
             ridges.verify(*linear.shape)
         return cls(player, linear, constant, terms, ridges)

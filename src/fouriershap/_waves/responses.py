@@ -52,8 +52,8 @@ def respond(model: Products, link: str, origin: Floats) -> Products | None:
     level = origin @ model.linear + model.constant
     if level.max() > _MOST_EXPONENT:
         raise InputError(
-            f"the mean of the background has a raw output of {level.max():.3g}, whose exponential is no number. Explain "
-            "output='raw'."
+            f"the mean of the background has a raw output of {level.max():.3g}, whose exponential is no number. "
+            "Explain output='raw'."
         )
     rates = np.stack([model.linear.T, np.zeros(model.linear.T.shape)])
     heights = weights * np.exp(level)

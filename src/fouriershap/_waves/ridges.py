@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._base.errors import CapacityError
+from fouriershap._base.errors import InputError
 from fouriershap._base.headers import require
 from fouriershap._waves.terms import Exponentials
 
@@ -112,9 +112,16 @@ class Expansion(NamedTuple):
 
 
 def n_sines(shape: str, reach: Floats) -> NDArray[np.int64]:
-    """How many sines ridges take whose scores stay within a reach."""
+    """How many sines ridges take whose scores stay within a reach (n_ridges,)."""
     s = SHAPES[shape]
-    return np.asarray(np.ceil(s.most * (reach + s.gap) / (2 * np.pi)), dtype=np.int64)
+    counts = np.ceil(s.most * (reach + s.gap) / (2 * np.pi))
+    if not counts.sum() <= MOST_TERMS:  # nor where it is no number
+        raise InputError(
+            f"scores of {len(reach):,} directions reach {reach.max():.3g}, which takes {counts.sum():.6g} sines, and "
+            f"{MOST_TERMS:,} are the most. Explain output='raw', scale the features (where scores are that large, the "
+            "response is a step), or explain the model by fs.BlackBoxExplainer(model, background)."
+        )
+    return np.asarray(counts, dtype=np.int64)
 
 
 def expand(ridges: Ridges, low: Floats, high: Floats, origin: Floats) -> Expansion:
@@ -128,12 +135,6 @@ def expand(ridges: Ridges, low: Floats, high: Floats, origin: Floats) -> Expansi
     bent = np.flatnonzero(~flat)
     reach = np.maximum(np.abs(low), np.abs(high))[bent]
     counts = n_sines(ridges.shape, reach)
-    if counts.sum() > MOST_TERMS:
-        raise CapacityError(
-            f"scores between {low.min():.3g} and {high.max():.3g} of {len(ridges):,} directions take "
-            f"{counts.sum():,} sines, and {MOST_TERMS:,} are the most. Scale the features (a model whose scores are "
-            "that large is a step), or explain the model by fs.BlackBoxExplainer(model, background)."
-        )
     period = reach + s.gap
     which = np.repeat(np.arange(len(bent)), counts)
     step = np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts, counts) + 1

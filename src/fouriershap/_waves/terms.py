@@ -1,7 +1,7 @@
 """Kinds of terms that are products over features: exponentials (waves among them), bells and monomials.
 
-Each kind is frozen arrays, with coefficients (n_outputs, 2, n_terms) as `ProductSum` has them: real parts, and imaginary
-ones negated. A player's factor is the product over the features that it owns.
+Each kind is frozen arrays, with coefficients (n_outputs, 2, n_terms) as `ProductSum` has them: real parts, and
+imaginary ones negated. A player's factor is the product over the features that it owns.
 """
 
 from __future__ import annotations
@@ -22,8 +22,10 @@ class Terms(Protocol):
     """Some terms of one kind."""
 
     name: ClassVar[str]
-    arrays: ClassVar[tuple[str, ...]]  # beside the coefficients, each (n_terms, n_features) or (n_features,)
-    coefficients: Floats
+    arrays: ClassVar[tuple[str, ...]]  # beside the coefficients
+
+    @property
+    def coefficients(self) -> Floats: ...
 
     def factors(self, rows: Floats, player: Owners, out: NDArray[Any]) -> None:
         """Write the factors of rows into ``out`` (n_rows, n_players, 2, n_terms)."""
@@ -153,7 +155,7 @@ class Monomials:
         return np.asarray(product @ self.coefficients[:, 0].T)
 
     def strength(self) -> Floats:
-        return np.asarray((np.abs(self.coefficients).sum(axis=(0, 1)) @ self.powers))
+        return np.asarray(np.abs(self.coefficients).sum(axis=(0, 1)) @ self.powers)
 
 
 KINDS: dict[str, type[Any]] = {kind.name: kind for kind in (Exponentials, Bells, Monomials)}

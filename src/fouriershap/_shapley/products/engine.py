@@ -269,6 +269,6 @@ def _choose(
 def _check_room(n_bytes: int) -> None:
     if n_bytes > MOST_BYTES:
         raise CapacityError(
-            f"the factors of every background row would take {n_bytes / 1e9:.1f} GB. Give fewer background rows, or leave "
-            "out exact_background=True: then a few products of marginals stand for them."
+            f"the factors of every background row would take {n_bytes / 1e9:.1f} GB. Give fewer background rows, or "
+            "leave out exact_background=True: then a few products of marginals stand for them."
         )

@@ -2,8 +2,8 @@
 
 Sines stand for a ridge only where scores lie within a reach. The reach of a row against the background is known before
 it is explained: every player brings its own part of the score, or that of a background row. So there are sines for the
-background's own reach, for twice it, four times, ...: each made when a row asks for it, and a row always by the shortest
-that hold for it, whatever other rows came with it.
+background's own reach, for twice it, four times, ...: each made when a row asks for it, and a row always by the
+shortest that hold for it, whatever other rows came with it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.checks import check_choice
-from fouriershap._base.errors import CapacityError
+from fouriershap._base.errors import InputError
 from fouriershap._base.headers import take, take_size
 from fouriershap._shapley.engine import Contents, Floats
 from fouriershap._shapley.indices import INDICES
@@ -154,8 +154,8 @@ class RidgeEngine:
             chosen = np.flatnonzero(levels == level)
             try:
                 yield chosen, self.engine(int(level))
-            except CapacityError as error:
-                raise CapacityError(f"row {chosen[0]} lies far beyond the background: {error}") from None
+            except InputError as error:
+                raise InputError(f"row {chosen[0]} lies far beyond the background: {error}") from None
 
     @property
     def error(self) -> float:

@@ -1,8 +1,8 @@
 """Kernel machines of scikit-learn: a support vector is a product of one factor per feature.
 
 A kernel is read as a sum of *atoms*: bells (RBF, Laplace), constants, powers of a scalar product. Sums, products and
-powers of kernels are sums, products and powers of these. A bell becomes a term for each support vector; powers of scalar
-products become the monomials of one polynomial, however many support vectors there are.
+powers of kernels are sums, products and powers of these. A bell becomes a term for each support vector; powers of
+scalar products become the monomials of one polynomial, however many support vectors there are.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ def read_vectors(model: Any) -> Reading:
         if model.decision_function_shape != "ovo":
             refuse(
                 model,
-                "whose decision function for several classes counts votes; with decision_function_shape='ovo' (which can "
-                "be set after fitting) it is a sum for each pair of classes, and exact",
+                "whose decision function for several classes counts votes; with decision_function_shape='ovo' (which "
+                "can be set after fitting) it is a sum for each pair of classes, and exact",
                 "model.decision_function",
             )
         duals, names = _pairs_of_classes(model, duals)
@@ -76,7 +76,7 @@ def read_vectors(model: Any) -> Reading:
 
 
 def _pairs_of_classes(model: Any, duals: Floats) -> tuple[Floats, tuple[str, ...]]:
-    """Weights (n_pairs, n_vectors) of the machines for each pair of classes, as libsvm lays them out, and their names."""
+    """Weights (n_pairs, n_vectors) of the machines for each pair of classes, as libsvm lays them out; their names."""
     last = np.cumsum(model.n_support_)
     of = [slice(end - count, end) for end, count in zip(last, model.n_support_, strict=True)]
     rows, names = [], []
