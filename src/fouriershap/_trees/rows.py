@@ -11,6 +11,7 @@ from fouriershap._base.errors import InputError
 from fouriershap._base.short import reason, short, short_text
 from fouriershap._rows.frames import (
     as_frame,
+    as_matrix,
     check_names,
     densified,
     integers_of,
@@ -18,7 +19,6 @@ from fouriershap._rows.frames import (
     is_sparse,
     numbers_of,
 )
-from fouriershap._rows.numbers import as_matrix
 from fouriershap._trees.ensemble import TreeEnsemble
 from fouriershap._trees.labels import category_codes
 
