@@ -29,8 +29,9 @@ class Explainer(Streams):
     """A model and a background, ready to explain rows.
 
     ``Explainer(model, background, **options)`` makes the explainer that fits the model, as its own class
-    would: a `TreeExplainer` for tree models and Pipelines that end in one, a `BlackBoxExplainer` for
-    functions and anything else that predicts, a `SpectrumExplainer` for a `Spectrum`.
+    would: a `TreeExplainer` for tree models and Pipelines that end in one, a `ProductExplainer` for linear models,
+    kernel machines and small networks that are sums of products, a `BlackBoxExplainer` for functions and anything
+    else that predicts, a `SpectrumExplainer` for a `Spectrum`.
 
     Parameters
     ----------
