@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.errors import UnsupportedModelError
-from fouriershap._explainers.referee import N_ROWS, version_of
+from fouriershap._explainers.referee import N_ROWS, WAYS_OUT, version_of
 from fouriershap._waves.products import Products
 from fouriershap._waves.readers.reading import Reading
 from fouriershap._waves.responses import LINKS
@@ -75,15 +75,10 @@ def _columns(array: Any, n_rows: int) -> Floats:
 
 def _compare(ours: Floats, theirs: Floats, rows: Floats, reading: Reading, model: Any) -> None:
     library = reading.kind.partition(" ")[0].replace("scikit-learn", "sklearn")
-    ways_out = (
-        "Most likely this version of the library stores models in a way that is new to us: update fouriershap, or use "
-        "an older version of the library; we would like to hear of it. Until then fs.BlackBoxExplainer(model.predict, "
-        "background) explains the model without reading it. check='off' skips this comparison."
-    )
     if ours.shape != theirs.shape:
         raise UnsupportedModelError(
             f"the model ({reading.kind}) is not read right: {version_of(library)} itself gives {theirs.shape[1]} "
-            f"outputs, our reading {ours.shape[1]}. {ways_out}"
+            f"outputs, our reading {ours.shape[1]}. {WAYS_OUT}"
         )
     with np.errstate(invalid="ignore"):
         gap = np.abs(ours - theirs)
@@ -96,7 +91,7 @@ def _compare(ours: Floats, theirs: Floats, rows: Floats, reading: Reading, model
         f"the model ({reading.kind}) is not read right: for row {row} of the background (output {output}) "
         f"{version_of(library)} itself says {theirs[row, output]:.9g}, our reading {ours[row, output]:.9g}: a "
         f"difference of {gap[row, output]:.3g}, where rounding explains {allowed:.1g}. SHAP values of that reading "
-        f"would be wrong, so there are none. {ways_out}"
+        f"would be wrong, so there are none. {WAYS_OUT}"
     )
 
 

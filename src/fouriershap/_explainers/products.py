@@ -27,7 +27,7 @@ from fouriershap._explainers.referee import CHECKS
 from fouriershap._explainers.trees import find_players
 from fouriershap._rows.frames import Rows, column_names, densified, unmask
 from fouriershap._rows.numbers import to_numbers
-from fouriershap._rows.pipelines import Preprocessing, split_pipeline
+from fouriershap._rows.pipelines import Preprocessing, lost_pipeline, rows_of_inputs, split_pipeline
 from fouriershap._shapley.engine import Engine
 from fouriershap._shapley.indices import INDICES
 from fouriershap._shapley.products.engine import ProductEngine
@@ -216,15 +216,10 @@ class ProductExplainer(Explainer):
         except InputError as error:
             if not self._lost_pipeline:
                 raise
-            raise InputError(
-                f"{error} This explainer was saved from a Pipeline whose transformers are not in the file: give it "
-                "transformed rows, `pipeline[:-1].transform(X)`."
-            ) from error
+            raise lost_pipeline(error) from error
         if self._inputs is None:
             return Rows(codes, entered, self._player, self.feature_names)
-        position = {player: i for i, player in enumerate(self.player_names)}
-        owner = np.array([position.get(column, -1) for column in self._inputs], dtype=np.int32)
-        return Rows(codes, densified(X), owner, self._inputs, entered)
+        return rows_of_inputs(codes, X, entered, self._inputs, self.player_names)
 
     def _subject(self, rows: Rows, budget: int) -> Subject:
         from fouriershap._explainers.page import product_subject

@@ -26,7 +26,7 @@ from fouriershap._base.short import short
 from fouriershap._explainers.base import Explainer, without_single_output
 from fouriershap._explainers.referee import CHECKS, check_reading
 from fouriershap._rows.frames import Rows, column_names, densified, unmask
-from fouriershap._rows.pipelines import Preprocessing, split_pipeline
+from fouriershap._rows.pipelines import Preprocessing, lost_pipeline, rows_of_inputs, split_pipeline
 from fouriershap._rows.players import check_groups
 from fouriershap._shapley.engine import check_additivity
 from fouriershap._shapley.indices import INDICES
@@ -336,15 +336,10 @@ class TreeExplainer(Explainer):
         except InputError as error:
             if not self._lost_pipeline:
                 raise
-            raise InputError(
-                f"{error} This explainer was saved from a Pipeline whose transformers are not in the file: give it "
-                "transformed rows, `pipeline[:-1].transform(X)`."
-            ) from error
+            raise lost_pipeline(error) from error
         if self._inputs is None:
             return Rows(codes, entered, model.player, self.feature_names)
-        position = {player: i for i, player in enumerate(self.player_names)}
-        owner = np.array([position.get(column, -1) for column in self._inputs], dtype=np.int32)
-        return Rows(codes, densified(X), owner, self._inputs, entered)
+        return rows_of_inputs(codes, X, entered, self._inputs, self.player_names)
 
     def _subject(self, rows: Rows, budget: int) -> Subject:
         from fouriershap._explainers.page import tree_subject
