@@ -351,7 +351,14 @@ def test_several_classes_are_fitted_where_the_definition_is_too_long(tmp_path, m
 def test_what_is_no_sum_of_products_goes_to_the_black_box():
     from sklearn.ensemble import BaggingRegressor
     from sklearn.gaussian_process import GaussianProcessRegressor
-    from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern
+    from sklearn.gaussian_process.kernels import (
+        RBF,
+        DotProduct,
+        GenericKernelMixin,
+        Matern,
+        StationaryKernelMixin,
+    )
+    from sklearn.gaussian_process.kernels import Kernel as AnyKernel
     from sklearn.linear_model import LinearRegression
     from sklearn.neural_network import MLPRegressor
     from sklearn.svm import SVC, SVR
@@ -359,6 +366,17 @@ def test_what_is_no_sum_of_products_goes_to_the_black_box():
     from fouriershap._explainers.front_door import explainer_class
 
     X, y = data(30)
+
+    class Words(GenericKernelMixin, StationaryKernelMixin, AnyKernel):
+        def __init__(self):
+            pass
+
+        def __call__(self, first, second=None, eval_gradient=False):
+            same = [[float(a == b) for b in (first if second is None else second)] for a in first]
+            return np.array(same)
+
+        def diag(self, rows):
+            return np.ones(len(rows))
 
     class Clipped(LinearRegression):
         def predict(self, rows):
@@ -384,12 +402,36 @@ def test_what_is_no_sum_of_products_goes_to_the_black_box():
     wide = SVR(kernel="poly", degree=3).fit(np.random.default_rng(0).normal(size=(20, 40)), np.arange(20.0))
     with pytest.raises(fs.UnsupportedModelError, match=r"monomials.*BlackBoxExplainer"):
         fs.ProductExplainer(wide, np.zeros((1, 40)))
+    words = GaussianProcessRegressor(Words(), optimizer=None).fit(["a", "bb", "cc"], [1.0, 2.0, 3.0])
+    assert explainer_class(words, X) is fs.BlackBoxExplainer  # of rows that are no numbers
     linear = LinearRegression().fit(X, y)
     assert explainer_class(linear, X) is fs.ProductExplainer
     assert (
         explainer_class(linear, X, budget=100) is fs.BlackBoxExplainer
     )  # whoever speaks of queries wants them
     assert explainer_class(linear.predict, X) is fs.BlackBoxExplainer
+
+
+def test_results_of_statsmodels_that_are_no_linear_models():
+    sm = pytest.importorskip("statsmodels.api")
+    from fouriershap._explainers.front_door import explainer_class
+
+    X, y = data()
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(y=y)
+    by_formula = sm.OLS.from_formula("y ~ a + b", frame).fit()
+    series = sm.tsa.ARIMA(y, order=(1, 0, 0)).fit()
+    for results, message in ((by_formula, "formula"), (series, "no linear model that is known here")):
+        assert explainer_class(results, frame) is fs.BlackBoxExplainer
+        with pytest.raises(fs.UnsupportedModelError, match=f"{message}.*results.predict"):
+            fs.ProductExplainer(results, frame)
+    with_constant = sm.OLS(y, sm.add_constant(frame[["a", "b"]])).fit()
+    with pytest.raises(
+        fs.InputError, match=r"has 2 columns, but the model has 3 features. Missing: \['const'\]"
+    ):
+        fs.Explainer(with_constant, frame[["a", "b"]])
+    explainer = fs.Explainer(with_constant, sm.add_constant(frame[["a", "b"]]))
+    assert explainer.player_names == ("const", "a", "b")
+    np.testing.assert_allclose(explainer.shap_values(with_constant.model.exog)[:, 0], 0.0, atol=1e-12)
 
 
 def test_wrong_arguments():

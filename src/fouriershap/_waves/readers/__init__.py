@@ -53,16 +53,19 @@ def read_products(model: Any) -> Reading:
 
 
 def is_readable(model: Any) -> bool:
-    """Whether `read_products` reads this very model; a model that is not fitted counts, so that this can be said."""
+    """Whether `read_products` reads this very model; a model that is not fitted counts, so that this can be said.
+
+    What is stored in a way that is not known here (rows that are no numbers, say) cannot be read.
+    """
     found = _find_reader(model)
     if found is None:
         return False
     try:
         found(model)
-    except UnsupportedModelError:
-        return False
     except InputError:
         return True
+    except (TypeError, ValueError, AttributeError, LookupError):  # `UnsupportedModelError` is a TypeError
+        return False
     return True
 
 
