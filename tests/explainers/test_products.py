@@ -462,7 +462,7 @@ def test_wrong_arguments():
 
 
 def test_scores_beyond_all_sines():
-    from sklearn.linear_model import LogisticRegression
+    from sklearn.linear_model import LogisticRegression, PoissonRegressor
 
     X, y = data()
     model = LogisticRegression().fit(X, y > 0)
@@ -471,6 +471,13 @@ def test_scores_beyond_all_sines():
     with pytest.raises(fs.InputError, match=r"row 1 lies far beyond the background.*output='raw'"):
         explainer.shap_values(far)
     assert np.isfinite(fs.Explainer(model, X[:10]).shap_values(far)).all()
+    counts = PoissonRegressor().fit(X, np.exp(y / 3))
+    with pytest.raises(fs.InputError, match="row 1 has an output='response' beyond all numbers"):
+        fs.Explainer(counts, X[:10], output="response").shap_values(
+            far * np.sign(counts.coef_) * np.sign(X[:3])
+        )
+    with pytest.raises(fs.InputError, match=r"raw output of .* whose exponential is no number"):
+        fs.Explainer(counts, np.abs(far[1:2]) * np.sign(counts.coef_), output="response")
 
 
 def test_a_model_that_says_otherwise_is_not_explained():

@@ -221,6 +221,17 @@ class ProductExplainer(Explainer):
             return Rows(codes, entered, self._player, self.feature_names)
         return rows_of_inputs(codes, X, entered, self._inputs, self.player_names)
 
+    def _explain(self, rows: Rows, n_jobs: int | None) -> NDArray[np.float64]:
+        with np.errstate(over="ignore", invalid="ignore"):
+            values = super()._explain(rows, n_jobs)
+        wrong = ~np.isfinite(values).all(axis=(1, 2))
+        if wrong.any():
+            raise InputError(
+                f"row {int(wrong.argmax())} has an output={short(self.output)} beyond all numbers. Explain "
+                "output='raw', or look at the row."
+            )
+        return values
+
     def _subject(self, rows: Rows, budget: int) -> Subject:
         from fouriershap._explainers.page import product_subject
 

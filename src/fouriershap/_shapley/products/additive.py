@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._base.headers import take
+from fouriershap._base.headers import require, take
 from fouriershap._shapley.engine import Contents, Floats
 from fouriershap._shapley.products.model import ProductSum
 
@@ -40,5 +40,6 @@ class Additive:
         cls, arrays: dict[str, NDArray[Any]], header: dict[str, Any], model: ProductSum
     ) -> Additive:
         """The inverse of `to_contents`."""
-        del arrays, model
+        del arrays
+        require(model.coefficients.shape[2] == 0, "it has products, and no way to explain them")
         return cls(take(header, "index", str))
