@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from fouriershap._explainers.blackbox import BlackBoxExplainer
     from fouriershap._explainers.front_door import Explainer
     from fouriershap._explainers.load import load
+    from fouriershap._explainers.products import ProductExplainer
     from fouriershap._explainers.referee import library_output
     from fouriershap._explainers.spectrum import SpectrumExplainer
     from fouriershap._explainers.trees import TreeExplainer
@@ -60,6 +61,7 @@ _HOMES = {
     "Fidelity": "_blackbox.fidelity",
     "OutputColumn": "_explainers.batches",
     "Plan": "_shapley.spectrum.plan",
+    "ProductExplainer": "_explainers.products",
     "ProductPlan": "_shapley.products.engine",
     "Spectrum": "_fourier.spectrum",
     "SpectrumExplainer": "_explainers.spectrum",
@@ -103,6 +105,7 @@ __all__ = [
     "NoiseWarning",
     "OutputColumn",
     "Plan",
+    "ProductExplainer",
     "ProductPlan",
     "QueryError",
     "SlowKernelWarning",

@@ -31,7 +31,8 @@ class Explainer(Streams):
 
     ``Explainer(model, background, **options)`` makes the explainer that fits the model, as its own class
     would: a `TreeExplainer` for tree models, sums of them, and whatever is wrapped around one (Pipelines, searches),
-    a `BlackBoxExplainer` for functions and anything else that predicts, a `SpectrumExplainer` for a `Spectrum`. A tree
+    a `ProductExplainer` for linear models, kernel machines and small networks that are sums of products, a
+    `BlackBoxExplainer` for functions and anything else that predicts, a `SpectrumExplainer` for a `Spectrum`. A tree
     model that `TreeExplainer` refuses is fitted as a black box, and a `ModelWarning` says why.
 
     Parameters

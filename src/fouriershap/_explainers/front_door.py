@@ -7,6 +7,7 @@ from inspect import signature
 from types import FunctionType, MethodType
 from typing import Any
 
+from fouriershap._base.checks import descends_from
 from fouriershap._base.errors import InputError, ModelWarning, UnsupportedModelError
 from fouriershap._base.short import short, short_list, short_text
 from fouriershap._base.warn import warn
@@ -18,9 +19,26 @@ _SUPPORTED = """
 Supported:
 - a tree model of scikit-learn, XGBoost, LightGBM or CatBoost, or the path of a saved one: exact (TreeExplainer);
 - sums of such models (Bagging, soft Voting, MultiOutput, OneVsRest, AdaBoost, linear Stacking): exact (TreeExplainer);
-- a scikit-learn Pipeline, search or other wrapper around any of these: exact (TreeExplainer);
+- a linear model, a support vector machine, a Gaussian process, KernelRidge or a small network of scikit-learn, results
+  of statsmodels, XGBoost's gblinear: exact where they are sums of products (ProductExplainer);
+- a scikit-learn Pipeline, search or other wrapper around any of these: exact;
 - a function of rows, or any object with predict_proba or predict: fitted (BlackBoxExplainer);
 - a Spectrum, with a background of bits: exact (SpectrumExplainer)."""
+
+_OF_BLACK_BOXES = {
+    *(
+        "answers",
+        "batch_size",
+        "budget",
+        "categorical",
+        "data",
+        "max_degree",
+        "method",
+        "min_fidelity",
+        "n_terms",
+    ),
+    *("progress", "random_state", "rows"),
+}
 
 
 def bare_explainer(*args: Any, **options: Any) -> Explainer:
@@ -37,6 +55,10 @@ def bare_explainer(*args: Any, **options: Any) -> Explainer:
         return object.__new__(SpectrumExplainer)
     if not isinstance(model, FunctionType | MethodType) and _is_tree_model(model):
         return _tree_explainer(model, args[1:], options)
+    if not isinstance(model, FunctionType | MethodType) and _is_product_model(model, options):
+        from fouriershap._explainers.products import ProductExplainer
+
+        return object.__new__(ProductExplainer)
     if not isinstance(model, type) and (callable(model) or _can_predict(model)):
         from fouriershap._explainers.blackbox import BlackBoxExplainer
 
@@ -52,7 +74,10 @@ def _is_tree_model(model: Any) -> bool:
         raise InputError(
             f"model is the path {short(str(model))} of a saved explainer: open it by fs.load(path)."
         )
-    return not isinstance(model, type) and is_readable(open_model(model).final)
+    if isinstance(model, type):
+        return False
+    final = open_model(model).final
+    return is_readable(final) and not _has_linear_booster(final)
 
 
 def _tree_explainer(model: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Explainer:
@@ -100,6 +125,26 @@ def _fitted_instead(
         ModelWarning,
     )
     return object.__new__(BlackBoxExplainer)
+
+
+def _has_linear_booster(model: Any) -> bool:
+    """Whether this is XGBoost's gblinear, which is no tree model."""
+    if descends_from(model, "xgboost", "Booster"):
+        from fouriershap._waves.readers.xgboost import is_linear
+
+        return is_linear(model)
+    return descends_from(model, "xgboost", "XGBModel") and model.booster == "gblinear"
+
+
+def _is_product_model(model: Any, options: dict[str, Any]) -> bool:
+    """Whether this very model is a sum of products, and nothing is asked for that only a black box has."""
+    from fouriershap._rows.opening import open_model
+    from fouriershap._waves.readers import is_readable
+
+    if isinstance(model, type) or not _OF_BLACK_BOXES.isdisjoint(options):
+        return False
+    opened = open_model(model)
+    return opened.target is None and is_readable(opened.final)
 
 
 def _can_predict(model: Any) -> bool:

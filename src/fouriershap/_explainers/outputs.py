@@ -48,7 +48,7 @@ _LEAST_FIDELITY = 0.95
 _BUDGET = 20_000  # queries of the probability, which the trees answer quickly
 _BATCH = 8192
 _ROWS = 64  # rows per job
-_MOST_HYBRIDS = 1 << 18  # of one row: coalitions times background rows
+MOST_HYBRIDS = 1 << 18  # of one row: coalitions times background rows
 _WAYS_OUT = (
     "fewer players by groups= and a smaller background (under 16 players the definition may be affordable), or "
     "BlackBoxExplainer(model.predict_proba, background, budget=...) with a larger budget"
@@ -335,6 +335,12 @@ class Fitted(ByDefinition):
     """SHAP values of the probabilities, by a representation fitted as for a black box, with its fidelity."""
 
     is_fitted = True
+    asked_by: ClassVar[str] = "exact=True"  # the argument that led here, for messages
+
+    @property
+    def label_columns(self) -> list[int]:
+        """Features that are labels."""
+        return np.flatnonzero(self.engine.model.ensemble.is_categorical).tolist()
 
     @cached_property
     def fit(self) -> tuple[Encoding, Fidelity, Engine]:
@@ -342,8 +348,7 @@ class Fitted(ByDefinition):
         model, background = self.engine.model, self.engine.background
         pool = Pool(self.background, "background")
         names = tuple(map(str, range(self.n_players)))
-        is_label = model.ensemble.is_categorical
-        encoding = make_encoding(pool, model.player, names, np.flatnonzero(is_label).tolist())
+        encoding = make_encoding(pool, model.player, names, self.label_columns)
         every = np.arange(pool.n_rows)
         asker = Asker(self.predict, "the output", _BATCH, _BUDGET)
         fitter = Fitter(
@@ -359,7 +364,7 @@ class Fitted(ByDefinition):
         fitted = fitter.fit("auto")
         codes = fitted.encoding.encode(pool, "background")
         engine = fitted.surrogate.compile(codes, background.weights, self.index)
-        of = "exact=True: of the output, "
+        of = f"{self.asked_by}: of the output, "
         warn_if_low(fitted.fidelity, _LEAST_FIDELITY, fitted.method, of, _WAYS_OUT)
         return fitted.encoding, fitted.fidelity, engine
 
@@ -369,8 +374,8 @@ class Fitted(ByDefinition):
             return self.fit[0].encode(Pool(rows, "X"), "X")
         except InputError as error:
             raise InputError(
-                f"exact=True explains these rows by a representation that was fitted to hybrids of the background, and "
-                f"{error} Here that means: more background rows, or groups= that leave fewer than 16 players."
+                f"{self.asked_by} explains these rows by a representation that was fitted to hybrids of the background,"
+                f" and {error} Here that means: more background rows, or groups= that leave fewer than 16 players."
             ) from error
 
     def values(self, rows: NDArray[Any], n_jobs: int | None) -> Floats:
@@ -396,7 +401,7 @@ def make_output(engine: TreeEngine, output: str, exact: bool) -> Engine:
 def _exactly(engine: TreeEngine, link: Callable[[Floats], Floats]) -> Engine:
     """By the definition where that is affordable, else by a representation."""
     n_background = 0 if engine.background.rows is None else len(engine.background.rows)
-    if engine.n_players < 16 and n_background << engine.n_players <= _MOST_HYBRIDS:
+    if engine.n_players < 16 and n_background << engine.n_players <= MOST_HYBRIDS:
         return ByDefinition(engine, link)
     if n_background < 2:
         raise InputError(

@@ -19,6 +19,7 @@ from fouriershap._blackbox.surrogates import LevelEngine
 from fouriershap._explainers.page_inputs import bit_inputs, encoding_inputs, level_inputs, tree_inputs
 from fouriershap._fourier.spectrum import Spectrum
 from fouriershap._rows.frames import Rows
+from fouriershap._rows.pool import Pool
 from fouriershap._shapley.engine import Engine
 from fouriershap._shapley.interactions import interaction_values
 from fouriershap._shapley.lookup import Lookup, bit_lookup, level_lookup, tree_lookup
@@ -36,6 +37,7 @@ _MOST_CURVE = 500
 _MOST_HEAT, _HEAT_ROWS = 30, 200  # players and rows of the interaction heat map
 _NO_TABLE = "some terms of the spectrum have no table."
 _NO_WAVES = "waves are no tables that a page could look up."
+_NO_PRODUCTS = "sums of products are no tables that a page could look up."
 _MARGINS = ("xgboost", "lightgbm gbdt", "catboost", "scikit-learn GradientB", "scikit-learn HistG")
 
 
@@ -193,6 +195,34 @@ def blackbox_subject(
         "The prediction is that of the representation: the expected value plus the SHAP values.",
     ]
     return Subject("black box", told, meaning, inputs, lookup, without, profile=profile)
+
+
+def product_subject(
+    kind: str, output: str, engine: Engine, rows: Rows, names: tuple[str, ...], player: NDArray[np.int32]
+) -> Subject:
+    """Of a sum of products; ``names`` and owners of its features."""
+    facts, plan = engine.describe(), engine.plan(None)
+    entered = rows.shown if rows.entered is None else rows.entered
+    told = [
+        ("Model", kind),
+        ("Output", output),
+        ("Terms", f"{facts['n_terms']:,}"),
+        ("Features", _players_text(len(names), engine.n_players)),
+        ("Background", _background_text(facts)),
+    ]
+    exact = "These SHAP values are exact: the model is read as it is, and all background rows count."
+    if plan.method == "fitted":
+        exact = _fidelity_meaning(engine.fidelity)  # type: ignore[attr-defined]
+    elif plan.error:
+        exact = (
+            "These SHAP values are those of the model as it is; a few products of marginals stand for the background, "
+            f"which misses {plan.error:.1e} of the values' square sum."
+        )
+    meaning = [exact, "The prediction is the expected value plus the SHAP values."]
+    pool, inputs = Pool(entered, "X"), []
+    for f, name in enumerate(pool.names if pool.is_frame else names):
+        inputs.append(Input(name, int(player[f]), rows.codes[:, f], False))
+    return Subject(kind, told, meaning, inputs, None, _NO_PRODUCTS)
 
 
 def spectrum_subject(engine: SpectrumEngine, rows: Rows) -> Subject:

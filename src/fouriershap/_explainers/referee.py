@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.errors import FourierShapError, UnsupportedModelError
-from fouriershap._explainers.responses import response_of
+from fouriershap._explainers.referee_responses import response_of
 from fouriershap._rows.frames import as_frame, densified, is_sparse
 from fouriershap._rows.opening import Opened, open_model
 from fouriershap._shapley.trees.engine import TreeEngine
@@ -174,7 +174,7 @@ def _compare(
     if ours.shape != theirs.shape:
         raise UnsupportedModelError(
             f"the model is not read right: {version_of(library)} itself gives {theirs.shape[1]} outputs, our reading "
-            f"of its trees {ours.shape[1]}. {_WAYS_OUT}"
+            f"of its trees {ours.shape[1]}. {WAYS_OUT}"
         )
     with np.errstate(invalid="ignore"):
         gap = np.abs(ours - theirs)
@@ -191,11 +191,11 @@ def _compare(
         f"the model is not read right: for {name.format(row)} (output {output}) {version_of(library)} itself says "
         f"{theirs[row, output]:.9g}, our reading of its trees {ours[row, output]:.9g}: a difference of "
         f"{gap[row, output]:.3g}, where rounding explains {allowed:.1g}. SHAP values of that reading would be wrong, "
-        f"so there are none. {_WAYS_OUT}"
+        f"so there are none. {WAYS_OUT}"
     )
 
 
-_WAYS_OUT = (
+WAYS_OUT = (
     "Most likely this version of the library stores models, or takes rows, in a way that is new to us: update "
     "fouriershap, or use an older version of the library; we would like to hear of it. Until then "
     "fs.BlackBoxExplainer(model.predict, background) explains the model without reading it. check='off' skips "

@@ -32,7 +32,7 @@ from fouriershap._explainers.referee import CHECKS, check_reading
 from fouriershap._rows.foreign import as_rows, native_rows
 from fouriershap._rows.frames import Rows, column_names, densified, is_sparse, unmask
 from fouriershap._rows.opening import Opened, open_model
-from fouriershap._rows.pipelines import Preprocessing
+from fouriershap._rows.pipelines import Preprocessing, lost_pipeline, rows_of_inputs
 from fouriershap._rows.players import check_groups
 from fouriershap._shapley.engine import check_additivity
 from fouriershap._shapley.indices import INDICES
@@ -190,7 +190,7 @@ class TreeExplainer(Explainer):
         if feature_perturbation == "tree_path_dependent":
             background = None
         ensemble, names = _name_features(feature_names, ensemble, background, before)
-        player, player_names, inputs = _find_players(groups, names, before, given)
+        player, player_names, inputs = find_players(groups, names, before, given)
         rows, share = None, None
         if background is not None:
             rows = unshared(to_rows(background, ensemble, name="background"), background)
@@ -401,15 +401,10 @@ class TreeExplainer(Explainer):
         except InputError as error:
             if not self._lost_pipeline:
                 raise
-            raise InputError(
-                f"{error} This explainer was saved from a Pipeline whose transformers are not in the file: give it "
-                "transformed rows, `pipeline[:-1].transform(X)`."
-            ) from error
+            raise lost_pipeline(error) from error
         if self._inputs is None:
             return Rows(codes, entered, model.player, self.feature_names)
-        position = {player: i for i, player in enumerate(self.player_names)}
-        owner = np.array([position.get(column, -1) for column in self._inputs], dtype=np.int32)
-        return Rows(codes, densified(X), owner, self._inputs, entered)
+        return rows_of_inputs(codes, X, entered, self._inputs, self.player_names)
 
     def _subject(self, rows: Rows, budget: int) -> Subject:
         from fouriershap._explainers.page import tree_subject
@@ -509,10 +504,13 @@ def _name_features(
     return ensemble, found or numbered(ensemble.n_features)
 
 
-def _find_players(
+def find_players(
     groups: Any, names: tuple[str, ...], before: Preprocessing | None, background: Any
 ) -> tuple[NDArray[np.int32], tuple[str, ...], tuple[str, ...] | None]:
-    """Player of each feature, the players' names, and the input columns where they are the players."""
+    """Player of each feature, the players' names, and the input columns where they are the players.
+
+    ``before`` is what a Pipeline does to rows, ``background`` rows that enter it.
+    """
     if groups is None:
         return np.arange(len(names), dtype=np.int32), names, None
     if not isinstance(groups, str) or groups != "input":

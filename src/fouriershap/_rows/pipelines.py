@@ -12,10 +12,27 @@ from fouriershap._base.checks import numbered
 from fouriershap._base.errors import InputError, UnsupportedModelError
 from fouriershap._base.short import reason, short
 from fouriershap._rows.column_origins import through
-from fouriershap._rows.frames import check_columns, column_names, densified, is_sparse
+from fouriershap._rows.frames import Rows, check_columns, column_names, densified, is_sparse
 
 _ROWS_TO_TRY = 32
 _CELLS_TO_TRY = 1 << 22  # at a time
+
+
+def lost_pipeline(error: InputError) -> InputError:
+    """The error of rows that do not fit, where a file held a model without the Pipeline that came before it."""
+    return InputError(
+        f"{error} This explainer was saved from a Pipeline whose transformers are not in the file: give it "
+        "transformed rows, `pipeline[:-1].transform(X)`."
+    )
+
+
+def rows_of_inputs(
+    codes: NDArray[Any], X: Any, entered: Any, inputs: tuple[str, ...], players: tuple[str, ...]
+) -> Rows:
+    """Rows that are shown by the input columns of a Pipeline, which are the players, and not as they ``entered``."""
+    position = {player: i for i, player in enumerate(players)}
+    owner = np.array([position.get(column, -1) for column in inputs], dtype=np.int32)
+    return Rows(codes, densified(X), owner, inputs, entered)
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,6 +11,7 @@ from fouriershap._base.errors import InputError
 from fouriershap._base.short import reason, short, short_text
 from fouriershap._rows.frames import (
     as_frame,
+    as_matrix,
     check_names,
     densified,
     integers_of,
@@ -42,7 +43,7 @@ def to_rows(X: Any, ensemble: TreeEnsemble, name: str = "X") -> NDArray[Any]:
         frame = as_frame(X, name)
         if frame is not None:
             return _cleaned(_from_frame(frame, ensemble, name), ensemble, name)
-    array = _as_matrix(X, ensemble, name)
+    array = as_matrix(X, ensemble.n_features, name)
     if array.dtype.kind in "biuf":
         _check_integers(array, ensemble, name)
         array = _array_as_cast(array, ensemble, hasattr(X, "dtype"))
@@ -74,28 +75,6 @@ def _cleaned(matrix: NDArray[Any], ensemble: TreeEnsemble, name: str) -> NDArray
             "takes none. Fill it in as the model's training data were."
         )
     return rows
-
-
-def _as_matrix(X: Any, ensemble: TreeEnsemble, name: str) -> NDArray[Any]:
-    """An array (n_rows, n_features) of numbers or objects, from whatever is no frame."""
-    try:
-        array = np.ma.filled(X.astype(np.float64), np.nan) if np.ma.isMaskedArray(X) else np.asarray(X)
-    except ValueError as error:
-        raise InputError(f"{name} is no matrix of rows: {reason(error)}.") from None
-    if array.ndim != 2:
-        if hasattr(X, "collect"):
-            raise InputError(f"{name} is a lazy {type(X).__name__}; give `{name}.collect()`.")
-        raise InputError(
-            f"{name} has shape {array.shape}; give a matrix of rows (n_rows, {ensemble.n_features})"
-            + (f", for one row `{name}.reshape(1, -1)`." if array.ndim == 1 else ".")
-        )
-    if array.shape[1] != ensemble.n_features:
-        raise InputError(
-            f"{name} has {array.shape[1]} columns, but the model has {ensemble.n_features} features."
-        )
-    if array.dtype.kind not in "biufOUST":
-        raise InputError(f"{name} has dtype {short_text(array.dtype)}; give numbers.")
-    return array
 
 
 def _labelled(array: NDArray[Any], ensemble: TreeEnsemble) -> NDArray[Any]:

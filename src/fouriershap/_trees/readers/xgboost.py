@@ -125,8 +125,8 @@ def _trees_and_weights(booster: dict[str, Any]) -> tuple[dict[str, Any], NDArray
     name = booster["name"]
     if name == "gblinear":
         raise UnsupportedModelError(
-            "model is an XGBoost model with booster='gblinear': a linear model without trees. Its SHAP "
-            "values are coef * (x - mean(x)). For trees, train with booster='gbtree' or 'dart'."
+            "model is an XGBoost model with booster='gblinear': a linear model without trees. "
+            "fs.Explainer(model, background) explains it exactly. For trees, train with booster='gbtree' or 'dart'."
         )
     if name not in ("gbtree", "dart"):
         raise UnsupportedModelError(
