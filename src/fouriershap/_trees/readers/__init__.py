@@ -15,7 +15,16 @@ from fouriershap._base.checks import need
 from fouriershap._base.errors import InputError, UnsupportedModelError
 from fouriershap._base.short import reason, short
 from fouriershap._trees.ensemble import TreeEnsemble
-from fouriershap._trees.readers import catboost, lightgbm, sklearn, xgboost
+from fouriershap._trees.readers import (
+    catboost,
+    interpret,
+    lightgbm,
+    onnx,
+    quantile_forest,
+    sklearn,
+    survival,
+    xgboost,
+)
 from fouriershap._trees.readers.ubjson import decode
 
 _READERS: dict[tuple[str, str], Callable[[Any], TreeEnsemble]] = {
@@ -30,6 +39,13 @@ _READERS: dict[tuple[str, str], Callable[[Any], TreeEnsemble]] = {
     ("lightgbm", "LGBMModel"): lightgbm.read_estimator,
     ("lightgbm", "Booster"): lightgbm.read_booster,
     ("catboost", "CatBoost"): catboost.read_estimator,
+    ("sksurv", "SurvivalTree"): survival.read_tree,
+    ("sksurv", "RandomSurvivalForest"): survival.read_forest,
+    ("sksurv", "ExtraSurvivalTrees"): survival.read_forest,
+    ("sksurv", "GradientBoostingSurvivalAnalysis"): survival.read_gradient_boosting,
+    ("quantile_forest", "BaseForestQuantileRegressor"): quantile_forest.read,
+    ("interpret", "EBMModel"): interpret.read,
+    ("onnx", "ModelProto"): lambda model: onnx.read(model.SerializeToString()),
 }
 
 
@@ -66,6 +82,8 @@ def read_model(model: Any) -> TreeEnsemble:
         return model
     if isinstance(model, str | Path):
         return _read_file(Path(model))
+    if isinstance(model, bytes):
+        return _named("model is bytes", lambda: onnx.read(model))
     found = _find_reader(model)
     if found is not None:
         reader, library = found
@@ -81,7 +99,7 @@ def read_model(model: Any) -> TreeEnsemble:
 
 def is_readable(model: Any) -> bool:
     """Whether `read_model` has a reader for what ``model`` is; it may still refuse this one."""
-    return isinstance(model, TreeEnsemble | str | Path) or _find_reader(model) is not None
+    return isinstance(model, TreeEnsemble | str | bytes | Path) or _find_reader(model) is not None
 
 
 def _find_reader(model: Any) -> tuple[Callable[[Any], TreeEnsemble], str] | None:
@@ -112,24 +130,30 @@ def _refuse_other_predictions(model: Any, library: str) -> None:
 
 def _read_file(path: Path) -> TreeEnsemble:
     suffix = path.suffix.lower()
-    readers = {".json": _read_json, ".ubj": _read_ubj, ".txt": _read_txt, ".cbm": _read_cbm}
+    readers = {".json": _read_json, ".ubj": _read_ubj, ".txt": _read_txt, ".cbm": _read_cbm, ".onnx": _read_onnx}
     if suffix not in readers:
         raise InputError(
             f"model is the path {short(str(path))}, whose suffix says no known format. Known: .json and .ubj "
-            "(XGBoost), .txt (LightGBM), .cbm and .json (CatBoost)."
+            "(XGBoost), .txt (LightGBM), .cbm and .json (CatBoost), .onnx (ONNX)."
         )
     if not path.is_file():
         raise InputError(f"model is the path {short(str(path))}, where there is no file.")
+    return _named(f"model is the path {short(str(path))}", lambda: readers[suffix](path))
+
+
+def _named(what: str, read: Callable[[], TreeEnsemble]) -> TreeEnsemble:
+    """What ``read`` reads; where it cannot, an error that says of what."""
     try:
-        return readers[suffix](path)
-    except (InputError, UnsupportedModelError):
+        return read()
+    except UnsupportedModelError:
         raise
+    except InputError as error:
+        raise error if str(error).startswith("model is") else InputError(f"{what}: {error}") from error
     except (KeyError, IndexError, TypeError, ValueError, AttributeError, RecursionError) as error:
         deep = isinstance(error, RecursionError)
         why = "it is nested too deeply" if deep else f"{type(error).__name__}: {reason(error)}"
         raise InputError(
-            f"model is the path {short(str(path))}, which does not read as a model ({why}). Save the model again "
-            "with its library."
+            f"{what}, which does not read as a model ({why}). Save the model again with its library."
         ) from error
 
 
@@ -163,3 +187,7 @@ def _read_cbm(path: Path) -> TreeEnsemble:
         raise InputError(
             f"model is the path {short(str(path))}, which CatBoost cannot load: {reason(error)}"
         ) from error
+
+
+def _read_onnx(path: Path) -> TreeEnsemble:
+    return onnx.read(path.read_bytes())

@@ -1,0 +1,131 @@
+"""The attributes of ONNX's operators of trees as nodes in one numbering."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fouriershap._base.errors import InputError
+from fouriershap._trees.ensemble import LEAF
+from fouriershap._trees.readers.onnx_graph import Node
+
+LEQ, LT, GTE, GT, EQ, NEQ, MEMBER = range(7)  # the numbers of TreeEnsemble; the other two have words
+_MODES = {"BRANCH_LEQ": LEQ, "BRANCH_LT": LT, "BRANCH_GTE": GTE, "BRANCH_GT": GT, "BRANCH_EQ": EQ}
+_MODES |= {"BRANCH_NEQ": NEQ, "LEAF": LEAF}
+
+
+@dataclass(frozen=True, eq=False)
+class Nodes:
+    """The nodes of all trees, in one numbering, leaves included; ``yes`` is where the condition holds."""
+
+    tree: NDArray[np.int64]
+    mode: NDArray[np.int64]  # LEAF at leaves
+    feature: NDArray[np.int64]
+    value: NDArray[Any]
+    members: dict[int, NDArray[Any]]
+    yes: NDArray[np.int64]
+    no: NDArray[np.int64]
+    missing_yes: NDArray[np.bool_]
+    weights: NDArray[np.float64]  # (n_nodes, n_targets) of leaves
+    has_target: NDArray[np.bool_]  # (n_targets,) targets that some leaf names
+
+
+def read_nodes(node: Node) -> Nodes:
+    """The nodes of any of the operators."""
+    nodes = _read_new(node) if node.op == "TreeEnsemble" else _read_old(node)
+    inner = np.flatnonzero(nodes.mode != LEAF)
+    children = np.concatenate([nodes.yes[inner], nodes.no[inner]])
+    counts = np.bincount(children, minlength=len(nodes.mode))
+    n_roots = np.bincount(nodes.tree[counts == 0] - nodes.tree.min(initial=0)).max(initial=0)
+    if counts.max(initial=0) > 1 or n_roots > 1 or (nodes.tree[children] != np.tile(nodes.tree[inner], 2)).any():
+        raise InputError("its nodes do not make trees: some have two parents, or none, or one in another tree.")
+    if np.isnan(nodes.value[nodes.mode != LEAF].astype(np.float64)).any():
+        raise InputError("its trees compare with a threshold that is not a number.")
+    return nodes
+
+
+def _read_old(node: Node) -> Nodes:
+    """Nodes by the numbers of tree and node, weights in lists of their own."""
+    tree, number = node.wholes("nodes_treeids"), node.wholes("nodes_nodeids")
+    mode = np.array([_MODES.get(text, -2) for text in node.texts("nodes_modes")])
+    if (mode == -2).any():
+        raise InputError("its trees have a node of an unknown mode.")
+    place = {key: position for position, key in enumerate(zip(tree.tolist(), number.tolist(), strict=True))}
+
+    def find(name: str) -> NDArray[np.int64]:
+        children = zip(tree.tolist(), node.wholes(name).tolist(), mode.tolist(), strict=True)
+        return np.array([LEAF if m == LEAF else place[t, c] for t, c, m in children], dtype=np.int64)
+
+    prefix = "class" if node.op == "TreeEnsembleClassifier" else "target"
+    keys = zip(
+        node.wholes(f"{prefix}_treeids").tolist(), node.wholes(f"{prefix}_nodeids").tolist(), strict=True
+    )
+    leaves = np.array([place[key] for key in keys], dtype=np.int64)
+    targets, weights = node.wholes(f"{prefix}_ids"), node.floats(f"{prefix}_weights").astype(np.float64)
+    n_targets = len(class_labels(node)) if prefix == "class" else node.whole("n_targets", 1)
+    tracks = node.wholes("nodes_missing_value_tracks_true").astype(bool)
+    return Nodes(
+        tree=tree,
+        mode=mode,
+        feature=np.where(mode == LEAF, LEAF, node.wholes("nodes_featureids")),
+        value=node.floats("nodes_values"),
+        members={},
+        yes=find("nodes_truenodeids"),
+        no=find("nodes_falsenodeids"),
+        missing_yes=tracks if len(tracks) else np.zeros(len(tree), dtype=bool),
+        **_leaf_weights(len(tree), n_targets, leaves, targets, weights),
+    )
+
+
+def _read_new(node: Node) -> Nodes:
+    """Nodes and leaves in two lists, told apart by flags; each branch to a leaf gets a leaf of its own."""
+    mode = node.wholes("nodes_modes")
+    n = len(mode)
+    targets, weights = node.wholes("leaf_targetids"), node.floats("leaf_weights").astype(np.float64)
+    branches = [
+        (node.wholes(f"nodes_{side}nodeids"), node.wholes(f"nodes_{side}leafs").astype(bool))
+        for side in ("true", "false")
+    ]
+    leaf_of = np.concatenate([child[to_leaf] for child, to_leaf in branches])
+    children, made = [], n
+    for child, to_leaf in branches:
+        children.append(np.where(to_leaf, made + np.cumsum(to_leaf) - 1, child))
+        made += int(to_leaf.sum())
+    root_of = np.full(made, -1, dtype=np.int64)
+    root_of[node.wholes("tree_roots")] = np.arange(len(node.wholes("tree_roots")))
+    for parent in range(n):  # parents come before their children: the specification asks for it
+        for child in children:
+            root_of[child[parent]] = root_of[parent]
+    sets = np.split(node.floats("membership_values"), np.flatnonzero(np.isnan(node.floats("membership_values"))))
+    sets = [part[~np.isnan(part)] for part in sets]
+    tracks = node.wholes("nodes_missing_value_tracks_true").astype(bool)
+    more = np.full(made - n, LEAF)
+    splits = node.floats("nodes_splits")
+    return Nodes(
+        tree=root_of,
+        mode=np.concatenate([mode, more]),
+        feature=np.concatenate([node.wholes("nodes_featureids"), more]),
+        value=np.concatenate([splits, np.zeros(made - n, dtype=splits.dtype)]),
+        members=dict(zip(np.flatnonzero(mode == MEMBER).tolist(), sets, strict=False)),
+        yes=np.concatenate([children[0], more]),
+        no=np.concatenate([children[1], more]),
+        missing_yes=np.concatenate([tracks if len(tracks) else np.zeros(n, dtype=bool), more == 0]),
+        **_leaf_weights(
+            made, node.whole("n_targets", 1), np.arange(n, made), targets[leaf_of], weights[leaf_of]
+        ),
+    )
+
+
+def _leaf_weights(
+    n_nodes: int, n_targets: int, leaves: NDArray[Any], targets: NDArray[Any], weights: NDArray[Any]
+) -> dict[str, Any]:
+    table = np.zeros((n_nodes, n_targets))
+    np.add.at(table, (leaves, targets), weights)
+    return {"weights": table, "has_target": np.isin(np.arange(n_targets), targets)}
+
+
+def class_labels(node: Node) -> list[Any]:
+    return node.texts("classlabels_strings") or node.wholes("classlabels_int64s").tolist()
