@@ -22,6 +22,7 @@ from fouriershap._trees.readers import (
     onnx,
     quantile_forest,
     sklearn,
+    spark,
     survival,
     xgboost,
 )
@@ -44,6 +45,7 @@ _READERS: dict[tuple[str, str], Callable[[Any], TreeEnsemble]] = {
     ("sksurv", "ExtraSurvivalTrees"): survival.read_forest,
     ("sksurv", "GradientBoostingSurvivalAnalysis"): survival.read_gradient_boosting,
     ("quantile_forest", "BaseForestQuantileRegressor"): quantile_forest.read,
+    ("pyspark", "JavaPredictionModel"): spark.read_live,
     ("interpret", "EBMModel"): interpret.read,
     ("onnx", "ModelProto"): lambda model: onnx.read(model.SerializeToString()),
 }
@@ -129,6 +131,8 @@ def _refuse_other_predictions(model: Any, library: str) -> None:
 
 
 def _read_file(path: Path) -> TreeEnsemble:
+    if path.is_dir():
+        return _read_folder(path)
     suffix = path.suffix.lower()
     readers = {".json": _read_json, ".ubj": _read_ubj, ".txt": _read_txt, ".cbm": _read_cbm, ".onnx": _read_onnx}
     if suffix not in readers:
@@ -139,6 +143,14 @@ def _read_file(path: Path) -> TreeEnsemble:
     if not path.is_file():
         raise InputError(f"model is the path {short(str(path))}, where there is no file.")
     return _named(f"model is the path {short(str(path))}", lambda: readers[suffix](path))
+
+
+def _read_folder(path: Path) -> TreeEnsemble:
+    if not spark.is_folder(path):
+        raise InputError(
+            f"model is the path {short(str(path))} of a folder, but not one that Spark saved a model in."
+        )
+    return _named(f"model is the path {short(str(path))}", lambda: spark.read(path))
 
 
 def _named(what: str, read: Callable[[], TreeEnsemble]) -> TreeEnsemble:
