@@ -25,6 +25,7 @@ from fouriershap._trees.readers import (
     spark,
     survival,
     xgboost,
+    ydf,
 )
 from fouriershap._trees.readers.ubjson import decode
 
@@ -45,6 +46,7 @@ _READERS: dict[tuple[str, str], Callable[[Any], TreeEnsemble]] = {
     ("sksurv", "ExtraSurvivalTrees"): survival.read_forest,
     ("sksurv", "GradientBoostingSurvivalAnalysis"): survival.read_gradient_boosting,
     ("quantile_forest", "BaseForestQuantileRegressor"): quantile_forest.read,
+    ("ydf", "DecisionForestModel"): ydf.read_live,
     ("pyspark", "JavaPredictionModel"): spark.read_live,
     ("interpret", "EBMModel"): interpret.read,
     ("onnx", "ModelProto"): lambda model: onnx.read(model.SerializeToString()),
@@ -146,11 +148,12 @@ def _read_file(path: Path) -> TreeEnsemble:
 
 
 def _read_folder(path: Path) -> TreeEnsemble:
-    if not spark.is_folder(path):
-        raise InputError(
-            f"model is the path {short(str(path))} of a folder, but not one that Spark saved a model in."
-        )
-    return _named(f"model is the path {short(str(path))}", lambda: spark.read(path))
+    what = f"model is the path {short(str(path))}"
+    if spark.is_folder(path):
+        return _named(what, lambda: spark.read(path))
+    if ydf.find_folder(path) is not None:
+        return _named(what, lambda: ydf.read(path))
+    raise InputError(f"{what} of a folder, but neither Spark nor YDF saved a model in it.")
 
 
 def _named(what: str, read: Callable[[], TreeEnsemble]) -> TreeEnsemble:
