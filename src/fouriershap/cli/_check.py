@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap import Explainer, InputError, TreeExplainer, library_output
+from fouriershap import Explainer, InputError, TreeEnsemble, TreeExplainer, library_output
 from fouriershap._base.checks import need
 from fouriershap._base.short import reason, short
 from fouriershap.cli._models import ModelFile
@@ -23,6 +23,8 @@ def largest_gaps(explainer: Explainer, model: ModelFile, table: Any) -> tuple[fl
     if explainer.output != "raw":
         raise InputError(f"the file explains output={short(explainer.output)}; check compares raw outputs.")
     known, read = explainer.ensemble, model.ensemble
+    if read is None:
+        raise InputError(f"the model is a black box ({model.why}), the file holds trees: not made from it.")
     if (known.n_features, known.n_outputs) != (read.n_features, read.n_outputs):
         raise InputError(
             f"the model has {read.n_features} features and {read.n_outputs} outputs, the file "
@@ -32,7 +34,7 @@ def largest_gaps(explainer: Explainer, model: ModelFile, table: Any) -> tuple[fl
     expected, shape = np.atleast_1d(explainer.expected_value), (rows.num_rows, known.n_outputs)
     sums = explainer.shap_values(rows).sum(axis=1).reshape(shape) + expected
     own = explainer.predict(rows).reshape(shape)
-    theirs = ask_library(model, rows)
+    theirs = ask_library(model, read, rows)
     scale = max(float(np.abs(theirs).max()), float(np.abs(theirs - expected).max()), 1e-300)
     return _largest(sums - own) / scale, _largest(sums - theirs) / scale
 
@@ -41,13 +43,13 @@ def _largest(gap: NDArray[np.float64]) -> float:
     return float(np.abs(gap).max()) if np.isfinite(gap).all() else float("inf")
 
 
-def ask_library(model: ModelFile, rows: Any) -> NDArray[np.float64]:
+def ask_library(model: ModelFile, ensemble: TreeEnsemble, rows: Any) -> NDArray[np.float64]:
     """Raw outputs (n_rows, n_outputs), before any link, of an Arrow table in the model's order of columns."""
-    library = model.ensemble.kind.split()[0]
+    library = ensemble.kind.split()[0]
     need("pandas", "check", "pandas")
     live = _load(model, library) if model.estimator is None else model.estimator
     try:
-        return library_output(live, rows.to_pandas(), model.ensemble)
+        return library_output(live, rows.to_pandas(), ensemble)
     except Exception as error:
         raise InputError(
             f"{library} itself cannot answer these rows ({type(error).__name__}: {reason(error)})."
@@ -56,8 +58,14 @@ def ask_library(model: ModelFile, rows: Any) -> NDArray[np.float64]:
 
 def _load(model: ModelFile, library: str) -> Any:
     """The library's own model from a file of its own format."""
+    if library == "spark":
+        raise InputError("a model of Spark is read without Spark, which check would need: compare in Spark itself.")
     package = need(library, "check, which asks the model's own library,", library)
     if library == "catboost":
         form = "json" if model.path.suffix.lower() == ".json" else "cbm"
         return package.CatBoost().load_model(str(model.path), format=form)
+    if library == "onnx":
+        return package.load(str(model.path))
+    if library == "ydf":
+        return package.load_model(str(model.path))
     return package.Booster(model_file=str(model.path))
