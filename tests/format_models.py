@@ -177,7 +177,9 @@ _ydf_case("frame boosted", "GradientBoostedTrees", rows=ydf_frame, categorical_a
 def ydf_rows(X: Any) -> Any:
     return {
         name: np.where(X[name].isna(), "", X[name]).astype(object) if name in ("colour", "size") else column
-        for name, column in ((name, X[name].to_numpy(np.float32)) for name in X if name not in ("colour", "size"))
+        for name, column in (
+            (name, X[name].to_numpy(np.float32)) for name in X if name not in ("colour", "size")
+        )
     } | {
         name: np.array(["" if v is None or v != v else str(v) for v in X[name]], dtype=object)
         for name in ("colour", "size")

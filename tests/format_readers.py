@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from fouriershap._trees.ensemble import TreeEnsemble
 from format_models import INSTALLED
+from fouriershap._trees.ensemble import TreeEnsemble
 from models import LABELS
 from reader_checks import EXTREME, values_beside_thresholds
 

@@ -23,7 +23,7 @@ def random_ensemble(
     seed: int = 0,
     thresholds: Any = None,
     members: tuple[float, ...] = (),
-    one_class: bool = False,
+    named: tuple[int, ...] = (),
     **attributes: Any,
 ) -> Any:
     """A ModelProto of one operator; thresholds tie with rows of one decimal."""
@@ -40,7 +40,7 @@ def random_ensemble(
     n_outputs = n_classes or n_targets
     real = onnx.TensorProto.DOUBLE if double else onnx.TensorProto.FLOAT
     make = _new_operator if operator == "TreeEnsemble" else _old_operator
-    kind = (operator, n_classes, n_outputs, one_class)
+    kind = (operator, n_classes, n_outputs, named or tuple(range(n_outputs)))
     trees = make(helper, rng, nodes, kind, real, members, attributes)
     scaling, constants, last = _before(helper, before, n_features, real)
     trees.input.append(last)
@@ -54,7 +54,10 @@ def random_ensemble(
         outputs,
         constants,
     )
-    versions = [helper.make_opsetid("", 18), helper.make_opsetid("ai.onnx.ml", 5 if operator == "TreeEnsemble" else 3)]
+    versions = [
+        helper.make_opsetid("", 18),
+        helper.make_opsetid("ai.onnx.ml", 5 if operator == "TreeEnsemble" else 3),
+    ]
     return helper.make_model(graph, opset_imports=versions, ir_version=9)
 
 
@@ -84,14 +87,14 @@ def _old_operator(
     helper: Any,
     rng: np.random.Generator,
     nodes: list[dict[str, Any]],
-    kind: tuple[str, int, int, bool],
+    kind: tuple[str, int, int, tuple[int, ...]],
     real: int,
     members: tuple[float, ...],
     attributes: dict[str, Any],
 ) -> Any:
-    operator, n_classes, n_outputs, one_class = kind
+    operator, n_classes, n_outputs, named = kind
     leaves = [node for node in nodes if node["mode"] == "LEAF"]
-    pairs = [(leaf, k) for leaf in leaves for k in ([1] if one_class else range(n_outputs))]
+    pairs = [(leaf, k) for leaf in leaves for k in named]
     prefix = "class" if n_classes else "target"
     settings = {
         "nodes_treeids": [node["tree"] for node in nodes],
@@ -117,7 +120,7 @@ def _new_operator(
     helper: Any,
     rng: np.random.Generator,
     nodes: list[dict[str, Any]],
-    kind: tuple[str, int, int, bool],
+    kind: tuple[str, int, int, tuple[int, ...]],
     real: int,
     members: tuple[float, ...],
     attributes: dict[str, Any],
@@ -170,13 +173,22 @@ def _before(helper: Any, what: str, n_features: int, real: int) -> tuple[list[An
         return helper.make_tensor(name, real, [1, len(values)], values)
 
     if what == "scaler":
-        node = helper.make_node("Scaler", ["X"], ["Z"], offset=(spread - 1).tolist(), scale=(1 / spread).tolist(), **ml)
+        node = helper.make_node(
+            "Scaler", ["X"], ["Z"], offset=(spread - 1).tolist(), scale=(1 / spread).tolist(), **ml
+        )
         return [node], [], "Z"
     if what == "imputer":
         filled = helper.make_node(
-            "Imputer", ["X"], ["F"], imputed_value_floats=(spread - 1).tolist(), replaced_value_float=np.nan, **ml
+            "Imputer",
+            ["X"],
+            ["F"],
+            imputed_value_floats=(spread - 1).tolist(),
+            replaced_value_float=np.nan,
+            **ml,
         )
-        node = helper.make_node("Scaler", ["F"], ["Z"], offset=[0.1] * n_features, scale=[0.7] * n_features, **ml)
+        node = helper.make_node(
+            "Scaler", ["F"], ["Z"], offset=[0.1] * n_features, scale=[0.7] * n_features, **ml
+        )
         return [filled, node], [], "Z"
     if what == "falling":
         nodes = [helper.make_node("Sub", ["one", "X"], ["D"]), helper.make_node("Mul", ["D", "signs"], ["Z"])]

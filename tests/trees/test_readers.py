@@ -26,11 +26,11 @@ from sklearn.ensemble import (
 from sklearn.tree import DecisionTreeRegressor
 
 import fouriershap as fs
+from format_readers import format_readers
 from fouriershap._base.errors import InputError
 from fouriershap._trees.ensemble import TreeEnsemble
 from fouriershap._trees.readers import read_model
 from models import CASES, LABELS, XGBOOST_KEEPS_LABELS, classes, numbers, raw_output, rows_of, version_of
-from format_readers import format_readers
 from reader_checks import (
     EXTREME,
     assert_same_output,

@@ -48,7 +48,9 @@ def _ydf(model: Any, rows: Any, ensemble: TreeEnsemble) -> Any:
     for feature, name in enumerate(ensemble.feature_names or ()):
         column = rows[name].to_numpy() if hasattr(rows, "columns") else np.asarray(rows)[:, feature]
         if feature in ensemble.vocabularies:
-            given[name] = np.array(["" if value is None or value != value else value for value in column], object)
+            given[name] = np.array(
+                ["" if value is None or value != value else value for value in column], object
+            )
         elif spec[name].type == 7:  # truth values, of which none is missing
             if not np.isin(column.astype(np.float64), (0, 1)).all():
                 raise TypeError("no truth values")

@@ -103,7 +103,9 @@ def fit(
     else:
         if given:
             names = ", ".join(f"--{name.replace('_', '-')}" for name in given)
-            raise InputError(f"{short_text(model)}: is read exactly; {names} is for models that can only be asked.")
+            raise InputError(
+                f"{short_text(model)}: is read exactly; {names} is for models that can only be asked."
+            )
         explainer = _compile_trees(opened, background, tuple(drop or ()), precision, n_jobs)
         explainer.save(output)
     if not quiet:
@@ -128,7 +130,9 @@ def _tell_certificate(opened: ModelFile, explainer: BlackBoxExplainer) -> None:
     """What was fitted, and how far it can be trusted, on standard error."""
     found = explainer.fidelity
     typer.echo(f"black box: {opened.why}; asked {found.n_queries:,} times", err=True)
-    typer.echo(f"fidelity: R² {found.r2:.4f} [{found.low:.4f}, {found.high:.4f}] on answers kept apart", err=True)
+    typer.echo(
+        f"fidelity: R² {found.r2:.4f} [{found.low:.4f}, {found.high:.4f}] on answers kept apart", err=True
+    )
     if found.shap is not None:
         shap = found.shap
         typer.echo(

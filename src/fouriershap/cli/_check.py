@@ -59,7 +59,9 @@ def ask_library(model: ModelFile, ensemble: TreeEnsemble, rows: Any) -> NDArray[
 def _load(model: ModelFile, library: str) -> Any:
     """The library's own model from a file of its own format."""
     if library == "spark":
-        raise InputError("a model of Spark is read without Spark, which check would need: compare in Spark itself.")
+        raise InputError(
+            "a model of Spark is read without Spark, which check would need: compare in Spark itself."
+        )
     package = need(library, "check, which asks the model's own library,", library)
     if library == "catboost":
         form = "json" if model.path.suffix.lower() == ".json" else "cbm"

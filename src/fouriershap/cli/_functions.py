@@ -96,7 +96,9 @@ class OnnxModel:
             return
         if len(self._inputs) > 1:
             names = ", ".join(short_text(given.name) for given in self._inputs)
-            raise InputError(f"the model has the inputs {names}; asked are those of one input, or of one column each.")
+            raise InputError(
+                f"the model has the inputs {names}; asked are those of one input, or of one column each."
+            )
         shape = self._inputs[0].shape
         if len(shape) != 2 or (isinstance(shape[1], int) and shape[1] != n_columns):
             raise InputError(

@@ -68,8 +68,8 @@ def open_model(path: Path, trust_pickle: bool) -> ModelFile:
     if suffix not in (*_NATIVE, *_PICKLES, ".skops", ".onnx"):
         raise InputError(
             f"{short_text(path)}: the suffix {short(suffix)} says no known model format; known are "
-            f"{', '.join(_NATIVE)}, .onnx, .skops and, with --trust-pickle, {', '.join(_PICKLES)}; folders of Spark and "
-            "YDF, and package.module:function."
+            f"{', '.join(_NATIVE)}, .onnx, .skops and, with --trust-pickle, {', '.join(_PICKLES)}; folders of Spark "
+            "and YDF, and package.module:function."
         )
     if not path.is_file():
         raise InputError(f"{short_text(path)}: there is no such file.")
@@ -108,8 +108,8 @@ def _from_skops(path: Path, trust: bool) -> Any:
         if unknown and not trust:
             named = ", ".join(map(short_text, unknown[:5]))
             raise InputError(
-                f"{short_text(path)}: holds the types {named}, which skops does not know as harmless. If you trust where "
-                "it comes from, add --trust-pickle."
+                f"{short_text(path)}: holds the types {named}, which skops does not know as harmless. If you trust "
+                "where it comes from, add --trust-pickle."
             )
         return skops.load(path, trusted=types)
     except InputError:

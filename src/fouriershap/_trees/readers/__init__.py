@@ -136,7 +136,13 @@ def _read_file(path: Path) -> TreeEnsemble:
     if path.is_dir():
         return _read_folder(path)
     suffix = path.suffix.lower()
-    readers = {".json": _read_json, ".ubj": _read_ubj, ".txt": _read_txt, ".cbm": _read_cbm, ".onnx": _read_onnx}
+    readers = {
+        ".json": _read_json,
+        ".ubj": _read_ubj,
+        ".txt": _read_txt,
+        ".cbm": _read_cbm,
+        ".onnx": _read_onnx,
+    }
     if suffix not in readers:
         raise InputError(
             f"model is the path {short(str(path))}, whose suffix says no known format. Known: .json and .ubj "

@@ -123,13 +123,11 @@ class _Nodes:
 def _term(axes: Sequence[_Axis], scores: NDArray[np.float64], weights: NDArray[np.float64]) -> Tree:
     nodes = _Nodes()
     _grow(nodes, axes, scores, weights)
-    feature, threshold, left, right, missing_left, cover, values = map(list, zip(*nodes.rows, strict=True))
+    *shape, values = zip(*nodes.rows, strict=True)
+    feature, threshold, left, right, missing_left, cover = map(np.array, shape)
     nothing = np.zeros(scores.shape[-1])
-    return Tree(
-        *map(np.array, (feature, threshold, left, right, missing_left, cover)),
-        np.array([nothing if value is None else value for value in values]),
-        nodes.categories,
-    )
+    leaves = np.array([nothing if value is None else value for value in values])
+    return Tree(feature, threshold, left, right, missing_left, cover, leaves, nodes.categories)
 
 
 def _grow(

@@ -15,6 +15,7 @@ from fouriershap._base.errors import InputError, UnsupportedModelError
 from fouriershap._base.short import short_text
 from fouriershap._trees.ensemble import LEAF, TreeEnsemble
 from fouriershap._trees.readers.assemble import Tree, join, right_above
+from fouriershap._trees.readers.onnx_behind import read_behind, word
 from fouriershap._trees.readers.onnx_columns import Column, columns_before, inputs_from
 from fouriershap._trees.readers.onnx_graph import WAY_OUT, Graph, Node
 from fouriershap._trees.readers.onnx_trees import (
@@ -30,12 +31,8 @@ from fouriershap._trees.readers.onnx_trees import (
 )
 
 OPERATORS = ("TreeEnsembleRegressor", "TreeEnsembleClassifier", "TreeEnsemble")
-_TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
 _AGGREGATES = ("AVERAGE", "SUM", "MIN", "MAX")
 _OBJECTIVES = {"LOGISTIC": "binary", "Sigmoid": "binary", "SOFTMAX": "multiclass", "Softmax": "multiclass"}
-_LINKS = ("Sigmoid", "Softmax", "LogSoftmax", "Exp", "Log", "Relu", "Clip", "Tanh", "Neg", "Abs")
-_SAME = ("Identity", "Cast", "ZipMap", "Reshape", "Flatten", "Squeeze")
-_LABELS = ("ArgMax", "TopK", "Greater", "GreaterOrEqual", "Less")  # what labels are made by
 
 
 class _Condition(NamedTuple):
@@ -70,14 +67,14 @@ def read(data: bytes) -> TreeEnsemble:
     vocabularies = _vocabularies(nodes, columns)
     condition = _conditions(nodes, columns, dtype, compared, vocabularies)
     weights, base, labels = _outputs(node, nodes)
-    scale, shift, link = _behind(graph, node)
+    scale, shift, link = read_behind(graph, node)
     weights, base = weights * scale, base * scale + shift
     trees, tree_output = _trees(nodes, condition, weights)
     return TreeEnsemble(
         n_features=len(names),
         n_outputs=len(base),
         dtype=np.dtype(dtype),
-        tree_output=tree_output,
+        tree_output=tree_output.astype(np.int32),
         base=base,
         zero_as_missing=np.zeros(len(names), dtype=bool),
         feature_names=tuple(names) if len(graph.inputs) > 1 else None,
@@ -101,7 +98,7 @@ def _vocabularies(nodes: Nodes, columns: list[Column]) -> dict[int, tuple[float,
     """The numbers that columns are tested to equal, by input column: such a column is one of labels."""
     by_equality = np.isin(nodes.mode, (EQ, NEQ, MEMBER))
     tested: dict[int, set[float]] = {}
-    for node in np.flatnonzero(by_equality):
+    for node in np.flatnonzero(by_equality).tolist():
         column = columns[nodes.feature[node]]
         if not column.is_plain:
             raise UnsupportedModelError(
@@ -137,9 +134,9 @@ def _conditions(
         column, mine = columns[number], np.flatnonzero((nodes.feature == number) & (mode != LEAF))
         if column.source in vocabularies:
             known = np.array(vocabularies[column.source])
-            for node in mine:
+            for node in mine.tolist():
                 members = nodes.members[node] if mode[node] == MEMBER else value[[node]]
-                categories[int(node)] = np.flatnonzero(np.isin(known, members))
+                categories[node] = np.flatnonzero(np.isin(known, members))
             continue
         filled = column(np.array([np.nan], dtype=dtype))[0]
         if not np.isnan(filled):
@@ -156,69 +153,26 @@ def _conditions(
 def _outputs(node: Node, nodes: Nodes) -> tuple[NDArray[np.float64], NDArray[np.float64], Any]:
     """Weights (n_nodes, n_outputs) of the leaves, what is added to them, and the names of the outputs.
 
-    A classifier of two classes whose leaves speak of one alone has one output: the margin of the second class.
+    A classifier of two classes whose leaves speak of the first alone has one output: the margin of the second class.
     """
-    aggregate = _word(node, "aggregate_function", "SUM", _AGGREGATES)
+    aggregate = word(node, "aggregate_function", "SUM", _AGGREGATES)
     if aggregate not in ("SUM", "AVERAGE"):
         raise UnsupportedModelError(
             f"the ONNX model takes the {aggregate} over its trees: no sum of trees. {WAY_OUT}"
         )
     weights = nodes.weights / (len(np.unique(nodes.tree)) if aggregate == "AVERAGE" else 1)
     base, labels = node.floats("base_values").astype(np.float64), class_labels(node)
-    if len(labels) == 2 and nodes.has_target.sum() == 1:
-        return weights[:, nodes.has_target], base[-1:] if len(base) else np.zeros(1), None
-    if len(base) not in (0, weights.shape[1]):
+    named = nodes.has_target.tolist()
+    if len(labels) == 2 and named == [True, False]:
+        weights, labels = weights[:, :1], []
+    # One class of two and a base value a class: onnxruntime has rules of its own for what is not specified.
+    if len(base) not in (0, weights.shape[1]) or (len(base) and len(labels) == 2 and named == [False, True]):
         raise UnsupportedModelError(
-            f"the ONNX model has {len(base)} base values for {weights.shape[1]} outputs: what it means is not defined."
+            f"the ONNX model has {len(base)} base values for {weights.shape[1]} outputs of leaves that name the "
+            f"classes {[k for k, has in enumerate(named) if has][:5]}: what that means is not defined. {WAY_OUT}"
         )
     names = tuple(str(label) for label in labels) if len(labels) == weights.shape[1] else None
     return weights, base if len(base) else np.zeros(weights.shape[1]), names
-
-
-def _word(node: Node, name: str, default: str, words: tuple[str, ...]) -> str:
-    """An attribute that is a word in the older operators, and its number in the newer one."""
-    if node.op != "TreeEnsemble":
-        return node.text(name, default)
-    return words[node.whole(name, words.index(default))]
-
-
-def _behind(graph: Graph, node: Node) -> tuple[Any, Any, str]:
-    """What is done to the output of the trees: a factor, a summand, and the name of the link, if there is one."""
-    scale, shift, value = np.float64(1), np.float64(0), node.outputs[-1]
-    transform = _word(node, "post_transform", "NONE", _TRANSFORMS)
-    if transform != "NONE" or (node.op == "TreeEnsembleClassifier" and len(node.outputs) < 2):
-        return scale, shift, transform
-    while True:
-        after = [found for found in graph.consumers(value) if found.op not in _LABELS]
-        if not after:
-            return scale, shift, "NONE"
-        if after[0].op in _LINKS:
-            return scale, shift, after[0].op
-        if len(after) > 1 or after[0].op not in (*_SAME, "Add", "Sub", "Mul", "Div"):
-            ops = ", ".join(short_text(found.op) for found in after)
-            raise UnsupportedModelError(
-                f"the ONNX model has {ops} behind its trees, which is not read: only Add, Sub, Mul and Div by "
-                f"constants, and links such as Sigmoid and Softmax, are. {WAY_OUT}"
-            )
-        if after[0].op not in _SAME:
-            scale, shift = _linear(graph, after[0], value, scale, shift)
-        value = after[0].outputs[0]
-
-
-def _linear(graph: Graph, node: Node, value: str, scale: Any, shift: Any) -> tuple[Any, Any]:
-    first = node.inputs[0] == value
-    constant = graph.constant(node.inputs[1 if first else 0])
-    if constant is None or (node.op == "Div" and not first):
-        raise UnsupportedModelError(
-            f"the ONNX model has {node.op} of two computed values behind its trees. {WAY_OUT}"
-        )
-    number = constant.astype(np.float64).reshape(-1)
-    if node.op in ("Mul", "Div"):
-        factor = number if node.op == "Mul" else 1 / number
-        return scale * factor, shift * factor
-    if node.op == "Add":
-        return scale, shift + number
-    return (scale, shift - number) if first else (-scale, number - shift)
 
 
 def _trees(
@@ -236,16 +190,19 @@ def _trees(
     outputs = named.argmax(axis=1) if single else np.full(len(start), -1)
     trees = []
     for tree, members in enumerate(np.split(order, start[1:]) if len(start) else []):
-        children = [
+        left, right = (
             np.where(nodes.mode[members] == LEAF, LEAF, place[side[members]] - start[tree])
             for side in (condition.left, condition.right)
-        ]
-        sets = {i: condition.categories[n] for i, n in enumerate(members.tolist()) if n in condition.categories}
+        )
+        sets = {
+            i: condition.categories[n] for i, n in enumerate(members.tolist()) if n in condition.categories
+        }
         trees.append(
             Tree(
                 condition.feature[members],
                 condition.threshold[members],
-                *children,
+                left,
+                right,
                 condition.missing_left[members],
                 np.zeros(len(members)),  # ONNX does not say how many training rows came by
                 weights[members][:, outputs[[tree]]] if single else weights[members],

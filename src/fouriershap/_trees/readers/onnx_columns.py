@@ -185,7 +185,9 @@ def _picked(graph: Graph, node: Node, walk: Callable[[str], list[Column]]) -> li
     return [columns[int(c)] for c in index.reshape(-1)]
 
 
-def inputs_from(column: Column, thresholds: NDArray[Any], dtype: type[np.floating[Any]]) -> NDArray[np.float64]:
+def inputs_from(
+    column: Column, thresholds: NDArray[Any], dtype: type[np.floating[Any]]
+) -> NDArray[np.float64]:
     """The first number of ``dtype`` for which what the column makes of it is at least each threshold.
 
     Where the column falls, the first for which it is under the threshold. NaN: no number; -inf: every number.
@@ -193,7 +195,7 @@ def inputs_from(column: Column, thresholds: NDArray[Any], dtype: type[np.floatin
     never = np.isnan(thresholds)  # in the form of ensembles: no number reaches it
 
     def holds(positions: NDArray[np.int64]) -> NDArray[np.bool_]:
-        reached = (column(_at(positions, dtype)) >= thresholds) & ~never
+        reached: NDArray[np.bool_] = (column(_at(positions, dtype)) >= thresholds) & ~never
         return reached if column.rises else ~reached
 
     low = np.full(len(thresholds), _position(dtype("-inf")))

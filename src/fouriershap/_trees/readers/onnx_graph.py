@@ -113,10 +113,11 @@ class Graph:
             return self.constant(node.inputs[0])
         if "value" in node.attributes:
             return tensor(node.attributes["value"].message(5))
-        for key, single in (("value_floats", False), ("value_ints", False), ("value_float", True)):
-            if key in node.attributes:
-                return np.float32(node.number(key, 0.0)).reshape(()) if single else node.floats(key)
-        return None
+        if "value_float" in node.attributes:
+            return np.array(node.number("value_float", 0.0), dtype=np.float32)
+        if "value_floats" in node.attributes:
+            return node.floats("value_floats")
+        return node.wholes("value_ints") if "value_ints" in node.attributes else None
 
 
 def _node(message: Message) -> Node:

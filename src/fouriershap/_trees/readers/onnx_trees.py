@@ -40,8 +40,14 @@ def read_nodes(node: Node) -> Nodes:
     children = np.concatenate([nodes.yes[inner], nodes.no[inner]])
     counts = np.bincount(children, minlength=len(nodes.mode))
     n_roots = np.bincount(nodes.tree[counts == 0] - nodes.tree.min(initial=0)).max(initial=0)
-    if counts.max(initial=0) > 1 or n_roots > 1 or (nodes.tree[children] != np.tile(nodes.tree[inner], 2)).any():
-        raise InputError("its nodes do not make trees: some have two parents, or none, or one in another tree.")
+    if (
+        counts.max(initial=0) > 1
+        or n_roots > 1
+        or (nodes.tree[children] != np.tile(nodes.tree[inner], 2)).any()
+    ):
+        raise InputError(
+            "its nodes do not make trees: some have two parents, or none, or one in another tree."
+        )
     if np.isnan(nodes.value[nodes.mode != LEAF].astype(np.float64)).any():
         raise InputError("its trees compare with a threshold that is not a number.")
     return nodes
@@ -99,7 +105,9 @@ def _read_new(node: Node) -> Nodes:
     for parent in range(n):  # parents come before their children: the specification asks for it
         for child in children:
             root_of[child[parent]] = root_of[parent]
-    sets = np.split(node.floats("membership_values"), np.flatnonzero(np.isnan(node.floats("membership_values"))))
+    sets = np.split(
+        node.floats("membership_values"), np.flatnonzero(np.isnan(node.floats("membership_values")))
+    )
     sets = [part[~np.isnan(part)] for part in sets]
     tracks = node.wholes("nodes_missing_value_tracks_true").astype(bool)
     more = np.full(made - n, LEAF)

@@ -25,7 +25,9 @@ class Message:
 
     def __init__(self, data: bytes | memoryview) -> None:
         self._data = memoryview(data)
-        self._fields: dict[int, list[tuple[int, memoryview | bytes]]] = {}  # number -> (wire type, bytes) of each
+        self._fields: dict[
+            int, list[tuple[int, memoryview | bytes]]
+        ] = {}  # number -> (wire type, bytes) of each
         self._index()
 
     def _index(self) -> None:

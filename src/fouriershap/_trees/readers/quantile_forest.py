@@ -38,7 +38,9 @@ def read(model: Any) -> TreeEnsemble:
             "all trees together, in which large leaves count more: no sum of trees. " + _WAY_OUT
         )
     targets = np.asarray(model.forest_.y_train).T  # (n_train, n_outputs)
-    kept = np.asarray(model.forest_.y_train_leaves)[..., 0]  # (n_trees, n_nodes, n_outputs), from 1; 0 for none
+    kept = np.asarray(model.forest_.y_train_leaves)[
+        ..., 0
+    ]  # (n_trees, n_nodes, n_outputs), from 1; 0 for none
     bounds = None if model.monotonic_cst is None else np.asarray(model.forest_.y_bound_leaves)
     trees: list[Tree] = []
     for number, estimator in enumerate(model.estimators_):

@@ -35,8 +35,8 @@ def is_folder(path: Path) -> bool:
 def read_live(model: Any) -> TreeEnsemble:
     """A model inside Spark: its trees are in Java, and come out by saving."""
     raise UnsupportedModelError(
-        f"model is a {type(model).__name__} inside Spark. Save it, `model.save(path)`, and give the path of the folder, "
-        "as this machine sees it: it is read without Spark."
+        f"model is a {type(model).__name__} inside Spark. Save it, `model.save(path)`, and give the path of the "
+        "folder, as this machine sees it: it is read without Spark."
     )
 
 
@@ -98,9 +98,9 @@ def _read_pipeline(path: Path, about: dict[str, Any]) -> TreeEnsemble:
     names = [found["class"].rpartition(".")[2] for found in described]
     if len(names) != 2 or names[0] != "VectorAssembler":
         raise UnsupportedModelError(
-            f"model is the path {short(str(path))} of a Pipeline of {', '.join(map(short_text, names))}; read are those "
-            "of a VectorAssembler and a model of trees. Give the folder of the model inside (in its folder stages), and "
-            "rows as they come to it."
+            f"model is the path {short(str(path))} of a Pipeline of {', '.join(map(short_text, names))}; read are "
+            "those of a VectorAssembler and a model of trees. Give the folder of the model inside (under stages), "
+            "and rows as they come to it."
         )
     ensemble = read(stages[1])
     columns = tuple(described[0]["paramMap"]["inputCols"])
@@ -138,7 +138,9 @@ def _weights(path: Path, name: str, n_trees: int) -> NDArray[np.float64]:
     if not name.startswith("GBT"):
         return np.full(n_trees, 1 / n_trees)
     # Number, metadata and weight of a tree; Spark 4.3 calls them _1, _2 and _3.
-    found = sorted((tuple(row.values()) for row in _tables(path, "treesMetadata")), key=lambda row: int(row[0]))
+    found = sorted(
+        (tuple(row.values()) for row in _tables(path, "treesMetadata")), key=lambda row: int(row[0])
+    )
     weights = np.array([float(row[2]) for row in found])
     return weights * (2 if "Classification" in name else 1)
 

@@ -63,6 +63,7 @@ def survival_trees(model: Any, times: ArrayLike, *, curve: str = "survival") -> 
     --------
     >>> import fouriershap as fs
     >>> from sksurv.datasets import load_whas500  # doctest: +SKIP
+    >>> from sksurv.ensemble import RandomSurvivalForest  # doctest: +SKIP
     >>> X, y = load_whas500()  # doctest: +SKIP
     >>> forest = RandomSurvivalForest(random_state=0).fit(X, y)  # doctest: +SKIP
     >>> explainer = fs.TreeExplainer(fs.survival_trees(forest, [365, 730]), X)  # doctest: +SKIP
