@@ -237,6 +237,48 @@ def test_graphs_without_trees_or_with_two():
         fs.read_model(model)
 
 
+def test_nodes_that_are_shared():
+    """As converters write a test of several labels: both branches of a chain lead to one and the same node."""
+    numbers_ = {
+        "nodes_treeids": [0] * 5,
+        "nodes_nodeids": [0, 1, 2, 3, 4],
+        "nodes_featureids": [0, 0, 1, 0, 0],
+    }
+    modes = ["BRANCH_EQ", "BRANCH_EQ", "BRANCH_EQ", "LEAF", "LEAF"]
+    node = helper.make_node(
+        "TreeEnsembleRegressor",
+        ["X"],
+        ["scores"],
+        domain="ai.onnx.ml",
+        **numbers_,
+        nodes_modes=modes,
+        nodes_values=[1.0, 2.0, 5.0, 0.0, 0.0],
+        nodes_truenodeids=[2, 2, 3, 0, 0],
+        nodes_falsenodeids=[1, 3, 4, 0, 0],
+        n_targets=1,
+        target_treeids=[0, 0],
+        target_nodeids=[3, 4],
+        target_ids=[0, 0],
+        target_weights=[1.0, -2.0],
+    )
+    shape = helper.make_tensor_value_info
+    graph = helper.make_graph([node], "g", [shape("X", 1, [None, 2])], [shape("scores", 1, [None, 1])])
+    model = helper.make_model(
+        graph, opset_imports=[helper.make_opsetid("ai.onnx.ml", 3), helper.make_opsetid("", 18)], ir_version=9
+    )
+    rows = np.array([[a, b] for a in (1, 2, 3, 1.5, np.nan) for b in (5, 4, np.nan)], dtype=np.float32)
+    assert_reads_as(model, rows)
+    explainer = fs.TreeExplainer(model, rows, precision="double")
+    assert explainer.checked
+    got = explainer.shap_values(rows).sum(axis=1) + explainer.expected_value
+    np.testing.assert_allclose(got, run_onnx(model, rows)[:, 0], atol=1e-9)
+    node.attribute[[a.name for a in node.attribute].index("nodes_falsenodeids")].ints[1] = 0
+    del graph.node[:]
+    graph.node.append(node)
+    with pytest.raises(InputError, match="go round in circles"):
+        fs.read_model(helper.make_model(graph).SerializeToString())
+
+
 def test_broken_files(tmp_path):
     whole = random_ensemble(tracks=True).SerializeToString()
     rng = np.random.default_rng(0)

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._base.errors import InputError
+from fouriershap._base.errors import InputError, UnsupportedModelError
 from fouriershap._trees.ensemble import LEAF
-from fouriershap._trees.readers.onnx_graph import Node
+from fouriershap._trees.readers.onnx_graph import WAY_OUT, Node
 
 LEQ, LT, GTE, GT, EQ, NEQ, MEMBER = range(7)  # the numbers of TreeEnsemble; the other two have words
+_MOST_COPIES = 100  # of all nodes, where trees share some
 _MODES = {"BRANCH_LEQ": LEQ, "BRANCH_LT": LT, "BRANCH_GTE": GTE, "BRANCH_GT": GT, "BRANCH_EQ": EQ}
 _MODES |= {"BRANCH_NEQ": NEQ, "LEAF": LEAF}
 
@@ -34,23 +35,45 @@ class Nodes:
 
 
 def read_nodes(node: Node) -> Nodes:
-    """The nodes of any of the operators."""
+    """The nodes of any of the operators, each with one parent."""
     nodes = _read_new(node) if node.op == "TreeEnsemble" else _read_old(node)
     inner = np.flatnonzero(nodes.mode != LEAF)
     children = np.concatenate([nodes.yes[inner], nodes.no[inner]])
-    counts = np.bincount(children, minlength=len(nodes.mode))
-    n_roots = np.bincount(nodes.tree[counts == 0] - nodes.tree.min(initial=0)).max(initial=0)
-    if (
-        counts.max(initial=0) > 1
-        or n_roots > 1
-        or (nodes.tree[children] != np.tile(nodes.tree[inner], 2)).any()
-    ):
+    n_parents = np.bincount(children, minlength=len(nodes.mode))
+    roots = np.flatnonzero(n_parents == 0)
+    one_root = np.array_equal(np.sort(nodes.tree[roots]), np.unique(nodes.tree))
+    if not one_root or (nodes.tree[children] != np.tile(nodes.tree[inner], 2)).any():
         raise InputError(
-            "its nodes do not make trees: some have two parents, or none, or one in another tree."
+            "its nodes do not make trees: some go round in circles, or have a parent in another tree."
         )
     if np.isnan(nodes.value[nodes.mode != LEAF].astype(np.float64)).any():
         raise InputError("its trees compare with a threshold that is not a number.")
-    return nodes
+    return _unshared(nodes, roots) if n_parents.max(initial=0) > 1 else nodes
+
+
+def _unshared(nodes: Nodes, roots: NDArray[np.int64]) -> Nodes:
+    """A copy of a node for every path to it: converters let tests of several labels share what comes after."""
+    most = _MOST_COPIES * len(nodes.mode)
+    origins: list[NDArray[np.int64]] = []
+    yes: list[NDArray[np.int64]] = []
+    level, n_nodes = roots, len(roots)
+    while len(level):
+        inner = nodes.mode[level] != LEAF
+        first_child = n_nodes + 2 * (np.cumsum(inner) - 1)
+        origins.append(level)
+        yes.append(np.where(inner, first_child, LEAF))
+        level = np.stack([nodes.yes[level[inner]], nodes.no[level[inner]]], axis=1).ravel()
+        n_nodes += len(level)
+        if n_nodes > most:
+            raise UnsupportedModelError(
+                f"the trees of the ONNX model share so many nodes that apart they are more than {most:,}. {WAY_OUT}"
+            )
+    origin, branch = np.concatenate(origins), np.concatenate(yes)
+    members = {i: nodes.members[n] for i, n in enumerate(origin.tolist()) if n in nodes.members}
+    columns = ("tree", "mode", "feature", "value", "missing_yes", "weights")
+    moved = {name: getattr(nodes, name)[origin] for name in columns}
+    no = np.where(branch == LEAF, LEAF, branch + 1)
+    return Nodes(**moved, members=members, yes=branch, no=no, has_target=nodes.has_target)
 
 
 def _read_old(node: Node) -> Nodes:

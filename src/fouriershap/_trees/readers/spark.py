@@ -165,7 +165,9 @@ def _tree(
     n_classes: int,
     vocabularies: dict[int, tuple[float, ...]],
 ) -> Tree:
-    if [int(node["id"]) for node in nodes] != list(range(len(nodes))):
+    ids = [int(node["id"]) for node in nodes]
+    children = [int(node[side]) for node in nodes for side in ("leftChild", "rightChild")]
+    if ids != list(range(len(nodes))) or max(children) >= len(nodes):
         raise InputError("a tree of the saved model of Spark lacks nodes: its folder is not whole.")
     left = np.array([node["leftChild"] for node in nodes], dtype=np.int64)
     right = np.array([node["rightChild"] for node in nodes], dtype=np.int64)
