@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-import re
 import shutil
-import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -18,8 +15,9 @@ import pytest
 import fouriershap as fs
 from fouriershap._base.errors import InputError, UnsupportedModelError
 from fouriershap._trees.rows import to_rows
-from models import classes, coded
+from models import coded, coded_target
 from shap_oracle import assert_within, brute_force, with_outputs
+from spark_session import java_version, spark_session
 
 LEAF = {"featureIndex": -1, "leftCategoriesOrThreshold": [], "numCategories": -1}
 
@@ -153,31 +151,19 @@ def test_pipelines_and_what_is_refused(tmp_path):
         fs.read_model(stages)
 
 
-def _java_version() -> int:
-    home = os.environ.get("JAVA_HOME")
-    java = shutil.which("java", path=f"{home}/bin" if home else None)
-    if java is None:
-        return 0
-    said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
-    found = re.search(r'version "(\d+)', said)
-    return int(found[1]) if found else 0
-
-
 @pytest.mark.xdist_group("spark")
-@pytest.mark.skipif(_java_version() < 17, reason="Spark needs Java >= 17")
+@pytest.mark.skipif(java_version() < 17, reason="Spark needs Java >= 17")
 def test_models_that_spark_itself_saved(tmp_path):
     pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'fouriershap[spark]'")
     from pyspark.ml.classification import GBTClassifier, RandomForestClassifier
     from pyspark.ml.feature import VectorAssembler, VectorIndexer
-    from pyspark.sql import SparkSession
 
     X = coded()
     columns = list("abcd")
-    frame = pd.DataFrame(X, columns=columns).assign(two=classes(X, 2), three=classes(X, 3))
-    builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
-    builder = builder.config("spark.sql.shuffle.partitions", "1").config("spark.default.parallelism", "1")
-    session = builder.config("spark.driver.bindAddress", "127.0.0.1").getOrCreate()
-    try:
+    y = coded_target(X)
+    two, three = (np.searchsorted(np.quantile(y, np.arange(1, n) / n), y).astype(float) for n in (2, 3))
+    frame = pd.DataFrame(X, columns=columns).assign(two=two, three=three)
+    with spark_session() as session:
         rows = VectorAssembler(inputCols=columns, outputCol="raw").transform(
             session.createDataFrame(frame.to_dict("records"))
         )
@@ -199,8 +185,6 @@ def test_models_that_spark_itself_saved(tmp_path):
             ensemble = fs.read_model(tmp_path / name)
             assert set(ensemble.vocabularies) == {3}
             np.testing.assert_allclose(ensemble.predict(to_rows(X, ensemble)), want, rtol=1e-12, atol=1e-12)
-    finally:
-        session.stop()
     ensemble = fs.read_model(tmp_path / "forest")
     explainer = fs.TreeExplainer(tmp_path / "forest", X[50:60], precision="double")
     want, _ = brute_force(

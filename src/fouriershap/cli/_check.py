@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap import Explainer, InputError, TreeEnsemble, TreeExplainer, library_output
+from fouriershap import Explainer, InputError, TreeExplainer, library_output
 from fouriershap._base.checks import need
 from fouriershap._base.short import reason, short
 from fouriershap.cli._models import ModelFile
@@ -34,7 +34,7 @@ def largest_gaps(explainer: Explainer, model: ModelFile, table: Any) -> tuple[fl
     expected, shape = np.atleast_1d(explainer.expected_value), (rows.num_rows, known.n_outputs)
     sums = explainer.shap_values(rows).sum(axis=1).reshape(shape) + expected
     own = explainer.predict(rows).reshape(shape)
-    theirs = ask_library(model, read, rows)
+    theirs = ask_library(model, rows)
     scale = max(float(np.abs(theirs).max()), float(np.abs(theirs - expected).max()), 1e-300)
     return _largest(sums - own) / scale, _largest(sums - theirs) / scale
 
@@ -43,8 +43,10 @@ def _largest(gap: NDArray[np.float64]) -> float:
     return float(np.abs(gap).max()) if np.isfinite(gap).all() else float("inf")
 
 
-def ask_library(model: ModelFile, ensemble: TreeEnsemble, rows: Any) -> NDArray[np.float64]:
+def ask_library(model: ModelFile, rows: Any) -> NDArray[np.float64]:
     """Raw outputs (n_rows, n_outputs), before any link, of an Arrow table in the model's order of columns."""
+    ensemble = model.ensemble
+    assert ensemble is not None
     library = ensemble.kind.split()[0]
     need("pandas", "check", "pandas")
     live = _load(model, library) if model.estimator is None else model.estimator
