@@ -58,10 +58,11 @@ def read_model(model: Any) -> TreeEnsemble:
 
     Parameters
     ----------
-    model : estimator, booster, path, or TreeEnsemble
-        A tree model of scikit-learn, XGBoost, LightGBM or CatBoost, or the path of a model that one of the
-        last three saved: ``.json`` or ``.ubj`` (XGBoost), ``.txt`` (LightGBM), ``.cbm`` or ``.json``
-        (CatBoost). A file of XGBoost is read as its ``Booster`` predicts: with all trees.
+    model : estimator, booster, path, bytes, or TreeEnsemble
+        A tree model of scikit-learn, XGBoost, LightGBM, CatBoost, scikit-survival, quantile-forest (its mean),
+        interpret or YDF, an ONNX ``ModelProto`` or its bytes, or the path of a saved model: ``.json`` or ``.ubj``
+        (XGBoost), ``.txt`` (LightGBM), ``.cbm`` or ``.json`` (CatBoost), ``.onnx``, a folder of Spark, YDF or
+        TensorFlow Decision Forests. A file of XGBoost is read as its ``Booster`` predicts: with all trees.
 
     Returns
     -------
@@ -96,8 +97,9 @@ def read_model(model: Any) -> TreeEnsemble:
     raise UnsupportedModelError(
         f"model is a {type(model).__module__}.{type(model).__qualname__}, which is no tree model that can be "
         "read. Readable: scikit-learn's DecisionTree, ExtraTree, RandomForest, ExtraTrees, GradientBoosting, "
-        "HistGradientBoosting and IsolationForest; models of XGBoost, LightGBM and CatBoost; paths of "
-        "their files."
+        "HistGradientBoosting and IsolationForest; models of XGBoost, LightGBM and CatBoost; forests and boosting of "
+        "scikit-survival, means of quantile-forest, interpret's boosting machines, YDF; trees in ONNX; paths of their "
+        "files, and folders of Spark and YDF."
     )
 
 
