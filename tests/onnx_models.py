@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -203,6 +204,37 @@ def _before(helper: Any, what: str, n_features: int, real: int) -> tuple[list[An
         ]
         return nodes, [constant("by", 3 * spread), constant("plus", spread / 7)], "Z"
     return [], [], "X"
+
+
+def save_network(
+    path: Path,
+    n_columns: int = 3,
+    n_units: int = 4,
+    n_outputs: int = 1,
+    batch: int | None = None,
+    steepness: float = 1.0,
+    seed: int = 0,
+) -> Path:
+    """A network of one hidden layer, without trees; ``batch``: the only number of rows that it takes."""
+    import onnx
+
+    helper, rng = onnx.helper, np.random.default_rng(seed)
+    sizes = {"w": (n_columns, n_units), "b": (n_units,), "v": (n_units, n_outputs)}
+    arrays = {name: rng.normal(size=size).astype(np.float32) for name, size in sizes.items()}
+    arrays["w"] *= np.float32(steepness)
+    nodes = [
+        helper.make_node("MatMul", ["rows", "w"], ["h"]),
+        helper.make_node("Add", ["h", "b"], ["g"]),
+        helper.make_node("Tanh", ["g"], ["t"]),
+        helper.make_node("MatMul", ["t", "v"], ["score"]),
+    ]
+    shape = helper.make_tensor_value_info
+    given, said = shape("rows", 1, [batch, n_columns]), shape("score", 1, [batch, n_outputs])
+    weights = [onnx.numpy_helper.from_array(array, name) for name, array in arrays.items()]
+    graph = helper.make_graph(nodes, "network", [given], [said], weights)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    path.write_bytes(model.SerializeToString())
+    return path
 
 
 def run_onnx(model: Any, X: Any) -> np.ndarray:

@@ -15,7 +15,7 @@ import fouriershap as fs
 from cli_files import read_answer, save_rows
 from fouriershap.cli._app import app
 from models import CASES, numbers
-from onnx_models import random_ensemble, run_onnx
+from onnx_models import random_ensemble, run_onnx, save_network
 
 runner = CliRunner()
 FAST = ("--budget", 600, "--random-state", 0)  # for rows of few levels: every combination is asked
@@ -33,29 +33,10 @@ def rows_file(folder: Path, X: Any = None) -> Path:
     return save_rows(pd.DataFrame(few, columns=["a", "b", "c"]) if X is None else X, folder / "rows.parquet")
 
 
-def network(path: Path, batch: int | None = None, n_outputs: int = 1, seed: int = 0) -> Path:
-    """A network of one hidden layer, node by node."""
-    onnx = pytest.importorskip("onnx")
+def network(path: Path, **options: Any) -> Path:
+    pytest.importorskip("onnx")
     pytest.importorskip("onnxruntime")
-    helper, rng = onnx.helper, np.random.default_rng(seed)
-    sizes = {"w": (3, 4), "u": (4,), "v": (4, n_outputs)}
-    constants = [
-        onnx.numpy_helper.from_array(rng.normal(size=size).astype(np.float32), name)
-        for name, size in sizes.items()
-    ]
-    nodes = [
-        helper.make_node("MatMul", ["X", "w"], ["h"]),
-        helper.make_node("Add", ["h", "u"], ["g"]),
-        helper.make_node("Tanh", ["g"], ["t"]),
-        helper.make_node("MatMul", ["t", "v"], ["y"]),
-    ]
-    shape = helper.make_tensor_value_info
-    graph = helper.make_graph(
-        nodes, "net", [shape("X", 1, [batch, 3])], [shape("y", 1, [batch, n_outputs])], constants
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
-    path.write_bytes(model.SerializeToString())
-    return path
+    return save_network(path, **options)
 
 
 def asked(model: Path, rows: Path) -> np.ndarray:
@@ -85,7 +66,7 @@ def test_a_network_of_onnx(tmp_path: Path) -> None:
 @pytest.mark.parametrize("batch", [None, 7])
 def test_networks_exported_for_batches_of_one_size(tmp_path: Path, batch: int | None) -> None:
     """The last batch is filled up."""
-    model, rows = network(tmp_path / "net.onnx", batch), rows_file(tmp_path)
+    model, rows = network(tmp_path / "net.onnx", batch=batch), rows_file(tmp_path)
     run("fit", model, "-b", rows, "-o", tmp_path / "m.fshap", *FAST, "-q")
     want = asked(network(tmp_path / "any.onnx"), rows)[:, 0]
     np.testing.assert_allclose(explained(tmp_path, tmp_path / "m.fshap", rows).sum(axis=1), want, atol=1e-5)

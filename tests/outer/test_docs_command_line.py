@@ -9,8 +9,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
+
+from onnx_models import save_network
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -22,29 +23,10 @@ def test_the_session_shown_is_real(tmp_path: Path) -> None:
 def test_the_session_of_a_network_is_real(tmp_path: Path) -> None:
     """PyTorch is not here: a network of the same shape, written node by node."""
     pytest.importorskip("onnxruntime")
-    onnx = pytest.importorskip("onnx")
+    pytest.importorskip("onnx")
     from sklearn.datasets import load_diabetes
 
-    helper, rng = onnx.helper, np.random.default_rng(0)
-    sizes = {"w": (4, 16), "b": (16,), "v": (16, 1)}
-    weights = [
-        onnx.numpy_helper.from_array(
-            (10 if name == "w" else 1) * rng.normal(size=size).astype(np.float32), name
-        )
-        for name, size in sizes.items()
-    ]
-    nodes = [
-        helper.make_node("MatMul", ["rows", "w"], ["h"]),
-        helper.make_node("Add", ["h", "b"], ["g"]),
-        helper.make_node("Tanh", ["g"], ["t"]),
-        helper.make_node("MatMul", ["t", "v"], ["score"]),
-    ]
-    shape = helper.make_tensor_value_info
-    graph = helper.make_graph(
-        nodes, "n", [shape("rows", 1, [None, 4])], [shape("score", 1, [None, 1])], weights
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
-    (tmp_path / "network.onnx").write_bytes(model.SerializeToString())
+    save_network(tmp_path / "network.onnx", n_columns=4, n_units=16, steepness=10.0)
     X = load_diabetes(as_frame=True).data[["bmi", "bp", "s1", "s5"]]
     X.to_parquet(tmp_path / "background.parquet")
     follow(DOCS / "onnx.md", tmp_path, 3)

@@ -15,7 +15,7 @@ __all__ = ["Explainer"]
 
 _SUPPORTED = """
 Supported:
-- a tree model of scikit-learn, XGBoost, LightGBM, CatBoost and others, or the path of a saved one: exact (TreeExplainer);
+- a tree model of scikit-learn, XGBoost, LightGBM, CatBoost and others, or the path of one: exact (TreeExplainer);
 - a scikit-learn Pipeline that ends in a tree model: exact (TreeExplainer);
 - a function of rows, or any object with predict_proba or predict: fitted (BlackBoxExplainer);
 - a Spectrum, with a background of bits: exact (SpectrumExplainer)."""

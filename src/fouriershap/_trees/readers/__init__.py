@@ -49,7 +49,7 @@ _READERS: dict[tuple[str, str], Callable[[Any], TreeEnsemble]] = {
     ("ydf", "DecisionForestModel"): ydf.read_live,
     ("pyspark", "JavaPredictionModel"): spark.read_live,
     ("interpret", "EBMModel"): interpret.read,
-    ("onnx", "ModelProto"): lambda model: onnx.read(model.SerializeToString()),
+    ("onnx", "ModelProto"): lambda model: _read_bytes(model.SerializeToString(), "model is a ModelProto"),
 }
 
 
@@ -88,7 +88,7 @@ def read_model(model: Any) -> TreeEnsemble:
     if isinstance(model, str | Path):
         return _read_file(Path(model))
     if isinstance(model, bytes):
-        return _named("model is bytes", lambda: onnx.read(model))
+        return _read_bytes(model, "model is bytes")
     found = _find_reader(model)
     if found is not None:
         reader, library = found
@@ -164,6 +164,10 @@ def _read_folder(path: Path) -> TreeEnsemble:
     raise InputError(f"{what} of a folder, but neither Spark nor YDF saved a model in it.")
 
 
+def _read_bytes(data: bytes, what: str) -> TreeEnsemble:
+    return _named(what, lambda: onnx.read(data))
+
+
 def _named(what: str, read: Callable[[], TreeEnsemble]) -> TreeEnsemble:
     """What ``read`` reads; where it cannot, an error that says of what."""
     try:
@@ -172,7 +176,7 @@ def _named(what: str, read: Callable[[], TreeEnsemble]) -> TreeEnsemble:
         raise
     except InputError as error:
         raise error if str(error).startswith("model is") else InputError(f"{what}: {error}") from error
-    except (KeyError, IndexError, TypeError, ValueError, AttributeError, RecursionError) as error:
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError, RecursionError, OSError) as error:
         deep = isinstance(error, RecursionError)
         why = "it is nested too deeply" if deep else f"{type(error).__name__}: {reason(error)}"
         raise InputError(

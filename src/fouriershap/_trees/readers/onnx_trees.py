@@ -13,6 +13,7 @@ from fouriershap._trees.ensemble import LEAF
 from fouriershap._trees.readers.onnx_graph import WAY_OUT, Node
 
 LEQ, LT, GTE, GT, EQ, NEQ, MEMBER = range(7)  # the numbers of TreeEnsemble; the other two have words
+_MOST_TARGETS = 1 << 16
 _MOST_COPIES = 100  # of all nodes, where trees share some
 _MODES = {"BRANCH_LEQ": LEQ, "BRANCH_LT": LT, "BRANCH_GTE": GTE, "BRANCH_GT": GT, "BRANCH_EQ": EQ}
 _MODES |= {"BRANCH_NEQ": NEQ, "LEAF": LEAF}
@@ -46,6 +47,8 @@ def read_nodes(node: Node) -> Nodes:
         raise InputError(
             "its nodes do not make trees: some go round in circles, or have a parent in another tree."
         )
+    if nodes.feature[inner].min(initial=0) < 0:
+        raise InputError("its trees compare a column of a negative number.")
     if np.isnan(nodes.value[nodes.mode != LEAF].astype(np.float64)).any():
         raise InputError("its trees compare with a threshold that is not a number.")
     return _unshared(nodes, roots) if n_parents.max(initial=0) > 1 else nodes
@@ -123,11 +126,7 @@ def _read_new(node: Node) -> Nodes:
     for child, to_leaf in branches:
         children.append(np.where(to_leaf, made + np.cumsum(to_leaf) - 1, child))
         made += int(to_leaf.sum())
-    root_of = np.full(made, -1, dtype=np.int64)
-    root_of[node.wholes("tree_roots")] = np.arange(len(node.wholes("tree_roots")))
-    for parent in range(n):  # parents come before their children: the specification asks for it
-        for child in children:
-            root_of[child[parent]] = root_of[parent]
+    root_of = _trees_of(node.wholes("tree_roots"), children[0], children[1], made)
     sets = np.split(
         node.floats("membership_values"), np.flatnonzero(np.isnan(node.floats("membership_values")))
     )
@@ -150,9 +149,33 @@ def _read_new(node: Node) -> Nodes:
     )
 
 
+def _trees_of(
+    roots: NDArray[np.int64], yes: NDArray[np.int64], no: NDArray[np.int64], n_nodes: int
+) -> NDArray[np.int64]:
+    """The tree of each node, leaves included; -1 for those that no root leads to."""
+    if min(yes.min(initial=0), no.min(initial=0), roots.min(initial=0)) < 0:
+        raise InputError("its trees have a branch to a node of a negative number.")
+    tree = np.full(n_nodes, -1, dtype=np.int64)
+    tree[roots] = np.arange(len(roots))
+    level = roots
+    for _ in range(len(yes) + 1):
+        inner = level[level < len(yes)]
+        if not len(inner):
+            return tree
+        level = np.unique(np.concatenate([yes[inner], no[inner]]))
+        tree[yes[inner]] = tree[no[inner]] = tree[inner]
+    raise InputError("its nodes do not make trees: some go round in circles.")
+
+
 def _leaf_weights(
     n_nodes: int, n_targets: int, leaves: NDArray[Any], targets: NDArray[Any], weights: NDArray[Any]
 ) -> dict[str, Any]:
+    if (
+        not 0 < n_targets <= _MOST_TARGETS
+        or targets.min(initial=0) < 0
+        or targets.max(initial=0) >= n_targets
+    ):
+        raise InputError(f"it has {n_targets} outputs, and leaves for the output {targets.max(initial=0)}.")
     table = np.zeros((n_nodes, n_targets))
     np.add.at(table, (leaves, targets), weights)
     return {"weights": table, "has_target": np.isin(np.arange(n_targets), targets)}

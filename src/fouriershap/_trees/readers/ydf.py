@@ -114,7 +114,11 @@ def _items(column: Message) -> list[str]:
             "they are: not read. Train on texts."
         )
     entries = {item.message(2).whole(1): item.text(1) for item in spec.messages(7)}
-    return [entries.get(i, "<OOD>") for i in range(spec.whole(2))]
+    if max(entries, default=0) > len(entries):
+        raise InputError(
+            f"the labels of column {short_text(column.text(2))} are not numbered one after the other."
+        )
+    return [entries.get(i, "<OOD>") for i in range(max(entries, default=0) + 1)]
 
 
 def _feature(column: Message, position: int) -> Feature:

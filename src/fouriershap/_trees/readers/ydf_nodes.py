@@ -42,7 +42,7 @@ def read_nodes(folder: Path, prefix: str, n_shards: int, form: str) -> list[memo
     found: list[memoryview] = []
     for shard in range(n_shards):
         data = (folder / f"{prefix}nodes-{shard:05d}-of-{n_shards:05d}").read_bytes()
-        if data[:2] != b"BS":
+        if data[:2] != b"BS" or len(data) < 8:
             raise InputError("the file of its nodes is no sequence of blobs.")
         version, compression = struct.unpack_from("<HB", data, 2)
         body = data[8:]
@@ -53,9 +53,11 @@ def read_nodes(folder: Path, prefix: str, n_shards: int, form: str) -> list[memo
                 raise InputError("the file of its nodes cannot be unpacked.") from error
         view, at = memoryview(body), 0
         while at < len(view):
-            (length,) = struct.unpack_from("<I", view, at)
+            length = int.from_bytes(view[at : at + 4], "little")
             found.append(view[at + 4 : at + 4 + length])
             at += 4 + length
+        if at > len(view):
+            raise InputError("the file of its nodes is cut off.")
     return found[::-1]
 
 
