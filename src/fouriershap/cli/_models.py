@@ -63,9 +63,9 @@ def open_model(path: Path, trust_pickle: bool) -> ModelFile:
     suffix = path.suffix.lower()
     if is_function(str(path)):
         return ModelFile(path, None, import_function(str(path)), "a function")
-    if path.is_dir():
-        return ModelFile(path, read_model(path))
     if suffix not in (*_NATIVE, *_PICKLES, ".skops", ".onnx"):
+        if _is_folder(path):
+            return ModelFile(path, read_model(path))
         raise InputError(
             f"{short_text(path)}: the suffix {short(suffix)} says no known model format; known are "
             f"{', '.join(_NATIVE)}, .onnx, .skops and, with --trust-pickle, {', '.join(_PICKLES)}; folders of Spark "
@@ -92,6 +92,13 @@ def open_model(path: Path, trust_pickle: bool) -> ModelFile:
         if not (callable(estimator) or hasattr(estimator, "predict")):
             raise
         return ModelFile(path, None, estimator, _first_sentence(error))
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:  # a name that is too long for one
+        return False
 
 
 def _first_sentence(error: Exception) -> str:

@@ -106,6 +106,8 @@ def _apply(graph: Graph, node: Node, walk: Callable[[str], list[Column]]) -> lis
             raise _refused("Cast to anything but float or double", node.outputs[0])
         return [column.cast(to) for column in walk(node.inputs[0])]
     if node.op == "Concat":
+        if node.whole("axis", 1) not in (1, -1):
+            raise _refused("Concat of rows", node.outputs[0])
         return [column for part in node.inputs for column in walk(part)]
     if node.op in ("ArrayFeatureExtractor", "Gather"):
         return _picked(graph, node, walk)
