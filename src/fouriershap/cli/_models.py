@@ -14,7 +14,7 @@ from fouriershap import (
     UnsupportedModelError,
     read_model,
 )
-from fouriershap._base.checks import need
+from fouriershap._base.checks import is_folder, need
 from fouriershap._base.short import reason, short, short_text
 from fouriershap.cli._functions import OnnxModel, import_function, is_function
 
@@ -64,7 +64,7 @@ def open_model(path: Path, trust_pickle: bool) -> ModelFile:
     if is_function(str(path)):
         return ModelFile(path, None, import_function(str(path)), "a function")
     if suffix not in (*_NATIVE, *_PICKLES, ".skops", ".onnx"):
-        if _is_folder(path):
+        if is_folder(path):
             return ModelFile(path, read_model(path))
         raise InputError(
             f"{short_text(path)}: the suffix {short(suffix)} says no known model format; known are "
@@ -92,13 +92,6 @@ def open_model(path: Path, trust_pickle: bool) -> ModelFile:
         if not (callable(estimator) or hasattr(estimator, "predict")):
             raise
         return ModelFile(path, None, estimator, _first_sentence(error))
-
-
-def _is_folder(path: Path) -> bool:
-    try:
-        return path.is_dir()
-    except OSError:  # a name that is too long for one
-        return False
 
 
 def _first_sentence(error: Exception) -> str:

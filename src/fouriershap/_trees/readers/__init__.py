@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from fouriershap._base.checks import need
+from fouriershap._base.checks import is_folder, need
 from fouriershap._base.errors import InputError, UnsupportedModelError
 from fouriershap._base.short import reason, short
 from fouriershap._trees.ensemble import TreeEnsemble
@@ -135,7 +135,7 @@ def _refuse_other_predictions(model: Any, library: str) -> None:
 
 
 def _read_file(path: Path) -> TreeEnsemble:
-    if _is_folder(path):
+    if is_folder(path):
         return _read_folder(path)
     suffix = path.suffix.lower()
     readers = {
@@ -153,13 +153,6 @@ def _read_file(path: Path) -> TreeEnsemble:
     if not path.is_file():
         raise InputError(f"model is the path {short(str(path))}, where there is no file.")
     return _named(f"model is the path {short(str(path))}", lambda: readers[suffix](path))
-
-
-def _is_folder(path: Path) -> bool:
-    try:
-        return path.is_dir()
-    except OSError:  # a name that is too long for one
-        return False
 
 
 def _read_folder(path: Path) -> TreeEnsemble:
