@@ -102,7 +102,11 @@ def test_two_classes_of_which_leaves_name_one(base):
 
 def test_two_classes_of_which_leaves_name_the_second():
     assert_reads_as(random_ensemble(n_classes=2, named=(1,)), X)
-    for more in ({"named": (1,), "base_values": [0.25]}, {"named": (0,), "base_values": [0.25, 0.25]}):
+    assert_reads_as(random_ensemble(n_classes=2, tracks=True), X)
+    refused_ = [
+        {"named": named, "base_values": base} for named, base in (((1,), [0.25]), ((0,), [0.25, 0.25]))
+    ]
+    for more in (*refused_, {"base_values": [0.1, -0.4]}, {"base_values": [0.3]}):
         with pytest.raises(UnsupportedModelError, match="base values"):
             fs.read_model(random_ensemble(n_classes=2, **more))
 

@@ -165,8 +165,8 @@ def _outputs(node: Node, nodes: Nodes) -> tuple[NDArray[np.float64], NDArray[np.
     named = nodes.has_target.tolist()
     if len(labels) == 2 and named == [True, False]:
         weights, labels = weights[:, :1], []
-    # One class of two and a base value a class: onnxruntime has rules of its own for what is not specified.
-    if len(base) not in (0, weights.shape[1]) or (len(base) and len(labels) == 2 and named == [False, True]):
+    # Two classes with base values: onnxruntime has rules of its own, which are not those of the specification.
+    if len(base) not in (0, weights.shape[1]) or (len(base) and len(labels) == 2):
         raise UnsupportedModelError(
             f"the ONNX model has {len(base)} base values for {weights.shape[1]} outputs of leaves that name the "
             f"classes {[k for k, has in enumerate(named) if has][:5]}: what that means is not defined. {WAY_OUT}"
