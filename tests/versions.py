@@ -30,6 +30,9 @@ TESTS = (
     "readers_lightgbm",
     "readers_catboost",
     "readers_xgboost_layouts",
+    "readers_formats",
+    "readers_onnx",
+    "readers_spark",
     "model_check",
     "casts",
     "front_door",
@@ -45,6 +48,7 @@ TESTS = (
     "io",
     "malformed",
     "cli",
+    "cli_black_box",
 )
 _REQUIREMENT = re.compile(r"(?P<name>[A-Za-z0-9._-]+)(\[[^]]*\])?>=(?P<lowest>[0-9][0-9.]*)")
 

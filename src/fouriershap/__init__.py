@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from fouriershap._shapley.trees.plan import TreePlan
     from fouriershap._trees.ensemble import TreeEnsemble
     from fouriershap._trees.readers import read_model
+    from fouriershap._trees.readers.survival import survival_trees
     from fouriershap._waves.waves import Waves
 
 # What is imported when it is first asked for, so that `import fouriershap` costs little more than NumPy.
@@ -80,6 +81,7 @@ _HOMES = {
     "shap_interaction_values": "_shapley.spectrum.compile",
     "shap_values": "_shapley.spectrum.compile",
     "sparse_walsh_hadamard": "_fourier.sparse_transform",
+    "survival_trees": "_trees.readers.survival",
     "tree_spectrum": "_fourier.tree_spectrum",
     "walsh_hadamard": "_fourier.transform",
 }
@@ -127,6 +129,7 @@ __all__ = [
     "shap_interaction_values",
     "shap_values",
     "sparse_walsh_hadamard",
+    "survival_trees",
     "tree_spectrum",
     "walsh_hadamard",
 ]

@@ -65,7 +65,9 @@ def misread(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[TreeEnsemble
 @pytest.mark.parametrize(("library", "name"), EVERY)
 def test_no_model_is_refused_that_is_read_right(library, name):
     model, X, _ = CASES[library][name]()
-    for background in (X, X[:1], X[:50], None):
+    for background in (X, X[:1], X[:50], None)[
+        : 3 if library == "onnx" else 4
+    ]:  # ONNX counts no training rows
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # nor does the asking warn
             assert fs.TreeExplainer(model, background).checked

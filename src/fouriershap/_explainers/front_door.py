@@ -17,7 +17,7 @@ __all__ = ["Explainer"]
 
 _SUPPORTED = """
 Supported:
-- a tree model of scikit-learn, XGBoost, LightGBM or CatBoost, or the path of a saved one: exact (TreeExplainer);
+- a tree model of scikit-learn, XGBoost, LightGBM, CatBoost and others, or the path of one: exact (TreeExplainer);
 - sums of such models (Bagging, soft Voting, MultiOutput, OneVsRest, AdaBoost, linear Stacking): exact (TreeExplainer);
 - a linear model, a support vector machine, a Gaussian process, KernelRidge or a small network of scikit-learn, results
   of statsmodels, XGBoost's gblinear: exact where they are sums of products (ProductExplainer);
@@ -100,7 +100,7 @@ def _fitted_instead(
     from fouriershap._blackbox.arguments import as_function
     from fouriershap._explainers.blackbox import BlackBoxExplainer
 
-    if isinstance(model, str | os.PathLike):
+    if isinstance(model, str | bytes | os.PathLike):
         raise UnsupportedModelError(
             f"{refusal} Load the model by its library and give fs.Explainer that: it is then fitted as a black box."
         ) from refusal

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.errors import FourierShapError, UnsupportedModelError
+from fouriershap._explainers.ask_formats import ASK_FORMATS
 from fouriershap._explainers.referee_responses import response_of
 from fouriershap._rows.frames import as_frame, densified, is_sparse
 from fouriershap._rows.opening import Opened, open_model
@@ -273,7 +274,7 @@ def library_output(model: Any, rows: Any, ensemble: TreeEnsemble) -> NDArray[np.
 
 def is_forest(model: Any) -> bool:
     """Whether this is one of scikit-learn's forests, which `forest_output` can ask."""
-    return any(
+    return library_of(model) == "sklearn" and any(
         base.__name__ in ("ForestRegressor", "ForestClassifier") and base.__module__.startswith("sklearn.")
         for base in type(model).__mro__
     )
@@ -368,4 +369,4 @@ def _with_names(rows: Any, names: Any) -> Any:
     return import_module("pandas").DataFrame(rows, columns=names)
 
 
-_ASK = {"xgboost": _xgboost, "lightgbm": _lightgbm, "catboost": _catboost, "sklearn": _sklearn}
+_ASK = {"xgboost": _xgboost, "lightgbm": _lightgbm, "catboost": _catboost, "sklearn": _sklearn} | ASK_FORMATS

@@ -24,7 +24,7 @@ from fouriershap._base.errors import InputError, ModelWarning, UnsupportedModelE
 from fouriershap._base.files import Contents
 from fouriershap._base.headers import require, take
 from fouriershap._base.parallel import Watch, count_jobs
-from fouriershap._base.short import short, short_list
+from fouriershap._base.short import short, short_list, short_text
 from fouriershap._base.warn import warn
 from fouriershap._explainers.base import Explainer, without_single_output
 from fouriershap._explainers.links import OUTPUTS
@@ -189,6 +189,11 @@ class TreeExplainer(Explainer):
             raise InputError("feature_perturbation='interventional' needs a background; give one.")
         if feature_perturbation == "tree_path_dependent":
             background = None
+        if background is None and not ensemble.cover[ensemble.roots].any():
+            raise InputError(
+                f"the model ({short_text(ensemble.kind)}) does not say how many training rows reached its nodes, which "
+                "path-dependent values need. Give a background."
+            )
         ensemble, names = _name_features(feature_names, ensemble, background, before)
         player, player_names, inputs = find_players(groups, names, before, given)
         rows, share = None, None

@@ -12,12 +12,25 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from fouriershap._base.checks import need
+from fouriershap._base.checks import is_folder, need
 from fouriershap._base.errors import InputError, UnsupportedModelError
 from fouriershap._base.short import reason, short
 from fouriershap._rows.opening import Opened, open_model
 from fouriershap._trees.ensemble import TreeEnsemble
-from fouriershap._trees.readers import catboost, lightgbm, sklearn, sklearn_layers, sklearn_sums, xgboost
+from fouriershap._trees.readers import (
+    catboost,
+    interpret,
+    lightgbm,
+    onnx,
+    quantile_forest,
+    sklearn,
+    sklearn_layers,
+    sklearn_sums,
+    spark,
+    survival,
+    xgboost,
+    ydf,
+)
 from fouriershap._trees.readers.sklearn_sums import members_of
 from fouriershap._trees.readers.ubjson import decode
 
@@ -33,6 +46,15 @@ _READERS: dict[tuple[str, str], Callable[[Any], TreeEnsemble]] = {
     ("lightgbm", "LGBMModel"): lightgbm.read_estimator,
     ("lightgbm", "Booster"): lightgbm.read_booster,
     ("catboost", "CatBoost"): catboost.read_estimator,
+    ("sksurv", "SurvivalTree"): survival.read_tree,
+    ("sksurv", "RandomSurvivalForest"): survival.read_forest,
+    ("sksurv", "ExtraSurvivalTrees"): survival.read_forest,
+    ("sksurv", "GradientBoostingSurvivalAnalysis"): survival.read_gradient_boosting,
+    ("quantile_forest", "BaseForestQuantileRegressor"): quantile_forest.read,
+    ("ydf", "DecisionForestModel"): ydf.read_live,
+    ("pyspark", "JavaPredictionModel"): spark.read_live,
+    ("interpret", "EBMModel"): interpret.read,
+    ("onnx", "ModelProto"): lambda model: _read_bytes(model.SerializeToString(), "model is a ModelProto"),
 }
 # Readers of models of models, read(model, read=reader of a member).
 _SUMS: dict[tuple[str, str], Callable[..., TreeEnsemble]] = {
@@ -56,12 +78,13 @@ def read_model(model: Any) -> TreeEnsemble:
 
     Parameters
     ----------
-    model : estimator, booster, path, or TreeEnsemble
-        A tree model of scikit-learn, XGBoost, LightGBM or CatBoost, or the path of a model that one of the
-        last three saved: ``.json`` or ``.ubj`` (XGBoost), ``.txt`` (LightGBM), ``.cbm`` or ``.json``
-        (CatBoost). A file of XGBoost is read as its ``Booster`` predicts: with all trees. Sums of such models, as
-        scikit-learn's Bagging, Voting, MultiOutput, OneVsRest, AdaBoost, Stacking and Calibrated estimators are where
-        ``docs/trees.md`` says so. Searches and other wrappers are opened.
+    model : estimator, booster, path, bytes, or TreeEnsemble
+        A tree model of scikit-learn, XGBoost, LightGBM, CatBoost, scikit-survival, quantile-forest (its mean),
+        interpret or YDF, an ONNX ``ModelProto`` or its bytes, or the path of a saved model: ``.json`` or ``.ubj``
+        (XGBoost), ``.txt`` (LightGBM), ``.cbm`` or ``.json`` (CatBoost), ``.onnx``, a folder of Spark, YDF or
+        TensorFlow Decision Forests. A file of XGBoost is read as its ``Booster`` predicts: with all trees. Sums of such
+        models, as scikit-learn's Bagging, Voting, MultiOutput, OneVsRest, AdaBoost, Stacking and Calibrated estimators
+        are where ``docs/trees.md`` says so. Searches and other wrappers are opened.
 
     Returns
     -------
@@ -99,6 +122,8 @@ def read_opened(opened: Opened) -> TreeEnsemble:
         return model
     if isinstance(model, str | Path):
         return _read_file(Path(model))
+    if isinstance(model, bytes):
+        return _read_bytes(model, "model is bytes")
     return _with_response(_read_final(model), opened.response)
 
 
@@ -111,8 +136,9 @@ def _read_final(model: Any) -> TreeEnsemble:
     raise UnsupportedModelError(
         f"model is a {type(model).__module__}.{type(model).__qualname__}, which is no tree model that can be "
         "read. Readable: scikit-learn's DecisionTree, ExtraTree, RandomForest, ExtraTrees, GradientBoosting, "
-        "HistGradientBoosting and IsolationForest, and sums of models; models of XGBoost, LightGBM and CatBoost; paths "
-        "of their files."
+        "HistGradientBoosting and IsolationForest, and sums of models; models of XGBoost, LightGBM and CatBoost; "
+        "forests and boosting of scikit-survival, means of quantile-forest, interpret's boosting machines, YDF; trees in ONNX; "
+        "paths of their files, and folders of Spark and YDF."
     )
 
 
@@ -140,7 +166,7 @@ def is_readable(model: Any) -> bool:
 
     Of a model of models: whether it has one for some member.
     """
-    if isinstance(model, TreeEnsemble | str | Path):
+    if isinstance(model, TreeEnsemble | str | bytes | Path):
         return True
     keys = _keys(model)
     if any(key in _SUMS for key in keys):
@@ -182,25 +208,52 @@ def _refuse_other_predictions(model: Any, library: str) -> None:
 
 
 def _read_file(path: Path) -> TreeEnsemble:
+    if is_folder(path):
+        return _read_folder(path)
     suffix = path.suffix.lower()
-    readers = {".json": _read_json, ".ubj": _read_ubj, ".txt": _read_txt, ".cbm": _read_cbm}
+    readers = {
+        ".json": _read_json,
+        ".ubj": _read_ubj,
+        ".txt": _read_txt,
+        ".cbm": _read_cbm,
+        ".onnx": _read_onnx,
+    }
     if suffix not in readers:
         raise InputError(
             f"model is the path {short(str(path))}, whose suffix says no known format. Known: .json and .ubj "
-            "(XGBoost), .txt (LightGBM), .cbm and .json (CatBoost)."
+            "(XGBoost), .txt (LightGBM), .cbm and .json (CatBoost), .onnx (ONNX)."
         )
     if not path.is_file():
         raise InputError(f"model is the path {short(str(path))}, where there is no file.")
+    return _named(f"model is the path {short(str(path))}", lambda: readers[suffix](path))
+
+
+def _read_folder(path: Path) -> TreeEnsemble:
+    what = f"model is the path {short(str(path))}"
+    if spark.is_folder(path):
+        return _named(what, lambda: spark.read(path))
+    if ydf.find_folder(path) is not None:
+        return _named(what, lambda: ydf.read(path))
+    raise InputError(f"{what} of a folder, but neither Spark nor YDF saved a model in it.")
+
+
+def _read_bytes(data: bytes, what: str) -> TreeEnsemble:
+    return _named(what, lambda: onnx.read(data))
+
+
+def _named(what: str, read: Callable[[], TreeEnsemble]) -> TreeEnsemble:
+    """What ``read`` reads; where it cannot, an error that says of what."""
     try:
-        return readers[suffix](path)
-    except (InputError, UnsupportedModelError):
+        return read()
+    except UnsupportedModelError:
         raise
-    except (KeyError, IndexError, TypeError, ValueError, AttributeError, RecursionError) as error:
+    except InputError as error:
+        raise error if str(error).startswith("model is") else InputError(f"{what}: {error}") from error
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError, RecursionError, OSError) as error:
         deep = isinstance(error, RecursionError)
         why = "it is nested too deeply" if deep else f"{type(error).__name__}: {reason(error)}"
         raise InputError(
-            f"model is the path {short(str(path))}, which does not read as a model ({why}). Save the model again "
-            "with its library."
+            f"{what}, which does not read as a model ({why}). Save the model again with its library."
         ) from error
 
 
@@ -234,3 +287,7 @@ def _read_cbm(path: Path) -> TreeEnsemble:
         raise InputError(
             f"model is the path {short(str(path))}, which CatBoost cannot load: {reason(error)}"
         ) from error
+
+
+def _read_onnx(path: Path) -> TreeEnsemble:
+    return onnx.read(path.read_bytes())
