@@ -15,17 +15,20 @@ from blackbox_cells.truth import r_squared
 N_TIMED, N_LARGE = 1000, 1000  # rows that are timed, and rows of the background against which they are
 BUDGETS = {
     "diabetes": (1_000,),
+    "diabetes_hard": (1_000, 5_000),
     "friedman": (1_000,),
     "california": (1_000,),
     "logistic": (1_000, 5_000),
     "breast": (5_000, 20_000),
     "credit": (5_000, 20_000),
+    "credit_hard": (5_000, 20_000),
     "sgemm_tanh": (5_000, 20_000),
     "digits": (20_000,),
 }
 # SHAP R^2, CPU seconds of fitting, microseconds a row.
 TARGETS = {
     ("diabetes", 1_000): (0.985, 1.0, 50),
+    ("diabetes_hard", 1_000): (0.985, 1.0, 50),
     ("friedman", 1_000): (0.996, 1.0, 50),
     ("california", 1_000): (0.998, 1.0, 50),
     ("logistic", 1_000): (0.95, 1.5, 80),
@@ -34,6 +37,8 @@ TARGETS = {
     ("breast", 20_000): (0.98, 8.0, 80),
     ("credit", 5_000): (0.985, 4.0, 80),
     ("credit", 20_000): (0.995, 12.0, 80),
+    ("credit_hard", 5_000): (0.985, 4.0, 80),
+    ("credit_hard", 20_000): (0.995, 12.0, 80),
     ("sgemm_tanh", 5_000): (0.99, 4.0, 120),
     ("sgemm_tanh", 20_000): (0.997, 10.0, 120),
     ("digits", 20_000): (0.90, 20.0, 1000),

@@ -52,12 +52,17 @@ def for_each_in_turn(
 
 
 def for_each_block(
-    work: Callable[[int, int], None], n_rows: int, block_rows: int, n_jobs: int | None = None
+    work: Callable[[int, int], None],
+    n_rows: int,
+    block_rows: int,
+    n_jobs: int | None = None,
+    stop: Callable[[], None] | None = None,
 ) -> None:
     """Call ``work(first, last)`` for consecutive blocks of rows.
 
     The blocks do not depend on ``n_jobs``, so neither does the result. An exception, Ctrl-C included,
-    drops the blocks that have not begun, waits for those that have, and is raised.
+    drops the blocks that have not begun, waits for those that have, and is raised. ``stop`` is called before
+    waiting: where blocks take long it may end them.
     """
     jobs = count_jobs(n_jobs)
     blocks = deque((first, min(first + block_rows, n_rows)) for first in range(0, n_rows, block_rows))
@@ -80,6 +85,8 @@ def for_each_block(
         except BaseException as error:  # noqa: BLE001 - raised again by the thread that waits
             failures.append(error)
             blocks.clear()
+            if stop is not None:
+                stop()
         finally:
             busy.discard(key)
 
@@ -94,6 +101,8 @@ def for_each_block(
                 thread.join(_PATIENCE)
     except BaseException:
         blocks.clear()
+        if stop is not None:
+            stop()
         while busy:  # not `join`: a thread whose start was interrupted does not know yet that it is alive
             time.sleep(_PATIENCE / 10)
         raise
