@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 import fouriershap as fs
-from blackbox_cells.networks import CLASSES, Network, Split, split
+from blackbox_cells.networks import CLASSES, Split, split
 from blackbox_cells.truth import r_squared
 
 N_TIMED, N_LARGE = 1000, 1000  # rows that are timed, and rows of the background against which they are
@@ -48,12 +49,12 @@ TARGETS = {
 class Timed:
     """A model that counts its rows and its CPU seconds."""
 
-    def __init__(self, network: Network) -> None:
-        self._network, self.count, self.seconds = network, 0, 0.0
+    def __init__(self, predict: Callable[[Any], np.ndarray]) -> None:
+        self._predict, self.count, self.seconds = predict, 0, 0.0
 
     def __call__(self, rows: Any) -> np.ndarray:
         begin = time.process_time()
-        answers = self._network.asked(rows)
+        answers = self._predict(rows)
         self.seconds += time.process_time() - begin
         self.count += len(rows)
         return answers
@@ -64,7 +65,7 @@ def network_cell(name: str, method: str, budget: int, seed: int) -> dict[str, An
     from threadpoolctl import threadpool_limits
 
     found = split(name, seed)
-    network, model = found.network, Timed(found.network)
+    network, model = found.network, Timed(found.network.asked)
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore", fs.FidelityWarning)
         begin = time.process_time()
@@ -94,18 +95,19 @@ def network_cell(name: str, method: str, budget: int, seed: int) -> dict[str, An
         "shap_fidelity": None if shap is None else list(shap),
         "fit_cpu_seconds": fitted,
         "row_seconds": row,
+        "model_seconds": model.seconds / model.count,
         "queries": model.count,
         "candidates": {line.name: [line.r2, line.seconds, line.note] for line in explainer.candidates},
     }
 
 
 def sampler_cell(name: str, which: str, seed: int) -> dict[str, Any]:
-    """shap's samplers, which ask the model anew for each row; columns of numbers only."""
+    """shap's samplers, which ask the model anew for each row; strings are given to them as numbers."""
     import shap
     from threadpoolctl import threadpool_limits
 
     found = split(name, seed)
-    model = Timed(found.network)
+    model = Timed(found.network.predict)
     with threadpool_limits(1):
         begin = time.process_time()
         if which == "KernelSHAP":
@@ -123,6 +125,7 @@ def sampler_cell(name: str, which: str, seed: int) -> dict[str, Any]:
         "ceiling": found.ceiling,
         "fit_cpu_seconds": 0.0,
         "row_seconds": seconds / n_rows,
+        "model_seconds": model.seconds / model.count,
         "queries": model.count,
         "queries_per_row": model.count / n_rows,
     }

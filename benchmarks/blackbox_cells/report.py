@@ -49,7 +49,7 @@ def markdown(document: dict[str, Any]) -> str:
 
 _NETWORK_HEAD = (
     "| way | budget | SHAP R^2, median | range | seeds | chosen | fit, CPU on one thread | a row, 1,000 background "
-    "rows | queries | target | rows from which it pays, in calls |"
+    "rows | queries | target | rows from which it pays, in calls | in CPU seconds |"
 )
 
 
@@ -59,29 +59,39 @@ def _networks(cells: dict[str, Any]) -> list[str]:
     for name, (title, _) in NETWORKS.items():
         groups = _grouped(cells, name)
         if groups:
-            lines += [f"## {title[0].upper()}{title[1:]}", "", _NETWORK_HEAD, "|" + "---|" * 11]
-            per_row = [
-                found[0]["queries_per_row"] for found in groups.values() if "queries_per_row" in found[0]
-            ]
+            lines += [f"## {title[0].upper()}{title[1:]}", "", _NETWORK_HEAD, "|" + "---|" * 12]
+            samplers = {way: found[0] for (way, _), found in groups.items() if "queries_per_row" in found[0]}
             lines += [
-                _network_line(name, way, budget, found, per_row) for (way, budget), found in groups.items()
+                _network_line(name, way, budget, found, samplers) for (way, budget), found in groups.items()
             ]
             lines.append("")
     return lines
 
 
-def _network_line(name: str, way: str, budget: int, found: list[dict[str, Any]], per_row: list[float]) -> str:
+def _network_line(
+    name: str, way: str, budget: int, found: list[dict[str, Any]], samplers: dict[str, dict[str, Any]]
+) -> str:
     r2 = [cell["shap_r2"] for cell in found]
     methods = ", ".join(sorted({cell["method"] for cell in found if "method" in cell})) or "-"
     fit, row = (median(cell[key] for cell in found) for key in ("fit_cpu_seconds", "row_seconds"))
     target = NETWORK_TARGETS.get((name, budget))
     wanted = "" if target is None else f"{target[0]}, {target[1]:g} s, {target[2]} us"
-    pays = ", ".join(f"{budget / each:.1f}" for each in per_row) if budget else ""
+    calls = ", ".join(f"{way}: {budget / each['queries_per_row']:.2f}" for way, each in samplers.items())
+    spent = ", ".join(f"{way}: {_pays_from(found, each)}" for way, each in samplers.items())
     asked = f"{median(cell['queries'] for cell in found):,.0f}"
     return (
         f"| {way} | {f'{budget:,}' if budget else 'per row'} | {median(r2):.4f} | {min(r2):.4f} to {max(r2):.4f} "
-        f"| {len(r2)} | {methods} | {seconds(fit)} | {seconds(row)} | {asked} | {wanted} | {pays} |"
+        f"| {len(r2)} | {methods} | {seconds(fit)} | {seconds(row)} | {asked} | {wanted} | {calls if budget else ''} | {spent if budget else ''} |"
     )
+
+
+def _pays_from(found: list[dict[str, Any]], sampler: dict[str, Any]) -> str:
+    """Rows from which fitting once takes less CPU than the sampler, the model's own time counted."""
+    cell = found[0]
+    once = cell["fit_cpu_seconds"] + cell["queries"] * cell["model_seconds"]
+    each = sampler["row_seconds"] + sampler["queries_per_row"] * sampler["model_seconds"]
+    gained = each - cell["row_seconds"]
+    return f"{max(once / gained, 1):,.0f}" if gained > 0 else "never"
 
 
 def _grouped(cells: dict[str, Any], name: str) -> dict[tuple[str, int], list[dict[str, Any]]]:

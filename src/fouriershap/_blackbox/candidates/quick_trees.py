@@ -49,7 +49,9 @@ def _judged(task: Task, y: Floats) -> Grown:
     codes, others = task.codes[inside], task.codes[outside]
     if _has_lightgbm():
         loss: list[float] = []
-        trees = read_model(_boost_lightgbm(codes, y[inside], SHAPE, LENGTH, task.seed, (others, y[outside], loss)))
+        trees = read_model(
+            _boost_lightgbm(codes, y[inside], SHAPE, LENGTH, task.seed, (others, y[outside], loss))
+        )
         length = int(np.argmin(loss)) + 1
     else:
         model = boost(codes, y[inside], SHAPE, LENGTH, task.seed)

@@ -21,13 +21,14 @@ from fouriershap._waves.training import Fitted, Settings, fit_waves
 from fouriershap._waves.waves import Waves
 
 FEW, MANY = 64, 256  # waves
+ROUNDS, MANY_ROUNDS = 3, 1  # fits without each fold, of few waves and of many
 WORTH_MANY = 0.85  # of what few waves miss: many must miss less
 STUDENT = {
     FEW: (64, 128),
     MANY: (128, 256),
 }  # waves of the student, more where fewer miss too much of the mean
 STUDENT_EPOCHS, STUDENT_RATE = 10, 1e-2  # it begins with the waves of its teachers
-GOOD_ENOUGH = 0.2  # what the student may miss of the mean, as a share of what that misses of the model
+GOOD_ENOUGH = 0.05  # what the student may miss of the mean, as a share of what that misses of the model
 COMPRESSED, LEAST_COMPRESSED = (
     0.1,
     2e-4,
@@ -83,9 +84,10 @@ def fit_waves_candidate(task: Task) -> Fit:
         answers = _prepare(task)
         nets = _fit_folds(task, answers)
         predictions = np.full(task.answers.shape, np.nan)
-        for k, net in enumerate(nets):
+        for k in range(N_FOLDS):
             inside = task.fold == k
-            predictions[inside] = answers.outputs(net, answers.inputs[inside])
+            said = [answers.outputs(net, answers.inputs[inside]) for net in nets[k::N_FOLDS]]
+            predictions[inside] = np.mean(said, axis=0)
     r2 = task.judge(predictions)
     n_waves = len(nets[0].frequencies)
     note = f"{n_waves} waves on {answers.columns.n_columns} columns"
@@ -113,7 +115,7 @@ def _prepare(task: Task) -> _Answers:
 def expected_seconds(n_answers: int, n_columns: int) -> tuple[float, float]:
     """About what fitting the folds and teaching the student take, on one thread."""
     n = n_answers * (N_FOLDS - 1) // N_FOLDS
-    folds = [_settings(n, n_waves).work(n, n_columns) for n_waves in (*[FEW] * N_FOLDS, MANY)]
+    folds = [_settings(n, n_waves).work(n, n_columns) for n_waves in (*[FEW] * (ROUNDS * N_FOLDS), MANY)]
     taught = _student_settings(STUDENT[FEW][0]).work(min(FREE * n_answers, MOST_FREE), n_columns)
     return sum(folds) / _PER_SECOND, taught / _PER_SECOND
 
@@ -129,15 +131,15 @@ def _settings(n_answers: int, n_waves: int) -> Settings:
 
 
 def _fit_folds(task: Task, answers: _Answers) -> list[Fitted]:
-    """A fit without each fold; the first says how many waves there are."""
+    """Some fits without each fold, in turn; the first says how many waves there are."""
 
     n_inside, n_columns = int((task.fold != 0).sum()), answers.columns.n_columns
     work = {n_waves: _settings(n_inside, n_waves).work(n_inside, n_columns) for n_waves in (FEW, MANY)}
-    meter = Meter(task.report, N_FOLDS * work[FEW] + work[MANY])
+    meter = Meter(task.report, ROUNDS * N_FOLDS * work[FEW] + work[MANY])
 
-    def fit(k: int, n_waves: int) -> Fitted:
-        inside, outside = task.fold != k, task.fold == k
-        rng = np.random.default_rng([task.seed, k, n_waves])
+    def fit(which: int, n_waves: int) -> Fitted:
+        inside, outside = task.fold != which % N_FOLDS, task.fold == which % N_FOLDS
+        rng = np.random.default_rng([task.seed, which, n_waves])
         judges = answers.inputs[outside], answers.targets[outside]
         settings = _settings(int(inside.sum()), n_waves)
         some = answers.inputs[inside], answers.targets[inside]
@@ -156,13 +158,14 @@ def _fit_folds(task: Task, answers: _Answers) -> list[Fitted]:
     missed = {n: 1 - r_squared(truth, answers.outputs(net, inputs)) for n, net in first.items()}
     n_waves = MANY if missed[MANY] < WORTH_MANY * missed[FEW] else FEW
     nets = {0: first[n_waves]}
-    meter.total = work[FEW] + work[MANY] + (N_FOLDS - 1) * work[n_waves]
+    n_nets = N_FOLDS * (ROUNDS if n_waves == FEW else MANY_ROUNDS)
+    meter.total = work[FEW] + work[MANY] + (n_nets - 1) * work[n_waves]
 
     def fit_some(begin: int, end: int) -> None:
-        nets.update((k, fit(k, n_waves)) for k in range(begin + 1, end + 1))
+        nets.update((which, fit(which, n_waves)) for which in range(begin + 1, end + 1))
 
-    for_each_block(fit_some, N_FOLDS - 1, 1, task.n_jobs, meter.stop)
-    return [nets[k] for k in range(N_FOLDS)]
+    for_each_block(fit_some, n_nets - 1, 1, task.n_jobs, meter.stop)
+    return [nets[which] for which in range(n_nets)]
 
 
 def _distil(task: Task, answers: _Answers, nets: list[Fitted], missed: float) -> WaveSurrogate:

@@ -43,7 +43,7 @@ _MOST_KAPPA = 0.5
 _SINGLE = np.float32
 
 
-def _ends(index: str, n_points: int) -> tuple[Points, float]:
+def inner_points(index: str, n_points: int) -> tuple[Points, float]:
     """Points within, and the weight of either end: Lobatto's rules, exact up to degree 3 and 5."""
     if index == "banzhaf":
         return Points(np.array([0.5]), np.array([1.0])), 0.0
@@ -111,7 +111,7 @@ class Mixture:
     def plain(self, model: ProductSum, rows: NDArray[Any], kernel: Any) -> tuple[Floats, Floats]:
         """Values by the mixture alone, and what is known to be missed where all others are of the background."""
         factors = model.factors(rows, _SINGLE)
-        inner, end = _ends(self.index, self.n_points)
+        inner, end = inner_points(self.index, self.n_points)
         out = component_values(model, factors, self.components, self.weights, inner, kernel)
         at_end, known = self._near(model, factors)
         if end:
