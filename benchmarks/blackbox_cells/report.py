@@ -79,9 +79,11 @@ def _network_line(
     calls = ", ".join(f"{way}: {budget / each['queries_per_row']:.2f}" for way, each in samplers.items())
     spent = ", ".join(f"{way}: {_pays_from(found, each)}" for way, each in samplers.items())
     asked = f"{median(cell['queries'] for cell in found):,.0f}"
+    calls, spent = (calls, spent) if budget else ("", "")
+    asked_of = f"{budget:,}" if budget else "per row"
     return (
-        f"| {way} | {f'{budget:,}' if budget else 'per row'} | {median(r2):.4f} | {min(r2):.4f} to {max(r2):.4f} "
-        f"| {len(r2)} | {methods} | {seconds(fit)} | {seconds(row)} | {asked} | {wanted} | {calls if budget else ''} | {spent if budget else ''} |"
+        f"| {way} | {asked_of} | {median(r2):.4f} | {min(r2):.4f} to {max(r2):.4f} | {len(r2)} | {methods} "
+        f"| {seconds(fit)} | {seconds(row)} | {asked} | {wanted} | {calls} | {spent} |"
     )
 
 

@@ -8,7 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from fouriershap._blackbox.candidates.blend import blend
-from fouriershap._blackbox.candidates.quick_trees import fit_quick_trees, look_promising
+from fouriershap._blackbox.candidates.quick_trees import (
+    fit_best_trees,
+    fit_quick_trees,
+    missed_at_a_look,
+)
 from fouriershap._blackbox.candidates.swht import EXACT, fit_swht
 from fouriershap._blackbox.candidates.trees import fit_trees
 from fouriershap._blackbox.candidates.waves import fit_waves_candidate
@@ -24,6 +28,8 @@ BLEND = "blend"
 CHOOSING = "choosing"
 STAGES = {"waves": "fitting waves", "trees": "fitting trees"}
 WORTH_BLENDING = 0.85  # of what the best alone misses: less than that, or it is not worth two representations
+PROMISING = 2.0  # times what others miss: a first look at trees may miss no more
+HOPELESS = 3.0  # times what a first look at trees misses: waves that miss more are not fitted to the end
 GOOD = 1e-4  # 1 - R^2 of waves below which no trees are tried
 FEW, TREE_FOLDS = (
     2000,
@@ -84,15 +90,16 @@ def _try(task: Task, fits: dict[str, Fit]) -> None:
         if fits["swht"].r2 >= EXACT:  # nothing can be better
             return
     task.report.enter(STAGES["waves"])
-    fits["waves"] = fit_waves_candidate(task)
+    by_trees = missed_at_a_look(task)
+    fits["waves"] = fit_waves_candidate(task, HOPELESS * by_trees)
     task.report.enter(STAGES["trees"])
     missed = 1 - max(fit.r2 for fit in fits.values())
-    if missed > GOOD and look_promising(task, missed):
+    if missed > GOOD and by_trees < PROMISING * missed:
         fits["trees"] = fit_quick_trees(task)
         r2 = _on_common_rows(task, fits)
         if r2["trees"] == max(r2.values()):  # then they are worth some care
             folds = range(N_FOLDS) if len(task.codes) <= FEW else TREE_FOLDS
-            fits["trees"] = fit_trees(task, folds)
+            fits["trees"] = fit_best_trees(task, folds)
 
 
 def _on_common_rows(task: Task, fits: dict[str, Fit]) -> dict[str, float]:

@@ -240,7 +240,7 @@ class BlackBoxExplainer(Explainer):
     def _finishing(
         self, fitter: Fitter, compile_into: Callable[[BlackBoxExplainer, Fitted], None]
     ) -> Iterator[None]:
-        """Whatever is raised within, once something is fitted, has a function `finish` that makes the explainer of it."""
+        """Whatever is raised within, once something is fitted, has a function `finish` that makes an explainer."""
 
         def finish() -> BlackBoxExplainer:
             other = type(self).__new__(type(self))

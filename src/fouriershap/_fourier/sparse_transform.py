@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fouriershap._base.asking.asker import Asker
-from fouriershap._base.asking.report import Progress
 from fouriershap._base.asking.file_store import make_store
+from fouriershap._base.asking.report import Progress
 from fouriershap._base.asking.store import Given
 from fouriershap._base.checks import check_choice, check_whole
 from fouriershap._base.errors import FidelityWarning, InputError

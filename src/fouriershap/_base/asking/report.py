@@ -51,7 +51,9 @@ class Report:
             raise InputError(
                 f"progress is {short(progress)}; give None, True or a function of (done, total)."
             )
-        self._done, self._expected, self._took = 0, {}, dict[str, float]()
+        self._done = 0
+        self._expected: dict[str, float] = {}
+        self._took: dict[str, float] = {}
         self._begin_stage(ASKING, total)
 
     def _begin_stage(self, name: str, queries: int) -> None:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import importlib.util
 import time
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from fouriershap._base.asking.report import Meter
 from fouriershap._blackbox.candidates.trees import (
     MOST_DEPTH,
+    SHAPES,
     Grown,
     as_fit,
     boost,
     count_bins,
+    fit_trees,
     loss_by_length,
     refit_leaves,
 )
@@ -23,38 +27,56 @@ from fouriershap._trees.ensemble import TreeEnsemble
 from fouriershap._trees.readers import read_model
 from fouriershap._trees.readers.sklearn import read_hist_gradient_boosting
 
+Tick = Callable[[float], None]
 LOOK, LOOK_LENGTH = (0.2, 31), 100  # shape and length of a first look
-PROMISING = 2.0  # times what others miss: a first look may miss no more
 SHAPE, LENGTH = (0.1, 31), 300
+LONGEST = 600  # where trees are worth some care
 
 
-def look_promising(task: Task, missed: float) -> bool:
-    """Whether a few trees come near to what others miss of the answers: 1 - R^2."""
+def missed_at_a_look(task: Task) -> float:
+    """What a few trees miss of the answers of the output that varies most: 1 - R^2."""
     inside, outside = task.fold != 0, task.fold == 0
     y = task.answers[:, int(np.argmax(task.answers.var(axis=0)))]
     trees = _grow(task.codes[inside], y[inside], LOOK, LOOK_LENGTH, task.seed)
-    return 1 - r_squared(y[outside, None], trees.predict(task.codes[outside])) < PROMISING * missed
+    return 1 - r_squared(y[outside, None], trees.predict(task.codes[outside]))
 
 
 def fit_quick_trees(task: Task) -> Fit:
     """Boosted trees of one shape, judged on one fold."""
+    return _fit(task, (SHAPE,), LENGTH)
+
+
+def fit_best_trees(task: Task, folds: Sequence[int]) -> Fit:
+    """With some care: of several shapes, judged on these folds; by LightGBM, which is quicker, on one."""
+    return _fit(task, SHAPES, LONGEST) if _has_lightgbm() else fit_trees(task, folds)
+
+
+def _fit(task: Task, shapes: Sequence[tuple[float, int]], longest: int) -> Fit:
     begin = time.perf_counter()
-    grown = [_judged(task, y) for y in np.ascontiguousarray(task.answers.T)]
+    outside = task.fold == 0
+    grown: list[Grown] = []
+    meter = Meter(task.report, task.n_outputs * len(shapes) * longest)
+    for y in np.ascontiguousarray(task.answers.T):
+        tried = [_judged(task, y, shape, longest, meter.tick) for shape in shapes]
+        grown.append(min(tried, key=lambda g, y=y: float(((g.predictions - y)[outside] ** 2).sum())))
     return as_fit(task, grown, begin, _grow)
 
 
-def _judged(task: Task, y: Floats) -> Grown:
-    """The best number of trees on the fold that is left out, and whether refitting their leaves helps."""
+def _judged(task: Task, y: Floats, shape: tuple[float, int], longest: int, tick: Tick) -> Grown:
+    """The best number of trees on the fold that is left out, and whether refitting their leaves helps.
+
+    ``tick`` is told how many trees were grown, now and then.
+    """
     inside, outside = task.fold != 0, task.fold == 0
     codes, others = task.codes[inside], task.codes[outside]
     if _has_lightgbm():
         loss: list[float] = []
-        trees = read_model(
-            _boost_lightgbm(codes, y[inside], SHAPE, LENGTH, task.seed, (others, y[outside], loss))
-        )
+        judges = others, y[outside], loss, tick
+        trees = read_model(_boost_lightgbm(codes, y[inside], shape, longest, task.seed, judges))
         length = int(np.argmin(loss)) + 1
     else:
-        model = boost(codes, y[inside], SHAPE, LENGTH, task.seed)
+        model = boost(codes, y[inside], shape, longest, task.seed)
+        tick(longest)
         length = int(np.argmin(loss_by_length(model, others, y[outside]))) + 1
         trees = read_hist_gradient_boosting(model)
     trees = trees.select(np.arange(trees.n_trees) < length)
@@ -62,7 +84,7 @@ def _judged(task: Task, y: Floats) -> Grown:
     helps = bool(((refitted - y[outside]) ** 2).sum() < ((plain - y[outside]) ** 2).sum())
     predictions = np.full(len(y), np.nan)
     predictions[outside] = refitted if helps else plain
-    return Grown(SHAPE, length, helps, predictions)
+    return Grown(shape, length, helps, predictions)
 
 
 def _grow(codes: Floats, y: Floats, shape: tuple[float, int], length: int, seed: int) -> TreeEnsemble:
@@ -81,9 +103,9 @@ def _boost_lightgbm(
     shape: tuple[float, int],
     length: int,
     seed: int,
-    judges: tuple[Floats, Floats, list[float]] | None = None,
+    judges: tuple[Floats, Floats, list[float], Tick] | None = None,
 ) -> Any:
-    """A Booster; with ``judges``, the loss on their answers after each tree is added to their list.
+    """A Booster; with ``judges``, the loss on their answers after each tree is added to their list, and told.
 
     As by scikit-learn, a single row may have a leaf (see `boost`).
     """
@@ -112,7 +134,7 @@ def _boost_lightgbm(
         return lightgbm.train(settings, data, length)
     found: dict[str, Any] = {}
     others = lightgbm.Dataset(judges[0], judges[1], reference=data, params=settings)
-    recording = [lightgbm.record_evaluation(found)]
+    recording = [lightgbm.record_evaluation(found), lambda _: judges[3](1)]
     booster = lightgbm.train(settings, data, length, [others], ["judges"], callbacks=recording)
     judges[2].extend(found["judges"]["l2"])
     return booster

@@ -77,15 +77,17 @@ class _Answers:
         return Waves(frequencies, amplitudes, phases, linear, constant[0] + self.centre, self.columns)
 
 
-def fit_waves_candidate(task: Task) -> Fit:
-    """Waves, all outputs together."""
+def fit_waves_candidate(task: Task, hopeless: float = np.inf) -> Fit:
+    """Waves, all outputs together; only one fit is made where that misses more of the answers than is ``hopeless``."""
     begin = time.perf_counter()
     with one_blas_thread():
         answers = _prepare(task)
-        nets = _fit_folds(task, answers)
+        nets = _fit_folds(task, answers, hopeless)
         predictions = np.full(task.answers.shape, np.nan)
         for k in range(N_FOLDS):
             inside = task.fold == k
+            if k >= len(nets):
+                break
             said = [answers.outputs(net, answers.inputs[inside]) for net in nets[k::N_FOLDS]]
             predictions[inside] = np.mean(said, axis=0)
     r2 = task.judge(predictions)
@@ -130,9 +132,8 @@ def _settings(n_answers: int, n_waves: int) -> Settings:
     return Settings(n_waves, n_batch, n_epochs)
 
 
-def _fit_folds(task: Task, answers: _Answers) -> list[Fitted]:
+def _fit_folds(task: Task, answers: _Answers, hopeless: float) -> list[Fitted]:
     """Some fits without each fold, in turn; the first says how many waves there are."""
-
     n_inside, n_columns = int((task.fold != 0).sum()), answers.columns.n_columns
     work = {n_waves: _settings(n_inside, n_waves).work(n_inside, n_columns) for n_waves in (FEW, MANY)}
     meter = Meter(task.report, ROUNDS * N_FOLDS * work[FEW] + work[MANY])
@@ -158,7 +159,7 @@ def _fit_folds(task: Task, answers: _Answers) -> list[Fitted]:
     missed = {n: 1 - r_squared(truth, answers.outputs(net, inputs)) for n, net in first.items()}
     n_waves = MANY if missed[MANY] < WORTH_MANY * missed[FEW] else FEW
     nets = {0: first[n_waves]}
-    n_nets = N_FOLDS * (ROUNDS if n_waves == FEW else MANY_ROUNDS)
+    n_nets = N_FOLDS * (ROUNDS if n_waves == FEW else MANY_ROUNDS) if missed[n_waves] <= hopeless else 1
     meter.total = work[FEW] + work[MANY] + (n_nets - 1) * work[n_waves]
 
     def fit_some(begin: int, end: int) -> None:
