@@ -14,6 +14,7 @@ from blackbox_cells.networks import CLASSES, Split, split
 from blackbox_cells.truth import r_squared
 
 N_TIMED, N_LARGE = 1000, 1000  # rows that are timed, and rows of the background against which they are
+REFINED = (1, 3)  # pairs
 BUDGETS = {
     "diabetes": (1_000,),
     "diabetes_hard": (1_000, 5_000),
@@ -99,6 +100,24 @@ def network_cell(name: str, method: str, budget: int, seed: int) -> dict[str, An
         "queries": model.count,
         "candidates": {line.name: [line.r2, line.seconds, line.note] for line in explainer.candidates},
     }
+
+
+def refine_cell(name: str, budget: int, seed: int) -> dict[str, Any]:
+    """What asking the model again adds, by pairs of permutations for each background row."""
+    found = split(name, seed)
+    network, model = found.network, Timed(found.network.asked)
+    frames = [network.frame(part) for part in (found.background, found.data, found.explained)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", fs.FidelityWarning)
+        explainer = fs.BlackBoxExplainer(
+            model, frames[0], data=frames[1], budget=budget, random_state=seed, n_jobs=1
+        )
+    cell: dict[str, Any] = {"plain": accuracy(found, explainer.shap_values(frames[2]))}
+    for pairs in REFINED:
+        before = model.count
+        cell[f"refined_{pairs}"] = accuracy(found, explainer.shap_values(frames[2], refine=pairs))
+        cell[f"queries_{pairs}"] = (model.count - before) / len(found.explained)
+    return cell
 
 
 def sampler_cell(name: str, which: str, seed: int) -> dict[str, Any]:

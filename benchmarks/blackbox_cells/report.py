@@ -7,6 +7,7 @@ from typing import Any
 
 from _common import seconds
 from blackbox_cells.models import SUBJECTS
+from blackbox_cells.network_runs import REFINED
 from blackbox_cells.network_runs import TARGETS as NETWORK_TARGETS
 from blackbox_cells.networks import NETWORKS
 
@@ -41,10 +42,29 @@ def markdown(document: dict[str, Any]) -> str:
             lines += [f"## {subject.title}", "", _HEAD, "|" + "---|" * 10]
             lines += [_line(name, way, budget, found) for (way, budget), found in groups.items()]
             lines.append("")
-    lines += _networks(cells)
+    lines += _networks(cells) + _refined(cells)
     if "amortised" in cells:
         lines += _amortised(cells["amortised"])
     return "\n".join(lines) + "\n"
+
+
+def _refined(cells: dict[str, Any]) -> list[str]:
+    """What `refine` adds."""
+    found = {tuple(key.split(".")[1:]): cell for key, cell in cells.items() if key.startswith("refine.")}
+    if not found:
+        return []
+    lines = [
+        "## Refining",
+        "",
+        "SHAP R^2, and queries a row, by pairs of permutations for each background row.",
+        "",
+    ]
+    lines += ["| model | budget | seed | none | " + " | ".join(f"{p}" for p in REFINED) + " |"]
+    lines += ["|" + "---|" * (4 + len(REFINED))]
+    for (name, budget, seed), cell in found.items():
+        each = " | ".join(f"{cell[f'refined_{p}']:.4f} ({cell[f'queries_{p}']:,.0f})" for p in REFINED)
+        lines.append(f"| {name} | {int(budget):,} | {seed} | {cell['plain']:.4f} | {each} |")
+    return [*lines, ""]
 
 
 _NETWORK_HEAD = (

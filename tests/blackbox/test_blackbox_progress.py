@@ -35,6 +35,7 @@ class Listener:
     def __call__(self, done: int, total: int, stage: Stage) -> None:
         self.seen.append((done, total, stage))
         if stage.name == self._raise_at and (stage.share > 0.3 or stage.name in AT_ONCE):
+            self._raise_at = ""  # once
             raise self._error("stopped")
 
     @property

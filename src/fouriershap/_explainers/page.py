@@ -291,7 +291,11 @@ def _representation_text(representation: Any) -> str:
 def _fidelity_text(fidelity: Fidelity) -> str:
     if fidelity.exact:
         return "exact: every combination of levels was asked"
-    return f"R² {fidelity.r2:.4f} (95 % interval {fidelity.low:.4f} to {fidelity.high:.4f})"
+    function = f"R² {fidelity.r2:.4f} (95 % interval {fidelity.low:.4f} to {fidelity.high:.4f})"
+    if fidelity.shap is None:
+        return function
+    values = f"of the values R² {fidelity.shap.r2:.4f} ({fidelity.shap.low:.4f} to {fidelity.shap.high:.4f})"
+    return f"{values}, of the function {function}"
 
 
 def _fidelity_meaning(fidelity: Fidelity) -> str:
@@ -315,9 +319,15 @@ def _fidelity_meaning(fidelity: Fidelity) -> str:
             f"SHAP values are those of the mean answers, whose typical error is {error:.2g} % of their spread."
             + noise
         )
+    values = ""
+    if fidelity.shap is not None:
+        values = (
+            " Asked along permutations of a few rows, the model's own values are met with R² "
+            f"{fidelity.shap.r2:.3f} (95 % interval {fidelity.shap.low:.3f} to {fidelity.shap.high:.3f})."
+        )
     return (
-        f"These SHAP values are exact for a representation of the model. On {fidelity.n_points:,} mixed rows that it "
-        f"had never seen, it explains {100 * fidelity.r2:.2f} % of the variance of the model's answers: its typical "
-        f"error is {error:.2g} % of their spread, and smaller differences between values should not be read."
+        f"These SHAP values are exact for a representation of the model.{values} On {fidelity.n_points:,} mixed rows "
+        f"that it had never seen, it explains {100 * fidelity.r2:.2f} % of the variance of the model's answers: its "
+        f"typical error is {error:.2g} % of their spread, and smaller differences between values should not be read."
         + noise
     )
