@@ -22,6 +22,7 @@ from fouriershap._waves.waves import Waves
 
 FEW, MANY = 64, 256  # waves
 ROUNDS, MANY_ROUNDS = 3, 1  # fits without each fold, of few waves and of many
+DOUBTFUL = 0.1  # share of the variance: where less is hopeless, few waves are tried before many
 WORTH_MANY = 0.85  # of what few waves miss: many must miss less
 STUDENT = {
     FEW: (64, 128),
@@ -147,16 +148,25 @@ def _fit_folds(task: Task, answers: _Answers, hopeless: float) -> list[Fitted]:
         return fit_waves(*some, settings, rng, judges, tick=meter.tick)
 
     first: dict[int, Fitted] = {}
-    sizes = (FEW, MANY)
-
-    def try_size(begin: int, end: int) -> None:
-        for n_waves in sizes[begin:end]:
-            first[n_waves] = fit(0, n_waves)
-
-    for_each_block(try_size, len(sizes), 1, task.n_jobs, meter.stop)
     outside = task.fold == 0
-    truth, inputs = task.answers[outside], answers.inputs[outside]
-    missed = {n: 1 - r_squared(truth, answers.outputs(net, inputs)) for n, net in first.items()}
+
+    def try_sizes(sizes: tuple[int, ...]) -> dict[int, float]:
+        """What each of these numbers of waves misses."""
+
+        def work_on(begin: int, end: int) -> None:
+            first.update((n_waves, fit(0, n_waves)) for n_waves in sizes[begin:end])
+
+        for_each_block(work_on, len(sizes), 1, task.n_jobs, meter.stop)
+        truth, inputs = task.answers[outside], answers.inputs[outside]
+        return {n: 1 - r_squared(truth, answers.outputs(first[n], inputs)) for n in sizes}
+
+    if hopeless < DOUBTFUL:
+        missed = try_sizes((FEW,))
+        if missed[FEW] > hopeless:
+            return [first[FEW]]
+        missed |= try_sizes((MANY,))
+    else:
+        missed = try_sizes((FEW, MANY))
     n_waves = MANY if missed[MANY] < WORTH_MANY * missed[FEW] else FEW
     nets = {0: first[n_waves]}
     n_nets = N_FOLDS * (ROUNDS if n_waves == FEW else MANY_ROUNDS) if missed[n_waves] <= hopeless else 1
