@@ -31,7 +31,8 @@ def markdown(document: dict[str, Any]) -> str:
         "# Black boxes",
         "",
         f"{machine['cpu']}, {machine['cores']} cores, Python {machine['python']}; {document['date']}. Written by "
-        "`benchmarks/blackbox.py`; fit times are wall-clock and come from a machine that other work shared.",
+        "`benchmarks/blackbox.py`; fit times are CPU seconds on one thread without the model's own; of "
+        "`auto before waves`, an earlier engine, wall-clock seconds. The machine was shared with other work.",
         "",
         *document["results"]["method"],
         "",
@@ -147,7 +148,7 @@ def _line(name: str, way: str, budget: int, found: list[dict[str, Any]]) -> str:
     return (
         f"| {way} | {f'{budget:,}' if budget else 'per row'} | {median(scores):.5f} | {min(scores):.5f} to "
         f"{max(scores):.5f} | {len(scores)} | {chosen or '-'} | {fidelity} | "
-        f"{seconds(median(cell['fit_seconds'] for cell in found))} | "
+        f"{seconds(median(cell.get('fit_cpu_seconds', cell['fit_seconds']) for cell in found))} | "
         f"{median(cell['queries'] for cell in found):,.0f} | {verdict} |"
     )
 

@@ -19,6 +19,7 @@ from fouriershap._base.files import Contents
 from fouriershap._base.headers import require, take
 from fouriershap._base.parallel import count_jobs
 from fouriershap._base.short import short
+from fouriershap._base.threads import one_blas_thread
 from fouriershap._blackbox.arguments import (
     answer_store,
     as_function,
@@ -224,7 +225,8 @@ class BlackBoxExplainer(Explainer):
                 if exact_background:
                     fitted = replace(fitted, surrogate=without_compression(fitted.surrogate))
                 codes = fitted.encoding.encode(against, "background")
-                engine = fitted.surrogate.compile(codes, share, index)
+                with one_blas_thread():
+                    engine = fitted.surrogate.compile(codes, share, index)
                 engine = engine if device == "cpu" else engine.to(device)
                 explainer._set(fitted, engine, against.names, n_jobs, output_names)
 

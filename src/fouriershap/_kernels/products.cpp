@@ -41,8 +41,8 @@ struct Link {
   Complex<T> before[N][kTogether];  // product of the factors of the players before
 };
 
-// sums[j] += weight * (x_j - a_j) * sum over N nodes of their weight * prod_{k != j} (a_k + t (x_k - a_k)), by
-// products from both ends.
+// sums[j] += weight * (x_j - a_j) * sum over N nodes of their weight * prod_{k != j} (a_k + t (x_k - a_k)),
+// by products from both ends.
 template <class T, int N>
 void add_component(const T* row, const T* component, int64_t n_players, int64_t n_terms, T weight,
                    const T* points, const T* weights, Link<T, N>* links, Complex<T>* sums) {
