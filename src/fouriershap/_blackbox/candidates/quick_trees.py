@@ -19,6 +19,7 @@ from fouriershap._blackbox.candidates.trees import (
     count_bins,
     fit_trees,
     loss_by_length,
+    one_thread,
     refit_leaves,
 )
 from fouriershap._blackbox.task import Fit, Task, r_squared
@@ -37,8 +38,10 @@ def missed_at_a_look(task: Task) -> float:
     """What a few trees miss of the answers of the output that varies most: 1 - R^2."""
     inside, outside = task.fold != 0, task.fold == 0
     y = task.answers[:, int(np.argmax(task.answers.var(axis=0)))]
-    trees = _grow(task.codes[inside], y[inside], LOOK, LOOK_LENGTH, task.seed)
-    return 1 - r_squared(y[outside, None], trees.predict(task.codes[outside]))
+    grow = _boost_lightgbm if _has_lightgbm() else boost
+    with one_thread():
+        said = grow(task.codes[inside], y[inside], LOOK, LOOK_LENGTH, task.seed).predict(task.codes[outside])
+    return 1 - r_squared(y[outside, None], said[:, None])
 
 
 def fit_quick_trees(task: Task) -> Fit:
