@@ -8,8 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fouriershap._base.checks import (
+    Progress,
     check_choice,
     check_device,
+    check_progress,
     check_weights,
     numbered,
     unshared,
@@ -83,6 +85,8 @@ class ProductExplainer(Explainer):
     check : {"model", "off"}
         "model" asks the model itself about some 30 background rows and compares, once, here: a difference beyond
         rounding is an error. `checked` tells whether it answered.
+    progress : bool or callable, optional
+        Whether long calls tell how far they are; see `Explainer`.
 
     Attributes
     ----------
@@ -130,12 +134,14 @@ class ProductExplainer(Explainer):
         n_jobs: int | None = None,
         device: str = "cpu",
         check: str = "model",
+        progress: Progress = None,
     ) -> None:
         check_device(device)
         check_choice("output", output, OUTPUTS)
         check_choice("index", index, INDICES)
         check_choice("check", check, CHECKS)
         count_jobs(n_jobs)
+        self.progress = check_progress(progress)
         if background is None:
             raise InputError("background is None; give rows that stand for 'feature unknown'.")
         if not isinstance(exact_background, bool | np.bool_):
