@@ -119,7 +119,8 @@ class BlackBoxExplainer(Explainer):
     batch_size : int
         Most rows per call of ``predict``.
     progress : bool or callable, optional
-        None and False are silent. True for a tqdm bar that also names the stage (asking, fitting waves, fitting
+        False is silent; None draws a tqdm bar after two seconds, in a terminal or notebook that has it. True for a bar
+        at once. It also names the stage (asking, fitting waves, fitting
         trees, choosing, compiling the background, certifying) and guesses what is left. Or a function of (queries
         done, budget); if it has a parameter ``stage``, it is told that, too: ``name``, ``share`` done and
         ``seconds_left``.
