@@ -137,6 +137,31 @@ def waves() -> tuple[Any, Any]:
     return random_waves(rng, columns, 5, 2), random_rows(rng, columns, 3)
 
 
+def products(name: str) -> Callable[[], tuple[Any, Any]]:
+    """Sums of products: a linear model, a kernel machine with monomials, a sigmoid, several classes."""
+
+    def make() -> tuple[Any, Any]:
+        from sklearn.gaussian_process import GaussianProcessRegressor
+        from sklearn.gaussian_process.kernels import RBF, DotProduct
+        from sklearn.linear_model import LogisticRegression, Ridge
+
+        X = pd.DataFrame(numbers(), columns=list("abcd"))[:60]
+        y = target(X.to_numpy())
+        process = GaussianProcessRegressor(RBF() + DotProduct() ** 2, alpha=1.0, optimizer=None)
+        model, output = {
+            "linear": (Ridge().fit(X, np.column_stack([y, -y])), "raw"),
+            "kernel": (process.fit(X, y), "raw"),
+            "sigmoid": (LogisticRegression().fit(X, y > 0), "probability"),
+            "classes": (
+                LogisticRegression().fit(X, np.digitize(y, np.quantile(y, [0.3, 0.6]))),
+                "probability",
+            ),
+        }[name]
+        return fs.ProductExplainer(model, X[:9], output=output, groups={"both": ["b", "d"]}), X[:3]
+
+    return make
+
+
 def spectrum() -> fs.Spectrum:
     rng = np.random.default_rng(0)
     return fs.Spectrum(rng.random((25, 10)) < 0.3, rng.standard_normal((25, 2)))
@@ -183,8 +208,16 @@ MAKERS: dict[str, Callable[[], tuple[Any, Any]]] = {
     "black box, mixture": wide_waves(60),
     "black box, pairs": wide_waves(5),
     "waves": waves,
+    "products, linear": products("linear"),
+    "products, kernel": products("kernel"),
+    "products, sigmoid": products("sigmoid"),
+    "products, classes": products("classes"),
 }
 ALIKE = (
+    "products, linear",
+    "products, kernel",
+    "products, sigmoid",
+    "products, classes",
     "waves",
     "black box, waves",
     "black box, mixture",

@@ -262,7 +262,7 @@ def acts(loaded: Any, rows: Any, again: Path, report: bool) -> list[Callable[[],
     if isinstance(loaded, fs.Tables):
         return [*shared, lambda: repr(loaded.plan)]
     shared += [lambda: loaded(rows), lambda: loaded.frame(rows, top_k=2), lambda: csv_kinds(loaded, ())]
-    if isinstance(loaded, fs.TreeExplainer):
+    if isinstance(loaded, fs.TreeExplainer | fs.ProductExplainer):
         shared += [lambda: loaded.plan(10), lambda: repr(loaded.fidelity)]
         shared += [lambda: loaded.with_background(rows).shap_values(rows, n_jobs=1)]
     if isinstance(loaded, fs.BlackBoxExplainer):

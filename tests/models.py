@@ -142,7 +142,9 @@ def raw_output(model: Any, X: Any) -> np.ndarray:
         "lightgbm": _lightgbm_raw,
         "catboost": _catboost_raw,
     }
-    output = np.asarray(raw[library](model, X), dtype=np.float64)
+    from format_models import RAW
+
+    output = np.asarray((raw | RAW)[library](model, X), dtype=np.float64)
     return output.reshape(len(X), -1)
 
 
@@ -530,3 +532,5 @@ def _catboost_frame(label: str, **options: Any) -> None:
 
 _catboost_frame("frame")
 _catboost_frame("frame Lossguide", grow_policy="Lossguide")
+
+import format_models  # noqa: E402, F401 - registers the cases of libraries that may be missing

@@ -25,13 +25,19 @@ OLDEST = "3.11"  # the Python under which the lower bounds are tried
 TESTS = (
     "readers",
     "readers_sklearn",
+    "readers_sums",
     "readers_xgboost",
     "readers_lightgbm",
     "readers_catboost",
     "readers_xgboost_layouts",
+    "readers_formats",
+    "readers_onnx",
+    "readers_spark",
     "model_check",
     "casts",
     "front_door",
+    "opening",
+    "drop_in",
     "tree_explainer",
     "tree_input",
     "pipelines",
@@ -42,6 +48,7 @@ TESTS = (
     "io",
     "malformed",
     "cli",
+    "cli_black_box",
 )
 _REQUIREMENT = re.compile(r"(?P<name>[A-Za-z0-9._-]+)(\[[^]]*\])?>=(?P<lowest>[0-9][0-9.]*)")
 

@@ -70,14 +70,14 @@ def _regressor(X: np.ndarray, y: np.ndarray, seed: int, layers: tuple[int, ...],
     return MLPRegressor(hidden_layer_sizes=layers, random_state=seed, **options).fit(X, _standard(y)).predict
 
 
-def _diabetes(seed: int) -> Network:
+def _diabetes(seed: int, **options: float) -> Network:
     from sklearn.datasets import load_diabetes
     from sklearn.svm import SVR
 
     X, y = load_diabetes(return_X_y=True)
     X = _standard(X)
     rows = np.random.default_rng(seed).permutation(len(X))[:400]
-    return Network(SVR().fit(X[rows], _standard(y[rows])).predict, X)
+    return Network(SVR(**options).fit(X[rows], _standard(y[rows])).predict, X)
 
 
 def _friedman(seed: int) -> Network:
@@ -120,10 +120,10 @@ def _breast(seed: int, wide: bool) -> Network:
     return Network(lambda some: model.predict_proba(some)[:, 1], X)
 
 
-def _credit(seed: int) -> Network:
+def _credit(seed: int, n: int = 12_000, noise: float = 1.0, **options: Any) -> Network:
     """25 columns: 5 of strings, 4 numbers that are missing at times."""
     rng = np.random.default_rng(seed)
-    n, d = 12_000, 25
+    d = 25
     X = rng.normal(size=(n, d)) @ np.linalg.cholesky(0.7 * np.eye(d) + 0.3)
     X[:, 8:14] = np.exp(0.7 * X[:, 8:14])
     X[:, :_N_WORDS] = rng.choice(len(WORDS), (n, _N_WORDS), p=[0.4, 0.2, 0.15, 0.1, 0.1, 0.05])
@@ -143,12 +143,11 @@ def _credit(seed: int) -> Network:
         gone = np.isnan(rows[:, 20:24])
         return np.column_stack([*hot, np.nan_to_num(numbers), gone])
 
-    y = (score + rng.normal(size=n) > np.median(score)).astype(float)
+    y = (score + noise * rng.normal(size=n) > np.median(score)).astype(float)
     from sklearn.neural_network import MLPClassifier
 
-    model = MLPClassifier(hidden_layer_sizes=(128, 64), early_stopping=True, random_state=seed).fit(
-        columns(X), y
-    )
+    options = {"early_stopping": True} | options
+    model = MLPClassifier(hidden_layer_sizes=(128, 64), random_state=seed, **options).fit(columns(X), y)
     return Network(lambda rows: model.predict_proba(columns(rows))[:, 1], X[:5000], tuple(range(_N_WORDS)))
 
 
@@ -174,11 +173,19 @@ def _digits(seed: int) -> Network:
 
 NETWORKS: dict[str, tuple[str, Callable[[int], Network]]] = {
     "diabetes": ("SVR on diabetes, 10 columns", _diabetes),
+    "diabetes_hard": (
+        "SVR on diabetes with C = 10 and narrow kernels (gamma = 0.1)",
+        lambda seed: _diabetes(seed, C=10, gamma=0.1),
+    ),
     "friedman": ("Gaussian process on Friedman #1, 10 columns", _friedman),
     "california": ("wide network on a table like California's, 8 columns", _california),
     "logistic": ("logistic regression on breast cancer, 30 columns", lambda seed: _breast(seed, False)),
     "breast": ("wide network on breast cancer, 30 columns", lambda seed: _breast(seed, True)),
     "credit": ("network on a credit table with strings and missing values, 25 columns", _credit),
+    "credit_hard": (
+        "the same from 5,000 rows with a third of the noise, trained until it knows them by heart",
+        lambda seed: _credit(seed, 5_000, 0.3, early_stopping=False, max_iter=100),
+    ),
     "sgemm_tanh": ("tanh network on SGEMM, 40 columns", _sgemm),
     "digits": ("network on digits, 64 columns, 10 classes", _digits),
 }

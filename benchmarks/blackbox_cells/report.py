@@ -7,6 +7,7 @@ from typing import Any
 
 from _common import seconds
 from blackbox_cells.models import SUBJECTS
+from blackbox_cells.network_runs import REFINED
 from blackbox_cells.network_runs import TARGETS as NETWORK_TARGETS
 from blackbox_cells.networks import NETWORKS
 
@@ -30,7 +31,8 @@ def markdown(document: dict[str, Any]) -> str:
         "# Black boxes",
         "",
         f"{machine['cpu']}, {machine['cores']} cores, Python {machine['python']}; {document['date']}. Written by "
-        "`benchmarks/blackbox.py`; fit times are wall-clock and come from a machine that other work shared.",
+        "`benchmarks/blackbox.py`; fit times are CPU seconds on one thread without the model's own; of "
+        "`auto before waves`, an earlier engine, wall-clock seconds. The machine was shared with other work.",
         "",
         *document["results"]["method"],
         "",
@@ -41,15 +43,34 @@ def markdown(document: dict[str, Any]) -> str:
             lines += [f"## {subject.title}", "", _HEAD, "|" + "---|" * 10]
             lines += [_line(name, way, budget, found) for (way, budget), found in groups.items()]
             lines.append("")
-    lines += _networks(cells)
+    lines += _networks(cells) + _refined(cells)
     if "amortised" in cells:
         lines += _amortised(cells["amortised"])
     return "\n".join(lines) + "\n"
 
 
+def _refined(cells: dict[str, Any]) -> list[str]:
+    """What `refine` adds."""
+    found = {tuple(key.split(".")[1:]): cell for key, cell in cells.items() if key.startswith("refine.")}
+    if not found:
+        return []
+    lines = [
+        "## Refining",
+        "",
+        "SHAP R^2, and queries a row, by pairs of permutations for each background row.",
+        "",
+    ]
+    lines += ["| model | budget | seed | none | " + " | ".join(f"{p}" for p in REFINED) + " |"]
+    lines += ["|" + "---|" * (4 + len(REFINED))]
+    for (name, budget, seed), cell in found.items():
+        each = " | ".join(f"{cell[f'refined_{p}']:.4f} ({cell[f'queries_{p}']:,.0f})" for p in REFINED)
+        lines.append(f"| {name} | {int(budget):,} | {seed} | {cell['plain']:.4f} | {each} |")
+    return [*lines, ""]
+
+
 _NETWORK_HEAD = (
     "| way | budget | SHAP R^2, median | range | seeds | chosen | fit, CPU on one thread | a row, 1,000 background "
-    "rows | queries | target | rows from which it pays, in calls |"
+    "rows | queries | target | rows from which it pays, in calls | in CPU seconds |"
 )
 
 
@@ -59,29 +80,41 @@ def _networks(cells: dict[str, Any]) -> list[str]:
     for name, (title, _) in NETWORKS.items():
         groups = _grouped(cells, name)
         if groups:
-            lines += [f"## {title[0].upper()}{title[1:]}", "", _NETWORK_HEAD, "|" + "---|" * 11]
-            per_row = [
-                found[0]["queries_per_row"] for found in groups.values() if "queries_per_row" in found[0]
-            ]
+            lines += [f"## {title[0].upper()}{title[1:]}", "", _NETWORK_HEAD, "|" + "---|" * 12]
+            samplers = {way: found[0] for (way, _), found in groups.items() if "queries_per_row" in found[0]}
             lines += [
-                _network_line(name, way, budget, found, per_row) for (way, budget), found in groups.items()
+                _network_line(name, way, budget, found, samplers) for (way, budget), found in groups.items()
             ]
             lines.append("")
     return lines
 
 
-def _network_line(name: str, way: str, budget: int, found: list[dict[str, Any]], per_row: list[float]) -> str:
+def _network_line(
+    name: str, way: str, budget: int, found: list[dict[str, Any]], samplers: dict[str, dict[str, Any]]
+) -> str:
     r2 = [cell["shap_r2"] for cell in found]
     methods = ", ".join(sorted({cell["method"] for cell in found if "method" in cell})) or "-"
     fit, row = (median(cell[key] for cell in found) for key in ("fit_cpu_seconds", "row_seconds"))
     target = NETWORK_TARGETS.get((name, budget))
     wanted = "" if target is None else f"{target[0]}, {target[1]:g} s, {target[2]} us"
-    pays = ", ".join(f"{budget / each:.1f}" for each in per_row) if budget else ""
+    calls = ", ".join(f"{way}: {budget / each['queries_per_row']:.2f}" for way, each in samplers.items())
+    spent = ", ".join(f"{way}: {_pays_from(found, each)}" for way, each in samplers.items())
     asked = f"{median(cell['queries'] for cell in found):,.0f}"
+    calls, spent = (calls, spent) if budget else ("", "")
+    asked_of = f"{budget:,}" if budget else "per row"
     return (
-        f"| {way} | {f'{budget:,}' if budget else 'per row'} | {median(r2):.4f} | {min(r2):.4f} to {max(r2):.4f} "
-        f"| {len(r2)} | {methods} | {seconds(fit)} | {seconds(row)} | {asked} | {wanted} | {pays} |"
+        f"| {way} | {asked_of} | {median(r2):.4f} | {min(r2):.4f} to {max(r2):.4f} | {len(r2)} | {methods} "
+        f"| {seconds(fit)} | {seconds(row)} | {asked} | {wanted} | {calls} | {spent} |"
     )
+
+
+def _pays_from(found: list[dict[str, Any]], sampler: dict[str, Any]) -> str:
+    """Rows from which fitting once takes less CPU than the sampler, the model's own time counted."""
+    cell = found[0]
+    once = cell["fit_cpu_seconds"] + cell["queries"] * cell["model_seconds"]
+    each = sampler["row_seconds"] + sampler["queries_per_row"] * sampler["model_seconds"]
+    gained = each - cell["row_seconds"]
+    return f"{max(once / gained, 1):,.0f}" if gained > 0 else "never"
 
 
 def _grouped(cells: dict[str, Any], name: str) -> dict[tuple[str, int], list[dict[str, Any]]]:
@@ -115,7 +148,7 @@ def _line(name: str, way: str, budget: int, found: list[dict[str, Any]]) -> str:
     return (
         f"| {way} | {f'{budget:,}' if budget else 'per row'} | {median(scores):.5f} | {min(scores):.5f} to "
         f"{max(scores):.5f} | {len(scores)} | {chosen or '-'} | {fidelity} | "
-        f"{seconds(median(cell['fit_seconds'] for cell in found))} | "
+        f"{seconds(median(cell.get('fit_cpu_seconds', cell['fit_seconds']) for cell in found))} | "
         f"{median(cell['queries'] for cell in found):,.0f} | {verdict} |"
     )
 

@@ -14,6 +14,7 @@ from fouriershap._base.errors import (
     FourierShapWarning,
     InputError,
     MissingDependencyError,
+    ModelWarning,
     NoiseWarning,
     QueryError,
     SlowKernelWarning,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from fouriershap._explainers.blackbox import BlackBoxExplainer
     from fouriershap._explainers.front_door import Explainer
     from fouriershap._explainers.load import load
+    from fouriershap._explainers.products import ProductExplainer
     from fouriershap._explainers.referee import library_output
     from fouriershap._explainers.spectrum import SpectrumExplainer
     from fouriershap._explainers.trees import TreeExplainer
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
     from fouriershap._shapley.trees.plan import TreePlan
     from fouriershap._trees.ensemble import TreeEnsemble
     from fouriershap._trees.readers import read_model
+    from fouriershap._trees.readers.survival import survival_trees
     from fouriershap._waves.waves import Waves
 
 # What is imported when it is first asked for, so that `import fouriershap` costs little more than NumPy.
@@ -59,6 +62,7 @@ _HOMES = {
     "Fidelity": "_blackbox.fidelity",
     "OutputColumn": "_explainers.batches",
     "Plan": "_shapley.spectrum.plan",
+    "ProductExplainer": "_explainers.products",
     "ProductPlan": "_shapley.products.engine",
     "Spectrum": "_fourier.spectrum",
     "SpectrumExplainer": "_explainers.spectrum",
@@ -77,6 +81,7 @@ _HOMES = {
     "shap_interaction_values": "_shapley.spectrum.compile",
     "shap_values": "_shapley.spectrum.compile",
     "sparse_walsh_hadamard": "_fourier.sparse_transform",
+    "survival_trees": "_trees.readers.survival",
     "tree_spectrum": "_fourier.tree_spectrum",
     "walsh_hadamard": "_fourier.transform",
 }
@@ -98,9 +103,11 @@ __all__ = [
     "FourierShapWarning",
     "InputError",
     "MissingDependencyError",
+    "ModelWarning",
     "NoiseWarning",
     "OutputColumn",
     "Plan",
+    "ProductExplainer",
     "ProductPlan",
     "QueryError",
     "SlowKernelWarning",
@@ -122,6 +129,7 @@ __all__ = [
     "shap_interaction_values",
     "shap_values",
     "sparse_walsh_hadamard",
+    "survival_trees",
     "tree_spectrum",
     "walsh_hadamard",
 ]

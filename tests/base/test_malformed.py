@@ -197,7 +197,8 @@ COMMANDS: list[tuple[str, Callable[[Path], Any], str, str]] = [
     ("a folder", lambda f: (f / "d.fshap").mkdir(), "info d.fshap", "d.fshap"),
     # models
     ("no model", nothing, FIT.format("none.json"), "no such file"),
-    ("suffix of a model", text("m.onnx", "x"), FIT.format("m.onnx"), "'.onnx'"),
+    ("suffix of a model", text("m.h5", "x"), FIT.format("m.h5"), "'.h5'"),
+    ("no ONNX", text("m.onnx", "x"), FIT.format("m.onnx"), "m.onnx"),
     ("pickle without trust", nothing, FIT.format("model.pkl"), "--trust-pickle"),
     ("joblib without trust", nothing, FIT.format("model.joblib"), "any program"),
     ("damaged pickle", cut("model.pkl", "bad.pkl"), FIT.format("bad.pkl --trust-pickle"), "unpickled"),

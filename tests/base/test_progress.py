@@ -52,7 +52,7 @@ def test_loops_within_a_loop_are_not_counted():
 def test_nothing_is_told_of_short_calls_or_where_nobody_wants_it(monkeypatch, caplog, capsys):
     with caplog.at_level(logging.INFO, "fouriershap"), Watch(None):
         for_each_block(_nap, 10, 1, 1)
-    monkeypatch.setattr(parallel, "_SILENCE", 0.0)
+    monkeypatch.setattr(parallel, "SILENCE", 0.0)
     monkeypatch.setattr(progress, "_LOG_EVERY", 0.0)
     with caplog.at_level(logging.INFO, "fouriershap"), Watch(False):
         for_each_block(_nap, 10, 1, 1)
@@ -60,9 +60,9 @@ def test_nothing_is_told_of_short_calls_or_where_nobody_wants_it(monkeypatch, ca
 
 
 def test_long_calls_are_told_in_the_log_where_nobody_looks(monkeypatch, caplog):
-    monkeypatch.setattr(parallel, "_SILENCE", 0.0)
+    monkeypatch.setattr(parallel, "SILENCE", 0.0)
     monkeypatch.setattr(progress, "_LOG_EVERY", 0.0)
-    monkeypatch.setattr(progress, "_is_seen", lambda: False)
+    monkeypatch.setattr(progress, "is_seen", lambda: False)
     with caplog.at_level(logging.INFO, "fouriershap"), Watch(None):
         enter("walking")
         for_each_block(_nap, 10, 1, 1)
@@ -71,8 +71,8 @@ def test_long_calls_are_told_in_the_log_where_nobody_looks(monkeypatch, caplog):
 
 def test_a_bar_in_a_terminal(monkeypatch, capsys):
     pytest.importorskip("tqdm")
-    monkeypatch.setattr(parallel, "_SILENCE", 0.0)
-    monkeypatch.setattr(progress, "_is_seen", lambda: True)
+    monkeypatch.setattr(parallel, "SILENCE", 0.0)
+    monkeypatch.setattr(progress, "is_seen", lambda: True)
     with Watch(None):
         enter("streaming")
         for_each_block(_nap, 10, 1, 1)

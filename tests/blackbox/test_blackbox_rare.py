@@ -106,9 +106,9 @@ def test_rare_rows_take_no_part_in_judging(monkeypatch, method):
     seen = {}
     choose = _fit.choose
 
-    def watch(task, name):
+    def watch(task, name, fits):
         seen["task"] = task
-        return choose(task, name)
+        return choose(task, name, fits)
 
     monkeypatch.setattr(_fit, "choose", watch)
     data = (np.random.default_rng(2).random((500, 20)) < 0.04).astype(float)

@@ -56,18 +56,24 @@ def test_model_files(tmp_path):
 
 
 def test_anything_that_predicts_is_a_black_box():
-    from sklearn.linear_model import LogisticRegression, RidgeClassifier
+    from sklearn.linear_model import RidgeClassifier
+    from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    model, X = linear()
+    class Cubed(RidgeClassifier):
+        def decision_function(self, rows):
+            return super().decision_function(rows) ** 3
+
+    _, X = linear()
+    model = KNeighborsRegressor().fit(X, target(X))
     by_model = fs.Explainer(model, X[:40])
     assert type(by_model) is fs.BlackBoxExplainer
     by_function = fs.Explainer(model.predict, X[:40])
     assert np.array_equal(by_model.shap_values(X[:9]), by_function.shap_values(X[:9]))
 
     y = np.array(["low", "mid", "high"])[classes(X, 3)]
-    pipeline = make_pipeline(StandardScaler(), LogisticRegression()).fit(X, y)
+    pipeline = make_pipeline(StandardScaler(), KNeighborsClassifier()).fit(X, y)
     explainer = fs.Explainer(pipeline, X[:40])
     assert explainer.output_names == ("high", "low", "mid")
     assert explainer.feature_names == tuple(f"Feature {i}" for i in range(4))
@@ -76,7 +82,7 @@ def test_anything_that_predicts_is_a_black_box():
     )
     assert explainer.with_background(X[:5]).output_names == explainer.output_names
 
-    margins = fs.Explainer(RidgeClassifier().fit(X, classes(X, 2)), X[:40])
+    margins = fs.Explainer(Cubed().fit(X, classes(X, 2)), X[:40])
     assert margins.output_names is None and margins.shap_values(X[:3]).shape == (3, 4)
 
 

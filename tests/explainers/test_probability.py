@@ -201,7 +201,7 @@ def test_what_is_not_there_is_refused() -> None:
         fs.TreeExplainer(model, X[:20], output="log_loss")
     with pytest.raises(fs.InputError, match="background"):
         fs.TreeExplainer(model, output="probability", exact=True)
-    with pytest.raises(fs.InputError, match="'raw', 'probability', 'log_loss'"):
+    with pytest.raises(fs.InputError, match="'raw', 'probability', 'response', 'log_loss'"):
         fs.TreeExplainer(model, X[:20], output="odds")
     with pytest.raises(fs.InputError, match="exact=True is for"):
         fs.TreeExplainer(model, X[:20], exact=True)
@@ -222,3 +222,123 @@ def test_what_is_not_there_is_refused() -> None:
         probability.shap_values(X[:3], y[:3])
     with pytest.raises(fs.InputError, match="keep sums"):
         fs.TreeExplainer(binary, X[:20], output="probability", index="banzhaf")
+
+
+# Responses: log links.
+
+
+def _log_links() -> dict[str, Any]:
+    import catboost
+    import lightgbm
+    import xgboost
+    from sklearn.ensemble import HistGradientBoostingRegressor
+
+    boost = {"n_estimators": 6, "max_depth": 3, "n_jobs": 1}
+    cat = {"iterations": 6, "depth": 3, "verbose": 0, "allow_writing_files": False, "thread_count": 1}
+    models = {
+        f"xgboost {name}": xgboost.XGBRegressor(objective=name, **boost)
+        for name in ("count:poisson", "reg:gamma", "reg:tweedie")
+    }
+    for name in ("poisson", "gamma", "tweedie"):
+        models[f"lightgbm {name}"] = lightgbm.LGBMRegressor(objective=name, verbose=-1, **boost)
+    for name in ("Poisson", "Tweedie:variance_power=1.5"):
+        models[f"catboost {name}"] = catboost.CatBoostRegressor(loss_function=name, **cat)
+    for name in ("poisson", "gamma"):
+        models[f"hist {name}"] = HistGradientBoostingRegressor(loss=name, max_iter=6, max_depth=3)
+    return models
+
+
+def _counted() -> tuple[np.ndarray, np.ndarray]:
+    X, y = data(0)
+    return X[:, :4], np.floor(np.exp(y / 2)) + 1
+
+
+@pytest.mark.parametrize("name", _log_links())
+def test_responses_of_log_links(name: str) -> None:
+    """Rescaled per background row, as shap does to probabilities; exact by the definition."""
+    X, y = _counted()
+    model = _log_links()[name].fit(X, y)
+    background, rows = X[:12], X[50:54]
+    explainer = fs.TreeExplainer(model, background, output="response", precision="double")
+    got = explainer.shap_values(rows, check_additivity=True)
+    np.testing.assert_allclose(got.sum(axis=1) + explainer.expected_value, model.predict(rows), rtol=1e-5)
+    want = np.zeros(got.shape)
+    for other in background:
+        one = fs.TreeExplainer(model, other[None], precision="double")
+        margin, base = one.predict(rows), one.expected_value
+        change = margin - base
+        same = np.abs(change) < 1e-12
+        slope = np.where(same, 1.0, (np.exp(margin) - np.exp(base)) / np.where(same, 1.0, change))
+        want += slope[:, None] * one.shap_values(rows) / len(background)
+    np.testing.assert_allclose(got, want, rtol=1e-6, atol=1e-9)
+    exact = fs.TreeExplainer(model, background, output="response", exact=True)
+    by_definition = oracles.shap_values(lambda Z: np.asarray(model.predict(Z)), rows, background)[..., 0]
+    np.testing.assert_allclose(exact.shap_values(rows), by_definition, rtol=1e-4, atol=1e-5)
+    with pytest.raises(fs.UnsupportedModelError, match="output='response'"):
+        fs.TreeExplainer(model, background, output="probability")
+
+
+def test_risks_and_times_of_survival_models(tmp_path: Path) -> None:
+    import catboost
+    import xgboost
+
+    X, y = _counted()
+    lived = np.where(X[:, 3] > 0, 1, -1) * y
+    cox = xgboost.XGBRegressor(objective="survival:cox", n_estimators=5, max_depth=3).fit(X, lived)
+    matrix = xgboost.DMatrix(X)
+    matrix.set_float_info("label_lower_bound", y)
+    matrix.set_float_info("label_upper_bound", np.where(X[:, 3] > 0, y, np.inf))
+    aft = xgboost.train({"objective": "survival:aft", "max_depth": 3}, matrix, 5)
+    for model, said in ((cox, cox.predict(X[:9])), (aft, aft.predict(matrix)[:9])):
+        explainer = fs.TreeExplainer(model, X[:20], output="response")
+        values = explainer.shap_values(X[:9], check_additivity=True)
+        np.testing.assert_allclose(values.sum(axis=1) + explainer.expected_value, said, rtol=1e-5)
+        explainer.save(tmp_path / "response.fshap")
+        loaded = fs.load(tmp_path / "response.fshap")
+        assert loaded.output == "response" and np.allclose(loaded.shap_values(X[:9]), values)
+    risk = catboost.CatBoostRegressor(loss_function="Cox", iterations=5, verbose=0, allow_writing_files=False)
+    risk.fit(X, lived)
+    explainer = fs.TreeExplainer(risk, X[:20], output="response")
+    total = explainer.shap_values(X[:9]).sum(axis=1) + explainer.expected_value
+    np.testing.assert_allclose(total, np.exp(risk.predict(X[:9])), rtol=1e-6)  # it predicts the logarithm
+
+
+def test_responses_without_a_link() -> None:
+    """What predict returns is the raw output, or the probability: the same values by another name."""
+    from sklearn.ensemble import RandomForestClassifier
+
+    regressor, X, _ = model_of("XGBRegressor", 0)
+    forest = RandomForestClassifier(3, max_depth=3, random_state=0).fit(np.nan_to_num(X), X[:, 0] > 0)
+    for model in (regressor, forest):
+        Z = np.nan_to_num(X[:20])
+        for background in (Z, None):
+            raw, response = (fs.TreeExplainer(model, background, output=o) for o in ("raw", "response"))
+            assert np.array_equal(response.shap_values(Z), raw.shap_values(Z))
+    classifier, X, _ = model_of("LGBMClassifier")
+    a, b = (
+        fs.TreeExplainer(classifier, X[:20], output=o).shap_values(X[:5]) for o in ("response", "probability")
+    )
+    assert np.array_equal(a, b)
+
+
+def test_transformed_targets() -> None:
+    from sklearn.compose import TransformedTargetRegressor
+    from sklearn.ensemble import RandomForestRegressor
+
+    X, y = _counted()
+    X = np.nan_to_num(X)
+    forest = RandomForestRegressor(4, max_depth=3, random_state=0)
+    for there, back in ((np.log, np.exp), (np.log1p, np.expm1)):
+        model = TransformedTargetRegressor(forest, func=there, inverse_func=back).fit(X, y)
+        with pytest.warns(fs.ModelWarning, match=r"units of the transformed target.*output='response'"):
+            raw = fs.Explainer(model, X[:20])
+        np.testing.assert_allclose(back(raw.predict(X[:9])), model.predict(X[:9]), rtol=1e-6)
+        response = fs.Explainer(model, X[:20], output="response")
+        values = response.shap_values(X[:9], check_additivity=True)
+        total = values.sum(axis=1) + response.expected_value
+        np.testing.assert_allclose(total, model.predict(X[:9]), rtol=1e-6)
+    other = TransformedTargetRegressor(forest, func=np.sqrt, inverse_func=np.square).fit(X, y)
+    with pytest.warns(fs.ModelWarning, match="BlackBoxExplainer"):
+        fs.Explainer(other, X[:20])
+    same = TransformedTargetRegressor(forest).fit(X, y)
+    assert np.allclose(fs.Explainer(same, X[:20]).predict(X[:5]), same.predict(X[:5]))

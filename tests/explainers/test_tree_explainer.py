@@ -37,7 +37,7 @@ def predict_exactly(ensemble):
 def test_every_model_by_the_definition(library, name):
     model, X, _ = CASES[library][name]()
     rng = np.random.default_rng(len(name))
-    ensemble = fs.TreeExplainer(model).ensemble
+    ensemble = fs.read_model(model)
     rows, background = some_rows(rng, ensemble, X, 5), some_rows(rng, ensemble, X, 7)
     weights = rng.uniform(0.1, 2, size=7) if rng.random() < 0.5 else None
     want, expected = brute_force(model, rows, background, weights=weights)

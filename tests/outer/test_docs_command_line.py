@@ -1,4 +1,4 @@
-"""The session in docs/command-line.md is what happens."""
+"""The sessions in docs/command-line.md and docs/onnx.md are what happens."""
 
 from __future__ import annotations
 
@@ -9,14 +9,34 @@ import subprocess
 import sys
 from pathlib import Path
 
-PAGE = Path(__file__).parents[2] / "docs" / "command-line.md"
+import pytest
+
+from onnx_models import save_network
+
+DOCS = Path(__file__).parents[2] / "docs"
 
 
 def test_the_session_shown_is_real(tmp_path: Path) -> None:
+    follow(DOCS / "command-line.md", tmp_path, 6)
+
+
+def test_the_session_of_a_network_is_real(tmp_path: Path) -> None:
+    """PyTorch is not here: a network of the same shape, written node by node."""
+    pytest.importorskip("onnxruntime")
+    pytest.importorskip("onnx")
+    from sklearn.datasets import load_diabetes
+
+    save_network(tmp_path / "network.onnx", n_columns=4, n_units=16, steepness=10.0)
+    X = load_diabetes(as_frame=True).data[["bmi", "bp", "s1", "s5"]]
+    X.to_parquet(tmp_path / "background.parquet")
+    follow(DOCS / "onnx.md", tmp_path, 3)
+
+
+def follow(page: Path, tmp_path: Path, n_commands: int) -> None:
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     environment = os.environ | {"PATH": path, "COLUMNS": "200"}
     shown = 0
-    for language, block in re.findall(r"^```(python|console)\n(.*?)^```", PAGE.read_text(), re.M | re.S):
+    for language, block in re.findall(r"^```(python|console)\n(.*?)^```", page.read_text(), re.M | re.S):
         if language == "python":
             subprocess.run([sys.executable, "-c", block], cwd=tmp_path, check=True)
             continue
@@ -33,4 +53,4 @@ def test_the_session_shown_is_real(tmp_path: Path) -> None:
             flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
             assert doctest.OutputChecker().check_output(expected, done.stdout, flags), done.stdout
             shown += 1
-    assert shown == 6
+    assert shown == n_commands

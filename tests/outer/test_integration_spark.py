@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import os
-import re
-import shutil
 import signal
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,21 +15,11 @@ import pytest
 from hypothesis import given, settings
 
 import fouriershap as fs
-from engines import Example, check_same, examples, make_explainer, nothing_left_running, plain_categories
+from engines import Example, check_same, examples, make_explainer, plain_categories
 from fouriershap.integrations import spark as engine
+from spark_session import java_version, spark_session
 
 pyspark = pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'fouriershap[spark]'")
-
-
-def java_version() -> int:
-    """The major version of the Java that Spark would start; 0 where there is none."""
-    home = os.environ.get("JAVA_HOME")
-    java = shutil.which("java", path=f"{home}/bin" if home else None)
-    if java is None:
-        return 0
-    said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
-    found = re.search(r'version "(\d+)', said)
-    return int(found[1]) if found else 0
 
 
 pytestmark = [
@@ -46,32 +32,8 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def spark() -> Iterator[Any]:
-    from pyspark import SparkContext
-    from pyspark.sql import SparkSession
-
-    os.environ |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
-    settings = {
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.memory": "1g",
-        "spark.ui.enabled": "false",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.sql.execution.arrow.maxRecordsPerBatch": "50",
-        "spark.sql.session.timeZone": "UTC",
-    }
-    with nothing_left_running():
-        builder = SparkSession.builder.master("local[2,4]")  # 2 cores, 4 attempts at a task
-        for name, value in settings.items():
-            builder = builder.config(name, value)
-        session = builder.getOrCreate()
-        session.sparkContext.setLogLevel("OFF")
+    with spark_session() as session:
         yield session
-        session.stop()
-        gateway = SparkContext._gateway
-        gateway.shutdown()
-        gateway.proc.stdin.close()  # the JVM ends with its input
-        gateway.proc.wait(timeout=60)
-        SparkContext._gateway = SparkContext._jvm = None
 
 
 def spark_frame(spark: Any, X: pd.DataFrame, n_parts: int) -> Any:

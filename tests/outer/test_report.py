@@ -175,10 +175,11 @@ def test_inputs_and_tables_give_the_values_of_every_library(library: str, name: 
     explainer = fs.TreeExplainer(case.model, case.X, precision="double").compile()
     read = explainer._read(case.X)
     subject = explainer._subject(read, 15_000_000)
-    assert subject.lookup is not None
+    (lookup,) = subject.lookups
+    assert isinstance(lookup, Lookup)
     rows = explainer.ensemble.clean_rows(model_values(subject))
     values = explainer._explain(read, None)
-    np.testing.assert_allclose(look_up(subject.lookup, rows), values, atol=1e-9 * np.abs(values).max())
+    np.testing.assert_allclose(look_up(lookup, rows), values, atol=1e-9 * np.abs(values).max())
     for entry in subject.inputs:
         if entry.labels is not None:
             assert (
@@ -198,8 +199,9 @@ def test_inputs_and_tables_of_spectra(seed: int, n_bits: int, n_terms: int, n_ou
     explainer = fs.Explainer(h, X[:4], groups=groups)
     read = explainer._read(X)
     subject = explainer._subject(read, 15_000_000)
-    assert subject.lookup is not None
-    found = look_up(subject.lookup, model_values(subject))
+    (lookup,) = subject.lookups
+    assert isinstance(lookup, Lookup)
+    found = look_up(lookup, model_values(subject))
     np.testing.assert_allclose(found, explainer._explain(read, None), atol=1e-9)
 
 

@@ -18,8 +18,6 @@ pytest.importorskip("playwright")
 
 from browser import OpenPage, launch
 
-N_EDITS = 50
-
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
@@ -31,6 +29,7 @@ class Case(NamedTuple):
     explainer: fs.Explainer
     X: Any
     inputs: list[list[str]]  # columns behind each input of the page
+    n_edits: int = 50
 
 
 def xgboost_regressor() -> Case:
@@ -68,6 +67,55 @@ def black_box() -> Case:
     return Case(explainer, X, [[name] for name in X])
 
 
+def _mixed_frame(n_numbers: int) -> pd.DataFrame:
+    """Numbers, of which one is missing at times, and a label."""
+    rng = np.random.default_rng(6)
+    X = pd.DataFrame(rng.normal(size=(300, n_numbers)).round(2), columns=[f"n{j}" for j in range(n_numbers)])
+    X["word"] = rng.choice(["north", "south", "abroad"], 300)
+    X["n0"] = X["n0"].mask(rng.random(300) < 0.2)
+    return X
+
+
+def _smooth(rows: pd.DataFrame) -> Any:
+    numbers = rows.drop(columns="word")
+    angle = numbers.fillna(0.5).to_numpy(float) @ np.linspace(-1, 1, numbers.shape[1])
+    first = np.tanh(angle + (rows["word"] == "south").to_numpy() + rows["n0"].isna().to_numpy())
+    return np.column_stack([first, np.sin(angle)])
+
+
+def _waves(X: pd.DataFrame, road: str, n_background: int) -> Case:
+    explainer = fs.BlackBoxExplainer(
+        _smooth, X[:n_background], data=X, budget=400, method="waves", random_state=0, min_fidelity=-9.0
+    )
+    assert explainer.plan().method == road
+    return Case(explainer, X, [[name] for name in X], 12)
+
+
+def waves_by_subsets() -> Case:
+    return _waves(_mixed_frame(3), "subsets", 300)
+
+
+def waves_by_pairs() -> Case:
+    return _waves(_mixed_frame(9), "pairs", 6)
+
+
+def waves_by_mixture() -> Case:
+    return _waves(_mixed_frame(9), "mixture", 100)
+
+
+def blended_black_box() -> Case:
+    X = _mixed_frame(4)
+    explainer = fs.BlackBoxExplainer(
+        lambda rows: _smooth(rows)[:, 0] + (rows["n1"] > 0),
+        X,
+        budget=400,
+        method="blend",
+        random_state=0,
+        min_fidelity=-9.0,
+    )
+    return Case(explainer, X, [[name] for name in X], 12)
+
+
 def exact_black_box() -> Case:
     """A spectrum on levels; one player is a pair of columns."""
     rng = np.random.default_rng(3)
@@ -94,6 +142,7 @@ def spectrum() -> Case:
 
 
 CASES = [xgboost_regressor, lightgbm_classes, black_box, exact_black_box, spectrum]
+CASES += [waves_by_subsets, waves_by_pairs, waves_by_mixture, blended_black_box]
 
 # What the page shows: prediction and SHAP values by player; the last is what it does not list one by one.
 READ = """() => [
@@ -164,9 +213,9 @@ def test_what_if_is_what_python_says(make: Any, browser: Any, tmp_path: Path) ->
     scale = np.abs(values).sum(axis=1).max()
     n_outputs = values.shape[2]
     edited = case.X.iloc[[0]].reset_index(drop=True)
-    for k in range(N_EDITS):
+    for k in range(case.n_edits):
         random_edit(page, case, edited, rng)
-        output = k * n_outputs // N_EDITS
+        output = k * n_outputs // case.n_edits
         if n_outputs > 1 and page.input_value("#output") != str(output):
             page.select_option("#output", str(output))
         prediction, shap = page.evaluate(READ)

@@ -11,7 +11,6 @@ from sklearn.ensemble import GradientBoostingRegressor, RandomForestClassifier, 
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.feature_selection import SelectKBest, VarianceThreshold
 from sklearn.impute import MissingIndicator, SimpleImputer
-from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
@@ -241,8 +240,10 @@ def test_a_saved_explainer_takes_transformed_rows(tmp_path):
 
 
 def test_a_pipeline_that_ends_in_no_tree_model():
+    from sklearn.neighbors import KNeighborsRegressor
+
     labels = PEOPLE[LABELS]
-    pipeline = make_pipeline(one_hot(), LinearRegression()).fit(labels, TARGET)
+    pipeline = make_pipeline(one_hot(), KNeighborsRegressor()).fit(labels, TARGET)
     explainer = fs.Explainer(pipeline, labels)  # 3 x 5 combinations: enumerated
     assert type(explainer) is fs.BlackBoxExplainer and explainer.player_names == tuple(LABELS)
     want, _ = brute_force(pipeline, labels[:9], labels, output=predicted)

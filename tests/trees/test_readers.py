@@ -26,6 +26,7 @@ from sklearn.ensemble import (
 from sklearn.tree import DecisionTreeRegressor
 
 import fouriershap as fs
+from format_readers import format_readers
 from fouriershap._base.errors import InputError
 from fouriershap._trees.ensemble import TreeEnsemble
 from fouriershap._trees.readers import read_model
@@ -166,6 +167,7 @@ READERS = {
         "frame",
     ),
 }
+READERS |= {library: reader for library, reader in format_readers(Reader).items() if library in CASES}
 EVERY = [(library, name) for library, cases in CASES.items() for name in cases]
 
 
@@ -183,7 +185,8 @@ def test_training_rows(library, name):
     ensemble = read_model(model)
     assert_same_output(model, ensemble, X, READERS[library].rtol)
     assert_well_formed(ensemble)
-    assert ensemble.computes_in == (np.float32 if library == "xgboost" else np.float64)
+    in_single = library in ("xgboost", "ydf") or (library == "onnx" and "double" not in name)
+    assert ensemble.computes_in == (np.float32 if in_single else np.float64)
 
 
 @pytest.mark.parametrize(("library", "name"), EVERY)

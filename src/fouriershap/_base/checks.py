@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -139,6 +140,14 @@ def check_device(device: str, precision: str | None = None) -> str:
     if device == "jax":
         need("jax", "device='jax'", "[jax]", "device='cpu' needs nothing more.")
     return device
+
+
+def is_folder(path: Path) -> bool:
+    """Whether there is a folder of this name; False where no file could have it."""
+    try:
+        return path.is_dir()
+    except OSError:  # it is too long
+        return False
 
 
 def descends_from(value: Any, library: str, name: str) -> bool:

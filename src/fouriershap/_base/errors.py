@@ -14,6 +14,7 @@
 
     FourierShapWarning (UserWarning)
     ├── FidelityWarning                    a representation misses too much of the model
+    ├── ModelWarning                       what is explained is not quite the model that was given
     ├── NoiseWarning                       a model answers the same row differently
     ├── CostWarning                        a call will take long: how long, and the ways out
     └── SlowKernelWarning                  the native kernels are missing: NumPy does the work
@@ -86,6 +87,13 @@ class FourierShapWarning(UserWarning):
 
 class FidelityWarning(FourierShapWarning):
     """A representation explains too little of the model. The message says how much, and the ways out."""
+
+
+class ModelWarning(FourierShapWarning):
+    """What is explained is not quite the model that was given. The message says what it is, and why.
+
+    A tree model that cannot be read is fitted as a black box; a transformed target is explained as it is.
+    """
 
 
 class NoiseWarning(FourierShapWarning):

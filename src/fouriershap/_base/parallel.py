@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 # Seconds. polars and CatBoost have waits resumed after a signal: one without an end would outlast Ctrl-C.
 _PATIENCE = 0.05
-_SILENCE = 2.0  # seconds before anything is told that nobody asked for
+SILENCE = 2.0  # seconds before anything is told that nobody asked for
 _watch: ContextVar[Watch | None] = ContextVar("fouriershap_watch", default=None)
 
 
@@ -73,7 +73,7 @@ class Watch:
         """So many parts of the loop are done; called by the thread that waits."""
         now = time.perf_counter()
         if self._teller is None:
-            if self.progress is None and now - self._began < _SILENCE:
+            if self.progress is None and now - self._began < SILENCE:
                 return
             from fouriershap._base.progress import Teller
 
@@ -119,29 +119,38 @@ def for_each_in_turn(
 
 
 def for_each_block(
-    work: Callable[[int, int], None], n_rows: int, block_rows: int, n_jobs: int | None = None
+    work: Callable[[int, int], None],
+    n_rows: int,
+    block_rows: int,
+    n_jobs: int | None = None,
+    stop: Callable[[], None] | None = None,
 ) -> None:
     """Call ``work(first, last)`` for consecutive blocks of rows.
 
     The blocks do not depend on ``n_jobs``, so neither does the result. An exception, Ctrl-C included,
-    drops the blocks that have not begun, waits for those that have, and is raised. Where the call is watched
-    (`Watch`), the blocks that are done are counted.
+    drops the blocks that have not begun, waits for those that have, and is raised. ``stop`` is called before
+    waiting: where blocks take long it may end them. Where the call is watched (`Watch`), the blocks that are done
+    are counted.
     """
     jobs = count_jobs(n_jobs)
     blocks = deque((first, min(first + block_rows, n_rows)) for first in range(0, n_rows, block_rows))
     watch = _watching()
     if watch is None:
-        _run(work, blocks, jobs, lambda _: None)
+        _run(work, blocks, jobs, lambda _: None, stop)
         return
     watch.begin(len(blocks))
     try:
-        _run(work, blocks, jobs, watch.show)
+        _run(work, blocks, jobs, watch.show, stop)
     finally:
         watch.end()
 
 
 def _run(
-    work: Callable[[int, int], None], blocks: deque[tuple[int, int]], jobs: int, show: Callable[[int], None]
+    work: Callable[[int, int], None],
+    blocks: deque[tuple[int, int]],
+    jobs: int,
+    show: Callable[[int], None],
+    stop: Callable[[], None] | None,
 ) -> None:
     n_blocks = len(blocks)
     if jobs == 1 or n_blocks <= 1:
@@ -164,6 +173,8 @@ def _run(
         except BaseException as error:  # noqa: BLE001 - raised again by the thread that waits
             failures.append(error)
             blocks.clear()
+            if stop is not None:
+                stop()
         finally:
             busy.discard(key)
 
@@ -179,6 +190,8 @@ def _run(
                 show(n_blocks - len(blocks) - len(busy))
     except BaseException:
         blocks.clear()
+        if stop is not None:
+            stop()
         while busy:  # not `join`: a thread whose start was interrupted does not know yet that it is alive
             time.sleep(_PATIENCE / 10)
         raise

@@ -55,7 +55,7 @@ class Teller:
     def __init__(self, progress: Progress) -> None:
         self._tell = progress if callable(progress) else None
         self._is_staged = self._tell is not None and takes_stage(self._tell)
-        self._wants_bar = progress is True or (self._tell is None and _is_seen())
+        self._wants_bar = progress is True or (self._tell is None and is_seen())
         self._bar: Any = None
         self._logged = time.perf_counter()
 
@@ -89,7 +89,7 @@ class Teller:
             self._bar.close()
 
 
-def _is_seen() -> bool:
+def is_seen() -> bool:
     """Whether somebody looks at a terminal or a notebook, and tqdm can draw there."""
     looks = "ipykernel" in sys.modules or (sys.stderr is not None and sys.stderr.isatty())
     return looks and find_spec("tqdm") is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from fouriershap._base.asking.file_store import make_store
 from fouriershap._base.asking.store import Given, Store
-from fouriershap._base.checks import check_whole
+from fouriershap._base.checks import check_whole, descends_from
 from fouriershap._base.errors import InputError, UnsupportedModelError
 from fouriershap._base.short import short
 from fouriershap._blackbox.candidates.swht import Limits
@@ -81,7 +82,11 @@ def as_function(model: Any) -> tuple[Function, tuple[str, ...] | None]:
             f"predict is the class {model.__qualname__} itself; give a function or a fitted object."
         )
     classes = getattr(model, "classes_", None)
+    if classes is not None and not len(classes):  # a regressor of CatBoost
+        classes = None
     names = None if classes is None else tuple(str(label) for label in classes)
+    if descends_from(model, "xgboost", "Booster"):
+        return _predict_of_booster(model), None
     if hasattr(model, "predict_proba"):
         return model.predict_proba, names
     if names is not None:  # labels are no quantity that could be shared out
@@ -96,6 +101,18 @@ def as_function(model: Any) -> tuple[Function, tuple[str, ...] | None]:
     if not callable(model):
         raise InputError(f"predict is a {type(model).__name__}; give a function, such as `model.predict`.")
     return model, None
+
+
+def _predict_of_booster(booster: Any) -> Function:
+    """A Booster of XGBoost for rows as everybody has them; it takes them in its own form alone."""
+
+    def predict(rows: Any) -> Any:
+        named = hasattr(rows, "columns")
+        types = None if named else booster.feature_types
+        matrix = import_module("xgboost").DMatrix(rows, feature_types=types, enable_categorical=True)
+        return booster.predict(matrix, validate_features=named)
+
+    return predict
 
 
 def asked_in(function: Function, background: Any) -> Function:

@@ -14,6 +14,7 @@ from fouriershap._base.units import unit_of
 from fouriershap._blackbox.bit_code import BitCode, exact_code, interval_code, looks_discrete
 from fouriershap._blackbox.candidates import exact, swht
 from fouriershap._blackbox.candidates.trees import FIRST, SHAPES, boost
+from fouriershap._blackbox.candidates.waves import expected_seconds
 from fouriershap._blackbox.fidelity import (
     NOTICED,
     Fidelity,
@@ -27,7 +28,7 @@ from fouriershap._blackbox.fidelity import (
 from fouriershap._blackbox.hybrids import KNOWN_SHARE, SHARE, draw_hybrids, find_rare, hybrid_codes
 from fouriershap._blackbox.oracle import Oracle, first_rows, row_keys
 from fouriershap._blackbox.repeats import ask_in_rounds, certify_mean
-from fouriershap._blackbox.select import Candidate, choose
+from fouriershap._blackbox.select import CHOOSING, STAGES, Candidate, choose, fit_candidates
 from fouriershap._blackbox.surrogates import Surrogate
 from fouriershap._blackbox.task import Fit, Task, make_folds, r_squared
 from fouriershap._fourier.sparse_transform import N_CERTIFICATE
@@ -43,6 +44,9 @@ _LEAST_HYBRIDS = 100  # to fit anything
 _REPEATED = 20  # rows that are asked twice
 _WEIGHED = 20_000  # hybrids that say how often each combination of levels is met
 _MOST_HELD_OUT = 2000
+COMPILING, CERTIFYING = "compiling the background", "certifying"  # stages of those who fit
+_TREE_SECONDS = 1e-5  # for an answer, a feature and an output, about
+_COMPILE_SECONDS = 0.2
 _MOST_CHECKS = 2000  # hybrids that are asked where the sparse transform is exact already
 
 
@@ -101,8 +105,15 @@ class Fitter:
     def __post_init__(self) -> None:
         self.rng = np.random.default_rng(self.seed)
         self.pool_codes = self.encoding.encode(self.pool, "data")
+        self._fitted: Fitted | None = None
+        self._fits: dict[str, Fit] = {}
+        self._settle: Callable[[], Fitted]
 
     def fit(self, method: str) -> Fitted:
+        self._fitted = self._fit(method)
+        return self._fitted
+
+    def _fit(self, method: str) -> Fitted:
         if method == "exact":
             return self._fit_exact(exact.check_fits(self.encoding, self.pool_codes, self.budget))
         if method == "auto" and looks_discrete(self.encoding, self.pool_codes):
@@ -192,14 +203,37 @@ class Fitter:
             None if transform is None else transform.recoded(changes).in_unit(unit),
             self.n_jobs,
             unit,
+            self.oracle.report,
         )
-        fit, candidates = choose(task, method)
+        fits: dict[str, Fit] = {}
+        held = codes[held_out], answers[held_out]
+        self._fits = fits
+        self._settle = lambda: self._choose(task, method, fits, held, asked.noise)
+        self.oracle.report.expect(_expected_seconds(task))
+        fit_candidates(task, method, fits)
+        return self._choose(task, method, fits, held, asked.noise)
+
+    def _choose(
+        self, task: Task, method: str, fits: dict[str, Fit], held: tuple[Floats, Floats], noise: float
+    ) -> Fitted:
+        """The best of what is fitted, from all answers, and its certificate by those ``held`` back."""
+        task.report.enter(CHOOSING)
+        fit, candidates = choose(task, method, fits)
         surrogate = fit.make()
-        fidelity = self._certify(task, fit, answers[held_out], surrogate.predict(codes[held_out]))
+        fidelity = self._certify(task, fit, held[1], surrogate.predict(held[0]))
         if fit.name == "swht" and task.transform is not None:
             fidelity = replace(fidelity, cube=_on_the_cube(task.transform, surrogate, self.rng))
-        fidelity = replace(fidelity, noise=asked.noise)
-        return Fitted(fit.name, surrogate.scaled(unit), encoding, fidelity, candidates)
+        fidelity = replace(fidelity, noise=noise)
+        return Fitted(fit.name, surrogate.scaled(task.unit), task.encoding, fidelity, candidates)
+
+    @property
+    def has_fits(self) -> bool:
+        """Whether there is something to `finish`."""
+        return self._fitted is not None or bool(self._fits)
+
+    def finish(self) -> Fitted:
+        """The best of what was fitted before an interruption, without another query."""
+        return self._fitted or self._settle()
 
     def _ask_hybrids(
         self, method: str, transform: swht.Transform | None
@@ -323,6 +357,20 @@ class Fitter:
 
     def _codes(self, index: NDArray[np.int32]) -> Floats:
         return hybrid_codes(self.pool_codes, self.encoding.player, index)
+
+
+def _expected_seconds(task: Task) -> dict[str, float]:
+    """About how long the stages after asking take, on one thread."""
+    n_answers, n_features = task.codes.shape
+    folds, student = expected_seconds(n_answers, n_features)
+    trees = _TREE_SECONDS * n_answers * n_features * task.n_outputs
+    return {
+        STAGES["waves"]: folds,
+        STAGES["trees"]: trees,
+        CHOOSING: student,
+        COMPILING: _COMPILE_SECONDS,
+        CERTIFYING: 0.0,
+    }
 
 
 def _on_the_cube(

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from fouriershap._base.asking.answers import Row
 from fouriershap._base.asking.asker import Asker
+from fouriershap._base.asking.report import Report
 from fouriershap._rows.pool import Pool
 
 
@@ -55,6 +56,11 @@ class Oracle:
     def n_asked(self) -> int:
         """Rows that the model was asked."""
         return self._asker.n_asked
+
+    @property
+    def report(self) -> Report:
+        """To whom it is told how far a fit is."""
+        return self._asker.report
 
     def keeping(self) -> contextlib.AbstractContextManager[None]:
         """Within it, answers are kept, whatever happens: see `Asker.keeping`."""

@@ -8,8 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from fouriershap._blackbox.candidates.blend import blend
+from fouriershap._blackbox.candidates.quick_trees import (
+    fit_best_trees,
+    fit_quick_trees,
+    missed_at_a_look,
+)
 from fouriershap._blackbox.candidates.swht import EXACT, fit_swht
-from fouriershap._blackbox.candidates.trees import fit_quick_trees, fit_trees, look_promising
+from fouriershap._blackbox.candidates.trees import fit_trees
 from fouriershap._blackbox.candidates.waves import fit_waves_candidate
 from fouriershap._blackbox.task import N_FOLDS, Fit, Task, r_squared
 
@@ -20,7 +25,12 @@ CANDIDATES: dict[str, Callable[[Task], Fit]] = {
 }
 
 BLEND = "blend"
+CHOOSING = "choosing"
+STAGES = {"waves": "fitting waves", "trees": "fitting trees"}
 WORTH_BLENDING = 0.85  # of what the best alone misses: less than that, or it is not worth two representations
+PROMISING = 2.0  # times what others miss: a first look at trees may miss no more
+HOPELESS = 3.0  # times what a first look at trees misses: waves that miss more are not fitted to the end
+ENOUGH = 1e-3  # 1 - R^2 of quick trees below which more care is not worth its time
 GOOD = 1e-4  # 1 - R^2 of waves below which no trees are tried
 FEW, TREE_FOLDS = (
     2000,
@@ -50,14 +60,19 @@ class Candidate:
     note: str
 
 
-def choose(task: Task, method: str) -> tuple[Fit, tuple[Candidate, ...]]:
-    """The candidate asked for, or the best by K-fold R^2, and the comparison."""
+def fit_candidates(task: Task, method: str, fits: dict[str, Fit]) -> None:
+    """Fit what is asked for, or what is worth a try: into ``fits``, so that what is there outlasts an interruption."""
     if method == "auto":
-        fits = _worth_trying(task)
+        _try(task, fits)
     else:
-        fits = {
-            name: CANDIDATES[name](task) for name in (("waves", "trees") if method == BLEND else (method,))
-        }
+        for name in ("waves", "trees") if method == BLEND else (method,):
+            task.report.enter(STAGES.get(name, CHOOSING))
+            fits[name] = CANDIDATES[name](task)
+
+
+def choose(task: Task, method: str, fits: dict[str, Fit]) -> tuple[Fit, tuple[Candidate, ...]]:
+    """The candidate asked for, or the best by K-fold R^2, and the comparison."""
+    fits = dict(fits)
     r2 = _on_common_rows(task, fits)
     best = max(fits.values(), key=lambda fit: r2[fit.name])
     if {"trees", "waves"} <= fits.keys():
@@ -69,22 +84,23 @@ def choose(task: Task, method: str) -> tuple[Fit, tuple[Candidate, ...]]:
     return best, tuple(sorted(table, key=lambda line: -line.r2))
 
 
-def _worth_trying(task: Task) -> dict[str, Fit]:
+def _try(task: Task, fits: dict[str, Fit]) -> None:
     """The sparse transform where its look paid, waves, and trees where they come near these."""
-    fits: dict[str, Fit] = {}
     if task.transform is not None:
         fits["swht"] = fit_swht(task)
         if fits["swht"].r2 >= EXACT:  # nothing can be better
-            return fits
-    fits["waves"] = fit_waves_candidate(task)
+            return
+    task.report.enter(STAGES["waves"])
+    by_trees = missed_at_a_look(task)
+    fits["waves"] = fit_waves_candidate(task, HOPELESS * by_trees)
+    task.report.enter(STAGES["trees"])
     missed = 1 - max(fit.r2 for fit in fits.values())
-    if missed > GOOD and look_promising(task, missed):
+    if missed > GOOD and by_trees < PROMISING * missed:
         fits["trees"] = fit_quick_trees(task)
         r2 = _on_common_rows(task, fits)
-        if r2["trees"] == max(r2.values()):  # then they are worth some care
+        if 1 - ENOUGH > r2["trees"] == max(r2.values()):  # then they are worth some care
             folds = range(N_FOLDS) if len(task.codes) <= FEW else TREE_FOLDS
-            fits["trees"] = fit_trees(task, folds)
-    return fits
+            fits["trees"] = fit_best_trees(task, folds)
 
 
 def _on_common_rows(task: Task, fits: dict[str, Fit]) -> dict[str, float]:

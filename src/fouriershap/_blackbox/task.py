@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fouriershap._base.asking.report import Report
 from fouriershap._base.units import unit_of
 from fouriershap._rows.levels import Encoding
 
@@ -41,6 +42,8 @@ class Task:
         Threads.
     unit : float
         By which answers were divided.
+    report : Report
+        To which it is told how far fitting is.
     """
 
     encoding: Encoding
@@ -53,6 +56,7 @@ class Task:
     transform: Transform | None = None
     n_jobs: int | None = None
     unit: float = 1.0
+    report: Report = field(default_factory=lambda: Report(None, 0))
 
     @property
     def n_outputs(self) -> int:

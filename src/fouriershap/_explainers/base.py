@@ -30,8 +30,10 @@ class Explainer(Streams):
     """A model and a background, ready to explain rows.
 
     ``Explainer(model, background, **options)`` makes the explainer that fits the model, as its own class
-    would: a `TreeExplainer` for tree models and Pipelines that end in one, a `BlackBoxExplainer` for
-    functions and anything else that predicts, a `SpectrumExplainer` for a `Spectrum`.
+    would: a `TreeExplainer` for tree models, sums of them, and whatever is wrapped around one (Pipelines, searches),
+    a `ProductExplainer` for linear models, kernel machines and small networks that are sums of products, a
+    `BlackBoxExplainer` for functions and anything else that predicts, a `SpectrumExplainer` for a `Spectrum`. A tree
+    model that `TreeExplainer` refuses is fitted as a black box, and a `ModelWarning` says why.
 
     Parameters
     ----------
@@ -77,12 +79,15 @@ class Explainer(Streams):
     checksum: str | None = None
     progress: Progress = None
     _kind: ClassVar[str]  # of its files
-    _choose: ClassVar[Callable[..., type[Explainer]] | None] = None  # the front door's rule
+    _choose: ClassVar[Callable[..., Explainer] | None] = (
+        None  # the front door: a bare object of the right class
+    )
 
     def __new__(cls, *args: Any, **options: Any) -> Self:
         # As pathlib.Path does: the base makes an object of a subclass, whose __init__ Python then runs.
-        chosen = cls._choose(*args, **options) if cls is Explainer and cls._choose is not None else cls
-        return object.__new__(cast("type[Self]", chosen))
+        if cls is Explainer and cls._choose is not None:
+            return cast("Self", cls._choose(*args, **options))
+        return object.__new__(cls)
 
     def _header(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         """What a file needs beside the engine and the names."""
@@ -283,8 +288,8 @@ class Explainer(Streams):
             "shap", "explainer(X), a shap.Explanation,", "[shap]", "shap_values(X) needs nothing more."
         )
         data, labels = rows.display(len(self.player_names))
-        single, names = values.shape[2] == 1, self.output_names
-        base = np.broadcast_to(expected, (len(values), values.shape[2])).copy()
+        single, names = values.shape[-1] == 1, self.output_names
+        base = np.broadcast_to(expected, (len(values), values.shape[-1])).copy()
         return shap.Explanation(
             values=without_single_output(values),
             base_values=without_single_output(base),

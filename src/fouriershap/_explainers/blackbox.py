@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fouriershap._base.asking.asker import Asker, Progress
+from fouriershap._base.asking.asker import Asker
 from fouriershap._base.asking.store import Given
-from fouriershap._base.checks import check_choice, check_device, check_number, check_weights, check_whole
+from fouriershap._base.checks import (
+    Progress,
+    check_choice,
+    check_device,
+    check_number,
+    check_weights,
+    check_whole,
+)
 from fouriershap._base.errors import InputError
 from fouriershap._base.files import Contents
 from fouriershap._base.headers import require, take
 from fouriershap._base.parallel import count_jobs
 from fouriershap._base.short import short
+from fouriershap._base.threads import one_blas_thread
 from fouriershap._blackbox.arguments import (
     answer_store,
     as_function,
@@ -28,7 +37,7 @@ from fouriershap._blackbox.arguments import (
 from fouriershap._blackbox.bit_code import bit_names
 from fouriershap._blackbox.fidelity import Fidelity, Interval, warn_if_low
 from fouriershap._blackbox.files import fitted_from_contents, fitted_to_contents
-from fouriershap._blackbox.fit import Fitted, Fitter
+from fouriershap._blackbox.fit import CERTIFYING, COMPILING, Fitted, Fitter
 from fouriershap._blackbox.hybrids import second_rows
 from fouriershap._blackbox.oracle import Oracle
 from fouriershap._blackbox.refine import cube_fidelity, refine_cost, refined_values, true_outputs
@@ -110,7 +119,11 @@ class BlackBoxExplainer(Explainer):
     batch_size : int
         Most rows per call of ``predict``.
     progress : bool or callable, optional
-        True for a tqdm bar, or a function of (queries done, budget).
+        False is silent; None draws a tqdm bar after two seconds, in a terminal or notebook that has it. True for a bar
+        at once. It also names the stage (asking, fitting waves, fitting
+        trees, choosing, compiling the background, certifying) and guesses what is left. Or a function of (queries
+        done, budget); if it has a parameter ``stage``, it is told that, too: ``name``, ``share`` done and
+        ``seconds_left``.
     device : {"cpu", "jax"}
         Where rows are explained: by the native kernels, or under XLA on whatever device JAX has. Files do not
         remember it; see `to`.
@@ -121,7 +134,8 @@ class BlackBoxExplainer(Explainer):
         answers are in the ``.journal`` beside it. Or a dict of rows, as tuples of values with None for missing
         ones, to lists of answers, as tuples of numbers. ``random_state=None`` is the number that the file keeps;
         with a dict it is 0. `gap`, ``refine`` and `cube_fidelity` use it, too.
-        Without it, whatever is raised carries the answers: give ``answers=error.answers``.
+        Without it, whatever is raised, Ctrl-C included, carries the answers: give ``answers=error.answers``. Once
+        something is fitted, ``error.finish()`` makes an explainer of that, without another query.
 
     Attributes
     ----------
@@ -192,6 +206,7 @@ class BlackBoxExplainer(Explainer):
         encoding = make_encoding(pool, column_player, names, categorical)
         store = answer_store(answers, encoding, against.names)
         asker = Asker(function, "predict", check_whole("batch_size", batch_size), budget, progress, store)
+        self.progress = False if progress is False else None  # of explaining, which is quick
         with asker.keeping():
             seed = int(np.random.default_rng(asker.settle(random_state)).integers(2**31))
             self._oracle: Oracle | None = Oracle(asker, column_player)
@@ -209,20 +224,51 @@ class BlackBoxExplainer(Explainer):
                 limits=limits,
                 n_jobs=n_jobs,
             )
-            fitted = fitter.fit(method)
-            if exact_background:
-                fitted = replace(fitted, surrogate=without_compression(fitted.surrogate))
-            codes = fitted.encoding.encode(against, "background")
-            engine = fitted.surrogate.compile(codes, share, index)
-            self._set(
-                fitted, engine if device == "cpu" else engine.to(device), against.names, n_jobs, output_names
-            )
+            self._seed = seed
             self._pool: Pool | None = pool
             self._background: tuple[Pool, NDArray[np.float64] | None] | None = (against, share)
-            self._seed = seed
-            if fitter.reserved and fitted.method != "exact":
-                self._certify_fit(pool.rows(known if len(known) else first), fitter.reserved)
+
+            def compile_into(explainer: BlackBoxExplainer, fitted: Fitted) -> None:
+                asker.report.enter(COMPILING)
+                if exact_background:
+                    fitted = replace(fitted, surrogate=without_compression(fitted.surrogate))
+                codes = fitted.encoding.encode(against, "background")
+                with one_blas_thread():
+                    engine = fitted.surrogate.compile(codes, share, index)
+                engine = engine if device == "cpu" else engine.to(device)
+                explainer._set(fitted, engine, against.names, n_jobs, output_names)
+
+            with self._finishing(fitter, compile_into):
+                fitted = fitter.fit(method)
+                compile_into(self, fitted)
+                if fitter.reserved and fitted.method != "exact":
+                    asker.report.enter(CERTIFYING, fitter.reserved)
+                    self._certify_fit(pool.rows(known if len(known) else first), fitter.reserved)
             warn_if_low(self.fidelity, min_fidelity, self.method)
+
+    @contextlib.contextmanager
+    def _finishing(
+        self, fitter: Fitter, compile_into: Callable[[BlackBoxExplainer, Fitted], None]
+    ) -> Iterator[None]:
+        """Whatever is raised within, once something is fitted, has a function `finish` that makes an explainer."""
+
+        def finish() -> BlackBoxExplainer:
+            other = type(self).__new__(type(self))
+            for name in ("_oracle", "_pool", "_background", "_seed"):
+                setattr(other, name, getattr(self, name))
+            compile_into(other, fitter.finish())
+            return other
+
+        try:
+            yield
+        except BaseException as error:
+            if fitter.has_fits:
+                with contextlib.suppress(AttributeError):  # a property of the caller's own
+                    error.finish = finish  # type: ignore[attr-defined]
+                error.add_note(
+                    "`.finish()` of this exception makes an explainer of what is fitted already, without a query."
+                )
+            raise
 
     def _certify_fit(self, rows: Pool, queries: int) -> None:
         """What fitting left of the budget tells how good the values of rows are."""

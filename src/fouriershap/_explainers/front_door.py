@@ -3,26 +3,35 @@
 from __future__ import annotations
 
 import os
+from inspect import signature
 from types import FunctionType, MethodType
 from typing import Any
 
 from fouriershap._base.checks import descends_from
-from fouriershap._base.errors import InputError, UnsupportedModelError
-from fouriershap._base.short import short, short_text
+from fouriershap._base.errors import InputError, ModelWarning, UnsupportedModelError
+from fouriershap._base.short import short, short_list, short_text
+from fouriershap._base.warn import warn
 from fouriershap._explainers.base import Explainer
 
 __all__ = ["Explainer"]
 
 _SUPPORTED = """
 Supported:
-- a tree model of scikit-learn, XGBoost, LightGBM or CatBoost, or the path of a saved one: exact (TreeExplainer);
-- a scikit-learn Pipeline that ends in a tree model: exact (TreeExplainer);
+- a tree model of scikit-learn, XGBoost, LightGBM, CatBoost and others, or the path of one: exact (TreeExplainer);
+- sums of such models (Bagging, soft Voting, MultiOutput, OneVsRest, AdaBoost, linear Stacking): exact (TreeExplainer);
+- a linear model, a support vector machine, a Gaussian process, KernelRidge or a small network of scikit-learn, results
+  of statsmodels, XGBoost's gblinear: exact where they are sums of products (ProductExplainer);
+- a scikit-learn Pipeline, search or other wrapper around any of these: exact;
 - a function of rows, or any object with predict_proba or predict: fitted (BlackBoxExplainer);
 - a Spectrum, with a background of bits: exact (SpectrumExplainer)."""
 
+_OF_BLACK_BOXES = frozenset(
+    "answers batch_size budget categorical data max_degree method min_fidelity n_terms random_state rows".split()
+)
 
-def explainer_class(*args: Any, **options: Any) -> type[Explainer]:
-    """The class for what `Explainer` was called with; only that class is imported."""
+
+def bare_explainer(*args: Any, **options: Any) -> Explainer:
+    """An object of the class for what `Explainer` was called with, not yet initialised; only that class is imported."""
     if not args:
         given = f" (keywords given: {short_text(', '.join(options))})" if options else ""
         raise InputError(f"the model comes first: fs.Explainer(model, background){given}.")
@@ -32,28 +41,99 @@ def explainer_class(*args: Any, **options: Any) -> type[Explainer]:
     if isinstance(model, Spectrum):
         from fouriershap._explainers.spectrum import SpectrumExplainer
 
-        return SpectrumExplainer
+        return object.__new__(SpectrumExplainer)
     if not isinstance(model, FunctionType | MethodType) and _is_tree_model(model):
-        from fouriershap._explainers.trees import TreeExplainer
+        return _tree_explainer(model, args[1:], options)
+    if not isinstance(model, FunctionType | MethodType) and _is_product_model(model, options):
+        from fouriershap._explainers.products import ProductExplainer
 
-        return TreeExplainer
+        return object.__new__(ProductExplainer)
     if not isinstance(model, type) and (callable(model) or _can_predict(model)):
         from fouriershap._explainers.blackbox import BlackBoxExplainer
 
-        return BlackBoxExplainer
+        return object.__new__(BlackBoxExplainer)
     raise UnsupportedModelError(f"model is {_described(model)}, which cannot be explained.{_SUPPORTED}")
 
 
 def _is_tree_model(model: Any) -> bool:
+    from fouriershap._rows.opening import open_model
     from fouriershap._trees.readers import is_readable
 
     if isinstance(model, str | os.PathLike) and str(model).endswith(".fshap"):
         raise InputError(
             f"model is the path {short(str(model))} of a saved explainer: open it by fs.load(path)."
         )
-    if descends_from(model, "sklearn", "Pipeline"):
-        model = model.steps[-1][1]
-    return is_readable(model)
+    if isinstance(model, type):
+        return False
+    final = open_model(model).final
+    return is_readable(final) and not _has_linear_booster(final)
+
+
+def _tree_explainer(model: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Explainer:
+    """A `TreeExplainer` with the model read; a black box, with a warning, where it cannot be."""
+    from fouriershap._explainers import trees
+
+    try:
+        reading = trees.read_inside(model)
+    except UnsupportedModelError as refusal:
+        return _fitted_instead(model, args, options, refusal)
+    explainer = object.__new__(trees.TreeExplainer)
+    explainer._reading = reading
+    return explainer
+
+
+def _fitted_instead(
+    model: Any, args: tuple[Any, ...], options: dict[str, Any], refusal: UnsupportedModelError
+) -> Explainer:
+    """A black box in place of trees that cannot be read; where it cannot be one either, the reason of the reader."""
+    from fouriershap._blackbox.arguments import as_function
+    from fouriershap._explainers.blackbox import BlackBoxExplainer
+
+    if isinstance(model, str | bytes | os.PathLike):
+        raise UnsupportedModelError(
+            f"{refusal} Load the model by its library and give fs.Explainer that: it is then fitted as a black box."
+        ) from refusal
+    try:
+        function, _ = as_function(model)
+    except UnsupportedModelError:
+        raise refusal from None
+    if (args[0] if args else options.get("background")) is None:
+        raise UnsupportedModelError(
+            f"{refusal} With a background fs.Explainer fits it as a black box: give one."
+        ) from refusal
+    taken = signature(BlackBoxExplainer.__init__).parameters
+    foreign = [name for name in options if name not in taken]
+    if foreign:
+        raise UnsupportedModelError(
+            f"{refusal} It would be fitted as a black box, which takes no {short_list(foreign)}: leave that out."
+        ) from refusal
+    asked = getattr(function, "__name__", "predict")
+    warn(
+        f"{refusal} So it is fitted as a black box, in what {asked} returns; `fidelity` tells how well. "
+        "fs.BlackBoxExplainer does the same without this warning.",
+        ModelWarning,
+    )
+    return object.__new__(BlackBoxExplainer)
+
+
+def _has_linear_booster(model: Any) -> bool:
+    """Whether this is XGBoost's gblinear, which is no tree model."""
+    if descends_from(model, "xgboost", "Booster"):
+        from fouriershap._waves.readers.xgboost import is_linear
+
+        return is_linear(model)
+    return descends_from(model, "xgboost", "XGBModel") and model.booster == "gblinear"
+
+
+def _is_product_model(model: Any, options: dict[str, Any]) -> bool:
+    """Whether this very model is a sum of products, and nothing is asked for that only a black box has."""
+    from fouriershap._rows.opening import open_model
+    from fouriershap._waves.readers import is_readable
+
+    if isinstance(model, type) or not _OF_BLACK_BOXES.isdisjoint(options):
+        return False
+    opened = open_model(model)
+    return opened.target is None and is_readable(opened.final)
 
 
 def _can_predict(model: Any) -> bool:
@@ -66,4 +146,4 @@ def _described(model: Any) -> str:
     return f"a {type(model).__module__}.{type(model).__qualname__}"
 
 
-Explainer._choose = staticmethod(explainer_class)
+Explainer._choose = staticmethod(bare_explainer)

@@ -45,6 +45,10 @@ def _build(contents: files.Contents) -> Loaded:
         from fouriershap._explainers.trees import TreeExplainer
 
         return TreeExplainer._loaded(contents)
+    if contents.kind == "product explainer":
+        from fouriershap._explainers.products import ProductExplainer
+
+        return ProductExplainer._loaded(contents)
     if contents.kind == "black box explainer":
         from fouriershap._explainers.blackbox import BlackBoxExplainer
 

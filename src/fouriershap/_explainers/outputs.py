@@ -1,4 +1,4 @@
-"""Outputs beyond the margin: probabilities and losses of tree models.
+"""Outputs beyond the margin: probabilities, responses of log links, and losses of tree models.
 
 Two ways lead there. *Rescaled* values, shap's: the SHAP values of the margin against one background row, times
 the slope of the line from that row's output to the explained row's; then the mean over the background. They add
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -25,6 +25,16 @@ from fouriershap._blackbox.candidates.swht import Limits
 from fouriershap._blackbox.fidelity import Fidelity, warn_if_low
 from fouriershap._blackbox.fit import Fitter
 from fouriershap._blackbox.oracle import Oracle
+from fouriershap._explainers.links import (
+    OUTPUTS,
+    Floats,
+    exponential,
+    exponential_less_one,
+    shares,
+    shares_of_sigmoids,
+    sigmoid,
+    softmax,
+)
 from fouriershap._rows.levels import Encoding, make_encoding
 from fouriershap._rows.pool import Pool
 from fouriershap._shapley.coalitions import CoalitionPairs, coalition_values, values_of_game
@@ -34,29 +44,16 @@ from fouriershap._shapley.trees import walk
 from fouriershap._shapley.trees.engine import TreeEngine
 from fouriershap._shapley.trees.plan import TreePlan
 
-Floats = NDArray[np.float64]
-OUTPUTS = ("raw", "probability", "log_loss")
 _LEAST_FIDELITY = 0.95
 _BUDGET = 20_000  # queries of the probability, which the trees answer quickly
 _BATCH = 8192
 _ROWS = 64  # rows per job
-_MOST_HYBRIDS = 1 << 18  # of one row: coalitions times background rows
+MOST_HYBRIDS = 1 << 18  # of one row: coalitions times background rows
 _WAYS_OUT = (
     "fewer players by groups= and a smaller background (under 16 players the definition may be affordable), or "
     "BlackBoxExplainer(model.predict_proba, background, budget=...) with a larger budget"
 )
 _SAME = 1e-12  # margins closer than this, relative, count as equal
-
-
-def sigmoid(margin: Floats) -> Floats:
-    """1 / (1 + exp(-margin)), without overflow."""
-    return np.asarray(0.5 * (1.0 + np.tanh(0.5 * margin)))
-
-
-def softmax(margin: Floats) -> Floats:
-    """Shares of exp(margin) along the last axis."""
-    power = np.exp(margin - margin.max(axis=-1, keepdims=True))
-    return np.asarray(power / power.sum(axis=-1, keepdims=True))
 
 
 def _logistic_loss(margin: Floats, y: Floats) -> Floats:
@@ -67,12 +64,42 @@ def _squared_loss(margin: Floats, y: Floats) -> Floats:
     return np.asarray((margin - y) ** 2)
 
 
-_RESCALED: dict[tuple[str, str], Callable[[Floats, Floats], Floats]] = {
-    ("probability", "binary"): lambda margin, y: sigmoid(margin),
-    ("log_loss", "binary"): _logistic_loss,
-    ("log_loss", "squared_error"): _squared_loss,
+# What a raw output is turned into, element by element, and from all outputs of a row together.
+_ELEMENTWISE: dict[str, Callable[[Floats], Floats]] = {
+    "binary": sigmoid,
+    "log": exponential,
+    "log1p": exponential_less_one,
 }
-_PROBABILITY: dict[str, Callable[[Floats], Floats]] = {"binary": sigmoid, "multiclass": softmax}
+_TOGETHER: dict[str, Callable[[Floats], Floats]] = {
+    "multiclass": softmax,
+    "one against the rest: binary": shares_of_sigmoids,
+    "one against the rest: probability": shares,
+}
+_SAME_AS_RAW = {
+    "probability": ("probability",),
+    "response": ("probability", "squared_error", "regression"),
+}
+_LOSSES = {"binary": _logistic_loss, "squared_error": _squared_loss}
+
+
+def _links(output: str) -> dict[str, Callable[[Floats], Floats]]:
+    """Link by objective; log links are a response, and no probability."""
+    links = _ELEMENTWISE | _TOGETHER
+    return (
+        links if output == "response" else {o: link for o, link in links.items() if not o.startswith("log")}
+    )
+
+
+def _rescaling(output: str, objective: str) -> Callable[[Floats, Floats], Floats] | None:
+    """The function of margins and labels whose values are the margin's, rescaled; None where there is none."""
+    if output == "log_loss":
+        return _LOSSES.get(objective)
+    link = _links(output).get(objective) if objective in _ELEMENTWISE else None
+    return None if link is None else partial(_of_margin, link)
+
+
+def _of_margin(link: Callable[[Floats], Floats], margin: Floats, y: Floats) -> Floats:
+    return link(margin)
 
 
 def check_output(engine: TreeEngine, output: str, exact: bool) -> None:
@@ -81,32 +108,36 @@ def check_output(engine: TreeEngine, output: str, exact: bool) -> None:
     if not isinstance(exact, bool | np.bool_):
         raise InputError(f"exact is {short(exact)}; give True or False.")
     objective = engine.ensemble.objective
-    if exact and output != "probability":
-        raise InputError(f"exact=True is for output='probability'; got output={short(output)}.")
-    if output == "raw":
+    if exact and output not in ("probability", "response"):
+        raise InputError(
+            f"exact=True is for output='probability' and 'response'; got output={short(output)}."
+        )
+    if output == "raw" or objective in _SAME_AS_RAW.get(output, ()):
         return
     if engine.background.rows is None:
         raise InputError(
             f"output={short(output)} compares with background rows; give a background, or use output='raw'."
         )
-    if output == "probability" and objective == "probability":
-        return
     if not exact and engine.index != "shapley":
         raise InputError(
             f"rescaled values keep sums, which index={short(engine.index)} does not have; use output='raw' "
             "or exact=True."
         )
-    known = objective in _PROBABILITY if exact else (output, objective) in _RESCALED
-    if not known:
+    known = _links(output).get(objective) if exact else _rescaling(output, objective)
+    if known is None:
         _refuse(engine, output, objective)
 
 
 def _refuse(engine: TreeEngine, output: str, objective: str) -> None:
     model = f"{engine.ensemble!r} (objective {short_text(objective or 'unknown')})"
-    if output == "probability" and objective == "multiclass":
+    if output in ("probability", "response") and objective in _TOGETHER:
         raise UnsupportedModelError(
             f"{model}: a class probability depends on the margins of all classes, so no one slope rescales it. Use "
-            "output='probability', exact=True: SHAP values of the probabilities themselves."
+            f"output={short(output)}, exact=True: SHAP values of the probabilities themselves."
+        )
+    if output == "probability" and objective in ("log", "log1p"):
+        raise UnsupportedModelError(
+            f"{model} predicts an exponential of its raw output, and no probability. Use output='response'."
         )
     raise UnsupportedModelError(
         f"{model} has no output={short(output)} that is known here. Explain output='raw', or give "
@@ -258,8 +289,8 @@ class Rescaled(BeyondTheMargin):
 
     def pairs(self, wanted: NDArray[np.int64] | None) -> PairEngine:
         raise InputError(
-            "rescaled values (of a probability or a loss) have no interactions. Use output='raw', or "
-            "output='probability', exact=True."
+            "rescaled values (of a probability, a response or a loss) have no interactions. Use output='raw', or "
+            "exact=True."
         )
 
 
@@ -271,7 +302,7 @@ def _slope(change: Floats, output_change: Floats, scale: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class ByDefinition(BeyondTheMargin):
-    """SHAP values of the probabilities themselves, over all coalitions: for few players and background rows."""
+    """SHAP values of the probabilities themselves, or responses, over all coalitions: for few players and rows."""
 
     link: Callable[[Floats], Floats]
 
@@ -304,6 +335,12 @@ class Fitted(ByDefinition):
     """SHAP values of the probabilities, by a representation fitted as for a black box, with its fidelity."""
 
     is_fitted = True
+    asked_by: ClassVar[str] = "exact=True"  # the argument that led here, for messages
+
+    @property
+    def label_columns(self) -> list[int]:
+        """Features that are labels."""
+        return np.flatnonzero(self.engine.model.ensemble.is_categorical).tolist()
 
     @cached_property
     def fit(self) -> tuple[Encoding, Fidelity, Engine]:
@@ -311,10 +348,9 @@ class Fitted(ByDefinition):
         model, background = self.engine.model, self.engine.background
         pool = Pool(self.background, "background")
         names = tuple(map(str, range(self.n_players)))
-        is_label = model.ensemble.is_categorical
-        encoding = make_encoding(pool, model.player, names, np.flatnonzero(is_label).tolist())
+        encoding = make_encoding(pool, model.player, names, self.label_columns)
         every = np.arange(pool.n_rows)
-        asker = Asker(self.predict, "the probability", _BATCH, _BUDGET)
+        asker = Asker(self.predict, "the output", _BATCH, _BUDGET)
         fitter = Fitter(
             oracle=Oracle(asker, model.player),
             pool=pool,
@@ -328,7 +364,7 @@ class Fitted(ByDefinition):
         fitted = fitter.fit("auto")
         codes = fitted.encoding.encode(pool, "background")
         engine = fitted.surrogate.compile(codes, background.weights, self.index)
-        of = "exact=True: of the probability, "
+        of = f"{self.asked_by}: of the output, "
         warn_if_low(fitted.fidelity, _LEAST_FIDELITY, fitted.method, of, _WAYS_OUT)
         return fitted.encoding, fitted.fidelity, engine
 
@@ -338,8 +374,8 @@ class Fitted(ByDefinition):
             return self.fit[0].encode(Pool(rows, "X"), "X")
         except InputError as error:
             raise InputError(
-                f"exact=True explains these rows by a representation that was fitted to hybrids of the background, and "
-                f"{error} Here that means: more background rows, or groups= that leave fewer than 16 players."
+                f"{self.asked_by} explains these rows by a representation that was fitted to hybrids of the background,"
+                f" and {error} Here that means: more background rows, or groups= that leave fewer than 16 players."
             ) from error
 
     def values(self, rows: NDArray[Any], n_jobs: int | None) -> Floats:
@@ -353,17 +389,19 @@ def make_output(engine: TreeEngine, output: str, exact: bool) -> Engine:
     """What explains this output: the engine itself where it is the raw one."""
     check_output(engine, output, exact)
     objective = engine.ensemble.objective
-    if output == "raw" or objective == "probability":
+    if output == "raw" or objective in _SAME_AS_RAW.get(output, ()):
         return engine
-    if not exact:
-        return Rescaled(engine, _RESCALED[output, objective], output == "log_loss")
-    return _exactly(engine, _PROBABILITY[objective])
+    if exact:
+        return _exactly(engine, _links(output)[objective])
+    transform = _rescaling(output, objective)
+    assert transform is not None  # `check_output` has seen to it
+    return Rescaled(engine, transform, output == "log_loss")
 
 
 def _exactly(engine: TreeEngine, link: Callable[[Floats], Floats]) -> Engine:
     """By the definition where that is affordable, else by a representation."""
     n_background = 0 if engine.background.rows is None else len(engine.background.rows)
-    if engine.n_players < 16 and n_background << engine.n_players <= _MOST_HYBRIDS:
+    if engine.n_players < 16 and n_background << engine.n_players <= MOST_HYBRIDS:
         return ByDefinition(engine, link)
     if n_background < 2:
         raise InputError(

@@ -19,10 +19,14 @@ from fouriershap._blackbox.surrogates import LevelEngine
 from fouriershap._explainers.page_inputs import bit_inputs, encoding_inputs, level_inputs, tree_inputs
 from fouriershap._fourier.spectrum import Spectrum
 from fouriershap._rows.frames import Rows
+from fouriershap._rows.pool import Pool
 from fouriershap._shapley.engine import Engine
 from fouriershap._shapley.interactions import interaction_values
 from fouriershap._shapley.lookup import Lookup, bit_lookup, level_lookup, tree_lookup
+from fouriershap._shapley.products.engine import ProductEngine
+from fouriershap._shapley.products.lookup import ProductLookup, product_lookup
 from fouriershap._shapley.spectrum.engine import SpectrumEngine
+from fouriershap._shapley.sum import SumEngine
 from fouriershap._shapley.trees.engine import TreeEngine
 from fouriershap._shapley.trees.model import make_background
 from fouriershap._waves.waves import Waves
@@ -35,7 +39,7 @@ _ESTIMATE_SLACK = 8  # tables estimated larger than this many budgets are not bu
 _MOST_CURVE = 500
 _MOST_HEAT, _HEAT_ROWS = 30, 200  # players and rows of the interaction heat map
 _NO_TABLE = "some terms of the spectrum have no table."
-_NO_WAVES = "waves are no tables that a page could look up."
+_NO_PRODUCTS = "sums of products are no tables that a page could look up."
 _MARGINS = ("xgboost", "lightgbm gbdt", "catboost", "scikit-learn GradientB", "scikit-learn HistG")
 
 
@@ -47,16 +51,16 @@ class Subject:
     facts: list[tuple[str, str]]
     meaning: list[str]  # what the values are, and how far to trust them
     inputs: list[Input]
-    lookup: Lookup | None = None
+    lookups: list[Lookup | ProductLookup] = field(default_factory=list)  # that add up
     without: str = ""  # why there is no look-up
     link: str | None = None  # {None, "softmax"} what turns the outputs into probabilities
     profile: dict[str, NDArray[Any]] = field(default_factory=dict)  # of a spectrum, see `_profile`
 
     @property
-    def what_if(self) -> WhatIf | str:
-        if self.lookup is None:
+    def what_if(self) -> list[WhatIf] | str:
+        if not self.lookups:
             return self.without
-        return WhatIf(self.lookup.header(), self.lookup.arrays(), self.lookup.tables.nbytes)
+        return [WhatIf(found.header(), found.arrays(), found.nbytes) for found in self.lookups]
 
 
 def write_page(
@@ -138,13 +142,13 @@ def tree_subject(engine: TreeEngine, rows: Rows, names: tuple[str, ...], budget:
     """Of a tree model; ``names`` of its features. Tables that exceed ``budget`` bytes by far are not built."""
     e, facts = engine.ensemble, engine.describe()
     entered = rows.shown if rows.entered is None else rows.entered
-    lookup, without = _tree_tables(engine, budget)
+    lookups, without = _tree_tables(engine, budget)
     told = [
         ("Model", facts["kind"]),
         ("Trees", f"{facts['n_trees']:,} with {facts['n_leaves']:,} leaves"),
         ("Features", _players_text(e.n_features, engine.n_players)),
         ("Background", _background_text(facts)),
-        ("Tables", _tables_text(lookup)),
+        ("Tables", _tables_text(lookups)),
     ]
     meaning = [
         "These SHAP values are exact and path-dependent: an absent feature is spread over both sides of a "
@@ -158,7 +162,7 @@ def tree_subject(engine: TreeEngine, rows: Rows, names: tuple[str, ...], budget:
     if margins:
         meaning.append("The column “softmax” turns the outputs into shares of 1: the classes' probabilities.")
     inputs = tree_inputs(entered, rows.codes, e, names, engine.model.player)
-    return Subject(e.kind, told, meaning, inputs, lookup, without, "softmax" if margins else None)
+    return Subject(e.kind, told, meaning, inputs, lookups, without, "softmax" if margins else None)
 
 
 def blackbox_subject(
@@ -171,13 +175,11 @@ def blackbox_subject(
         inputs = level_inputs(encoding, names, code, rows.codes)
         n_levels = np.array([player.n_levels for player in code.players])
         n_bits = np.array([player.n_bits for player in code.players])
-        lookup, without = level_lookup(engine.inner, n_levels, n_bits), _NO_TABLE
+        lookups, without = _those_found(level_lookup(engine.inner, n_levels, n_bits)), _NO_TABLE
         profile = _profile(engine.inner)
     else:
         inputs = encoding_inputs(encoding, names, rows.codes)
-        lookup, without = None, _NO_WAVES
-        if isinstance(engine, TreeEngine):
-            lookup, without = _tree_tables(engine, budget)
+        lookups, without = _part_lookups(engine, budget)
     told = [
         ("Model", "any that can be called, asked for its answers"),
         ("Method", fitted.method),
@@ -186,31 +188,59 @@ def blackbox_subject(
         ("Queries", f"{fitted.fidelity.n_queries:,}"),
         ("Fidelity", _fidelity_text(fitted.fidelity)),
         ("Background", _background_text(engine.describe())),
-        ("Tables", _tables_text(lookup)),
+        ("Tables", _tables_text(lookups)),
     ]
     meaning = [
         _fidelity_meaning(fitted.fidelity),
         "The prediction is that of the representation: the expected value plus the SHAP values.",
     ]
-    return Subject("black box", told, meaning, inputs, lookup, without, profile=profile)
+    return Subject("black box", told, meaning, inputs, lookups, without, profile=profile)
+
+
+def product_subject(
+    kind: str, output: str, engine: Engine, rows: Rows, names: tuple[str, ...], player: NDArray[np.int32]
+) -> Subject:
+    """Of a sum of products; ``names`` and owners of its features."""
+    facts, plan = engine.describe(), engine.plan(None)
+    entered = rows.shown if rows.entered is None else rows.entered
+    told = [
+        ("Model", kind),
+        ("Output", output),
+        ("Terms", f"{facts['n_terms']:,}"),
+        ("Features", _players_text(len(names), engine.n_players)),
+        ("Background", _background_text(facts)),
+    ]
+    exact = "These SHAP values are exact: the model is read as it is, and all background rows count."
+    if plan.method == "fitted":
+        exact = _fidelity_meaning(engine.fidelity)  # type: ignore[attr-defined]
+    elif plan.error:
+        exact = (
+            "These SHAP values are those of the model as it is; a few products of marginals stand for the background, "
+            f"which misses {plan.error:.1e} of the values' square sum."
+        )
+    meaning = [exact, "The prediction is the expected value plus the SHAP values."]
+    pool, inputs = Pool(entered, "X"), []
+    for f, name in enumerate(pool.names if pool.is_frame else names):
+        inputs.append(Input(name, int(player[f]), rows.codes[:, f], False))
+    return Subject(kind, told, meaning, inputs, without=_NO_PRODUCTS)
 
 
 def spectrum_subject(engine: SpectrumEngine, rows: Rows) -> Subject:
     """Of a spectrum on bits."""
-    facts, lookup = engine.describe(), bit_lookup(engine)
+    facts, lookups = engine.describe(), _those_found(bit_lookup(engine))
     told = [
         ("Model", "a spectrum"),
         ("Terms", f"{facts['n_terms']:,} that are not constant"),
         ("Features", _players_text(len(rows.names), engine.n_players)),
         ("Background", _background_text(facts)),
-        ("Tables", _tables_text(lookup)),
+        ("Tables", _tables_text(lookups)),
     ]
     meaning = [
         "These SHAP values are exact: every term of the spectrum and every background row counts.",
         "The prediction is the spectrum's value: the expected value plus the SHAP values.",
     ]
     inputs = bit_inputs(rows.codes, rows.names, rows.player)
-    return Subject("spectrum", told, meaning, inputs, lookup, _NO_TABLE, profile=_profile(engine))
+    return Subject("spectrum", told, meaning, inputs, lookups, _NO_TABLE, profile=_profile(engine))
 
 
 def _profile(engine: SpectrumEngine) -> dict[str, NDArray[Any]]:
@@ -226,7 +256,23 @@ def _profile(engine: SpectrumEngine) -> dict[str, NDArray[Any]]:
     }
 
 
-def _tree_tables(engine: TreeEngine, budget: int) -> tuple[Lookup | None, str]:
+def _those_found(lookup: Lookup | ProductLookup | None) -> list[Lookup | ProductLookup]:
+    return [] if lookup is None else [lookup]
+
+
+def _part_lookups(engine: Engine, budget: int) -> tuple[list[Lookup | ProductLookup], str]:
+    """The look-ups of trees, of waves, or of both; or why there are none."""
+    if isinstance(engine, TreeEngine):
+        return _tree_tables(engine, budget)
+    if isinstance(engine, ProductEngine):
+        return _those_found(product_lookup(engine)), ""
+    assert isinstance(engine, SumEngine)
+    found = [_part_lookups(part, budget) for part in engine.parts]
+    reasons = [without for lookups, without in found if not lookups]
+    return ([], reasons[0]) if reasons else ([each for lookups, _ in found for each in lookups], "")
+
+
+def _tree_tables(engine: TreeEngine, budget: int) -> tuple[list[Lookup | ProductLookup], str]:
     """The tables of an engine, built if need be; or why there are none."""
     if engine.compiled is None or engine.compiled.tables is None:
         background = engine.background
@@ -234,10 +280,10 @@ def _tree_tables(engine: TreeEngine, budget: int) -> tuple[Lookup | None, str]:
             model = replace(engine.model, method="auto")
             engine = TreeEngine(model, make_background(model, background.rows, background.weights))
         if engine.plan(None).table_bytes > _ESTIMATE_SLACK * budget:
-            return None, "the tables of these trees would be far larger than the page may be."
+            return [], "the tables of these trees would be far larger than the page may be."
         engine.build()
-    lookup = tree_lookup(engine)
-    return lookup, "" if lookup is not None else "some trees are too deep for tables."
+    lookups = _those_found(tree_lookup(engine))
+    return lookups, "" if lookups else "some trees are too deep for tables."
 
 
 def _players_text(n_columns: int, n_players: int) -> str:
@@ -252,10 +298,14 @@ def _background_text(facts: dict[str, Any]) -> str:
     return "compiled into the tables" if n_rows is None else f"{n_rows:,} rows"
 
 
-def _tables_text(lookup: Lookup | None) -> str:
-    if lookup is None:
+def _tables_text(lookups: list[Lookup | ProductLookup]) -> str:
+    tables = [found for found in lookups if isinstance(found, Lookup)]
+    if not tables:
         return "none"
-    return f"{lookup.tables.n_tables:,} ({lookup.tables.nbytes / 1e6:.1f} MB in memory)"
+    n_tables, nbytes = (
+        sum(each) for each in zip(*((t.tables.n_tables, t.nbytes) for t in tables), strict=True)
+    )
+    return f"{n_tables:,} ({nbytes / 1e6:.1f} MB in memory)"
 
 
 def _representation_text(representation: Any) -> str:
@@ -271,7 +321,11 @@ def _representation_text(representation: Any) -> str:
 def _fidelity_text(fidelity: Fidelity) -> str:
     if fidelity.exact:
         return "exact: every combination of levels was asked"
-    return f"R² {fidelity.r2:.4f} (95 % interval {fidelity.low:.4f} to {fidelity.high:.4f})"
+    function = f"R² {fidelity.r2:.4f} (95 % interval {fidelity.low:.4f} to {fidelity.high:.4f})"
+    if fidelity.shap is None:
+        return function
+    values = f"of the values R² {fidelity.shap.r2:.4f} ({fidelity.shap.low:.4f} to {fidelity.shap.high:.4f})"
+    return f"{values}, of the function {function}"
 
 
 def _fidelity_meaning(fidelity: Fidelity) -> str:
@@ -295,9 +349,15 @@ def _fidelity_meaning(fidelity: Fidelity) -> str:
             f"SHAP values are those of the mean answers, whose typical error is {error:.2g} % of their spread."
             + noise
         )
+    values = ""
+    if fidelity.shap is not None:
+        values = (
+            " Asked along permutations of a few rows, the model's own values are met with R² "
+            f"{fidelity.shap.r2:.3f} (95 % interval {fidelity.shap.low:.3f} to {fidelity.shap.high:.3f})."
+        )
     return (
-        f"These SHAP values are exact for a representation of the model. On {fidelity.n_points:,} mixed rows that it "
-        f"had never seen, it explains {100 * fidelity.r2:.2f} % of the variance of the model's answers: its typical "
-        f"error is {error:.2g} % of their spread, and smaller differences between values should not be read."
+        f"These SHAP values are exact for a representation of the model.{values} On {fidelity.n_points:,} mixed rows "
+        f"that it had never seen, it explains {100 * fidelity.r2:.2f} % of the variance of the model's answers: its "
+        f"typical error is {error:.2g} % of their spread, and smaller differences between values should not be read."
         + noise
     )

@@ -15,7 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.errors import FourierShapError, UnsupportedModelError
+from fouriershap._explainers.ask_formats import ASK_FORMATS
+from fouriershap._explainers.referee_responses import response_of
 from fouriershap._rows.frames import as_frame, densified, is_sparse
+from fouriershap._rows.opening import Opened, open_model
 from fouriershap._shapley.trees.engine import TreeEngine
 from fouriershap._trees.codes import Codebook
 from fouriershap._trees.ensemble import TreeEnsemble
@@ -36,27 +39,39 @@ class _Question(NamedTuple):
     name: str
 
 
-def check_reading(model: Any, engine: TreeEngine, background: Any) -> bool:
+def check_reading(opened: Opened, engine: TreeEngine, background: Any, only: int | None = None) -> bool:
     """Compare the outputs of our reading with the model's own, on some rows; whether its library answered any.
 
-    Nothing is compared where ``model`` is no live one of a library (a path, a `TreeEnsemble`). Rows are those of the
+    Nothing is compared where the model is no live one of a library (a path, a `TreeEnsemble`). Rows are those of the
     ``background``, as the model takes them; where there is none, or the library refuses it, rows at the thresholds of
-    the trees. Answers that differ by more than rounding are an `UnsupportedModelError`.
+    the trees. Answers that differ by more than rounding are an `UnsupportedModelError`. ``only``: the one output of
+    the model that was read.
     """
+    model = opened.final
     library = library_of(model)
     if library is None:
         return False
-    by_trees = is_forest(model)
+    # Of the model inside, whatever a wrapper does to what it predicts.
+    read = engine.ensemble if opened.response == "same" else engine.ensemble.replace(objective="regression")
+    response = response_of(model)
+    if response is not None and only is not None:
+        return False  # what it predicts needs all outputs
+    by_trees = response is None and is_forest(model)
     trees = _some_trees(engine.ensemble) if by_trees else slice(None)
     for question in _questions(library, engine, background):
         try:
             if by_trees:
                 theirs = forest_output(model, question.rows, trees)
+            elif response is not None:
+                theirs = response.asked(model, _with_names(question.asked, _names_of(model)))
             else:
-                theirs = own_output(model, question.asked, engine.ensemble)
+                theirs = own_output(model, question.asked, read)
         except Exception:  # noqa: BLE001, a library that takes no such rows may say so in any way
             continue
+        theirs = theirs if only is None else theirs[:, [only]]
         ours = engine.predict(question.rows, n_jobs=1, trees=trees)
+        if response is not None:
+            ours = response.computed(model, ours, read)
         _compare(ours, theirs, engine.ensemble, question.name, library)
         return True
     return False
@@ -160,7 +175,7 @@ def _compare(
     if ours.shape != theirs.shape:
         raise UnsupportedModelError(
             f"the model is not read right: {version_of(library)} itself gives {theirs.shape[1]} outputs, our reading "
-            f"of its trees {ours.shape[1]}. {_WAYS_OUT}"
+            f"of its trees {ours.shape[1]}. {WAYS_OUT}"
         )
     with np.errstate(invalid="ignore"):
         gap = np.abs(ours - theirs)
@@ -177,11 +192,11 @@ def _compare(
         f"the model is not read right: for {name.format(row)} (output {output}) {version_of(library)} itself says "
         f"{theirs[row, output]:.9g}, our reading of its trees {ours[row, output]:.9g}: a difference of "
         f"{gap[row, output]:.3g}, where rounding explains {allowed:.1g}. SHAP values of that reading would be wrong, "
-        f"so there are none. {_WAYS_OUT}"
+        f"so there are none. {WAYS_OUT}"
     )
 
 
-_WAYS_OUT = (
+WAYS_OUT = (
     "Most likely this version of the library stores models, or takes rows, in a way that is new to us: update "
     "fouriershap, or use an older version of the library; we would like to hear of it. Until then "
     "fs.BlackBoxExplainer(model.predict, background) explains the model without reading it. check='off' skips "
@@ -249,12 +264,17 @@ def library_output(model: Any, rows: Any, ensemble: TreeEnsemble) -> NDArray[np.
     >>> np.array_equal(fs.library_output(model, X, fs.read_model(model)), fs.read_model(model).predict(X))
     True
     """
-    return own_output(model, as_trained(rows, ensemble), ensemble)
+    inside = open_model(model).final
+    if response_of(inside) is not None:
+        raise UnsupportedModelError(
+            f"a {type(inside).__name__} does not tell its raw output, only what it predicts from it."
+        )
+    return own_output(inside, as_trained(rows, ensemble), ensemble)
 
 
 def is_forest(model: Any) -> bool:
     """Whether this is one of scikit-learn's forests, which `forest_output` can ask."""
-    return any(
+    return library_of(model) == "sklearn" and any(
         base.__name__ in ("ForestRegressor", "ForestClassifier") and base.__module__.startswith("sklearn.")
         for base in type(model).__mro__
     )
@@ -320,7 +340,7 @@ def _catboost(model: Any, rows: Any, ensemble: TreeEnsemble) -> Any:
 
 
 def _sklearn(model: Any, rows: Any, ensemble: TreeEnsemble) -> Any:
-    rows = _with_names(rows, getattr(model, "feature_names_in_", None))
+    rows = _with_names(rows, _names_of(model))
     if any(base.__name__ == "IsolationForest" for base in type(model).__mro__):
         # score = -2 ** (-mean path length / c): solved for the mean path length.
         return -np.log2(-model.score_samples(rows)) * average_path_length(np.array([model._max_samples]))
@@ -329,7 +349,11 @@ def _sklearn(model: Any, rows: Any, ensemble: TreeEnsemble) -> Any:
     if hasattr(model, "predict_proba"):
         return model.predict_proba(rows)
     predicted = model.predict(rows)
-    return np.log(predicted) if getattr(model, "loss", "") in ("poisson", "gamma") else predicted
+    return np.log(predicted) if ensemble.objective == "log" else predicted
+
+
+def _names_of(model: Any) -> Any:
+    return getattr(model, "feature_names_in_", None)
 
 
 def _with_names(rows: Any, names: Any) -> Any:
@@ -345,4 +369,4 @@ def _with_names(rows: Any, names: Any) -> Any:
     return import_module("pandas").DataFrame(rows, columns=names)
 
 
-_ASK = {"xgboost": _xgboost, "lightgbm": _lightgbm, "catboost": _catboost, "sklearn": _sklearn}
+_ASK = {"xgboost": _xgboost, "lightgbm": _lightgbm, "catboost": _catboost, "sklearn": _sklearn} | ASK_FORMATS

@@ -16,27 +16,33 @@ from fouriershap._base.checks import (
     check_number,
     check_progress,
     check_weights,
-    descends_from,
+    is_whole,
     numbered,
     unshared,
 )
-from fouriershap._base.errors import InputError
+from fouriershap._base.errors import InputError, ModelWarning, UnsupportedModelError
 from fouriershap._base.files import Contents
 from fouriershap._base.headers import require, take
 from fouriershap._base.parallel import Watch, count_jobs
-from fouriershap._base.short import short
+from fouriershap._base.short import short, short_list, short_text
+from fouriershap._base.warn import warn
 from fouriershap._explainers.base import Explainer, without_single_output
+from fouriershap._explainers.links import OUTPUTS
 from fouriershap._explainers.referee import CHECKS, check_reading
-from fouriershap._rows.frames import Rows, column_names, densified, unmask
-from fouriershap._rows.pipelines import Preprocessing, split_pipeline
+from fouriershap._rows.foreign import as_rows, native_rows
+from fouriershap._rows.frames import Rows, column_names, densified, is_sparse, unmask
+from fouriershap._rows.opening import Opened, open_model
+from fouriershap._rows.pipelines import Preprocessing, lost_pipeline, rows_of_inputs
 from fouriershap._rows.players import check_groups
 from fouriershap._shapley.engine import check_additivity
 from fouriershap._shapley.indices import INDICES
+from fouriershap._shapley.interactions import TopInteractions, interaction_values
 from fouriershap._shapley.trees.engine import TreeEngine
 from fouriershap._shapley.trees.model import make_background, make_model
+from fouriershap._trees.arithmetic import one_output
 from fouriershap._trees.ensemble import TreeEnsemble
-from fouriershap._trees.readers import read_model
-from fouriershap._trees.rows import to_rows
+from fouriershap._trees.readers import read_opened
+from fouriershap._trees.rows import absent_is_missing, to_rows
 
 if TYPE_CHECKING:
     from fouriershap._explainers.outputs import Fitted, Rescaled
@@ -53,20 +59,23 @@ class TreeExplainer(Explainer):
     Parameters
     ----------
     model : estimator, booster, Pipeline, or path
-        A tree model of scikit-learn, XGBoost, LightGBM or CatBoost, or the path of a saved one; or a
-        scikit-learn Pipeline that ends in one, in which case background and rows are the pipeline's inputs.
+        A tree model of scikit-learn, XGBoost, LightGBM or CatBoost, or the path of a saved one; sums of such models
+        (see ``docs/trees.md``); or a scikit-learn Pipeline, search or other wrapper around one. Background and rows
+        are a pipeline's inputs.
     background : array or data frame, optional
         Rows that stand for "feature unknown"; any number, all of them are used. After the first calls the
         number of background rows costs nothing per explained row.
     feature_perturbation : {"auto", "interventional", "tree_path_dependent"}
         "auto" is interventional where a background is given, else tree_path_dependent. The latter takes the
         shares of the training rows in the trees for a background, and uses none that is given.
-    output : {"raw", "probability", "log_loss"}
+    output : {"raw", "probability", "response", "log_loss"}, or int
         What is explained: the model's raw output (margins; class probabilities for scikit-learn's forests), the
-        probability, or the loss (`shap_values` then takes labels ``y``). The last two are the values of the margin,
-        rescaled per background row as in shap, and cost a walk per row and background row.
+        probability, what ``predict`` returns (beside probabilities that is the exponential of a log link: Poisson,
+        Gamma, Tweedie, the risk of Cox, the time of AFT), or the loss (`shap_values` then takes labels ``y``). The last
+        three are the values of the margin, rescaled per background row as in shap, and cost a walk per row and
+        background row. A number is one of the raw outputs, from 0.
     exact : bool
-        With ``output="probability"``: SHAP values of the probability itself, by the definition where players and
+        With ``output="probability"`` or ``"response"``: SHAP values of that itself, by the definition where players and
         background rows are few, else by a fitted representation with its `fidelity`.
     feature_names : sequence of str, optional
         By default those of the model, else of the background, else "Feature 0", ...
@@ -99,6 +108,8 @@ class TreeExplainer(Explainer):
         `TreeEnsemble`), or its library answers no such rows; `checked` tells. "off" saves the milliseconds.
     progress : bool or callable, optional
         Whether long calls tell how far they are; see `Explainer`.
+    data, model_output
+        shap's names of ``background`` and ``output``.
 
     Attributes
     ----------
@@ -129,6 +140,7 @@ class TreeExplainer(Explainer):
     checked: bool = False
     _before: Preprocessing | None = None  # what a Pipeline does before its trees
     _inputs: tuple[str, ...] | None = None  # its input columns, where they are the players
+    _reading: tuple[Opened, TreeEnsemble] | None = None  # of a model that the front door has read already
     _lost_pipeline: bool = False  # a file held the trees of a Pipeline, not what comes before them
 
     def __init__(
@@ -137,7 +149,7 @@ class TreeExplainer(Explainer):
         background: Any = None,
         *,
         feature_perturbation: str = "auto",
-        output: str = "raw",
+        output: str | int = "raw",
         exact: bool = False,
         feature_names: ArrayLike | None = None,
         groups: Any = None,
@@ -150,7 +162,11 @@ class TreeExplainer(Explainer):
         device: str = "cpu",
         check: str = "model",
         progress: Progress = None,
+        data: Any = None,
+        model_output: str | int | None = None,
     ) -> None:
+        background = _either("background", background, "data", data, None)
+        output = _either("output", output, "model_output", model_output, "raw")
         check_device(device)
         check_choice("feature_perturbation", feature_perturbation, _PERTURBATIONS)
         check_choice("precision", precision, tuple(_PRECISIONS))
@@ -159,17 +175,27 @@ class TreeExplainer(Explainer):
         check_choice("index", index, INDICES)
         count_jobs(n_jobs)
         self.progress = check_progress(progress)
-        is_pipeline = descends_from(model, "sklearn", "Pipeline")
-        before, final = split_pipeline(model) if is_pipeline else (None, model)
-        ensemble = read_model(final)
-        given = unmask(background)
+        opened, ensemble = self.__dict__.pop("_reading", None) or _read_or_refuse(model)
+        before = opened.before
+        if opened.response != "same":
+            _say_what_is_explained(opened.response, output)
+        only = None
+        if is_whole(output):
+            only, output = _check_index(output, ensemble), "raw"
+            ensemble = one_output(ensemble, only)
+        given = native_rows(unmask(background), "background")
         background = given if before is None or given is None else before.transform(given, "background")
         if feature_perturbation == "interventional" and background is None:
             raise InputError("feature_perturbation='interventional' needs a background; give one.")
         if feature_perturbation == "tree_path_dependent":
             background = None
+        if background is None and not ensemble.cover[ensemble.roots].any():
+            raise InputError(
+                f"the model ({short_text(ensemble.kind)}) does not say how many training rows reached its nodes, which "
+                "path-dependent values need. Give a background."
+            )
         ensemble, names = _name_features(feature_names, ensemble, background, before)
-        player, player_names, inputs = _find_players(groups, names, before, given)
+        player, player_names, inputs = find_players(groups, names, before, given)
         rows, share = None, None
         if background is not None:
             rows = unshared(to_rows(background, ensemble, name="background"), background)
@@ -179,8 +205,8 @@ class TreeExplainer(Explainer):
         dtype = np.dtype(_PRECISIONS[precision])
         coded = make_model(ensemble, player, check_memory(memory), dtype, method, index)
         engine = TreeEngine(coded, make_background(coded, rows, share))
-        checked = check == "model" and check_reading(final, engine, background)
-        self._set(engine, names, player_names, n_jobs, output, exact)
+        checked = check == "model" and check_reading(opened, engine, background, only)
+        self._set(engine, names, player_names, n_jobs, cast("str", output), exact)
         self._before, self._inputs, self.checked = before, inputs, checked
         self.has_pipeline = before is not None
         if device != "cpu":  # outputs beyond the margin have no tables to move, and say so
@@ -264,6 +290,8 @@ class TreeExplainer(Explainer):
         Parameters
         ----------
         X : array or data frame, shape (n_rows, n_features)
+            Or one row, as an array (n_features,) or a pandas Series: its values come back without the first axis. Or a
+            ``xgboost.DMatrix`` or ``catboost.Pool`` whose data can be had.
         y : array_like, shape (n_rows,), optional
             Labels, for ``output="log_loss"``: 0 and 1 for a classifier.
         check_additivity : bool
@@ -277,15 +305,27 @@ class TreeExplainer(Explainer):
         -------
         ndarray, shape (n_rows, n_players) or (n_rows, n_players, n_outputs)
         """
+        X, is_one = as_rows(X)
         rows = self._read(X)
         values, _ = self._checked(rows, y, check_additivity, tolerance, self._jobs(n_jobs))
-        return without_single_output(values)
+        values = without_single_output(values)
+        return values[0] if is_one else values
+
+    def shap_interaction_values(
+        self, X: Any, *, pairs: Any = None, top: int | None = None, n_jobs: int | None = None
+    ) -> NDArray[np.float64] | TopInteractions:
+        X, is_one = as_rows(X)
+        found = super().shap_interaction_values(X, pairs=pairs, top=top, n_jobs=n_jobs)
+        return found[0] if is_one and isinstance(found, np.ndarray) else found
+
+    shap_interaction_values.__doc__ = Explainer.shap_interaction_values.__doc__
 
     def __call__(
         self,
         X: Any,
         y: ArrayLike | None = None,
         *,
+        interactions: bool = False,
         check_additivity: bool = True,
         tolerance: float = 1e-4,
     ) -> Any:
@@ -296,6 +336,8 @@ class TreeExplainer(Explainer):
         X : array or data frame, shape (n_rows, n_features)
         y : array_like, shape (n_rows,), optional
             Labels, for ``output="log_loss"``.
+        interactions : bool
+            Whether the values are those of pairs, see `shap_interaction_values`.
         check_additivity : bool
             Check that values and expected value add up to what the trees, as we read them, say of the rows. The model
             itself is not asked again: where `checked`, it was when the explainer was made, on other rows.
@@ -308,9 +350,27 @@ class TreeExplainer(Explainer):
             With the row, the difference, and the likely causes.
         """
         begin = time.perf_counter()
+        X, is_one = as_rows(X)
         rows = self._read(X)
-        values, expected = self._checked(rows, y, check_additivity, tolerance, self.n_jobs)
-        return self._explanation(rows, values, expected, time.perf_counter() - begin)
+        if interactions:
+            if y is not None:
+                raise InputError("y was given, but losses have no interactions.")
+            found = interaction_values(
+                self._engine, rows.codes, self.player_names, None, None, self.n_jobs, False
+            )
+            values, expected = cast("NDArray[np.float64]", found), self._engine.expected
+            if check_additivity:
+                self._check_sums(values.sum(axis=2), rows, tolerance)
+        else:
+            values, expected = self._checked(rows, y, check_additivity, tolerance, self.n_jobs)
+        explanation = self._explanation(rows, values, expected, time.perf_counter() - begin)
+        return explanation[0] if is_one else explanation
+
+    def _check_sums(self, values: NDArray[np.float64], rows: Rows, tolerance: float) -> None:
+        if self._engine.index == "shapley" and not self._is_fitted:
+            outputs = self._engine.predict(rows.codes, self.n_jobs)
+            tolerance = check_number("tolerance", tolerance, 0)
+            check_additivity(values, self._engine.expected, outputs, tolerance, self.checked)
 
     def _checked(
         self, rows: Rows, y: ArrayLike | None, check: bool, tolerance: float, n_jobs: int | None
@@ -335,23 +395,21 @@ class TreeExplainer(Explainer):
 
     def _read(self, X: Any, name: str = "X") -> Rows:
         """Rows through the pipeline, where there is one, and as the trees compare them: both once."""
+        X = native_rows(X, name)
         prepared = X if self._before is None else self._before.transform(X, name)
         model = self._trees.model
-        entered = densified(prepared, model.ensemble.absent_is_missing)
+        entered = prepared
+        if is_sparse(prepared):
+            entered = densified(prepared, absent_is_missing(model.ensemble, name))
         try:
             codes = to_rows(entered, model.ensemble, name)
         except InputError as error:
             if not self._lost_pipeline:
                 raise
-            raise InputError(
-                f"{error} This explainer was saved from a Pipeline whose transformers are not in the file: give it "
-                "transformed rows, `pipeline[:-1].transform(X)`."
-            ) from error
+            raise lost_pipeline(error) from error
         if self._inputs is None:
             return Rows(codes, entered, model.player, self.feature_names)
-        position = {player: i for i, player in enumerate(self.player_names)}
-        owner = np.array([position.get(column, -1) for column in self._inputs], dtype=np.int32)
-        return Rows(codes, densified(X), owner, self._inputs, entered)
+        return rows_of_inputs(codes, X, entered, self._inputs, self.player_names)
 
     def _subject(self, rows: Rows, budget: int) -> Subject:
         from fouriershap._explainers.page import tree_subject
@@ -382,6 +440,57 @@ class TreeExplainer(Explainer):
         return explainer
 
 
+def _either(name: str, value: Any, alias: str, given: Any, default: Any) -> Any:
+    """An argument under its name here, or under shap's."""
+    if given is None:
+        return value
+    if value is default or (isinstance(value, str) and value == default):
+        return given
+    raise InputError(f"{name} and {alias} are the same argument; give one of them.")
+
+
+def _check_index(output: Any, ensemble: TreeEnsemble) -> int:
+    if not 0 <= output < ensemble.n_outputs:
+        raise InputError(
+            f"output is {short(output)}; the model has {ensemble.n_outputs} outputs: give a number from 0 to "
+            f"{ensemble.n_outputs - 1}, or one of {short_list(OUTPUTS)}."
+        )
+    return int(output)
+
+
+def read_inside(model: Any) -> tuple[Opened, TreeEnsemble]:
+    """What is inside a model, and its trees."""
+    opened = open_model(model)
+    return opened, read_opened(opened)
+
+
+def _read_or_refuse(model: Any) -> tuple[Opened, TreeEnsemble]:
+    try:
+        return read_inside(model)
+    except UnsupportedModelError as error:
+        if not hasattr(model, "predict"):
+            raise
+        raise UnsupportedModelError(
+            f"{error} fs.Explainer(model, background) fits it as a black box."
+        ) from error
+
+
+def _say_what_is_explained(response: str, output: Any) -> None:
+    """Warn that values are not in the units of what the model predicts."""
+    if output == "response":
+        return
+    way = (
+        "output='response' explains that, in its units."
+        if response != "other"
+        else ("fs.BlackBoxExplainer(model.predict, background) explains that, in its units.")
+    )
+    warn(
+        "model is a TransformedTargetRegressor: values are those of the regressor inside it, in the units of the "
+        f"transformed target, not of what model.predict returns. {way}",
+        ModelWarning,
+    )
+
+
 def _name_features(
     given: ArrayLike | None, ensemble: TreeEnsemble, background: Any, before: Preprocessing | None
 ) -> tuple[TreeEnsemble, tuple[str, ...]]:
@@ -400,10 +509,13 @@ def _name_features(
     return ensemble, found or numbered(ensemble.n_features)
 
 
-def _find_players(
+def find_players(
     groups: Any, names: tuple[str, ...], before: Preprocessing | None, background: Any
 ) -> tuple[NDArray[np.int32], tuple[str, ...], tuple[str, ...] | None]:
-    """Player of each feature, the players' names, and the input columns where they are the players."""
+    """Player of each feature, the players' names, and the input columns where they are the players.
+
+    ``before`` is what a Pipeline does to rows, ``background`` rows that enter it.
+    """
     if groups is None:
         return np.arange(len(names), dtype=np.int32), names, None
     if not isinstance(groups, str) or groups != "input":

@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fouriershap._base.asking.answers import Row
-from fouriershap._base.asking.asker import Asker, Progress, Report
+from fouriershap._base.asking.asker import Asker
+from fouriershap._base.asking.report import Report
 from fouriershap._base.bits import pack, unpack
+from fouriershap._base.checks import Progress
 from fouriershap._base.units import unit_of
 from fouriershap._fourier.gf2 import Bits, Words
 

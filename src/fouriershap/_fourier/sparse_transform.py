@@ -8,10 +8,10 @@ from dataclasses import KW_ONLY, dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fouriershap._base.asking.asker import Asker, Progress
+from fouriershap._base.asking.asker import Asker
 from fouriershap._base.asking.file_store import make_store
 from fouriershap._base.asking.store import Given
-from fouriershap._base.checks import check_choice, check_whole
+from fouriershap._base.checks import Progress, check_choice, check_whole
 from fouriershap._base.errors import FidelityWarning, InputError
 from fouriershap._base.short import short
 from fouriershap._base.warn import warn

@@ -34,72 +34,57 @@ inline double total(typename Vec<T>::type v) {
 
 constexpr int kTogether = 2;  // vectors of terms, and nodes, whose chains of products run side by side
 
-// What one block of 2 vectors of terms needs, by player.
-template <class T>
-struct Chains {
-  Complex<T>*
-      before;  // (n_players, kTogether nodes, kTogether): product of the factors of the players before
-  Complex<T>* others;    // (n_players, kTogether): the integral of the product of all others
-  Complex<T>* distance;  // (n_players, kTogether): factor of the row less that of the component
-  Complex<T>* sums;      // (n_players, kTogether): over components
+// What one block of kTogether vectors of terms needs of one player at N nodes.
+template <class T, int N>
+struct Link {
+  Complex<T> factor[N][kTogether];  // t x + (1 - t) a
+  Complex<T> before[N][kTogether];  // product of the factors of the players before
 };
 
-// others[j] += sum over N nodes of weight * prod_{k != j} (a_k + t (x_k - a_k)), by products from both ends.
+// sums[j] += weight * (x_j - a_j) * sum over N nodes of their weight * prod_{k != j} (a_k + t (x_k - a_k)),
+// by products from both ends.
 template <class T, int N>
-void add_others(const T* component, int64_t n_players, int64_t n_terms, const T* points, const T* weights,
-                const Chains<T>& chains) {
+void add_component(const T* row, const T* component, int64_t n_players, int64_t n_terms, T weight,
+                   const T* points, const T* weights, Link<T, N>* links, Complex<T>* sums) {
+  typedef typename Complex<T>::V V;
+  constexpr int64_t lanes = Vec<T>::lanes;
   Complex<T> product[N][kTogether];
   for (int q = 0; q < N; ++q)
-    for (int v = 0; v < kTogether; ++v) product[q][v] = Complex<T>{typename Complex<T>::V{} + weights[q], {}};
+    for (int v = 0; v < kTogether; ++v) product[q][v] = Complex<T>{V{} + weight * weights[q], {}};
   for (int64_t j = 0; j < n_players; ++j)
     for (int v = 0; v < kTogether; ++v) {
-      const Complex<T> a = at(component + 2 * j * n_terms + v * Vec<T>::lanes, n_terms);
-      const Complex<T> d = chains.distance[j * kTogether + v];
+      const int64_t place = 2 * j * n_terms + v * lanes;
+      const Complex<T> x = at(row + place, n_terms), a = at(component + place, n_terms);
+      const Complex<T> d = {x.real - a.real, x.imag - a.imag};
       for (int q = 0; q < N; ++q) {
-        chains.before[(j * N + q) * kTogether + v] = product[q][v];
-        product[q][v] = product[q][v] * Complex<T>{a.real + points[q] * d.real, a.imag + points[q] * d.imag};
+        const Complex<T> factor = {a.real + points[q] * d.real, a.imag + points[q] * d.imag};
+        links[j].before[q][v] = product[q][v];
+        links[j].factor[q][v] = factor;
+        product[q][v] = product[q][v] * factor;
       }
     }
   for (int q = 0; q < N; ++q)
-    for (int v = 0; v < kTogether; ++v) product[q][v] = Complex<T>{typename Complex<T>::V{} + T(1), {}};
+    for (int v = 0; v < kTogether; ++v) product[q][v] = Complex<T>{V{} + T(1), {}};
   for (int64_t j = n_players - 1; j >= 0; --j)
     for (int v = 0; v < kTogether; ++v) {
-      const Complex<T> a = at(component + 2 * j * n_terms + v * Vec<T>::lanes, n_terms);
-      const Complex<T> d = chains.distance[j * kTogether + v];
-      Complex<T> mine = chains.others[j * kTogether + v];
+      Complex<T> others = {};
       for (int q = 0; q < N; ++q) {
-        const Complex<T> b = chains.before[(j * N + q) * kTogether + v], p = product[q][v];
-        mine.real += b.real * p.real;
-        mine.real -= b.imag * p.imag;
-        mine.imag += b.real * p.imag;
-        mine.imag += b.imag * p.real;
-        product[q][v] = product[q][v] * Complex<T>{a.real + points[q] * d.real, a.imag + points[q] * d.imag};
+        const Complex<T> before = links[j].before[q][v], after = product[q][v];
+        others.real += before.real * after.real;
+        others.real -= before.imag * after.imag;
+        others.imag += before.real * after.imag;
+        others.imag += before.imag * after.real;
+        product[q][v] = after * links[j].factor[q][v];
       }
-      chains.others[j * kTogether + v] = mine;
-    }
-}
-
-// sums[j] += weight * (x_j - a_j) * the integral of the product of all others.
-template <class T>
-void add_component(const T* row, const T* component, int64_t n_players, int64_t n_terms, T weight,
-                   const Nodes<T>& nodes, const Chains<T>& chains) {
-  for (int64_t j = 0; j < n_players; ++j)
-    for (int v = 0; v < kTogether; ++v) {
-      const int64_t place = 2 * j * n_terms + v * Vec<T>::lanes;
+      const int64_t place = 2 * j * n_terms + v * lanes;
       const Complex<T> x = at(row + place, n_terms), a = at(component + place, n_terms);
-      chains.distance[j * kTogether + v] = Complex<T>{x.real - a.real, x.imag - a.imag};
-      chains.others[j * kTogether + v] = Complex<T>{};
+      const Complex<T> d = {x.real - a.real, x.imag - a.imag};
+      Complex<T>& sum = sums[j * kTogether + v];
+      sum.real += d.real * others.real;
+      sum.real -= d.imag * others.imag;
+      sum.imag += d.real * others.imag;
+      sum.imag += d.imag * others.real;
     }
-  int64_t q = 0;
-  for (; q + kTogether <= nodes.n; q += kTogether)
-    add_others<T, kTogether>(component, n_players, n_terms, nodes.points + q, nodes.weights + q, chains);
-  for (; q < nodes.n; ++q)
-    add_others<T, 1>(component, n_players, n_terms, nodes.points + q, nodes.weights + q, chains);
-  for (int64_t i = 0; i < n_players * kTogether; ++i) {
-    const Complex<T> mine = chains.distance[i] * chains.others[i];
-    chains.sums[i].real += weight * mine.real;
-    chains.sums[i].imag += weight * mine.imag;
-  }
 }
 
 typedef Complex<double> Pair;
@@ -123,16 +108,23 @@ bool components(const Factors<T>& rows, const Factors<T>& mixture, const T* weig
   constexpr int64_t block = kTogether * Vec<T>::lanes;
   const int64_t n_players = rows.n_players, n_terms = rows.n_terms, stride = 2 * n_players * n_terms;
   assert(n_terms % block == 0 && mixture.n_players == n_players && mixture.n_terms == n_terms);
-  const AlignedScratch<Complex<T>> before(n_players * kTogether * kTogether), others(n_players * kTogether);
-  const AlignedScratch<Complex<T>> distance(n_players * kTogether), sums(n_players * kTogether);
-  if (!before || !others || !distance || !sums) return false;
-  const Chains<T> chains = {before, others, distance, sums};
+  const AlignedScratch<Complex<T>> sums(n_players * kTogether);
+  const AlignedScratch<Link<T, 2>> two(n_players);
+  const AlignedScratch<Link<T, 1>> one(n_players);
+  if (!sums || !two || !one) return false;
   for (int64_t r = 0; r < rows.n_rows; ++r)
     for (int64_t m = 0; m < n_terms; m += block) {
       for (int64_t i = 0; i < n_players * kTogether; ++i) sums[i] = Complex<T>{};
-      for (int64_t c = 0; c < mixture.n_rows; ++c)
-        add_component(rows.values + r * stride + m, mixture.values + c * stride + m, n_players, n_terms,
-                      weights[c], nodes, chains);
+      for (int64_t c = 0; c < mixture.n_rows; ++c) {
+        const T *row = rows.values + r * stride + m, *component = mixture.values + c * stride + m;
+        int64_t q = 0;
+        for (; q + 2 <= nodes.n; q += 2)
+          add_component<T, 2>(row, component, n_players, n_terms, weights[c], nodes.points + q,
+                              nodes.weights + q, two, sums);
+        if (q < nodes.n)
+          add_component<T, 1>(row, component, n_players, n_terms, weights[c], nodes.points + q,
+                              nodes.weights + q, one, sums);
+      }
       for (int64_t j = 0; j < n_players; ++j)
         for (int64_t o = 0; o < n_outputs; ++o) {
           typename Vec<T>::type sum = {};

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from fouriershap._base.checks import are_numbered
 from fouriershap._base.errors import InputError
-from fouriershap._base.short import reason, short, short_list
+from fouriershap._base.short import reason, short, short_list, short_text
 from fouriershap._rows.text import MISSING, NO_LEVEL, text_of, without_prefix
 
 if TYPE_CHECKING:
@@ -104,6 +104,26 @@ def as_frame(X: Any, name: str = "X") -> nw.DataFrame[Any] | None:
         return named
     except DuplicateError as error:
         raise InputError(f"{name} has two columns of one name: {reason(error)}") from None
+
+
+def as_matrix(X: Any, n_features: int, name: str) -> NDArray[Any]:
+    """An array (n_rows, n_features) of numbers or objects, from whatever is no frame; errors call it ``name``."""
+    try:
+        array = np.ma.filled(X.astype(np.float64), np.nan) if np.ma.isMaskedArray(X) else np.asarray(X)
+    except ValueError as error:
+        raise InputError(f"{name} is no matrix of rows: {reason(error)}.") from None
+    if array.ndim != 2:
+        if hasattr(X, "collect"):
+            raise InputError(f"{name} is a lazy {type(X).__name__}; give `{name}.collect()`.")
+        raise InputError(
+            f"{name} has shape {array.shape}; give a matrix of rows (n_rows, {n_features})"
+            + (f", for one row `{name}.reshape(1, -1)`." if array.ndim == 1 else ".")
+        )
+    if array.shape[1] != n_features:
+        raise InputError(f"{name} has {array.shape[1]} columns, but the model has {n_features} features.")
+    if array.dtype.kind not in "biufOUST":
+        raise InputError(f"{name} has dtype {short_text(array.dtype)}; give numbers.")
+    return array
 
 
 def is_record_batch(X: Any) -> bool:

@@ -1,4 +1,4 @@
-"""scikit-learn Pipelines that end in a tree model: what comes before the trees."""
+"""scikit-learn Pipelines: what happens to rows before the model."""
 
 from __future__ import annotations
 
@@ -12,23 +12,34 @@ from fouriershap._base.checks import numbered
 from fouriershap._base.errors import InputError, UnsupportedModelError
 from fouriershap._base.short import reason, short
 from fouriershap._rows.column_origins import through
-from fouriershap._rows.frames import check_columns, column_names, densified, is_sparse
+from fouriershap._rows.frames import Rows, check_columns, column_names, densified, is_sparse
 
 _ROWS_TO_TRY = 32
 _CELLS_TO_TRY = 1 << 22  # at a time
 
 
-def split_pipeline(model: Any) -> tuple[Preprocessing | None, Any]:
-    """What a Pipeline does to rows before its last step, and that step."""
-    final = model.steps[-1][1]
-    return (Preprocessing(model[:-1]) if len(model.steps) > 1 else None), final
+def lost_pipeline(error: InputError) -> InputError:
+    """The error of rows that do not fit, where a file held a model without the Pipeline that came before it."""
+    return InputError(
+        f"{error} This explainer was saved from a Pipeline whose transformers are not in the file: give it "
+        "transformed rows, `pipeline[:-1].transform(X)`."
+    )
+
+
+def rows_of_inputs(
+    codes: NDArray[Any], X: Any, entered: Any, inputs: tuple[str, ...], players: tuple[str, ...]
+) -> Rows:
+    """Rows that are shown by the input columns of a Pipeline, which are the players, and not as they ``entered``."""
+    position = {player: i for i, player in enumerate(players)}
+    owner = np.array([position.get(column, -1) for column in inputs], dtype=np.int32)
+    return Rows(codes, densified(X), owner, inputs, entered)
 
 
 @dataclass(frozen=True, eq=False)
 class Preprocessing:
-    """The fitted steps of a Pipeline before the last: from the caller's rows to those of the final model."""
+    """Fitted steps before a model, those of each Pipeline around it: from the caller's rows to the model's."""
 
-    steps: Any
+    pipelines: tuple[Any, ...]  # without their last steps, the outermost first
 
     def transform(self, X: Any, name: str) -> Any:
         """Rows as the final model takes them, in whatever type the last transformer returns."""
@@ -36,19 +47,24 @@ class Preprocessing:
         if known is not None:
             check_columns(X, known, name)
         try:
-            return self.steps.transform(X)
+            for pipeline in self.pipelines:
+                X = pipeline.transform(X)
+            return X
         except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
             raise InputError(f"{name} does not go through the pipeline: {reason(error)}") from error
 
     def known_names(self) -> tuple[str, ...] | None:
         """Names of the columns that enter the pipeline; None where it was fitted on arrays."""
-        names = getattr(self.steps, "feature_names_in_", None)
+        names = getattr(self.pipelines[0], "feature_names_in_", None)
         return None if names is None else tuple(str(name) for name in names)
 
     def output_names(self) -> tuple[str, ...] | None:
         """Names of the features that enter the final model, where the transformers tell."""
         try:
-            return tuple(str(name) for name in self.steps.get_feature_names_out())
+            names = self.pipelines[0].get_feature_names_out()
+            for pipeline in self.pipelines[1:]:
+                names = pipeline.get_feature_names_out(names)
+            return tuple(str(name) for name in names)
         except (ValueError, TypeError, AttributeError):  # a transformer of the user's own, without names
             return None
 
@@ -58,7 +74,7 @@ class Preprocessing:
         if names is not None:
             return names
         found = column_names(background) if background is not None else None
-        n_columns = getattr(self.steps, "n_features_in_", None)
+        n_columns = getattr(self.pipelines[0], "n_features_in_", None)
         if found is None and n_columns is None:
             raise UnsupportedModelError(
                 "groups='input': the pipeline does not know its input columns. Fit it on a data frame."
@@ -74,7 +90,10 @@ class Preprocessing:
         rows: changing one input column must leave the features of all others alone.
         """
         names = self.input_names(background)
-        origin = np.array(through(self.steps, list(range(len(names))), ""), dtype=np.int64)
+        origins = list(range(len(names)))
+        for pipeline in self.pipelines:
+            origins = through(pipeline, origins, "")
+        origin = np.array(origins, dtype=np.int64)
         if len(origin) != n_features:
             raise UnsupportedModelError(
                 f"groups='input': the pipeline's transformers account for {len(origin)} columns, but the final model "

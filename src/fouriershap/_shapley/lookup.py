@@ -31,6 +31,10 @@ class Lookup:
     missing_value: float  # a number that counts as missing, NaN for none
     zero_as_missing: NDArray[np.bool_]  # (n_inputs,)
 
+    @property
+    def nbytes(self) -> int:
+        return self.tables.nbytes
+
     def header(self) -> dict[str, Any]:
         """Single numbers."""
         narrow, wide = count_lines(self.column)

@@ -14,6 +14,7 @@ from fouriershap._base.short import short_text
 from fouriershap._rows.batch import open_batch
 
 LEAF = -1
+MIXED = "mixed"
 # LightGBM's kZeroThreshold: a float32 constant held in a double.
 ZERO_BAND = float(np.float32(1e-35))
 ARRAY_TYPES = dict.fromkeys(("roots", "tree_output", "feature", "left", "right", "category_set"), "i4")
@@ -91,12 +92,16 @@ class TreeEnsemble:
         What was read, for people: ``"xgboost gbtree"``.
     objective : str
         What the raw output means: "binary" (log odds), "multiclass" (log odds of softmax), "probability" (class
-        probabilities themselves), "squared_error" (a mean); "" for anything else, or where it is not known.
+        probabilities themselves), "squared_error" (a mean), "regression" (what ``predict`` returns, by another loss),
+        "log" and "log1p" (``predict`` returns its exponential, or that less one), "one against the rest: binary" and
+        "...: probability" (scores of classes, whose probabilities are divided by their sum); "" for anything else, or
+        where it is not known.
     computes_in : numpy.dtype
         The precision in which the library itself adds up leaves.
     casting : str
         Whose rules turn numbers of other types into ``dtype`` (see `fouriershap._trees.rows`): "xgboost", "lightgbm",
-        "lightgbm booster", "catboost", "scikit-learn"; "" for plain casts.
+        "lightgbm booster", "catboost", "scikit-learn"; "mixed" where several libraries read the same row; "" for
+        plain casts.
     """
 
     n_features: int

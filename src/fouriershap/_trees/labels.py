@@ -23,7 +23,11 @@ def category_codes(ensemble: TreeEnsemble, feature: int, column: ArrayLike) -> N
     labels = np.asarray(column)
     if labels.dtype.kind in "iuf" and not ensemble.numbers_are_labels:
         return labels.astype(np.float64)
+    if labels.dtype.kind == "f" and ensemble.casting == "onnx":
+        labels = labels.astype(ensemble.dtype)  # equal is what is equal after the cast
     codes = {label: float(c) for c, label in enumerate(ensemble.vocabularies[feature])}
+    if ensemble.casting == "ydf":
+        codes[""] = float("nan")  # YDF's own way to say that a label is missing
     # Few distinct labels, many rows: each distinct label is looked up once.
     seen: dict[Any, float] = {}
     result = np.empty(len(labels))

@@ -11,6 +11,7 @@ from fouriershap._base.errors import InputError
 from fouriershap._base.short import reason, short, short_text
 from fouriershap._rows.frames import (
     as_frame,
+    as_matrix,
     check_names,
     densified,
     integers_of,
@@ -18,7 +19,7 @@ from fouriershap._rows.frames import (
     is_sparse,
     numbers_of,
 )
-from fouriershap._trees.ensemble import TreeEnsemble
+from fouriershap._trees.ensemble import MIXED, TreeEnsemble
 from fouriershap._trees.labels import category_codes
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 # Where integers become float64 because some are missing, and are cast to the model's type only then.
 _MISSING_THROUGH_DOUBLE = {("scikit-learn", "polars"), ("scikit-learn", "pyarrow"), ("catboost", "pandas")}
+_WHOLE_IN_FLOAT32 = 1 << 24
 
 
 def to_rows(X: Any, ensemble: TreeEnsemble, name: str = "X") -> NDArray[Any]:
@@ -37,12 +39,13 @@ def to_rows(X: Any, ensemble: TreeEnsemble, name: str = "X") -> NDArray[Any]:
     """
     if not isinstance(X, np.ndarray):
         if is_sparse(X):
-            X = densified(_sparse_as_cast(X, ensemble), ensemble.absent_is_missing)
+            X = densified(_sparse_as_cast(X, ensemble), absent_is_missing(ensemble, name))
         frame = as_frame(X, name)
         if frame is not None:
             return _cleaned(_from_frame(frame, ensemble, name), ensemble, name)
-    array = _as_matrix(X, ensemble, name)
+    array = as_matrix(X, ensemble.n_features, name)
     if array.dtype.kind in "biuf":
+        _check_integers(array, ensemble, name)
         array = _array_as_cast(array, ensemble, hasattr(X, "dtype"))
         return _cleaned(_labelled(array, ensemble), ensemble, name)
     objects = _from_objects(array, ensemble, name)
@@ -72,28 +75,6 @@ def _cleaned(matrix: NDArray[Any], ensemble: TreeEnsemble, name: str) -> NDArray
             "takes none. Fill it in as the model's training data were."
         )
     return rows
-
-
-def _as_matrix(X: Any, ensemble: TreeEnsemble, name: str) -> NDArray[Any]:
-    """An array (n_rows, n_features) of numbers or objects, from whatever is no frame."""
-    try:
-        array = np.ma.filled(X.astype(np.float64), np.nan) if np.ma.isMaskedArray(X) else np.asarray(X)
-    except ValueError as error:
-        raise InputError(f"{name} is no matrix of rows: {reason(error)}.") from None
-    if array.ndim != 2:
-        if hasattr(X, "collect"):
-            raise InputError(f"{name} is a lazy {type(X).__name__}; give `{name}.collect()`.")
-        raise InputError(
-            f"{name} has shape {array.shape}; give a matrix of rows (n_rows, {ensemble.n_features})"
-            + (f", for one row `{name}.reshape(1, -1)`." if array.ndim == 1 else ".")
-        )
-    if array.shape[1] != ensemble.n_features:
-        raise InputError(
-            f"{name} has {array.shape[1]} columns, but the model has {ensemble.n_features} features."
-        )
-    if array.dtype.kind not in "biufOUST":
-        raise InputError(f"{name} has dtype {short_text(array.dtype)}; give numbers.")
-    return array
 
 
 def _labelled(array: NDArray[Any], ensemble: TreeEnsemble) -> NDArray[Any]:
@@ -153,6 +134,8 @@ def _column(frame: nw.DataFrame[Any], f: int, column: str, ensemble: TreeEnsembl
 
     series = frame[column]
     dtype = series.dtype
+    if dtype.is_integer() and f not in ensemble.vocabularies:
+        _check_integers(integers_of(series)[0], ensemble, name)
     if isinstance(dtype, nw.Categorical | nw.Enum):
         return _categorical(series, f, ensemble, name)
     if f in ensemble.vocabularies:
@@ -197,6 +180,17 @@ def _categorical(series: Any, f: int, ensemble: TreeEnsemble, name: str) -> NDAr
 # Casts: a rounding more or less than the library's own sends a row to another leaf.
 
 
+def _check_integers(values: NDArray[Any], ensemble: TreeEnsemble, name: str) -> None:
+    """Raise where libraries that read the same row round its integers in different ways: beyond 2^24."""
+    if ensemble.casting == MIXED and values.dtype.kind in "iu" and values.size:
+        largest = max(int(values.max()), -int(values.min()))
+        if largest > _WHOLE_IN_FLOAT32:
+            raise InputError(
+                f"{name} holds the integer {largest}, which members of the model ({short_text(ensemble.kind)}) round "
+                "in different ways. Give float64."
+            )
+
+
 def _array_as_cast(array: NDArray[Any], ensemble: TreeEnsemble, was_array: bool) -> NDArray[Any]:
     """An array of numbers after what the library does to its type before it compares.
 
@@ -214,6 +208,16 @@ def _array_as_cast(array: NDArray[Any], ensemble: TreeEnsemble, was_array: bool)
 def _objects_as_cast(numbers: NDArray[np.float64], ensemble: TreeEnsemble) -> NDArray[Any]:
     """The numbers of an array of objects. LightGBM's estimators make them float64, its Booster float32."""
     return numbers.astype(np.float32) if ensemble.casting == "lightgbm booster" else numbers
+
+
+def absent_is_missing(ensemble: TreeEnsemble, name: str = "X") -> bool:
+    """What the model takes a cell for that a sparse matrix does not store: missing, or else 0."""
+    if ensemble.casting == MIXED:
+        raise InputError(
+            f"{name} is sparse, and what it does not store is 0 to some members of the model ("
+            f"{short_text(ensemble.kind)}) and may be missing to others. Give a dense matrix, {name}.toarray()."
+        )
+    return ensemble.absent_is_missing
 
 
 def _sparse_as_cast(X: Any, ensemble: TreeEnsemble) -> Any:

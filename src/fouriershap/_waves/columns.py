@@ -111,11 +111,13 @@ class Columns:
         beyond = np.clip(values, self.least, self.most) - inner
         return np.asarray(inner + np.sign(beyond) * np.log1p(np.abs(beyond)))
 
-    def design(self, rows: Any) -> NDArray[np.float32]:
-        """All columns (n_rows, n_columns) float32."""
+    def design(self, rows: Any, dtype: Any = np.float32) -> NDArray[Any]:
+        """All columns (n_rows, n_columns)."""
         values, slot = self.slots(rows)
-        out = np.zeros((len(values), self.n_columns), dtype=np.float32)
-        np.put_along_axis(out, slot.astype(np.int64), values.astype(np.float32), axis=1)
+        if self.n_columns == self.n_features:  # every feature has one
+            return values.astype(dtype)
+        out = np.zeros((len(values), self.n_columns), dtype=dtype)
+        np.put_along_axis(out, slot.astype(np.int64), values.astype(dtype), axis=1)
         return out
 
     def verify(self) -> None:

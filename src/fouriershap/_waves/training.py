@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,9 +16,16 @@ Floats = NDArray[np.float64]
 RATE, DECAY = 2e-2, 2e-2
 _FIRST_RIDGE = 1e-3
 RIDGES = (1e-7, 1e-6, 1e-5, 1e-4)  # of the last least squares; those that answers left out like best is taken
-_STEPS_PER_CALL = 512  # Ctrl-C is heard between calls
+_WORK_PER_CALL = 4e8  # multiplications, some 50 ms: Ctrl-C is heard between calls
 _BATCH = 16  # batches are multiples of it
 _ROWS_PER_BLOCK = 4096
+
+
+Tick = Callable[[float], None]
+
+
+def _no_tick(_: float) -> None:
+    """Nobody wants to know."""
 
 
 @dataclass(frozen=True)
@@ -27,11 +35,18 @@ class Settings:
     Attributes
     ----------
     n_waves, n_batch, n_epochs : int
+    rate : float
+        Of Adam, in the beginning.
     """
 
     n_waves: int
     n_batch: int
     n_epochs: int
+    rate: float = RATE
+
+    def work(self, n_rows: int, n_columns: int) -> float:
+        """Multiplications of training, about."""
+        return 4.0 * self.n_epochs * n_rows * self.n_waves * (n_columns + 12)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +82,8 @@ def fit_waves(
     settings: Settings,
     rng: np.random.Generator,
     judges: tuple[Singles, Floats] | None = None,
+    start: tuple[Singles, Singles] | None = None,
+    tick: Tick = _no_tick,
 ) -> Fitted:
     """Waves fitted to answers.
 
@@ -77,14 +94,17 @@ def fit_waves(
         Of mean 0 and a spread of about 1.
     judges : inputs and targets, optional
         That took no part: they choose how smooth the last least squares are.
+    start : frequencies and phases, optional
+        To begin with; by default random ones.
+    tick : callable
+        Told, now and then, how many multiplications were done since; what it raises ends the fit.
     """
     n_waves, n_columns, n_outputs = settings.n_waves, inputs.shape[1], targets.shape[1]
-    frequencies = (rng.standard_normal((n_waves, n_columns)) / np.sqrt(n_columns)).astype(np.float32)
-    phases = rng.uniform(0, 2 * np.pi, n_waves).astype(np.float32)
+    frequencies, phases = start or _random_waves(n_waves, n_columns, rng)
     weights = _least_squares(inputs, targets, frequencies, phases, (_FIRST_RIDGE,))[0].astype(np.float32)
     parts = (frequencies, phases, *np.split(weights.T, [n_waves, n_waves + n_columns], axis=1))
     parameters = np.concatenate([part.ravel() for part in parts])
-    _train(inputs, targets.astype(np.float32), settings, rng, parameters)
+    _train(inputs, targets.astype(np.float32), settings, rng, parameters, tick)
     sizes = np.cumsum([n_waves * n_columns, n_waves, n_outputs * n_waves, n_outputs * n_columns])
     found = np.split(parameters, sizes)
     frequencies, phases = found[0].reshape(n_waves, n_columns), found[1]
@@ -98,21 +118,34 @@ def fit_waves(
     return Fitted(frequencies, phases, candidates[int(np.argmin(missed))])
 
 
+def _random_waves(n_waves: int, n_columns: int, rng: np.random.Generator) -> tuple[Singles, Singles]:
+    frequencies = rng.standard_normal((n_waves, n_columns)) / np.sqrt(n_columns)
+    return frequencies.astype(np.float32), rng.uniform(0, 2 * np.pi, n_waves).astype(np.float32)
+
+
 def _train(
-    inputs: Singles, targets: Singles, settings: Settings, rng: np.random.Generator, parameters: Singles
+    inputs: Singles,
+    targets: Singles,
+    settings: Settings,
+    rng: np.random.Generator,
+    parameters: Singles,
+    tick: Tick,
 ) -> None:
     n_batch = max(min(settings.n_batch, len(inputs)) // _BATCH, 1) * _BATCH
     order = _batches(len(inputs), n_batch, settings.n_epochs, rng)
     step = np.arange(1, len(order) + 1)
-    rate = RATE * 0.5 * (1 + np.cos(np.pi * step / len(order)))
+    rate = settings.rate * 0.5 * (1 + np.cos(np.pi * step / len(order)))
     schedule = np.stack([rate / (1 - 0.9**step), 1 / (1 - 0.99**step), 1 - rate * DECAY], axis=1)
     schedule = schedule.astype(np.float32)
     moments = np.zeros((2, len(parameters)), dtype=np.float32)
-    for i in range(0, len(order), _STEPS_PER_CALL):
-        part = slice(i, i + _STEPS_PER_CALL)
+    each = settings.work(len(inputs), inputs.shape[1]) / len(order)
+    n_steps = max(int(_WORK_PER_CALL / each), 1)
+    for i in range(0, len(order), n_steps):
+        part = slice(i, i + n_steps)
         kernels.waves.train(
             inputs, targets, order[part], schedule[part], settings.n_waves, parameters, moments
         )
+        tick(each * len(order[part]))
 
 
 def _batches(n: int, n_batch: int, n_epochs: int, rng: np.random.Generator) -> NDArray[np.int32]:

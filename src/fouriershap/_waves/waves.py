@@ -112,12 +112,7 @@ class Waves:
 
     def terms(self, rows: ArrayLike) -> Floats:
         """The cosines (n_rows, n_waves) of rows."""
-        values, slot = self.columns.slots(rows)
-        angle = np.zeros((len(values), 1)) + self.phases
-        transposed = np.ascontiguousarray(self.frequencies.T)
-        for value, column in zip(values.T, slot.T, strict=True):
-            angle += transposed[column] * value[:, None]
-        return np.asarray(np.cos(angle))
+        return np.asarray(np.cos(self.columns.design(rows, np.float64) @ self.frequencies.T + self.phases))
 
     def importance(self, rows: ArrayLike) -> Floats:
         """Share (n_waves,) of the variance of the outputs over rows that each wave has; the rest is linear.

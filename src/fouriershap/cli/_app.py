@@ -10,13 +10,14 @@ from typing import Annotated, Any
 
 import typer
 
-from fouriershap import InputError, MissingDependencyError, TreeExplainer
+from fouriershap import BlackBoxExplainer, Explainer, InputError, MissingDependencyError, TreeExplainer
 from fouriershap._base.short import short_text
 from fouriershap.cli._answers import answer_format, check_apart, check_folder, open_answer
+from fouriershap.cli._black_box import fit_black_box
 from fouriershap.cli._check import largest_gaps
 from fouriershap.cli._explainers import csv_kinds, open_explainer, tree_kinds
 from fouriershap.cli._info import describe
-from fouriershap.cli._models import open_model
+from fouriershap.cli._models import ModelFile, open_model
 from fouriershap.cli._plots import MOST_ROWS, check_plots, draw_plots
 from fouriershap.cli._report import CHECK_FAILED, Commands, progress, reported
 from fouriershap.cli._rows import PIPE, Rows, open_rows, read_all
@@ -31,7 +32,10 @@ app = typer.Typer(
 )
 
 _MANY_ROWS = 100_000
-_MODEL = "XGBoost .json .ubj, LightGBM .txt, CatBoost .cbm .json, .skops; .pkl .pickle .joblib if trusted."
+_MODEL = (
+    "XGBoost .json .ubj, LightGBM .txt, CatBoost .cbm .json, .onnx, .skops, a folder of Spark or YDF, "
+    "package.module:function; .pkl .pickle .joblib if trusted."
+)
 _ROWS = "Parquet, CSV, Arrow or feather, by suffix; - for standard input (Arrow stream or CSV)."
 File = Annotated[Path, typer.Argument(metavar="FILE.fshap", help="A file that `fit` wrote.")]
 RowsFile = Annotated[Path, typer.Argument(metavar="ROWS", help=_ROWS)]
@@ -53,31 +57,88 @@ def fit(
     ] = False,
     drop: Drop = None,
     precision: Annotated[str, typer.Option(help="Of the tables: single or double.")] = "single",
+    budget: Annotated[
+        int | None, typer.Option(min=1, help="Most rows that a black box is asked; by default 20,000.")
+    ] = None,
+    answers: Annotated[
+        Path | None, typer.Option(help="Parquet file that keeps what a black box says.")
+    ] = None,
+    categorical: Annotated[
+        list[str] | None, typer.Option(help="A column of numbers that are labels; may be repeated.")
+    ] = None,
+    random_state: Annotated[int | None, typer.Option(help="Seed of the queries of a black box.")] = None,
     trust_pickle: Trust = False,
     n_jobs: Jobs = None,
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
-    """Compile a tree model and a background into a file that explains rows."""
+    """Compile a model and a background into a file that explains rows.
+
+    Models of trees are read, and explained exactly. All others are black boxes: they are asked, and what is fitted to
+    their answers is certified.
+    """
     if (background is None) != path_dependent:
         raise InputError("give either --background ROWS or --path-dependent.")
     if output.suffix.lower() != ".fshap":
         raise InputError(f"{short_text(output)}: give the output the suffix .fshap.")
     check_folder(output)
-    check_apart(output, model, background)
+    check_apart(output, model, background, answers)
     opened = open_model(model, trust_pickle)
-    ensemble, rows = opened.ensemble, None
-    if background is not None:
-        stream = open_rows(background, tree_kinds(ensemble, ensemble.feature_names), tuple(drop or ()))
-        with _named(stream.name):
-            rows = ensemble.select_columns(read_all(stream))
+    asked = {"budget": budget, "answers": answers, "categorical": categorical, "random_state": random_state}
+    given = {name: value for name, value in asked.items() if value is not None}
     begin = time.perf_counter()
-    # An estimator that was unpickled is asked whether it is read right; files of the libraries need none of them.
-    live = ensemble if opened.estimator is None else opened.estimator
-    explainer = TreeExplainer(live, rows, precision=precision, n_jobs=n_jobs)
-    explainer.save(output)
+    if opened.ensemble is None:
+        if background is None or precision != "single":
+            raise InputError(
+                f"{short_text(model)}: is a black box ({opened.why}), which needs --background ROWS, and has no "
+                "--precision."
+            )
+        rows = open_rows(background, {}, tuple(drop or ()))
+        with _named(rows.name):
+            fitted = fit_black_box(opened, read_all(rows), given, n_jobs, quiet)
+        fitted.save(output)
+        if not quiet:
+            _tell_certificate(opened, fitted)
+        explainer: Explainer = fitted
+    else:
+        if given:
+            names = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+            raise InputError(
+                f"{short_text(model)}: is read exactly; {names} is for models that can only be asked."
+            )
+        explainer = _compile_trees(opened, background, tuple(drop or ()), precision, n_jobs)
+        explainer.save(output)
     if not quiet:
         typer.echo(f"{short_text(output)}: {explainer!r} in {time.perf_counter() - begin:.1f} s", err=True)
+
+
+def _compile_trees(
+    opened: ModelFile, background: Path | None, drop: tuple[str, ...], precision: str, n_jobs: int | None
+) -> TreeExplainer:
+    ensemble, rows = opened.ensemble, None
+    assert ensemble is not None
+    if background is not None:
+        stream = open_rows(background, tree_kinds(ensemble, ensemble.feature_names), drop)
+        with _named(stream.name):
+            rows = ensemble.select_columns(read_all(stream))
+    # An estimator that was unpickled is asked whether it is read right; files of the libraries need none of them.
+    live = ensemble if opened.estimator is None else opened.estimator
+    return TreeExplainer(live, rows, precision=precision, n_jobs=n_jobs)
+
+
+def _tell_certificate(opened: ModelFile, explainer: BlackBoxExplainer) -> None:
+    """What was fitted, and how far it can be trusted, on standard error."""
+    found = explainer.fidelity
+    typer.echo(f"black box: {opened.why}; asked {found.n_queries:,} times", err=True)
+    typer.echo(
+        f"fidelity: R² {found.r2:.4f} [{found.low:.4f}, {found.high:.4f}] on answers kept apart", err=True
+    )
+    if found.shap is not None:
+        shap = found.shap
+        typer.echo(
+            f"certificate: SHAP values have R² {shap.r2:.4f} [{shap.low:.4f}, {shap.high:.4f}], by the model itself",
+            err=True,
+        )
 
 
 @app.command()

@@ -23,6 +23,8 @@ def largest_gaps(explainer: Explainer, model: ModelFile, table: Any) -> tuple[fl
     if explainer.output != "raw":
         raise InputError(f"the file explains output={short(explainer.output)}; check compares raw outputs.")
     known, read = explainer.ensemble, model.ensemble
+    if read is None:
+        raise InputError(f"the model is a black box ({model.why}), the file holds trees: not made from it.")
     if (known.n_features, known.n_outputs) != (read.n_features, read.n_outputs):
         raise InputError(
             f"the model has {read.n_features} features and {read.n_outputs} outputs, the file "
@@ -43,11 +45,13 @@ def _largest(gap: NDArray[np.float64]) -> float:
 
 def ask_library(model: ModelFile, rows: Any) -> NDArray[np.float64]:
     """Raw outputs (n_rows, n_outputs), before any link, of an Arrow table in the model's order of columns."""
-    library = model.ensemble.kind.split()[0]
+    ensemble = model.ensemble
+    assert ensemble is not None
+    library = ensemble.kind.split()[0]
     need("pandas", "check", "pandas")
     live = _load(model, library) if model.estimator is None else model.estimator
     try:
-        return library_output(live, rows.to_pandas(), model.ensemble)
+        return library_output(live, rows.to_pandas(), ensemble)
     except Exception as error:
         raise InputError(
             f"{library} itself cannot answer these rows ({type(error).__name__}: {reason(error)})."
@@ -56,8 +60,16 @@ def ask_library(model: ModelFile, rows: Any) -> NDArray[np.float64]:
 
 def _load(model: ModelFile, library: str) -> Any:
     """The library's own model from a file of its own format."""
+    if library == "spark":
+        raise InputError(
+            "a model of Spark is read without Spark, which check would need: compare in Spark itself."
+        )
     package = need(library, "check, which asks the model's own library,", library)
     if library == "catboost":
         form = "json" if model.path.suffix.lower() == ".json" else "cbm"
         return package.CatBoost().load_model(str(model.path), format=form)
+    if library == "onnx":
+        return package.load(str(model.path))
+    if library == "ydf":
+        return package.load_model(str(model.path))
     return package.Booster(model_file=str(model.path))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap import BlackBoxExplainer, Explainer, Spectrum, Tables, TreeExplainer, Waves
+from fouriershap import BlackBoxExplainer, Explainer, ProductExplainer, Spectrum, Tables, TreeExplainer, Waves
 from fouriershap._base.short import short_text
 from fouriershap.cli._explainers import open_file
 
@@ -45,6 +45,8 @@ def _describe(loaded: Spectrum | Tables | Waves | Explainer) -> Lines:
 def _holds(explainer: Explainer) -> Lines:
     if isinstance(explainer, TreeExplainer):
         return [("holds", "tree explainer"), ("model", explainer.ensemble.kind)]
+    if isinstance(explainer, ProductExplainer):
+        return [("holds", "product explainer"), ("model", explainer.kind), ("output", explainer.output)]
     if not isinstance(explainer, BlackBoxExplainer):
         return [("holds", "spectrum explainer")]
     found = explainer.fidelity
@@ -74,7 +76,7 @@ def _facts(facts: dict[str, Any]) -> Lines:
         return [*parts, _background(facts)]
     if facts.get("kind") == "products":
         road = f"{facts['road']}, misses {facts['background_error']:.1e} of the values"
-        return [("waves", f"{facts['n_terms']:,}"), ("road", road), _background(facts)]
+        return [("terms", f"{facts['n_terms']:,}"), ("road", road), _background(facts)]
     if "n_terms" in facts:
         what, lines = "terms", [("terms", f"{facts['n_terms']:,}"), *_energy(facts["degree_energy"])]
     else:

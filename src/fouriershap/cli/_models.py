@@ -7,9 +7,16 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from fouriershap import InputError, MissingDependencyError, TreeEnsemble, read_model
-from fouriershap._base.checks import need
+from fouriershap import (
+    InputError,
+    MissingDependencyError,
+    TreeEnsemble,
+    UnsupportedModelError,
+    read_model,
+)
+from fouriershap._base.checks import is_folder, need
 from fouriershap._base.short import reason, short, short_text
+from fouriershap.cli._functions import OnnxModel, import_function, is_function
 
 _NATIVE = (".json", ".ubj", ".txt", ".cbm")
 # Of scikit-learn's tree models, and not on skops' own list: arrays of nodes, and how columns are checked.
@@ -26,6 +33,17 @@ _HARMLESS = {
     *(f"sklearn._loss.loss.{name}" for name in ("HalfSquaredError", "AbsoluteError", "PinballLoss")),
     *(f"sklearn._loss.loss.{name}" for name in ("HalfPoissonLoss", "HalfGammaLoss", "HalfBinomialLoss")),
     "sklearn._loss.loss.HalfMultinomialLoss",
+    # Parts of estimators that are asked, not read.
+    *(f"sklearn._loss.loss.{name}" for name in ("HalfTweedieLoss", "HalfTweedieLossIdentity")),
+    *(f"sklearn.calibration.{name}" for name in ("_CalibratedClassifier", "_SigmoidCalibration")),
+    *(f"sklearn.neural_network._stochastic_optimizers.{name}" for name in ("AdamOptimizer", "SGDOptimizer")),
+    *(f"sklearn.gaussian_process.kernels.{name}" for name in ("RBF", "Matern", "RationalQuadratic")),
+    *(f"sklearn.gaussian_process.kernels.{name}" for name in ("ConstantKernel", "WhiteKernel", "DotProduct")),
+    *(f"sklearn.gaussian_process.kernels.{name}" for name in ("Sum", "Product", "Exponentiation")),
+    "sklearn.gaussian_process._gpc._BinaryGaussianProcessClassifierLaplace",
+    "sklearn.metrics._dist_metrics.EuclideanDistance64",
+    "sklearn.neighbors._kd_tree.KDTree",
+    "sklearn.neighbors._ball_tree.BallTree",
 }
 _PICKLES = (".pkl", ".pickle", ".joblib")
 
@@ -35,41 +53,63 @@ class ModelFile:
     """A model as we read it, and as its library does."""
 
     path: Path
-    ensemble: TreeEnsemble
-    estimator: Any = None  # the library's own, where reading went through it
+    ensemble: TreeEnsemble | None  # None: it can only be asked
+    estimator: Any = None  # the library's own, where reading went through it; else what is asked
+    why: str = ""  # why it is not read
 
 
 def open_model(path: Path, trust_pickle: bool) -> ModelFile:
     """Read a model file, by its suffix; ``trust_pickle``: whether code in the file may run."""
     suffix = path.suffix.lower()
-    if suffix not in (*_NATIVE, *_PICKLES, ".skops"):
+    if is_function(str(path)):
+        return ModelFile(path, None, import_function(str(path)), "a function")
+    if suffix not in (*_NATIVE, *_PICKLES, ".skops", ".onnx"):
+        if is_folder(path):
+            return ModelFile(path, read_model(path))
         raise InputError(
             f"{short_text(path)}: the suffix {short(suffix)} says no known model format; known are "
-            f"{', '.join(_NATIVE)}, .skops and, with --trust-pickle, {', '.join(_PICKLES)}."
+            f"{', '.join(_NATIVE)}, .onnx, .skops and, with --trust-pickle, {', '.join(_PICKLES)}; folders of Spark "
+            "and YDF, and package.module:function."
         )
     if not path.is_file():
         raise InputError(f"{short_text(path)}: there is no such file.")
     if suffix in _NATIVE:
         return ModelFile(path, read_model(path))
+    if suffix == ".onnx":
+        try:
+            return ModelFile(path, read_model(path))
+        except UnsupportedModelError as error:
+            return ModelFile(path, None, OnnxModel(path), _first_sentence(error))
     if suffix != ".skops" and not trust_pickle:
         raise InputError(
             f"{short_text(path)}: a pickle can run any program when it is opened. If you trust where it comes from, "
             "add --trust-pickle; safer: save the model with skops, or in its library's own format."
         )
-    estimator = _from_skops(path) if suffix == ".skops" else _from_pickle(path)
-    return ModelFile(path, read_model(estimator), estimator)
+    estimator = _from_skops(path, trust_pickle) if suffix == ".skops" else _from_pickle(path)
+    try:
+        return ModelFile(path, read_model(estimator), estimator)
+    except UnsupportedModelError as error:
+        if not (callable(estimator) or hasattr(estimator, "predict")):
+            raise
+        return ModelFile(path, None, estimator, _first_sentence(error))
 
 
-def _from_skops(path: Path) -> Any:
+def _first_sentence(error: Exception) -> str:
+    """What an error says, without the ways out."""
+    return reason(error).partition(". ")[0].rstrip(".")
+
+
+def _from_skops(path: Path, trust: bool) -> Any:
     """An estimator from skops' format, whose types of scikit-learn and NumPy are known to be harmless."""
     skops = need("skops.io", "a .skops file", "skops")
     try:
         types = skops.get_untrusted_types(file=path)
         unknown = sorted(set(types) - _HARMLESS)
-        if unknown:
+        if unknown and not trust:
             named = ", ".join(map(short_text, unknown[:5]))
             raise InputError(
-                f"{short_text(path)}: holds the types {named}, which skops does not know as harmless."
+                f"{short_text(path)}: holds the types {named}, which skops does not know as harmless. If you trust "
+                "where it comes from, add --trust-pickle."
             )
         return skops.load(path, trusted=types)
     except InputError:

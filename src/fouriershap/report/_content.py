@@ -42,7 +42,10 @@ class Input:
 
 @dataclass(frozen=True, eq=False)
 class WhatIf:
-    """By what the page explains a row that its reader changed: single numbers, named arrays, their size."""
+    """By what the page explains a row that its reader changed: single numbers, named arrays, their size.
+
+    Tables, or, where the header has the kind "products", waves.
+    """
 
     header: dict[str, Any]
     arrays: dict[str, NDArray[Any]]
@@ -62,7 +65,7 @@ class Content:
     expected: Floats  # (n_outputs,)
     values: Floats  # (n_rows, n_players, n_outputs)
     row_names: list[str] | None
-    what_if: WhatIf | str  # or why there is none
+    what_if: list[WhatIf] | str  # parts that add up, or why there are none
     link: str | None  # {None, "softmax"} what turns the outputs into probabilities
     # Of a spectrum: ``degree_terms``, ``degree_share``, ``curve_terms``, ``curve_share``.
     profile: dict[str, NDArray[Any]]

@@ -51,13 +51,13 @@ def _fit(content: Content, n_rows: int, room: int) -> dict[str, Any]:
     return static | {"notes": notes, "what_if": what_if, "rows": content.rows(content.select(n))}
 
 
-def _what_if(tables: WhatIf | str, room: int) -> tuple[dict[str, Any] | None, str]:
+def _what_if(parts: list[WhatIf] | str, room: int) -> tuple[list[dict[str, Any]] | None, str]:
     """The tables as the page's script reads them, or why there are none."""
-    if isinstance(tables, str):
-        return None, tables
-    if tables.nbytes > _MOST_PACKED * room:
+    if isinstance(parts, str):
+        return None, parts
+    if sum(part.nbytes for part in parts) > _MOST_PACKED * room:
         return None, "its tables are far larger than the page may be."
-    return tables.header | {"arrays": packed_all(tables.arrays)}, ""
+    return [part.header | {"arrays": packed_all(part.arrays)} for part in parts], ""
 
 
 def _size(part: Any) -> int:

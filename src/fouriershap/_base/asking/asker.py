@@ -10,40 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.asking.answers import Answers, Part, Row, Rows
+from fouriershap._base.asking.report import Report
 from fouriershap._base.asking.store import Store
-from fouriershap._base.checks import need
+from fouriershap._base.checks import Progress
 from fouriershap._base.errors import InputError, QueryError
 from fouriershap._base.short import reason, short, short_text
 
 Positions = NDArray[np.int64]
-Progress = bool | Callable[[int, int], Any] | None
 _LOOKED_UP = 4096  # rows at a time
-
-
-class Report:
-    """Tells how many queries of ``total`` are done: by a tqdm bar (True), to a function of (done, total), or not."""
-
-    def __init__(self, progress: Progress, total: int) -> None:
-        self._total = total
-        self._tell = progress if callable(progress) else None
-        self._bar: Any = None
-        if progress is True:
-            otherwise = "A function of (done, total) needs nothing more."
-            self._bar = need("tqdm.auto", "progress=True", "tqdm", otherwise).tqdm(total=total, unit="query")
-        elif self._tell is None and progress is not None and progress is not False:
-            raise InputError(
-                f"progress is {short(progress)}; give None, True or a function of (done, total)."
-            )
-
-    def __call__(self, done: int) -> None:
-        if self._tell is not None:
-            self._tell(done, self._total)
-        if self._bar is not None:
-            self._bar.update(done - self._bar.n)
-
-    def close(self) -> None:
-        if self._bar is not None:
-            self._bar.close()
 
 
 class Asker:
@@ -69,7 +43,7 @@ class Asker:
         self._asked: list[Part] = []
         self._store, self._is_kept, self._single = store, True, single
         self._random_state: int | None = None
-        self._report = Report(progress, budget)
+        self.report = Report(progress, budget)
 
     def settle(self, random_state: Any) -> Any:
         """The random state to work with: where none is given, one that can be kept with the answers."""
@@ -96,14 +70,14 @@ class Asker:
                 known, answers = self._store.take(looked_up)
                 if known:
                     yield unknown[part][known], self._count_known(answers)
-                    self._report(self.count)
+                    self.report(self.count)
                 new = np.delete(np.arange(len(looked_up)), known)
                 left.append(unknown[part][new])
                 plain += [looked_up[i] for i in new.tolist()]
             unknown = np.concatenate([unknown[:0], *left])
         for part in _slices(len(unknown), self._batch_size):
             yield unknown[part], self._ask(rows, unknown[part], plain[part])
-            self._report(self.count)  # once whoever asks has the answers, too: a report may raise
+            self.report(self.count)  # once whoever asks has the answers, too: a report may raise
 
     @contextlib.contextmanager
     def keeping(self) -> Iterator[None]:
@@ -117,7 +91,7 @@ class Asker:
             self._attach(error)
             raise
         finally:
-            self._report.close()
+            self.report.close()
 
     @contextlib.contextmanager
     def passing(self) -> Iterator[None]:

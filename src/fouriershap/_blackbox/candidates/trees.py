@@ -8,7 +8,7 @@ found solve it well enough; stopping early keeps them close to where they came f
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ import numpy as np
 from fouriershap._base.checks import need
 from fouriershap._base.parallel import for_each_block
 from fouriershap._blackbox.surrogates import TreeSurrogate, stack_outputs
-from fouriershap._blackbox.task import N_FOLDS, Fit, Task, r_squared
+from fouriershap._blackbox.task import N_FOLDS, Fit, Task
 from fouriershap._shapley.engine import Floats
 from fouriershap._trees.ensemble import TreeEnsemble, find_leaves
 from fouriershap._trees.readers.sklearn import read_hist_gradient_boosting
@@ -26,17 +26,17 @@ FIRST = 100  # trees
 LONGEST = (200, 600)  # trees: at least, at most; between them one per four answers. Refitted, more add little
 SHAPES = ((0.1, 6), (0.1, 14), (0.1, 31))  # learning rate, leaves
 TRIED_ON, TRIED_LENGTH = (0, 1), 300  # folds that choose the shape, and most trees for that
-LOOK = ((0.2, 31), 100)  # shape and length of a first look
-PROMISING = 2.0  # times what others miss: a first look may miss no more
-QUICK, QUICK_LENGTH = (0.1, 31), 300  # of the one fit where others may be better
 _MANY = 200_000  # codes from which folds are fitted at once; with fewer, threads wait for Python's lock
-_MOST_DEPTH = 12  # at most 16 features on a path fit into tables
+MOST_DEPTH = 12  # at most 16 features on a path fit into tables
 N_STEPS = 20  # of LSQR
 DAMPING = 1.0  # a pseudo-row per leaf that asks for no change
 
 
+Grow = Callable[[Floats, Floats, tuple[float, int], int, int], TreeEnsemble]
+
+
 @dataclass(frozen=True, eq=False)
-class _Grown:
+class Grown:
     """Boosted trees of one shape and length, judged on folds.
 
     Attributes
@@ -55,36 +55,25 @@ class _Grown:
     predictions: Floats
 
 
-def look_promising(task: Task, missed: float) -> bool:
-    """Whether a few trees come near to what others miss of the answers: 1 - R^2."""
-    inside, outside = task.fold != 0, task.fold == 0
-    y = task.answers[:, int(np.argmax(task.answers.var(axis=0)))]
-    model = boost(task.codes[inside], y[inside], *LOOK, task.seed)
-    with one_thread():
-        predictions = model.predict(task.codes[outside])
-    return 1 - r_squared(y[outside, None], predictions[:, None]) < PROMISING * missed
-
-
 def fit_trees(task: Task, folds: Sequence[int] = range(N_FOLDS)) -> Fit:
     """Boosted trees, one model per output, judged on some folds."""
     begin = time.perf_counter()
-    return _as_fit(task, [_best_shape(task, y, folds) for y in np.ascontiguousarray(task.answers.T)], begin)
+    grown = [_best_shape(task, y, folds) for y in np.ascontiguousarray(task.answers.T)]
+    return as_fit(task, grown, begin, _grow)
 
 
-def fit_quick_trees(task: Task) -> Fit:
-    """Boosted trees of one shape, judged on one fold."""
-    begin = time.perf_counter()
-    columns = np.ascontiguousarray(task.answers.T)
-    return _as_fit(task, [_cross_validate(task, y, QUICK, (0,), QUICK_LENGTH) for y in columns], begin)
+def _grow(codes: Floats, y: Floats, shape: tuple[float, int], length: int, seed: int) -> TreeEnsemble:
+    return read_hist_gradient_boosting(boost(codes, y, shape, length, seed))
 
 
-def _as_fit(task: Task, grown: list[_Grown], begin: float) -> Fit:
+def as_fit(task: Task, grown: list[Grown], begin: float, grow: Grow) -> Fit:
+    """What trees of some shape and length by output are as a candidate; ``grow`` grows them from all answers."""
     held_out = np.column_stack([g.predictions for g in grown])
 
     def make() -> TreeSurrogate:
         ensembles = []
         for g, y in zip(grown, np.ascontiguousarray(task.answers.T), strict=True):
-            ensemble = read_hist_gradient_boosting(boost(task.codes, y, g.shape, g.length, task.seed))
+            ensemble = grow(task.codes, y, g.shape, g.length, task.seed)
             ensembles.append(refit_leaves(ensemble, task.codes, y) if g.refitted else ensemble)
         return TreeSurrogate(stack_outputs(ensembles), task.encoding.player)
 
@@ -93,12 +82,12 @@ def _as_fit(task: Task, grown: list[_Grown], begin: float) -> Fit:
     return Fit("trees", task.judge(held_out), held_out, make, time.perf_counter() - begin, note)
 
 
-def _best_shape(task: Task, y: Floats, folds: Sequence[int]) -> _Grown:
+def _best_shape(task: Task, y: Floats, folds: Sequence[int]) -> Grown:
     """The shape that does best on some folds, judged on all that are asked for."""
     tried_on = [k for k in TRIED_ON if k in folds][: max(len(folds) // 2, 1)]
     inside = np.isin(task.fold, tried_on)
 
-    def loss(grown: _Grown) -> float:
+    def loss(grown: Grown) -> float:
         return float(((grown.predictions - y)[inside] ** 2).sum())
 
     longest = int(np.clip(len(y) // 4, *LONGEST))
@@ -108,7 +97,7 @@ def _best_shape(task: Task, y: Floats, folds: Sequence[int]) -> _Grown:
 
 def _cross_validate(
     task: Task, y: Floats, shape: tuple[float, int], folds: Sequence[int], longest: int
-) -> _Grown:
+) -> Grown:
     """Best number of trees by the summed loss over folds, and whether refitting their leaves helps.
 
     One validation split stops far too early on heavy tails; the sum over folds does not.
@@ -121,7 +110,7 @@ def _cross_validate(
         for k in folds[first:last]:
             inside, outside = task.fold != k, task.fold == k
             models[k] = boost(task.codes[inside], y[inside], shape, length, task.seed, models[k])
-            losses[k] = _loss_by_length(models[k], task.codes[outside], y[outside])
+            losses[k] = loss_by_length(models[k], task.codes[outside], y[outside])
 
     while True:
         for_each_block(grow, len(folds), 1, task.n_jobs if task.codes.size >= _MANY else 1)
@@ -134,12 +123,12 @@ def _cross_validate(
     return _judge(task, y, shape, best + 1, models)
 
 
-def _loss_by_length(model: Any, codes: Floats, y: Floats) -> Floats:
+def loss_by_length(model: Any, codes: Floats, y: Floats) -> Floats:
     with one_thread():
         return np.array([((stage - y) ** 2).sum() for stage in model.staged_predict(codes)])
 
 
-def _judge(task: Task, y: Floats, shape: tuple[float, int], length: int, models: dict[int, Any]) -> _Grown:
+def _judge(task: Task, y: Floats, shape: tuple[float, int], length: int, models: dict[int, Any]) -> Grown:
     """Predictions of each fold by the first ``length`` trees, refitted or not, whichever is better."""
     plain, refitted = np.full((2, len(y)), np.nan)
     for k, model in models.items():
@@ -150,7 +139,7 @@ def _judge(task: Task, y: Floats, shape: tuple[float, int], length: int, models:
         plain[~inside] = ensemble.predict(task.codes[~inside])[:, 0]
         refitted[~inside] = again.predict(task.codes[~inside])[:, 0]
     helps = bool(np.nansum((refitted - y) ** 2) < np.nansum((plain - y) ** 2))
-    return _Grown(shape, length, helps, refitted if helps else plain)
+    return Grown(shape, length, helps, refitted if helps else plain)
 
 
 def boost(
@@ -166,8 +155,8 @@ def boost(
         model = _regressor()(
             learning_rate=rate,
             max_leaf_nodes=leaves,
-            max_depth=_MOST_DEPTH,
-            max_bins=_count_bins(codes),
+            max_depth=MOST_DEPTH,
+            max_bins=count_bins(codes),
             min_samples_leaf=1,
             l2_regularization=1e-3,
             early_stopping=False,
@@ -179,7 +168,7 @@ def boost(
         return model.fit(codes, y)
 
 
-def _count_bins(codes: Floats) -> int:
+def count_bins(codes: Floats) -> int:
     """As many as the feature with most levels has: scikit-learn clears all of them, used or not, for every node."""
     most = max(len(np.unique(column[~np.isnan(column)])) for column in codes.T)
     return int(np.clip(most, 2, 255))

@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from fouriershap._base.asking.report import Meter
 from fouriershap._base.parallel import for_each_block
 from fouriershap._base.threads import one_blas_thread
 from fouriershap._blackbox.task import N_FOLDS, Fit, Task, r_squared
@@ -20,12 +21,15 @@ from fouriershap._waves.training import Fitted, Settings, fit_waves
 from fouriershap._waves.waves import Waves
 
 FEW, MANY = 64, 256  # waves
+ROUNDS, MANY_ROUNDS = 3, 1  # fits without each fold, of few waves and of many
+DOUBTFUL = 0.1  # share of the variance: where less is hopeless, few waves are tried before many
 WORTH_MANY = 0.85  # of what few waves miss: many must miss less
 STUDENT = {
     FEW: (64, 128),
     MANY: (128, 256),
 }  # waves of the student, more where fewer miss too much of the mean
-GOOD_ENOUGH = 0.2  # what the student may miss of the mean, as a share of what that misses of the model
+STUDENT_EPOCHS, STUDENT_RATE = 10, 1e-2  # it begins with the waves of its teachers
+GOOD_ENOUGH = 0.05  # what the student may miss of the mean, as a share of what that misses of the model
 COMPRESSED, LEAST_COMPRESSED = (
     0.1,
     2e-4,
@@ -37,6 +41,7 @@ FREE, MOST_FREE, N_CHECK = (
 )  # hybrids that the mean labels itself: per answer, at most; to check
 _LEAST = 1e-6  # misses below it are rounding
 _FEW_ANSWERS, _MANY_ANSWERS = 3_000, 10_000
+_PER_SECOND = 8e9  # multiplications, about
 _ODDS = 1e-4  # probabilities nearer to 0 or 1 than this are as sure
 
 
@@ -73,16 +78,19 @@ class _Answers:
         return Waves(frequencies, amplitudes, phases, linear, constant[0] + self.centre, self.columns)
 
 
-def fit_waves_candidate(task: Task) -> Fit:
-    """Waves, all outputs together."""
+def fit_waves_candidate(task: Task, hopeless: float = np.inf) -> Fit:
+    """Waves, all outputs together; only one fit is made where that misses more of the answers than is ``hopeless``."""
     begin = time.perf_counter()
     with one_blas_thread():
         answers = _prepare(task)
-        nets = _fit_folds(task, answers)
+        nets = _fit_folds(task, answers, hopeless)
         predictions = np.full(task.answers.shape, np.nan)
-        for k, net in enumerate(nets):
+        for k in range(N_FOLDS):
             inside = task.fold == k
-            predictions[inside] = answers.outputs(net, answers.inputs[inside])
+            if k >= len(nets):
+                break
+            said = [answers.outputs(net, answers.inputs[inside]) for net in nets[k::N_FOLDS]]
+            predictions[inside] = np.mean(said, axis=0)
     r2 = task.judge(predictions)
     n_waves = len(nets[0].frequencies)
     note = f"{n_waves} waves on {answers.columns.n_columns} columns"
@@ -107,41 +115,68 @@ def _prepare(task: Task) -> _Answers:
     return _Answers(columns, inputs, (targets - centre) / scale, centre[:n], scale[:n])
 
 
+def expected_seconds(n_answers: int, n_columns: int) -> tuple[float, float]:
+    """About what fitting the folds and teaching the student take, on one thread."""
+    n = n_answers * (N_FOLDS - 1) // N_FOLDS
+    folds = [_settings(n, n_waves).work(n, n_columns) for n_waves in (*[FEW] * (ROUNDS * N_FOLDS), MANY)]
+    taught = _student_settings(STUDENT[FEW][0]).work(min(FREE * n_answers, MOST_FREE), n_columns)
+    return sum(folds) / _PER_SECOND, taught / _PER_SECOND
+
+
+def _student_settings(n_waves: int) -> Settings:
+    return Settings(n_waves, 256, STUDENT_EPOCHS, STUDENT_RATE)
+
+
 def _settings(n_answers: int, n_waves: int) -> Settings:
     n_batch = 64 if n_answers < _MANY_ANSWERS else 256
     n_epochs = 150 if n_answers < _FEW_ANSWERS else 50 if n_answers < _MANY_ANSWERS or n_waves > FEW else 90
     return Settings(n_waves, n_batch, n_epochs)
 
 
-def _fit_folds(task: Task, answers: _Answers) -> list[Fitted]:
-    """A fit without each fold; the first says how many waves there are."""
+def _fit_folds(task: Task, answers: _Answers, hopeless: float) -> list[Fitted]:
+    """Some fits without each fold, in turn; the first says how many waves there are."""
+    n_inside, n_columns = int((task.fold != 0).sum()), answers.columns.n_columns
+    work = {n_waves: _settings(n_inside, n_waves).work(n_inside, n_columns) for n_waves in (FEW, MANY)}
+    meter = Meter(task.report, ROUNDS * N_FOLDS * work[FEW] + work[MANY])
 
-    def fit(k: int, n_waves: int) -> Fitted:
-        inside, outside = task.fold != k, task.fold == k
-        rng = np.random.default_rng([task.seed, k, n_waves])
+    def fit(which: int, n_waves: int) -> Fitted:
+        inside, outside = task.fold != which % N_FOLDS, task.fold == which % N_FOLDS
+        rng = np.random.default_rng([task.seed, which, n_waves])
         judges = answers.inputs[outside], answers.targets[outside]
         settings = _settings(int(inside.sum()), n_waves)
-        return fit_waves(answers.inputs[inside], answers.targets[inside], settings, rng, judges)
+        some = answers.inputs[inside], answers.targets[inside]
+        return fit_waves(*some, settings, rng, judges, tick=meter.tick)
 
     first: dict[int, Fitted] = {}
-    sizes = (FEW, MANY)
-
-    def try_size(begin: int, end: int) -> None:
-        for n_waves in sizes[begin:end]:
-            first[n_waves] = fit(0, n_waves)
-
-    for_each_block(try_size, len(sizes), 1, task.n_jobs)
     outside = task.fold == 0
-    truth, inputs = task.answers[outside], answers.inputs[outside]
-    missed = {n: 1 - r_squared(truth, answers.outputs(net, inputs)) for n, net in first.items()}
+
+    def try_sizes(sizes: tuple[int, ...]) -> dict[int, float]:
+        """What each of these numbers of waves misses."""
+
+        def work_on(begin: int, end: int) -> None:
+            first.update((n_waves, fit(0, n_waves)) for n_waves in sizes[begin:end])
+
+        for_each_block(work_on, len(sizes), 1, task.n_jobs, meter.stop)
+        truth, inputs = task.answers[outside], answers.inputs[outside]
+        return {n: 1 - r_squared(truth, answers.outputs(first[n], inputs)) for n in sizes}
+
+    if hopeless < DOUBTFUL:
+        missed = try_sizes((FEW,))
+        if missed[FEW] > hopeless:
+            return [first[FEW]]
+        missed |= try_sizes((MANY,))
+    else:
+        missed = try_sizes((FEW, MANY))
     n_waves = MANY if missed[MANY] < WORTH_MANY * missed[FEW] else FEW
     nets = {0: first[n_waves]}
+    n_nets = N_FOLDS * (ROUNDS if n_waves == FEW else MANY_ROUNDS) if missed[n_waves] <= hopeless else 1
+    meter.total = work[FEW] + work[MANY] + (n_nets - 1) * work[n_waves]
 
     def fit_some(begin: int, end: int) -> None:
-        nets.update((k, fit(k, n_waves)) for k in range(begin + 1, end + 1))
+        nets.update((which, fit(which, n_waves)) for which in range(begin + 1, end + 1))
 
-    for_each_block(fit_some, N_FOLDS - 1, 1, task.n_jobs)
-    return [nets[k] for k in range(N_FOLDS)]
+    for_each_block(fit_some, n_nets - 1, 1, task.n_jobs, meter.stop)
+    return [nets[which] for which in range(n_nets)]
 
 
 def _distil(task: Task, answers: _Answers, nets: list[Fitted], missed: float) -> WaveSurrogate:
@@ -154,9 +189,20 @@ def _distil(task: Task, answers: _Answers, nets: list[Fitted], missed: float) ->
         check, train = slice(N_CHECK), slice(N_CHECK, None)
         judges = inputs[check], labels[check]
         for n_waves in STUDENT[len(nets[0].frequencies)]:
-            settings = Settings(n_waves, 256, 30 if n_waves == FEW else 20)
+            settings = _student_settings(n_waves)
+            meter = Meter(task.report, settings.work(len(inputs) - N_CHECK, inputs.shape[1]))
             rng = np.random.default_rng([task.seed, N_FOLDS, n_waves])
-            student = fit_waves(inputs[train], labels[train], settings, rng, judges)
+            start = _join(nets, n_waves)
+            student = fit_waves(inputs[train], labels[train], settings, rng, judges, start, meter.tick)
             if 1 - r_squared(labels[check], student.predict(judges[0])) < GOOD_ENOUGH * missed:
                 break
         return WaveSurrogate(answers.waves(student), max(COMPRESSED * missed, LEAST_COMPRESSED))
+
+
+def _join(nets: list[Fitted], n_waves: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Frequencies and phases of so many waves: those of as few nets as have them, the strongest first."""
+    some = nets[: -(-n_waves // len(nets[0].frequencies))]
+    strength = [(net.weights[: len(net.frequencies)] ** 2).sum(axis=1) for net in some]
+    kept = np.argsort(-np.concatenate(strength), kind="stable")[:n_waves]
+    frequencies = np.concatenate([net.frequencies for net in some])[kept]
+    return frequencies, np.concatenate([net.phases for net in some])[kept]

@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 
 from fouriershap import _kernels as kernels
 from fouriershap._base.checks import check_choice
+from fouriershap._base.errors import CapacityError
 from fouriershap._base.headers import require, take, take_size
 from fouriershap._shapley.engine import Contents, Floats
 from fouriershap._shapley.indices import INDICES
 from fouriershap._shapley.pairs import key_pairs
+from fouriershap._shapley.products.additive import Additive
 from fouriershap._shapley.products.components import Pairs, compile_pairs
 from fouriershap._shapley.products.mixture import Mixture, compile_mixture
 from fouriershap._shapley.products.model import (
@@ -28,7 +30,8 @@ from fouriershap._shapley.products.road import Road
 from fouriershap._shapley.products.subsets import MOST_NUMBERS, MOST_PLAYERS, Subsets, compile_subsets
 
 MOST_PAIRS = 32  # rows of a background that is not compressed
-_ROADS: dict[str, Any] = {road.name: road for road in (Pairs, Subsets, Mixture)}
+MOST_BYTES = 2 << 30  # of what an exact road holds
+_ROADS: dict[str, Any] = {road.name: road for road in (Additive, Pairs, Subsets, Mixture)}
 
 
 @dataclass(frozen=True)
@@ -37,10 +40,11 @@ class ProductPlan:
 
     Attributes
     ----------
-    method : {"pairs", "subsets", "mixture"}
-        Every row of the background, every coalition, or a few products of marginals.
+    method : {"additive", "pairs", "subsets", "mixture", "definition", "fitted"}
+        Players by themselves, every row of the background, every coalition, or a few products of marginals. The last
+        two are for responses that are no sums of products.
     n_components : int
-        Products that stand for the background; 0 for "subsets".
+        Products that stand for the background; 0 where nothing does.
     error : float
         Share of the square sum of the values that is missed by that; 0 where exact.
     reason : str
@@ -70,6 +74,8 @@ class ProductEngine:
     exact : bool
         Whether no background is compressed.
     device : {"cpu", "jax"}
+    budget : int
+        See `compile_products`.
     """
 
     model: ProductSum
@@ -81,6 +87,7 @@ class ProductEngine:
     tolerance: float
     exact: bool
     device: str = "cpu"
+    budget: int = 0
 
     @property
     def n_players(self) -> int:
@@ -120,14 +127,18 @@ class ProductEngine:
         return by_blocks(self.model.predict, self.model, rows, out, n_jobs)
 
     def pairs(self, wanted: NDArray[np.int64] | None) -> ProductPairs:
-        if wanted is None:
+        if wanted is None and isinstance(self.road, Additive):
+            pairs = np.empty((0, 2), dtype=np.int32)
+        elif wanted is None:
             pairs = np.stack(np.triu_indices(self.n_players, 1), axis=1).astype(np.int32)
         else:
             pairs = key_pairs(wanted, self.n_players)
         return ProductPairs(self, pairs)
 
     def with_background(self, rows: NDArray[Any], weights: Floats | None) -> ProductEngine:
-        other = compile_products(self.model, rows, weights, self.index, self.tolerance, self.exact)
+        other = compile_products(
+            self.model, rows, weights, self.index, self.tolerance, self.exact, self.budget
+        )
         return other.to(self.device)
 
     def to(self, device: str) -> ProductEngine:
@@ -139,6 +150,7 @@ class ProductEngine:
     def plan(self, n_rows: int | None) -> ProductPlan:
         del n_rows  # what is compiled is used
         reasons = {
+            "additive": "no player's part depends on another's",
             "pairs": "every row of the background",
             "subsets": "few players: every coalition has its table",
             "mixture": "a few products of marginals stand for the background",
@@ -162,6 +174,7 @@ class ProductEngine:
         arrays, header = self.road.to_contents()
         own = {"centre": self.centre, "expected": self.expected}
         settings = {"tolerance": self.tolerance, "exact": self.exact, "n_background": self.n_background}
+        settings |= {"budget": self.budget}
         return arrays | own, header | settings | {"road": self.road.name}
 
     @classmethod
@@ -183,7 +196,7 @@ class ProductEngine:
             take(header, "tolerance", float),
             take(header, "exact", bool),
         )
-        return cls(model, road, centre, expected, index, *settings)
+        return cls(model, road, centre, expected, index, *settings, budget=take(header, "budget", int, 0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,6 +225,7 @@ def compile_products(
     index: str = "shapley",
     tolerance: float = 1e-3,
     exact: bool = False,
+    budget: int = 0,
 ) -> ProductEngine:
     """A sum of products against a background.
 
@@ -221,20 +235,40 @@ def compile_products(
         Most of the square sum of the values that a compressed background may miss.
     exact : bool
         Compress no background, however long its rows take.
+    budget : int
+        Compress none either while a row takes no more multiplications than this.
     """
     background = make_background(rows, weights)
-    road = _choose(model, background, index, tolerance, exact)
+    road = _choose(model, background, index, tolerance, exact, budget)
     centre = np.average(model.additive(background.rows), axis=0, weights=background.weights)
     expected = np.average(model.predict(background.rows), axis=0, weights=background.weights)
-    return ProductEngine(model, road, centre, expected, index, len(rows), tolerance, exact)
+    return ProductEngine(model, road, centre, expected, index, len(rows), tolerance, exact, budget=budget)
 
 
-def _choose(model: ProductSum, background: Background, index: str, tolerance: float, exact: bool) -> Road:
+def _choose(
+    model: ProductSum, background: Background, index: str, tolerance: float, exact: bool, budget: int
+) -> Road:
     n_players, n_terms = model.n_players, model.coefficients.shape[2]
+    if n_terms == 0:
+        return Additive(index)
     few = n_players <= MOST_PLAYERS and (1 << n_players) * n_terms <= MOST_NUMBERS
     by_pairs = len(background) * n_players * (n_players + 1) // 2
     if few and not by_pairs < 1 << n_players:
         return compile_subsets(model, background, index)
-    if exact or len(background) <= MOST_PAIRS:
+    exactly = exact or len(background) <= MOST_PAIRS
+    if budget and n_players <= MOST_PLAYERS and (1 << n_players) < by_pairs:
+        numbers = (1 << n_players) * n_terms * model.n_outputs
+        if (exactly or numbers <= budget) and 16 * numbers <= MOST_BYTES:
+            return compile_subsets(model, background, index)
+    if exactly or by_pairs * n_terms <= budget:
+        _check_room(16 * len(background) * n_players * n_terms)
         return compile_pairs(model, background, index)
     return compile_mixture(model, background, index, tolerance)
+
+
+def _check_room(n_bytes: int) -> None:
+    if n_bytes > MOST_BYTES:
+        raise CapacityError(
+            f"the factors of every background row would take {n_bytes / 1e9:.1f} GB. Give fewer background rows, or "
+            "leave out exact_background=True: then a few products of marginals stand for them."
+        )

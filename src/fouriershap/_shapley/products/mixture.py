@@ -34,8 +34,8 @@ from fouriershap._shapley.products.model import (
     other_products,
 )
 
-FIRST, MOST = 8, 128  # components
-WORTH_DOUBLING = 0.7  # of the error: twice the components must leave no more
+MOST = 128  # components
+WORTH_DOUBLING, FEW = 0.7, 8  # of the error: twice the components must leave no more, from this number on
 N_PROBES = 8  # rows that are explained exactly
 MOST_PROBED = 512  # rows of the background against which they are
 _PROBE_POINTS = 8  # of the integral there: far more than the mixture has
@@ -43,10 +43,12 @@ _MOST_KAPPA = 0.5
 _SINGLE = np.float32
 
 
-def _ends(index: str) -> tuple[Points, float]:
-    """Points within, and the weight of either end: Lobatto's rule, exact up to degree 5."""
+def inner_points(index: str, n_points: int) -> tuple[Points, float]:
+    """Points within, and the weight of either end: Lobatto's rules, exact up to degree 3 and 5."""
     if index == "banzhaf":
         return Points(np.array([0.5]), np.array([1.0])), 0.0
+    if n_points == 1:
+        return Points(np.array([0.5]), np.array([2 / 3])), 1 / 6
     inner = 0.5 - 0.5 / np.sqrt(5)
     return Points(np.array([inner, 1 - inner]), np.full(2, 5 / 12)), 1 / 12
 
@@ -70,6 +72,8 @@ class Mixture:
         The share of the known difference that is taken back.
     index : str
     error : float
+    n_points : {1, 2}
+        Where the integral is taken, beside its ends.
     """
 
     name: ClassVar[str] = "mixture"
@@ -81,6 +85,7 @@ class Mixture:
     kappa: float
     index: str
     error: float
+    n_points: int = 2
 
     @property
     def n_components(self) -> int:
@@ -106,25 +111,27 @@ class Mixture:
     def plain(self, model: ProductSum, rows: NDArray[Any], kernel: Any) -> tuple[Floats, Floats]:
         """Values by the mixture alone, and what is known to be missed where all others are of the background."""
         factors = model.factors(rows, _SINGLE)
-        inner, end = _ends(self.index)
+        inner, end = inner_points(self.index, self.n_points)
         out = component_values(model, factors, self.components, self.weights, inner, kernel)
-        at_ends = [self._near(model, factors, k) for k in range(2)]
+        at_end, known = self._near(model, factors)
         if end:
-            out += end * at_ends[0]
+            out += end * at_end
             far = Points(np.ones(1), np.array([end]))
             out += component_values(model, factors, self._marginals, np.ones(1), far, kernel)
-        return out, at_ends[1]
+        return out, known
 
-    def _near(self, model: ProductSum, factors: NDArray[Any], which: int) -> Floats:
-        """Values where all others are of the background: linear in the factor of the player."""
-        table, constant = self._near_tables(model, which)
-        return np.asarray(np.einsum("rjkm,ojkm->rjo", factors, table) - constant, dtype=np.float64)
-
-    def _near_tables(self, model: ProductSum, which: int) -> tuple[NDArray[np.float32], Floats]:
+    def _near(self, model: ProductSum, factors: NDArray[Any]) -> Floats:
+        """Values (2, n_rows, n_players, n_outputs) where all others are of the background: by the mixture, and what
+        it misses. Linear in the factor of the player.
+        """
         coefficients = np.conj(as_complex(model.coefficients))
-        table = coefficients[:, None] * as_complex(self.near[which])
-        constant = (coefficients * as_complex(self.whole[which])).sum(axis=1).real
-        return np.ascontiguousarray(np.stack([table.real, -table.imag], axis=2), dtype=_SINGLE), constant
+        table = coefficients[:, None] * as_complex(self.near)[:, None]  # (2, n_outputs, n_players, n_terms)
+        constant = np.einsum("om,km->ko", coefficients, as_complex(self.whole)).real
+        table = np.concatenate([table.real, -table.imag], axis=3).astype(_SINGLE)
+        lines = factors.reshape(*factors.shape[:2], -1).transpose(1, 0, 2)
+        found = np.matmul(lines, table.reshape(-1, *table.shape[2:]).transpose(1, 2, 0))
+        found = found.reshape(*found.shape[:2], 2, -1).transpose(2, 1, 0, 3)
+        return np.asarray(found - constant[:, None, None], dtype=np.float64)
 
     def interactions(
         self, model: ProductSum, rows: NDArray[Any], pairs: NDArray[np.int32], kernel: Any
@@ -136,7 +143,12 @@ class Mixture:
     def to_contents(self) -> Contents:
         arrays: dict[str, NDArray[Any]] = {"components": self.components, "component_weights": self.weights}
         arrays |= {"near": self.near, "whole": self.whole, "products_mean": self.mean}
-        return arrays, {"index": self.index, "kappa": self.kappa, "error": self.error}
+        return arrays, {
+            "index": self.index,
+            "kappa": self.kappa,
+            "error": self.error,
+            "n_points": self.n_points,
+        }
 
     @classmethod
     def from_contents(
@@ -153,7 +165,9 @@ class Mixture:
             require(fits, "its moments are those of another model")
         numbers = (take(header, "kappa", float), take(header, "index", str), take(header, "error", float))
         require(0 <= numbers[0] <= _MOST_KAPPA and numbers[2] >= 0, "its error is none")
-        return cls(components, weights, near, whole, mean, *numbers)
+        n_points = take(header, "n_points", int, 2)
+        require(n_points in (1, 2), "it has a number of points that nobody knows")
+        return cls(components, weights, near, whole, mean, *numbers, n_points)
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,17 +206,22 @@ def compile_mixture(model: ProductSum, background: Background, index: str, toler
     truth = _explain_probes(model, background, index)
     points = model.embed(background.rows)
     found: list[tuple[float, float, NDArray[np.int64]]] = []
-    n = FIRST
+    n = 1
     while True:
         labels = cluster(points, background.weights, n)
-        found.append((*_calibrate(model, truth, labels, index), labels))
-        little = len(found) > 1 and found[-1][0] > WORTH_DOUBLING * found[-2][0]
+        found.append((*_calibrate(model, truth, labels, index, 2), labels))
+        little = n > FEW and found[-1][0] > WORTH_DOUBLING * found[-2][0]
         if found[-1][0] <= tolerance or little or 2 * n > min(MOST, len(background) // 2):
             break
         n *= 2
     error, kappa, labels = found[-2] if little else found[-1]
+    n_points = 2
+    if index == "shapley":
+        cheaper = _calibrate(model, truth, labels, index, 1)
+        if cheaper[0] <= max(error, tolerance):
+            (error, kappa), n_points = cheaper, 1
     mixture = _mix(model, background, labels, _moments_of(model, background), index)
-    return replace(mixture, kappa=kappa, error=error)
+    return replace(mixture, kappa=kappa, error=error, n_points=n_points)
 
 
 def _explain_probes(model: ProductSum, background: Background, index: str) -> _Truth:
@@ -222,14 +241,14 @@ def _explain_probes(model: ProductSum, background: Background, index: str) -> _T
 
 
 def _calibrate(
-    model: ProductSum, truth: _Truth, labels: NDArray[np.int64], index: str
+    model: ProductSum, truth: _Truth, labels: NDArray[np.int64], index: str, n_points: int
 ) -> tuple[float, float]:
     """What is missed, and the share of the known difference that is taken back.
 
     The mixture is that of the rows for which the truth is known, so that no error of sampling is counted.
     """
     _, some = np.unique(labels[truth.chosen], return_inverse=True)
-    mixture = _mix(model, truth.background, some, truth.moments, index)
+    mixture = replace(_mix(model, truth.background, some, truth.moments, index), n_points=n_points)
     plain, known = mixture.plain(model, truth.rows, kernels.products)
     square = float((known**2).sum())
     kappa = float((known * (truth.values - plain)).sum()) / square if square > 0 else 0.0

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.errors import CapacityError
+from fouriershap._base.headers import require
 from fouriershap._base.parallel import for_each_block
 from fouriershap._shapley.engine import Floats
 
@@ -75,6 +76,20 @@ class Background:
         """Some of the rows."""
         return Background(self.rows[chosen], self.weights[chosen] / self.weights[chosen].sum())
 
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Named arrays for a file."""
+        return {"background": self.rows, "background_weights": self.weights}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, NDArray[Any]], n_features: int) -> Background:
+        """The inverse of `to_arrays`, for rows of numbers."""
+        rows, weights = arrays["background"], arrays["background_weights"]
+        fits = rows.dtype == np.float64 and rows.ndim == 2 and rows.shape[1] == n_features
+        require(fits and len(rows) > 0 and np.isfinite(rows).all(), "its background has the wrong columns")
+        weighed = weights.dtype == np.float64 and weights.shape == (len(rows),) and (weights >= 0).all()
+        require(weighed and abs(weights.sum() - 1) < 1e-6, "its background has no weights")
+        return cls(rows, weights)
+
 
 def make_background(rows: NDArray[Any], weights: Floats | None) -> Background:
     if weights is None:
@@ -105,7 +120,7 @@ def other_products(factors: NDArray[Any]) -> NDArray[Any]:
 
 def rows_per_block(model: ProductSum) -> int:
     """Rows whose factors are held at a time."""
-    each = model.n_players * int(model.coefficients[0].size)
+    each = max(model.n_players * max(int(model.coefficients[0].size), model.n_outputs), 1)
     if each > _MOST_TERMS_AND_PLAYERS:
         raise CapacityError(
             f"{model.n_players:,} players and {model.coefficients.shape[2]:,} terms have too many factors for one row."

@@ -19,7 +19,7 @@ from fouriershap._shapley.engine import Contents, Floats
 from fouriershap._shapley.indices import moments
 from fouriershap._shapley.products.model import Background, ProductSum, as_complex, blocks
 
-MOST_NUMBERS = 1 << 16  # coalitions times terms: from there a mixture is quicker
+MOST_NUMBERS = 1 << 15  # coalitions times terms: from there a mixture is quicker
 MOST_PLAYERS = 12
 
 
@@ -42,13 +42,13 @@ class Subsets:
 
     def values(self, model: ProductSum, rows: NDArray[Any], kernel: Any) -> Floats:
         share = _value_shares(self.index, model.n_players)
-        return np.asarray(np.einsum("rso,sj->rjo", self._games(model, rows, kernel), share))
+        return _weighted(self._games(model, rows, kernel), share)
 
     def interactions(
         self, model: ProductSum, rows: NDArray[Any], pairs: NDArray[np.int32], kernel: Any
     ) -> Floats:
         share = _pair_shares(self.index, model.n_players, pairs)
-        return np.asarray(np.einsum("rso,sp->rpo", self._games(model, rows, kernel), share))
+        return _weighted(self._games(model, rows, kernel), share)
 
     def _games(self, model: ProductSum, rows: NDArray[Any], kernel: Any) -> Floats:
         out = np.empty((len(rows), self.table.shape[1], len(self.table)))
@@ -80,6 +80,13 @@ def compile_subsets(model: ProductSum, background: Background, index: str) -> Su
     table = np.conj(as_complex(model.coefficients))[:, None] * outside
     stacked = np.stack([table.real, -table.imag], axis=2).reshape(n_outputs, -1, 2, n_terms)
     return Subsets(np.ascontiguousarray(stacked), index)
+
+
+def _weighted(games: Floats, share: Floats) -> Floats:
+    """(n_rows, n, n_outputs) of the worth (n_rows, 2^n_players, n_outputs) by shares (2^n_players, n)."""
+    n_rows, n_sets, n_outputs = games.shape
+    found = games.transpose(0, 2, 1).reshape(-1, n_sets) @ share
+    return np.asarray(found.reshape(n_rows, n_outputs, -1).transpose(0, 2, 1))
 
 
 @lru_cache(maxsize=32)

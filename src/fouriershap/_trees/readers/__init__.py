@@ -6,17 +6,29 @@ has not imported. Each library has one file; ``assemble.py`` is what they share.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from fouriershap._base.checks import need
-from fouriershap._base.errors import InputError, UnsupportedModelError
-from fouriershap._base.short import reason, short
+from fouriershap._base.errors import UnsupportedModelError
+from fouriershap._rows.opening import Opened, open_model
 from fouriershap._trees.ensemble import TreeEnsemble
-from fouriershap._trees.readers import catboost, lightgbm, sklearn, xgboost
-from fouriershap._trees.readers.ubjson import decode
+from fouriershap._trees.readers import (
+    catboost,
+    interpret,
+    lightgbm,
+    quantile_forest,
+    sklearn,
+    sklearn_layers,
+    sklearn_sums,
+    spark,
+    survival,
+    xgboost,
+    ydf,
+)
+from fouriershap._trees.readers.files import read_bytes, read_file
+from fouriershap._trees.readers.sklearn_sums import members_of
 
 _READERS: dict[tuple[str, str], Callable[[Any], TreeEnsemble]] = {
     ("sklearn", "BaseDecisionTree"): sklearn.read_tree,
@@ -30,6 +42,30 @@ _READERS: dict[tuple[str, str], Callable[[Any], TreeEnsemble]] = {
     ("lightgbm", "LGBMModel"): lightgbm.read_estimator,
     ("lightgbm", "Booster"): lightgbm.read_booster,
     ("catboost", "CatBoost"): catboost.read_estimator,
+    ("sksurv", "SurvivalTree"): survival.read_tree,
+    ("sksurv", "RandomSurvivalForest"): survival.read_forest,
+    ("sksurv", "ExtraSurvivalTrees"): survival.read_forest,
+    ("sksurv", "GradientBoostingSurvivalAnalysis"): survival.read_gradient_boosting,
+    ("quantile_forest", "BaseForestQuantileRegressor"): quantile_forest.read,
+    ("ydf", "DecisionForestModel"): ydf.read_live,
+    ("pyspark", "JavaPredictionModel"): spark.read_live,
+    ("interpret", "EBMModel"): interpret.read,
+    ("onnx", "ModelProto"): lambda model: read_bytes(model.SerializeToString(), "model is a ModelProto"),
+}
+# Readers of models of models, read(model, read=reader of a member).
+_SUMS: dict[tuple[str, str], Callable[..., TreeEnsemble]] = {
+    ("sklearn", "BaggingClassifier"): sklearn_sums.read_bagging,
+    ("sklearn", "BaggingRegressor"): sklearn_sums.read_bagging,
+    ("sklearn", "VotingClassifier"): sklearn_sums.read_voting,
+    ("sklearn", "VotingRegressor"): sklearn_sums.read_voting,
+    ("sklearn", "MultiOutputClassifier"): sklearn_sums.read_multi_output,
+    ("sklearn", "MultiOutputRegressor"): sklearn_sums.read_multi_output,
+    ("sklearn", "OneVsRestClassifier"): sklearn_sums.read_one_vs_rest,
+    ("sklearn", "AdaBoostClassifier"): sklearn_sums.read_ada_boost,
+    ("sklearn", "AdaBoostRegressor"): sklearn_sums.refuse_ada_boost_regressor,
+    ("sklearn", "StackingClassifier"): sklearn_layers.read_stacking,
+    ("sklearn", "StackingRegressor"): sklearn_layers.read_stacking,
+    ("sklearn", "CalibratedClassifierCV"): sklearn_layers.read_calibrated,
 }
 
 
@@ -38,16 +74,20 @@ def read_model(model: Any) -> TreeEnsemble:
 
     Parameters
     ----------
-    model : estimator, booster, path, or TreeEnsemble
-        A tree model of scikit-learn, XGBoost, LightGBM or CatBoost, or the path of a model that one of the
-        last three saved: ``.json`` or ``.ubj`` (XGBoost), ``.txt`` (LightGBM), ``.cbm`` or ``.json``
-        (CatBoost). A file of XGBoost is read as its ``Booster`` predicts: with all trees.
+    model : estimator, booster, path, bytes, or TreeEnsemble
+        A tree model of scikit-learn, XGBoost, LightGBM, CatBoost, scikit-survival, quantile-forest (its mean),
+        interpret or YDF, an ONNX ``ModelProto`` or its bytes, or the path of a saved model: ``.json`` or ``.ubj``
+        (XGBoost), ``.txt`` (LightGBM), ``.cbm`` or ``.json`` (CatBoost), ``.onnx``, a folder of Spark, YDF or
+        TensorFlow Decision Forests. A file of XGBoost is read as its ``Booster`` predicts: with all trees. Sums of such
+        models, as scikit-learn's Bagging, Voting, MultiOutput, OneVsRest, AdaBoost, Stacking and Calibrated estimators
+        are where ``docs/trees.md`` says so. Searches and other wrappers are opened.
 
     Returns
     -------
     TreeEnsemble
         Its `~TreeEnsemble.predict` is the raw output of the model: margins before any link function; class
-        probabilities for scikit-learn's trees and forests; mean path lengths for `IsolationForest`.
+        probabilities for scikit-learn's trees and forests; mean path lengths for `IsolationForest`; decision functions
+        for AdaBoost and stacked classifiers; scores before they are divided by their sum for OneVsRest.
 
     Raises
     ------
@@ -62,10 +102,28 @@ def read_model(model: Any) -> TreeEnsemble:
     >>> read_model(DecisionTreeRegressor().fit([[0.0], [1.0]], [1.0, 3.0]))
     TreeEnsemble(scikit-learn DecisionTreeRegressor: 1 trees, 2 leaves, 1 features, 1 outputs)
     """
+    opened = open_model(model)
+    if opened.before is not None:
+        raise UnsupportedModelError(
+            f"model is a {type(model).__name__} with steps before its trees: these read other rows than it does. Give "
+            "its last step alone; TreeExplainer takes the whole."
+        )
+    return read_opened(opened)
+
+
+def read_opened(opened: Opened) -> TreeEnsemble:
+    """What `read_model` reads, of a model that was taken out of its wrappers."""
+    model = opened.final
     if isinstance(model, TreeEnsemble):
         return model
     if isinstance(model, str | Path):
-        return _read_file(Path(model))
+        return read_file(Path(model))
+    if isinstance(model, bytes):
+        return read_bytes(model, "model is bytes")
+    return _with_response(_read_final(model), opened.response)
+
+
+def _read_final(model: Any) -> TreeEnsemble:
     found = _find_reader(model)
     if found is not None:
         reader, library = found
@@ -74,23 +132,58 @@ def read_model(model: Any) -> TreeEnsemble:
     raise UnsupportedModelError(
         f"model is a {type(model).__module__}.{type(model).__qualname__}, which is no tree model that can be "
         "read. Readable: scikit-learn's DecisionTree, ExtraTree, RandomForest, ExtraTrees, GradientBoosting, "
-        "HistGradientBoosting and IsolationForest; models of XGBoost, LightGBM and CatBoost; paths of "
-        "their files."
+        "HistGradientBoosting and IsolationForest, and sums of models; models of XGBoost, LightGBM and CatBoost; "
+        "forests and boosting of scikit-survival, means of quantile-forest, interpret's boosting machines, YDF; trees "
+        "in ONNX; paths of their files, and folders of Spark and YDF."
     )
 
 
+def _with_response(ensemble: TreeEnsemble, response: str) -> TreeEnsemble:
+    """The ensemble behind a function of its predictions, which does not change it, but what it means."""
+    if response == "same":
+        return ensemble
+    known = ensemble.objective in ("squared_error", "regression") and response != "other"
+    return ensemble.replace(objective=response if known else "")
+
+
+def _read_member(model: Any) -> TreeEnsemble:
+    """A member of a model of models: what it predicts, of the rows that the whole model gets."""
+    opened = open_model(model)
+    if opened.before is not None:
+        raise UnsupportedModelError(
+            f"the model has a {type(model).__name__} for a member, whose trees see other columns than the rows of the "
+            "whole have. A Pipeline around the whole model is read; one inside it is not."
+        )
+    return read_opened(opened)
+
+
 def is_readable(model: Any) -> bool:
-    """Whether `read_model` has a reader for what ``model`` is; it may still refuse this one."""
-    return isinstance(model, TreeEnsemble | str | Path) or _find_reader(model) is not None
+    """Whether `read_model` has a reader for what ``model`` is; it may still refuse this one.
+
+    Of a model of models: whether it has one for some member.
+    """
+    if isinstance(model, TreeEnsemble | str | bytes | Path):
+        return True
+    keys = _keys(model)
+    if any(key in _SUMS for key in keys):
+        members = members_of(model)
+        return not members or any(is_readable(open_model(member).final) for member in members)
+    return any(key in _READERS for key in keys)
 
 
 def _find_reader(model: Any) -> tuple[Callable[[Any], TreeEnsemble], str] | None:
     """The reader of a model, and the library that it is for."""
-    for base in type(model).__mro__:
-        reader = _READERS.get((_library(base), base.__name__))
-        if reader is not None:
-            return reader, _library(base)
+    for key in _keys(model):
+        if key in _READERS:
+            return _READERS[key], key[0]
+        if key in _SUMS:
+            return partial(_SUMS[key], read=_read_member), key[0]
     return None
+
+
+def _keys(model: Any) -> list[tuple[str, str]]:
+    """Library and name of a model's class and of its bases."""
+    return [(_library(base), base.__name__) for base in type(model).__mro__]
 
 
 def _library(class_: type) -> str:
@@ -108,58 +201,3 @@ def _refuse_other_predictions(model: Any, library: str) -> None:
             )
         if own:
             return
-
-
-def _read_file(path: Path) -> TreeEnsemble:
-    suffix = path.suffix.lower()
-    readers = {".json": _read_json, ".ubj": _read_ubj, ".txt": _read_txt, ".cbm": _read_cbm}
-    if suffix not in readers:
-        raise InputError(
-            f"model is the path {short(str(path))}, whose suffix says no known format. Known: .json and .ubj "
-            "(XGBoost), .txt (LightGBM), .cbm and .json (CatBoost)."
-        )
-    if not path.is_file():
-        raise InputError(f"model is the path {short(str(path))}, where there is no file.")
-    try:
-        return readers[suffix](path)
-    except (InputError, UnsupportedModelError):
-        raise
-    except (KeyError, IndexError, TypeError, ValueError, AttributeError, RecursionError) as error:
-        deep = isinstance(error, RecursionError)
-        why = "it is nested too deeply" if deep else f"{type(error).__name__}: {reason(error)}"
-        raise InputError(
-            f"model is the path {short(str(path))}, which does not read as a model ({why}). Save the model again "
-            "with its library."
-        ) from error
-
-
-def _read_json(path: Path) -> TreeEnsemble:
-    document = json.loads(path.read_text(encoding="utf-8"))
-    if "learner" in document:
-        return xgboost.read_document(document)
-    if "features_info" in document:
-        return catboost.read_document(document)
-    raise InputError(f"model is the path {short(str(path))}: JSON, but neither of XGBoost nor of CatBoost.")
-
-
-def _read_txt(path: Path) -> TreeEnsemble:
-    text = path.read_text(encoding="utf-8")
-    if not text.startswith("tree"):
-        raise InputError(
-            f"model is the path {short(str(path))}: a text file, but not one that LightGBM saved."
-        )
-    return lightgbm.read_text(text)
-
-
-def _read_ubj(path: Path) -> TreeEnsemble:
-    return xgboost.read_document(decode(path.read_bytes()))
-
-
-def _read_cbm(path: Path) -> TreeEnsemble:
-    library = need("catboost", f"reading {short(str(path))}", "catboost")
-    try:
-        return catboost.read_estimator(library.CatBoost().load_model(str(path)))
-    except library.CatBoostError as error:
-        raise InputError(
-            f"model is the path {short(str(path))}, which CatBoost cannot load: {reason(error)}"
-        ) from error

@@ -15,6 +15,10 @@ from fouriershap._base.short import short
 from fouriershap._trees.ensemble import TreeEnsemble
 from fouriershap._trees.readers.assemble import Tree, join, right_above
 
+# Losses whose `predict` returns the raw output, and those whose raw output is the logarithm of what is predicted.
+_IDENTITY = ("MAE", "Quantile", "MAPE", "Huber", "Expectile", "Lq", "LogCosh", "MultiRMSE", "MultiQuantile")
+_LOG = ("Poisson", "Tweedie", "Cox", "SurvivalAft")
+
 
 def read_estimator(model: Any) -> TreeEnsemble:
     """CatBoost, CatBoostRegressor and its kin: what ``predict(prediction_type="RawFormulaVal")`` returns."""
@@ -70,6 +74,7 @@ def _objective(document: dict[str, Any]) -> str:
         "MultiClass": "multiclass",
         "RMSE": "squared_error",
     }
+    names |= dict.fromkeys(_IDENTITY, "regression") | dict.fromkeys(_LOG, "log")
     return names.get(name, "")
 
 

@@ -19,6 +19,8 @@ from fouriershap._trees.readers.assemble import Tree, bits_of, class_names, join
 # A sigmoid with another slope is not the log odds.
 _OBJECTIVES = {"binary sigmoid:1": "binary", "cross_entropy": "binary", "multiclass": "multiclass"}
 _OBJECTIVES |= {"regression": "squared_error"}
+_OBJECTIVES |= dict.fromkeys(("regression_l1", "huber", "fair", "quantile", "mape"), "regression")
+_OBJECTIVES |= dict.fromkeys(("poisson", "gamma", "tweedie"), "log")
 _NONE, _ZERO, _NAN = 0, 1, 2  # kinds of missing values
 
 

@@ -63,16 +63,21 @@ def read_isolation_forest(model: Any) -> TreeEnsemble:
 
 
 def _read_averaged(model: Any, estimators: list[Any]) -> TreeEnsemble:
-    is_classifier = hasattr(model, "classes_")
-    if is_classifier and model.n_outputs_ > 1:
-        raise UnsupportedModelError(
-            f"{type(model).__name__} predicts {model.n_outputs_} targets, each with its own classes: there "
-            "is no one raw output to explain. Fit one classifier per target."
-        )
-    width = len(model.classes_) if is_classifier else model.n_outputs_
+    is_classifier, n_targets = hasattr(model, "classes_"), model.n_outputs_
     trees = [_from_sklearn(e.tree_) for e in estimators]
+    width, names = n_targets, None
+    if is_classifier:
+        # The classes of all targets, one target after the other; leaves have room for the most that any has.
+        classes = list(model.classes_) if n_targets > 1 else [model.classes_]
+        kept = np.arange(max(map(len, classes))) < np.array([[len(known)] for known in classes])
+        width = int(kept.sum())
+        for tree in trees:
+            tree.values = tree.values[:, kept]
+        if n_targets > 1:
+            names = tuple(f"target {k}: {label}" for k, known in enumerate(classes) for label in known)
     outputs = np.full(len(trees), -1 if width > 1 else 0)
-    return _ensemble(model, trees, outputs, np.zeros(width), np.float32, width, 1 / len(estimators))
+    ensemble = _ensemble(model, trees, outputs, np.zeros(width), np.float32, width, 1 / len(estimators))
+    return ensemble if names is None else ensemble.replace(output_names=names)
 
 
 def _from_sklearn(tree: Any) -> Tree:
@@ -128,8 +133,12 @@ def _objective(model: Any, n_outputs: int) -> str:
         if not boosted:
             return "probability"
         return ("binary" if n_outputs == 1 else "multiclass") if loss == "log_loss" else ""
+    if boosted and loss in ("poisson", "gamma"):
+        return "log"
     loss = loss if boosted else getattr(model, "criterion", None)
-    return "squared_error" if loss in ("squared_error", "friedman_mse") else ""
+    if any(base.__name__ == "OutlierMixin" for base in type(model).__mro__):
+        return ""
+    return "squared_error" if loss in ("squared_error", "friedman_mse") else "regression"
 
 
 def _accepts_missing(model: Any) -> bool:

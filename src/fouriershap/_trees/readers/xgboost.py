@@ -25,7 +25,11 @@ _OBJECTIVES = dict.fromkeys(_LOGIT, "binary") | dict.fromkeys(
     ("multi:softprob", "multi:softmax"), "multiclass"
 )
 _OBJECTIVES |= dict.fromkeys(("reg:squarederror", "reg:linear"), "squared_error")
+_OBJECTIVES |= dict.fromkeys(
+    ("reg:absoluteerror", "reg:pseudohubererror", "reg:quantileerror", "reg:squaredlogerror"), "regression"
+)
 _LOG = ("count:poisson", "reg:gamma", "reg:tweedie", "survival:cox", "survival:aft")
+_OBJECTIVES |= dict.fromkeys(_LOG, "log")
 
 
 def read_estimator(model: Any) -> TreeEnsemble:
@@ -121,8 +125,8 @@ def _trees_and_weights(booster: dict[str, Any]) -> tuple[dict[str, Any], NDArray
     name = booster["name"]
     if name == "gblinear":
         raise UnsupportedModelError(
-            "model is an XGBoost model with booster='gblinear': a linear model without trees. Its SHAP "
-            "values are coef * (x - mean(x)). For trees, train with booster='gbtree' or 'dart'."
+            "model is an XGBoost model with booster='gblinear': a linear model without trees. "
+            "fs.Explainer(model, background) explains it exactly. For trees, train with booster='gbtree' or 'dart'."
         )
     if name not in ("gbtree", "dart"):
         raise UnsupportedModelError(

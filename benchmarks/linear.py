@@ -1,0 +1,186 @@
+"""Models that are sums of products beside shap's LinearExplainer and KernelExplainer: values first, then times.
+
+1,000 rows, a background of 100. Every contender is built anew in each round: times are CPU seconds from the
+constructor on, on one thread. KernelExplainer, with its default number of samples, explains a few rows, and the time is
+multiplied. Where players are few it has enough samples for every coalition, so that its values must agree; elsewhere
+R^2 says how near they come. LinearExplainer must agree where it applies: with raw scores of linear models.
+
+    python benchmarks/linear.py
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import fouriershap as fs
+from _common import (
+    RESULTS,
+    describe_machine,
+    print_machine,
+    print_table,
+    seconds,
+    time_interleaved,
+    write_results,
+)
+from _pages import markdown_table
+
+N_ROWS, N_BACKGROUND, N_TRAINING = 1000, 100, 1000
+N_FEW = 4  # rows of KernelExplainer
+N_ENUMERATED = 11  # players whose coalitions it has samples for
+PACKAGES = ("scikit-learn", "shap")
+TOLERANCE = 1e-7  # of LinearExplainer
+KERNEL_TOLERANCE = 1e-5  # of KernelExplainer, which solves a regression with weights of 1e6
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A fitted model, what is explained, and whether LinearExplainer explains it."""
+
+    name: str
+    model: Any
+    output: str
+    ask: Callable[[Any], Any]
+    n_features: int
+    linear: bool = False
+
+
+def data(n_features: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(N_TRAINING + N_BACKGROUND + N_ROWS, n_features))
+    return X, X[:, :4].sum(axis=1) + X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=len(X))
+
+
+def cells() -> list[Cell]:
+    from sklearn.gaussian_process import GaussianProcessRegressor
+    from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+    from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor
+    from sklearn.neural_network import MLPRegressor
+    from sklearn.svm import SVR
+
+    made = []
+    for n in (10, 30, 200):
+        X, y = (part[:N_TRAINING] for part in data(n))
+        ordinary, logistic = LinearRegression().fit(X, y), LogisticRegression().fit(X, y > 0)
+        made.append(Cell(f"linear regression, {n}", ordinary, "raw", ordinary.predict, n, linear=True))
+        if n == 200:
+            continue
+        made.append(
+            Cell(
+                f"logistic regression, score, {n}",
+                logistic,
+                "raw",
+                logistic.decision_function,
+                n,
+                linear=True,
+            )
+        )
+        chance = Cell(f"logistic regression, probability, {n}", logistic, "probability", _second(logistic), n)
+        poisson = PoissonRegressor().fit(X, np.exp(y / 4))
+        machine = SVR().fit(X[:500], y[:500])
+        made += [chance, Cell(f"Poisson regression, mean, {n}", poisson, "response", poisson.predict, n)]
+        made.append(Cell(f"SVR, {len(machine.support_)} vectors, {n}", machine, "raw", machine.predict, n))
+    X, y = (part[:N_TRAINING] for part in data(10))
+    process = GaussianProcessRegressor(RBF(3.0) + WhiteKernel(0.1), optimizer=None).fit(X[:300], y[:300])
+    made.append(Cell("Gaussian process, 300 points, 10", process, "raw", process.predict, 10))
+    network = MLPRegressor(hidden_layer_sizes=(16,), activation="tanh", random_state=0, max_iter=300).fit(
+        X, y
+    )
+    made.append(Cell("network, 16 tanh units, 10", network, "raw", network.predict, 10))
+    return made
+
+
+def _second(model: Any) -> Callable[[Any], Any]:
+    return lambda rows: model.predict_proba(rows)[:, 1]
+
+
+def measure(cell: Cell) -> dict[str, Any]:
+    import shap
+
+    X, _ = data(cell.n_features)
+    background, rows = X[N_TRAINING : N_TRAINING + N_BACKGROUND], X[N_TRAINING + N_BACKGROUND :]
+    masker = shap.maskers.Independent(background, max_samples=N_BACKGROUND)
+
+    def ours() -> np.ndarray:
+        return fs.Explainer(cell.model, background, output=cell.output, n_jobs=1).shap_values(rows)
+
+    def by_kernel() -> np.ndarray:
+        explainer = shap.KernelExplainer(cell.ask, background)
+        return np.asarray(explainer.shap_values(rows[:N_FEW], silent=True, l1_reg=0))
+
+    def by_linear() -> np.ndarray:
+        return np.asarray(shap.LinearExplainer(cell.model, masker).shap_values(rows))
+
+    values, kernel = ours(), by_kernel()
+    found: dict[str, Any] = {"kernel_r2": _r2(values[:N_FEW], kernel)}
+    if cell.n_features <= N_ENUMERATED:
+        _agree(cell.name, "KernelExplainer", values[:N_FEW], kernel, KERNEL_TOLERANCE)
+    contenders: dict[str, Callable[[], Any]] = {"fouriershap": ours, "KernelExplainer": by_kernel}
+    if cell.linear:
+        _agree(cell.name, "LinearExplainer", values, by_linear(), TOLERANCE)
+        contenders["LinearExplainer"] = by_linear
+    timed = time_interleaved(contenders, rounds=5, most_seconds=30)
+    found["cpu"] = {name: timing.cpu_seconds for name, timing in timed.items()}
+    found["cpu"]["KernelExplainer"] *= N_ROWS / N_FEW
+    found["plan"] = fs.Explainer(cell.model, background, output=cell.output).plan().method
+    return found
+
+
+def _r2(ours: np.ndarray, theirs: np.ndarray) -> float:
+    return float(1 - ((ours - theirs) ** 2).sum() / ((ours - ours.mean()) ** 2).sum())
+
+
+def _agree(name: str, other: str, ours: np.ndarray, theirs: np.ndarray, tolerance: float) -> None:
+    gap = float(np.abs(ours - theirs).max())
+    if gap > tolerance * max(1.0, float(np.abs(ours).max())):
+        raise SystemExit(f"{name}: {other} differs by {gap:.2g}.")
+
+
+def lines(results: dict[str, Any]) -> list[tuple[str, ...]]:
+    out = []
+    for name, found in results.items():
+        cpu = found["cpu"]
+        linear = seconds(cpu["LinearExplainer"]) if "LinearExplainer" in cpu else ""
+        times = f"{cpu['KernelExplainer'] / cpu['fouriershap']:,.0f}x"
+        kernel = f"{cpu['KernelExplainer']:,.0f} s"
+        out.append(
+            (
+                name,
+                found["plan"],
+                seconds(cpu["fouriershap"]),
+                linear,
+                kernel,
+                times,
+                f"{found['kernel_r2']:.4f}",
+            )
+        )
+    return out
+
+
+def main() -> None:
+    warnings.simplefilter("ignore")
+    print_machine(PACKAGES)
+    results = {}
+    for cell in cells():
+        results[cell.name] = measure(cell)
+        print(cell.name, results[cell.name]["cpu"], flush=True)
+    header = ("model, features", "road", "fouriershap", "LinearExplainer", "KernelExplainer", "x", "its R²")
+    print_table(header, lines(results))
+    write_results("linear", results, PACKAGES)
+    machine = describe_machine(PACKAGES)
+    versions = ", ".join(f"{name} {found}" for name, found in machine["versions"].items())
+    title = (
+        f"# Sums of products\n\n{N_ROWS:,} rows, background {N_BACKGROUND}; CPU time on one thread, construction "
+        f"included, minimum of several rounds. `x`: KernelExplainer (extrapolated from {N_FEW} rows) over ours. Values "
+        f"of LinearExplainer agree to {TOLERANCE:g}; so do, to {KERNEL_TOLERANCE:g}, those of KernelExplainer with 10 "
+        f"features, where it has samples for all coalitions.\n{machine['cpu']}, {machine['cores']} cores; {versions}.\n"
+    )
+    (RESULTS / "linear.md").write_text(f"{title}\n{markdown_table(header, lines(results))}\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,144 @@
+"""One quick fit of trees, where waves may be better: by LightGBM if it is there, else by scikit-learn."""
+
+from __future__ import annotations
+
+import importlib.util
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from fouriershap._base.asking.report import Meter
+from fouriershap._blackbox.candidates.trees import (
+    MOST_DEPTH,
+    SHAPES,
+    Grown,
+    as_fit,
+    boost,
+    count_bins,
+    fit_trees,
+    loss_by_length,
+    one_thread,
+    refit_leaves,
+)
+from fouriershap._blackbox.task import Fit, Task, r_squared
+from fouriershap._shapley.engine import Floats
+from fouriershap._trees.ensemble import TreeEnsemble
+from fouriershap._trees.readers import read_model
+from fouriershap._trees.readers.sklearn import read_hist_gradient_boosting
+
+Tick = Callable[[float], None]
+LOOK, LOOK_LENGTH = (0.2, 31), 100  # shape and length of a first look
+SHAPE, LENGTH = (0.1, 31), 300
+LONGEST = 600  # where trees are worth some care
+
+
+def missed_at_a_look(task: Task) -> float:
+    """What a few trees miss of the answers of the output that varies most: 1 - R^2."""
+    inside, outside = task.fold != 0, task.fold == 0
+    y = task.answers[:, int(np.argmax(task.answers.var(axis=0)))]
+    grow = _boost_lightgbm if _has_lightgbm() else boost
+    with one_thread():
+        said = grow(task.codes[inside], y[inside], LOOK, LOOK_LENGTH, task.seed).predict(task.codes[outside])
+    return 1 - r_squared(y[outside, None], said[:, None])
+
+
+def fit_quick_trees(task: Task) -> Fit:
+    """Boosted trees of one shape, judged on one fold."""
+    return _fit(task, (SHAPE,), LENGTH)
+
+
+def fit_best_trees(task: Task, folds: Sequence[int]) -> Fit:
+    """With some care: of several shapes, judged on these folds; by LightGBM, which is quicker, on one."""
+    return _fit(task, SHAPES, LONGEST) if _has_lightgbm() else fit_trees(task, folds)
+
+
+def _fit(task: Task, shapes: Sequence[tuple[float, int]], longest: int) -> Fit:
+    begin = time.perf_counter()
+    outside = task.fold == 0
+    grown: list[Grown] = []
+    meter = Meter(task.report, task.n_outputs * len(shapes) * longest)
+    for y in np.ascontiguousarray(task.answers.T):
+        tried = [_judged(task, y, shape, longest, meter.tick) for shape in shapes]
+        loss = [float(((g.predictions - y)[outside] ** 2).sum()) for g in tried]
+        grown.append(tried[int(np.argmin(loss))])
+    return as_fit(task, grown, begin, _grow)
+
+
+def _judged(task: Task, y: Floats, shape: tuple[float, int], longest: int, tick: Tick) -> Grown:
+    """The best number of trees on the fold that is left out, and whether refitting their leaves helps.
+
+    ``tick`` is told how many trees were grown, now and then.
+    """
+    inside, outside = task.fold != 0, task.fold == 0
+    codes, others = task.codes[inside], task.codes[outside]
+    if _has_lightgbm():
+        loss: list[float] = []
+        judges = others, y[outside], loss, tick
+        trees = read_model(_boost_lightgbm(codes, y[inside], shape, longest, task.seed, judges))
+        length = int(np.argmin(loss)) + 1
+    else:
+        model = boost(codes, y[inside], shape, longest, task.seed)
+        tick(longest)
+        length = int(np.argmin(loss_by_length(model, others, y[outside]))) + 1
+        trees = read_hist_gradient_boosting(model)
+    trees = trees.select(np.arange(trees.n_trees) < length)
+    plain, refitted = (t.predict(others)[:, 0] for t in (trees, refit_leaves(trees, codes, y[inside])))
+    helps = bool(((refitted - y[outside]) ** 2).sum() < ((plain - y[outside]) ** 2).sum())
+    predictions = np.full(len(y), np.nan)
+    predictions[outside] = refitted if helps else plain
+    return Grown(shape, length, helps, predictions)
+
+
+def _grow(codes: Floats, y: Floats, shape: tuple[float, int], length: int, seed: int) -> TreeEnsemble:
+    if _has_lightgbm():
+        return read_model(_boost_lightgbm(codes, y, shape, length, seed))
+    return read_hist_gradient_boosting(boost(codes, y, shape, length, seed))
+
+
+def _has_lightgbm() -> bool:
+    return importlib.util.find_spec("lightgbm") is not None
+
+
+def _boost_lightgbm(
+    codes: Floats,
+    y: Floats,
+    shape: tuple[float, int],
+    length: int,
+    seed: int,
+    judges: tuple[Floats, Floats, list[float], Tick] | None = None,
+) -> Any:
+    """A Booster; with ``judges``, the loss on their answers after each tree is added to their list, and told.
+
+    As by scikit-learn, a single row may have a leaf (see `boost`).
+    """
+    import lightgbm
+
+    rate, leaves = shape
+    settings = {
+        "objective": "regression",
+        "learning_rate": rate,
+        "num_leaves": leaves,
+        "max_depth": MOST_DEPTH,
+        "max_bin": count_bins(codes),
+        "min_data_in_bin": 1,
+        "min_data_in_leaf": 1,
+        "min_sum_hessian_in_leaf": 0.0,
+        "lambda_l2": 1e-3,
+        "feature_pre_filter": False,
+        "num_threads": 1,
+        "deterministic": True,
+        "force_row_wise": True,
+        "seed": seed,
+        "verbosity": -1,
+    }
+    data = lightgbm.Dataset(codes, y, params=settings)
+    if judges is None:
+        return lightgbm.train(settings, data, length)
+    found: dict[str, Any] = {}
+    others = lightgbm.Dataset(judges[0], judges[1], reference=data, params=settings)
+    recording = [lightgbm.record_evaluation(found), lambda _: judges[3](1)]
+    booster = lightgbm.train(settings, data, length, [others], ["judges"], callbacks=recording)
+    judges[2].extend(found["judges"]["l2"])
+    return booster

@@ -1,0 +1,98 @@
+"""From what users hold to the model inside: searches, frozen estimators, pipelines, transformed targets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from fouriershap._base.checks import descends_from
+from fouriershap._base.errors import InputError
+from fouriershap._base.short import short
+from fouriershap._rows.pipelines import Preprocessing
+
+# Wrappers of scikit-learn that predict what the model inside predicts, and the attribute that holds it.
+_HOLDERS = {
+    "BaseSearchCV": "best_estimator_",
+    "FrozenEstimator": "estimator",
+    "TunedThresholdClassifierCV": "estimator_",
+    "FixedThresholdClassifier": "estimator_",
+    "TransformedTargetRegressor": "regressor_",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """What is inside a model that may be wrapped."""
+
+    final: Any  # the model that predicts
+    before: Preprocessing | None = None  # what happens to rows before they get there
+    target: Any = None  # the TransformedTargetRegressor that has the last word on what is predicted
+
+    @property
+    def response(self) -> str:
+        """What the inverse transformation makes of predictions: "same", "log" (exp), "log1p" (expm1), or "other"."""
+        if self.target is None:
+            return "same"
+        transformer = self.target.transformer_
+        if type(transformer).__name__ != "FunctionTransformer":
+            return "other"
+        inverse = getattr(transformer.inverse_func, "__name__", None)
+        if transformer.inverse_func is None:
+            return "same"
+        if not type(transformer.inverse_func).__module__.startswith(
+            "numpy"
+        ):  # anybody may call a function "exp"
+            return "other"
+        return {"exp": "log", "expm1": "log1p"}.get(str(inverse), "other")
+
+
+def open_model(model: Any) -> Opened:
+    """The model inside all wrappers; a model that is none is its own inside."""
+    pipelines: list[Any] = []
+    target = None
+    while True:
+        if descends_from(model, "sklearn", "Pipeline"):
+            if _transforms(model):
+                pipelines.append(model[:-1])
+            model = model.steps[-1][1]
+            continue
+        attribute = _holder(model)
+        if attribute is None:
+            return Opened(model, Preprocessing(tuple(pipelines)) if pipelines else None, target)
+        if not hasattr(model, attribute):
+            raise InputError(_empty(model))
+        if attribute == "regressor_":
+            target = model if target is None else _both(target, model)
+        model = getattr(model, attribute)
+
+
+def _transforms(pipeline: Any) -> bool:
+    """Whether any step before the last does something to rows; imbalanced-learn's samplers act in training alone."""
+    return any(hasattr(step, "transform") for _, step in pipeline.steps[:-1])
+
+
+def _holder(model: Any) -> str | None:
+    """Where a wrapper keeps its model; None for anything else, and for wrappers that predict in their own way."""
+    for base in type(model).__mro__:
+        library = base.__module__.partition(".")[0]
+        if library == "sklearn" and base.__name__ in _HOLDERS:
+            return _HOLDERS[base.__name__]
+        if library != "sklearn" and {"predict", "predict_proba", "decision_function"} & vars(base).keys():
+            return None
+    return None
+
+
+def _both(outer: Any, inner: Any) -> Any:
+    raise InputError(
+        f"model is a {type(outer).__name__} inside which is another: what it predicts goes through two functions. "
+        "Explain model.regressor_."
+    )
+
+
+def _empty(model: Any) -> str:
+    if getattr(model, "refit", True) is False:
+        return (
+            f"model is a {type(model).__name__} with refit={short(model.refit)}, which keeps no model. Fit one with "
+            "its best_params_, and give that."
+        )
+    return f"model is a {type(model).__name__} that is not fitted. Call its fit(X, y) first."

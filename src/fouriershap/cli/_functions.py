@@ -1,0 +1,133 @@
+"""Models that can only be asked: ONNX networks by onnxruntime, estimators, and functions of a Python module."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fouriershap import InputError
+from fouriershap._base.checks import need
+from fouriershap._base.short import reason, short, short_text
+
+Predict = Callable[[Any], NDArray[Any]]
+
+
+def is_function(name: str) -> bool:
+    """Whether this names a function, ``package.module:function``, and not a file."""
+    module, colon, function = name.partition(":")
+    return bool(colon) and function.isidentifier() and all(part.isidentifier() for part in module.split("."))
+
+
+def import_function(name: str) -> Any:
+    """The function (or any object that predicts) behind ``package.module:function``; the folder of now comes first."""
+    module, _, attribute = name.partition(":")
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        found = getattr(import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        raise InputError(
+            f"{short_text(name)}: cannot be imported ({type(error).__name__}: {reason(error)})."
+        ) from error
+    except Exception as error:
+        raise InputError(
+            f"{short_text(name)}: importing {short_text(module)} failed ({type(error).__name__}: {reason(error)})."
+        ) from error
+    if not (callable(found) or hasattr(found, "predict")):
+        raise InputError(f"{short_text(name)}: is a {type(found).__name__}, which cannot be called.")
+    return found
+
+
+def ask_estimator(estimator: Any) -> Any:
+    """What a black box explainer takes for an estimator: itself, or its answers to rows without names."""
+    if hasattr(estimator, "feature_names_in_"):
+        return estimator
+    for method in ("predict_proba", "decision_function", "predict"):
+        if hasattr(estimator, method):
+            asked = getattr(estimator, method)
+            return lambda rows: asked(rows.to_numpy())  # it was trained on arrays, and warns of names
+    raise InputError(f"the model is a {type(estimator).__name__}, which does not predict.")
+
+
+def wanted_columns(model: Any) -> tuple[str, ...] | None:
+    """The columns that a model was trained on, where it knows."""
+    names = getattr(model, "feature_names_in_", None)
+    return None if names is None else tuple(str(name) for name in names)
+
+
+class OnnxModel:
+    """An ONNX model as a function of pandas frames; its first output of numbers is what it says."""
+
+    def __init__(self, path: Path) -> None:
+        runtime = need("onnxruntime", f"asking {short_text(path)}", "onnxruntime")
+        try:
+            options = runtime.SessionOptions()
+            options.log_severity_level = 3
+            self._session = runtime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        except Exception as error:
+            raise InputError(f"{short_text(path)}: onnxruntime cannot open it ({reason(error)}).") from error
+        self._inputs = self._session.get_inputs()
+        self._output = self._choose(path)
+        first = self._inputs[0].shape
+        self._batch = first[0] if first and isinstance(first[0], int) else None
+
+    def _choose(self, path: Path) -> str:
+        for kinds in (("tensor(float)", "tensor(double)"), ("seq(map(",)):
+            for output in self._session.get_outputs():
+                if output.type.startswith(kinds):
+                    return str(output.name)
+        said = ", ".join(f"{short_text(o.name)}: {short_text(o.type)}" for o in self._session.get_outputs())
+        raise InputError(f"{short_text(path)}: none of its outputs ({said}) holds numbers to explain.")
+
+    @property
+    def columns(self) -> tuple[str, ...] | None:
+        """The names of its columns, where every input is one column."""
+        single = all(len(given.shape) == 2 and given.shape[1] == 1 for given in self._inputs)
+        return tuple(given.name for given in self._inputs) if single and len(self._inputs) > 1 else None
+
+    def check_width(self, n_columns: int) -> None:
+        """Raise where rows of so many columns cannot be given to the model."""
+        if self.columns is not None:
+            return
+        if len(self._inputs) > 1:
+            names = ", ".join(short_text(given.name) for given in self._inputs)
+            raise InputError(
+                f"the model has the inputs {names}; asked are those of one input, or of one column each."
+            )
+        shape = self._inputs[0].shape
+        if len(shape) != 2 or (isinstance(shape[1], int) and shape[1] != n_columns):
+            raise InputError(
+                f"the model takes an input of the shape {short(shape)}, but rows have {n_columns} columns; asked are "
+                "models of rows (n_rows, n_columns)."
+            )
+
+    def __call__(self, rows: Any) -> NDArray[Any]:
+        """Answers (n_rows, n_outputs) to a pandas frame."""
+        step = self._batch or max(len(rows), 1)
+        return np.concatenate([self._answer(rows.iloc[at : at + step]) for at in range(0, len(rows), step)])
+
+    def _answer(self, rows: Any) -> NDArray[Any]:
+        n_rows = len(rows)
+        if self._batch is not None and n_rows < self._batch:  # exported for batches of one size
+            rows = rows.iloc[np.resize(np.arange(n_rows), self._batch)]
+        if self.columns is None:
+            fed = {self._inputs[0].name: _typed(rows.to_numpy(), self._inputs[0].type)}
+        else:
+            fed = {given.name: _typed(rows[[given.name]].to_numpy(), given.type) for given in self._inputs}
+        said = self._session.run([self._output], fed)[0]
+        if isinstance(said, list):  # a dict of classes per row
+            said = np.array([list(answer.values()) for answer in said])
+        return np.asarray(said).reshape(len(rows), -1)[:n_rows]
+
+
+def _typed(table: NDArray[Any], kind: str) -> NDArray[Any]:
+    types = {"tensor(float)": np.float32, "tensor(double)": np.float64, "tensor(string)": object}
+    types |= {"tensor(int64)": np.int64, "tensor(int32)": np.int32, "tensor(bool)": np.bool_}
+    if kind not in types:
+        raise InputError(f"the model has an input of type {short_text(kind)}, which is not asked.")
+    return table.astype(types[kind])

@@ -1,0 +1,276 @@
+"""Wrappers are opened: what is explained is the model inside, exactly."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import catboost
+import lightgbm
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.compose import TransformedTargetRegressor, make_column_transformer
+from sklearn.decomposition import PCA
+from sklearn.ensemble import (
+    GradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+    VotingRegressor,
+)
+from sklearn.experimental import enable_halving_search_cv  # noqa: F401
+from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import GridSearchCV, HalvingGridSearchCV, RandomizedSearchCV
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.tree import DecisionTreeRegressor
+
+import fouriershap as fs
+from models import (
+    CASES,
+    XGBOOST_KEEPS_LABELS,
+    catboost_frame,
+    frame,
+    frame_target,
+    numbers,
+    target,
+    version_of,
+)
+from shap_oracle import assert_within, brute_force, with_outputs
+
+X = numbers()
+Y = target(X)
+
+
+def forest() -> RandomForestRegressor:
+    return RandomForestRegressor(3, max_depth=3, random_state=0)
+
+
+DEPTHS = {"max_depth": [2, 3]}
+WRAPPED: dict[str, Callable[[], Any]] = {
+    "search": lambda: GridSearchCV(forest(), DEPTHS, cv=2),
+    "random search": lambda: RandomizedSearchCV(forest(), DEPTHS, n_iter=2, cv=2, random_state=0),
+    "halving search": lambda: HalvingGridSearchCV(forest(), DEPTHS, cv=2, random_state=0),
+    "search of a search": lambda: GridSearchCV(GridSearchCV(forest(), DEPTHS, cv=2), {"cv": [2]}, cv=2),
+    "pipeline of one step": lambda: make_pipeline(forest()),
+    "target that stays": lambda: TransformedTargetRegressor(forest()),
+    "search of a target": lambda: GridSearchCV(
+        TransformedTargetRegressor(forest()), {"check_inverse": [False]}, cv=2
+    ),
+    "sum of searches": lambda: VotingRegressor(
+        [("a", GridSearchCV(forest(), DEPTHS, cv=2)), ("b", forest())]
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRAPPED)
+def test_the_model_inside_is_explained(name: str) -> None:
+    model = WRAPPED[name]().fit(X, Y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        explainer = fs.Explainer(model, X[:15], precision="double")
+    assert type(explainer) is fs.TreeExplainer and explainer.checked and not explainer.has_pipeline
+    want, _ = brute_force(model, X[30:34], X[:15], output=lambda m, Z: m.predict(Z)[:, None])
+    assert_within(with_outputs(explainer.shap_values(X[30:34])), want, 1e-6)
+    assert np.allclose(fs.read_model(model).predict(X)[:, 0], model.predict(X))
+
+
+def test_frozen_models_and_thresholds() -> None:
+    if version_of("scikit-learn") < (1, 6):
+        pytest.skip("this scikit-learn has no FrozenEstimator")
+    from sklearn.frozen import FrozenEstimator
+    from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClassifierCV
+
+    inside = RandomForestClassifier(3, max_depth=3, random_state=0).fit(X, Y > 0)
+    want = fs.Explainer(inside, X[:15]).shap_values(X)
+    assert np.array_equal(fs.Explainer(FrozenEstimator(inside), X[:15]).shap_values(X), want)
+    for wrapper in (FixedThresholdClassifier, TunedThresholdClassifierCV):
+        model = wrapper(RandomForestClassifier(3, max_depth=3, random_state=0)).fit(X, Y > 0)
+        explainer = fs.Explainer(model, X[:15])
+        total = explainer.shap_values(X).sum(axis=1) + explainer.expected_value
+        np.testing.assert_allclose(total, model.predict_proba(X), atol=1e-6)
+
+
+PIPELINES: dict[str, Callable[[], Any]] = {
+    "pipeline of a pipeline": lambda: make_pipeline(StandardScaler(), make_pipeline(PCA(3), forest())),
+    "search of a pipeline": lambda: GridSearchCV(
+        Pipeline([("scale", StandardScaler()), ("model", forest())]), {"model__max_depth": [2, 3]}, cv=2
+    ),
+    "pipeline of a search of a pipeline": lambda: make_pipeline(
+        StandardScaler(),
+        GridSearchCV(Pipeline([("pca", PCA(3)), ("model", forest())]), {"model__max_depth": [2, 3]}, cv=2),
+    ),
+    "pipeline of a sum": lambda: make_pipeline(
+        StandardScaler(), VotingRegressor([("a", forest()), ("b", GradientBoostingRegressor(n_estimators=3))])
+    ),
+    "target around a pipeline": lambda: TransformedTargetRegressor(make_pipeline(StandardScaler(), forest())),
+}
+
+
+@pytest.mark.parametrize("name", PIPELINES)
+def test_pipelines_at_any_depth(name: str) -> None:
+    model = PIPELINES[name]().fit(X, Y)
+    explainer = fs.Explainer(model, X[:20])
+    assert type(explainer) is fs.TreeExplainer and explainer.checked and explainer.has_pipeline
+    total = explainer.shap_values(X).sum(axis=1) + explainer.expected_value
+    np.testing.assert_allclose(total, model.predict(X), atol=1e-5)
+    with pytest.raises(fs.UnsupportedModelError, match="steps before its trees"):
+        fs.read_model(model)
+
+
+def test_input_columns_through_several_pipelines() -> None:
+    people = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "city": np.resize(["Bern", "Basel", "Zug"], len(X))})
+    prepare = make_column_transformer((OneHotEncoder(), ["city"]), (StandardScaler(), ["a", "b"]))
+    model = make_pipeline(
+        prepare, GridSearchCV(make_pipeline(StandardScaler(), forest()), {"verbose": [False]}, cv=2)
+    )
+    model.fit(people, Y)
+    features = fs.Explainer(model, people[:20])
+    assert features.player_names[:2] == ("onehotencoder__city_Basel", "onehotencoder__city_Bern")
+    explainer = fs.Explainer(model, people[:15], groups="input", precision="double")
+    assert explainer.player_names == ("a", "b", "city")
+    want, _ = brute_force(model, people[30:34], people[:15], output=lambda m, Z: m.predict(Z)[:, None])
+    assert_within(with_outputs(explainer.shap_values(people[30:34])), want, 1e-6)
+
+
+def test_wrappers_that_hold_no_model() -> None:
+    with pytest.raises(fs.InputError, match="GridSearchCV that is not fitted"):
+        fs.Explainer(GridSearchCV(forest(), DEPTHS), X)
+    kept = GridSearchCV(forest(), DEPTHS, cv=2, refit=False).fit(X, Y)
+    with pytest.raises(fs.InputError, match="refit=False, which keeps no model"):
+        fs.Explainer(kept, X)
+
+
+def test_wrappers_around_other_models_are_black_boxes() -> None:
+    bits = (X > 0).astype(float)
+    model = GridSearchCV(LinearRegression(), {"positive": [False]}, cv=2).fit(bits, Y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", fs.ModelWarning)
+        assert not isinstance(fs.Explainer(model, bits[:40]), fs.TreeExplainer)
+
+
+def test_wrappers_with_a_word_of_their_own_are_not_opened() -> None:
+    class Doubled(GridSearchCV):
+        def predict(self, rows: Any) -> Any:
+            return 2 * super().predict(rows)
+
+    bits = (X > 0).astype(float)
+    model = Doubled(forest(), DEPTHS, cv=2).fit(bits, Y)
+    explainer = fs.Explainer(model, bits[:40])
+    assert type(explainer) is fs.BlackBoxExplainer
+    assert np.abs(explainer.gap(bits[:5])).max() < 1e-6
+
+
+# Models of libraries that TreeExplainer refuses are fitted, with one warning.
+
+
+def linear_trees() -> tuple[Any, Any]:
+    rows = (X > 0).astype(float)
+    options = {"n_estimators": 5, "linear_tree": True, "verbose": -1, "min_child_samples": 5, "n_jobs": 1}
+    return lightgbm.LGBMRegressor(**options).fit(rows, Y), rows
+
+
+def target_statistics() -> tuple[Any, Any]:
+    rows = catboost_frame()[["colour", "size"]]
+    options = {
+        "iterations": 5,
+        "verbose": 0,
+        "one_hot_max_size": 2,
+        "allow_writing_files": False,
+        "thread_count": 1,
+    }
+    y = frame_target(frame())
+    return catboost.CatBoostRegressor(**options).fit(rows, y, cat_features=["colour", "size"]), rows
+
+
+def own_predictions() -> tuple[Any, Any]:
+    class Quantiles(DecisionTreeRegressor):
+        def predict(self, rows: Any) -> Any:
+            return np.quantile(np.stack([super().predict(rows), np.ones(len(rows))]), 0.3, axis=0)
+
+    rows = (X > 0).astype(float)
+    return Quantiles(max_depth=3).fit(rows, Y), rows
+
+
+@pytest.mark.parametrize(
+    ("make", "why"),
+    [
+        (linear_trees, "linear_tree=True"),
+        (target_statistics, "target statistics"),
+        (own_predictions, "own predict"),
+    ],
+)
+def test_what_trees_refuse_is_fitted(make: Callable[[], tuple[Any, Any]], why: str) -> None:
+    model, rows = make()
+    with pytest.raises(fs.UnsupportedModelError, match=f"{why}.*fits it as a black box"):
+        fs.TreeExplainer(model, rows)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", fs.ModelWarning)
+        explainer = fs.Explainer(model, rows[:60])
+    told = [w for w in caught if w.category is fs.ModelWarning]
+    assert len(told) == 1 and why in str(told[0].message) and told[0].filename == __file__
+    assert type(explainer) is fs.BlackBoxExplainer
+    want, _ = brute_force(
+        model, rows[60:63], rows[:60], output=lambda m, Z: np.asarray(m.predict(Z))[:, None]
+    )
+    assert_within(with_outputs(explainer.shap_values(rows[60:63])), want, 1e-5)
+
+
+def test_files_that_are_refused(tmp_path: Any) -> None:
+    model, rows = linear_trees()
+    model.booster_.save_model(tmp_path / "model.txt")
+    with pytest.raises(fs.UnsupportedModelError, match=r"linear_tree.*Load the model by its library"):
+        fs.Explainer(tmp_path / "model.txt", rows)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", fs.ModelWarning)
+        assert type(fs.Explainer(model.booster_, rows[:60])) is fs.BlackBoxExplainer
+
+
+def test_linear_boosters_can_be_asked() -> None:
+    import xgboost
+
+    rows = (X > 0).astype(np.float32)
+    booster = xgboost.train({"booster": "gblinear", "nthread": 1}, xgboost.DMatrix(rows, label=Y), 5)
+    explainer = fs.BlackBoxExplainer(booster, rows[:40])
+    assert np.abs(explainer.gap(rows[:5])).max() < 1e-5
+
+
+def test_the_front_door_reads_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    from fouriershap._explainers import trees
+
+    calls = []
+    read = trees.read_opened
+    monkeypatch.setattr(trees, "read_opened", lambda opened: calls.append(opened) or read(opened))
+    model, rows, _ = CASES["xgboost"]["regressor"]()
+    fs.Explainer(model, rows[:20])
+    assert len(calls) == 1
+
+
+class Named(RegressorMixin, BaseEstimator):
+    """A stranger with the name of nothing that is known."""
+
+    def fit(self, rows: Any, y: Any) -> Named:
+        self.tree_ = DecisionTreeRegressor(max_depth=2).fit(rows, y)
+        return self
+
+    def predict(self, rows: Any) -> Any:
+        return self.tree_.predict(rows)
+
+
+def test_strangers_inside_a_search() -> None:
+    bits = (X > 0).astype(float)
+    model = GridSearchCV(Named(), {}, cv=2).fit(bits, Y)
+    assert type(fs.Explainer(model, bits[:40])) is fs.BlackBoxExplainer
+
+
+@pytest.mark.skipif(not XGBOOST_KEEPS_LABELS, reason="this XGBoost keeps no labels")
+def test_labels_inside_a_search() -> None:
+    import xgboost
+
+    rows = frame(missing=True)
+    inside = xgboost.XGBRegressor(n_estimators=3, max_depth=3, enable_categorical=True, n_jobs=1)
+    model = GridSearchCV(inside, {"max_depth": [2]}, cv=2).fit(rows, frame_target(rows))
+    explainer = fs.Explainer(model, rows[:40])
+    assert explainer.checked and explainer.known_labels.keys() == {"colour", "size"}
