@@ -20,18 +20,18 @@ from functools import partial
 from typing import Any
 
 from _common import RESULTS, describe_machine
-from deep_cells import depth, models, regret, sizes
+from deep_cells import depth, models, regret, serving, sizes
 
-PACKAGES = ("lightgbm", "xgboost", "scikit-learn", "shap", "woodelf-explainer")
+PACKAGES = ("lightgbm", "xgboost", "scikit-learn", "shap", "shapiq", "woodelf-explainer")
 PATH = RESULTS / "deep_trees.json"
 
 
 def members() -> dict[str, Callable[[], list[dict[str, Any]]]]:
     """What can be run, by name."""
     found: dict[str, Callable[[], list[dict[str, Any]]]] = {}
-    for group in (sizes, regret):
+    for group in (sizes, serving, regret, depth):
         found |= {f"{group.GROUP}/{name}": partial(group.run, name) for name in group.MODELS}
-    return found | {depth.GROUP: depth.run}
+    return found
 
 
 def page(results: dict[str, Any]) -> str:
@@ -46,7 +46,7 @@ def page(results: dict[str, Any]) -> str:
         f"Models are trained on {models.TRAINING_ROWS:,} rows: {models.DATA}. Values were compared first.",
         "",
     ]
-    text += _sizes(found) + _regret(found) + _depth(found)
+    text += _sizes(found) + _serving(found) + _regret(found) + _depth(found)
     return "\n".join(text)
 
 
@@ -75,6 +75,19 @@ def _sizes(found: dict[str, Any]) -> list[str]:
     return ["## Sizes in use", "", *table, "MB: beyond model, data and answer.", ""]
 
 
+def _serving(found: dict[str, Any]) -> list[str]:
+    rows = [
+        (
+            *(c["model"], c["road"], f"{c['milliseconds']:.3f}", f"{c['predict']:.3f}"),
+            *(f"{c['build']:.2f}", f"{c['megabytes']:.0f}"),
+        )
+        for c in _cells(found, serving.GROUP)
+    ]
+    head = "model | road | ms a row | own predict, ms | seconds of building | MB of tables"
+    text = f"Built before, against {serving.N_BACKGROUND:,} background rows: the median of {serving.N_ROWS} rows."
+    return ["## One row at a time", "", text, "", *_table(head, rows)] if rows else []
+
+
 def _regret(found: dict[str, Any]) -> list[str]:
     cells = _cells(found, regret.GROUP)
     if not cells:
@@ -98,11 +111,11 @@ def _depth(found: dict[str, Any]) -> list[str]:
             c["model"],
             f"{c['rows']:,}",
             f"{c['seconds']:.2f}",
-            *(_against(c.get(peer), c["seconds"]) for peer in ("woodelf", "shap")),
+            *(_against(c.get(peer), c["seconds"]) for peer in depth.PEERS),
         )
         for c in _cells(found, depth.GROUP)
     ]
-    table = _table("model | rows = background | fouriershap | woodelf | shap", rows)
+    table = _table(f"model | rows = background | fouriershap | {' | '.join(depth.PEERS)}", rows)
     return ["## Depth", "", *table] if rows else []
 
 

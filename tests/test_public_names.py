@@ -4,7 +4,7 @@ import fouriershap
 
 NAMES = """
     AdditivityError CapacityError DiskFullError FidelityWarning FileFormatError FourierShapError FourierShapWarning
-    InputError MissingDependencyError NoiseWarning QueryError SlowKernelWarning UnsupportedModelError
+    InputError MissingDependencyError NoiseWarning QueryError CostWarning SlowKernelWarning UnsupportedModelError
     BlackBoxExplainer Candidate Explainer Fidelity OutputColumn Plan ProductExplainer ProductPlan Spectrum
     SpectrumExplainer Tables TopInteractions TopTerms TreeEnsemble TreeExplainer TreePlan Waves compile library_output
     load plan read_model shap_interaction_values shap_values sparse_walsh_hadamard tree_spectrum walsh_hadamard

@@ -15,13 +15,14 @@ import fouriershap as fs
 from deep_cells import models
 
 GROUP = "sizes"
-MODELS = (
+LARGE = (
     "forest classifier:100",
     "forest regressor, leaves of 5:100",
     "lightgbm:500:255",
     "lightgbm:1000:63",
     "xgboost:1000:8",
 )
+MODELS = (*LARGE, *(name + models.DIGITS for name in LARGE))
 SIZES = (1_000, 10_000)
 _WALKED = 64  # rows: the walk is extrapolated
 AGREES = 2e-6  # of the largest value
@@ -33,7 +34,7 @@ def run(name: str) -> list[dict[str, Any]]:
 
 
 def _cell(name: str, size: int) -> dict[str, Any]:
-    X, background = models.rows(size), models.background(size)
+    X, background = models.rows(size, name), models.background(size, name)
     explainer, walking = _explainer(name, background, "auto"), _explainer(name, background, "walk")
     seconds, values = _timed(lambda: explainer.shap_values(X))
     again, _ = _timed(lambda: explainer.shap_values(X))
@@ -77,9 +78,9 @@ def _peak() -> float:
 
 
 def main(name: str, size: int) -> None:
-    X, background = models.rows(size), models.background(size)
+    X, background = models.rows(size, name), models.background(size, name)
     explainer = _explainer(name, background, "auto")
-    answer = np.ones((size, models.N_FEATURES, 2 if "classifier" in name else 1))
+    answer = np.ones((size, X.shape[1], 2 if "classifier" in name else 1))
     before = _peak()
     del answer
     explainer.shap_values(X)

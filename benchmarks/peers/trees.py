@@ -49,6 +49,20 @@ def woodelf(model: Any, X: np.ndarray, background: np.ndarray) -> Explain:
     return run
 
 
+def shapiq(model: Any, X: np.ndarray, background: np.ndarray) -> Explain:
+    """Its interventional explainer, SHAP values alone; it takes a row at a time."""
+    from shapiq import TreeExplainer
+
+    def run() -> np.ndarray:
+        explainer = TreeExplainer(
+            model, mode="interventional", reference_dataset=background, index="SV", max_order=1
+        )
+        found = (explainer.explain(row).get_n_order_values(1) for row in X)
+        return np.stack(list(found))
+
+    return run
+
+
 def _framed(pandas: Any, data: np.ndarray) -> Any:
     return pandas.DataFrame(data, columns=[f"f{i}" for i in range(data.shape[1])])
 

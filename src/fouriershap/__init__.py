@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from fouriershap._base.errors import (
     AdditivityError,
     CapacityError,
+    CostWarning,
     DiskFullError,
     FidelityWarning,
     FileFormatError,
@@ -89,6 +90,7 @@ __all__ = [
     "BlackBoxExplainer",
     "Candidate",
     "CapacityError",
+    "CostWarning",
     "DiskFullError",
     "Explainer",
     "Fidelity",

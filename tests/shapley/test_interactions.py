@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.ensemble import RandomForestRegressor
 
 import fouriershap as fs
 import oracles
 from fouriershap._base.checks import check_memory
+from fouriershap._shapley import interactions
 from fouriershap._shapley.interactions import interaction_values
 from fouriershap._shapley.trees.engine import TreeEngine
 from fouriershap._shapley.trees.model import make_background, make_model
@@ -288,3 +290,19 @@ def test_unknown_index() -> None:
         fs.TreeExplainer(model, X, index="owen")
     with pytest.raises(fs.InputError, match="'shapley', 'banzhaf'"):
         fs.compile(fs.Spectrum([[1]], [1.0]), [[0]], index="owen")
+
+
+def test_what_takes_long_is_told_before_it_starts(monkeypatch: pytest.MonkeyPatch, recwarn: Any) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 14))
+    deep = RandomForestRegressor(3, max_features=1, random_state=0).fit(X, rng.normal(size=400))
+    explainer = fs.TreeExplainer(deep, X[:30])
+    want = explainer.shap_interaction_values(X[:2])
+    assert not [w for w in recwarn if w.category is fs.CostWarning]
+    monkeypatch.setattr(interactions, "_LONG", 0.0)
+    with pytest.warns(
+        fs.CostWarning, match="3 trees with more than 10 features on a path for 2 rows times 30"
+    ):
+        np.testing.assert_array_equal(explainer.shap_interaction_values(X[:2]), want)
+    model, X = boosted()
+    fs.TreeExplainer(model, X).shap_interaction_values(X[:2])  # by tables: no reason to warn

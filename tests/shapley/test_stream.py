@@ -111,13 +111,14 @@ def test_equal_rows_are_explained_once(forest, monkeypatch):
 
 def test_probabilities_of_the_last_class_follow_from_the_others(forest):
     model, X = forest
-    streamed = fs.TreeExplainer(model, X[:9])._engine.model.stream_trees
-    assert streamed.balanced and streamed.trees.n_outputs == 2
+    read = fs.TreeExplainer(model, X[:9])._engine.model
+    assert read.walk_trees.balanced and read.walk_trees.lean.n_outputs == 2
+    assert read.stream_trees.trees.n_outputs == 2
     rng = np.random.default_rng(0)
     grown = RandomTrees(rng, 4)
     grown.grow(3)
     unbalanced = fs.TreeExplainer(grown.coded(3, True).ensemble, raw_rows(rng, 5, 4))
-    assert not unbalanced._engine.model.stream_trees.balanced
+    assert not unbalanced._engine.model.walk_trees.balanced
 
 
 def test_trees_with_too_many_players_are_walked():

@@ -12,7 +12,7 @@ import xgboost
 from fouriershap._base.errors import UnsupportedModelError
 from fouriershap._trees.readers import read_model
 from models import CASES, classes, numbers, raw_output, target
-from reader_checks import assert_same_output
+from reader_checks import assert_same_output, rows_of
 
 DARTS = ["dart", "dart 3 classes"]
 LAYOUTS = ["before 3.3", "3.3", "3.4"]
@@ -129,3 +129,21 @@ def test_expectiles(n_alphas):
     except xgboost.core.XGBoostError:
         pytest.skip(f"XGBoost {xgboost.__version__} has no expectiles")
     assert_same_output(model, read_model(model), X, RTOL)
+
+
+@pytest.mark.parametrize("missing", [1 + 2.0**-24, 1 + 3 * 2.0**-24, 0.1, -1.0, 1e-45, 3.4e38])
+def test_the_missing_value_is_rounded_from_its_digits(missing):
+    rng = np.random.default_rng(0)
+    near = np.float32(missing)
+    pool = [
+        near,
+        np.nextafter(near, np.float32(-1e38)),
+        np.nextafter(near, np.float32(np.inf)),
+        np.float32(2),
+    ]
+    X = rng.choice(np.array(pool, dtype=np.float32), size=(300, 2))
+    model = xgboost.XGBRegressor(n_estimators=4, max_depth=3, missing=missing, n_jobs=1)
+    model.fit(X, rng.normal(size=300) + 5 * (X[:, 0] == near))
+    ensemble = read_model(model)
+    read = ensemble.predict(rows_of(ensemble, X))[:, 0]
+    np.testing.assert_allclose(read, model.predict(X), rtol=1e-5)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from importlib import import_module
 from typing import Any
@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from fouriershap._base.errors import InputError, MissingDependencyError
 from fouriershap._base.short import reason, short, short_list
 
+Progress = bool | Callable[..., Any] | None
 DEVICES = ("cpu", "jax")
 _UNKNOWN_MACHINE = 4 << 30
 _LARGEST = np.iinfo(np.int64).max
@@ -169,3 +170,10 @@ def numbered(n: int) -> tuple[str, ...]:
 def are_numbered(names: Sequence[str]) -> bool:
     """Whether the columns have no names of their own."""
     return tuple(names) == numbered(len(names))
+
+
+def check_progress(progress: Any) -> Progress:
+    """What callers may give: None for the default, True, False, or a function."""
+    if progress is None or isinstance(progress, bool) or callable(progress):
+        return progress  # type: ignore[no-any-return]
+    raise InputError(f"progress is {short(progress)}; give None, True, False or a function of (done, total).")

@@ -15,6 +15,7 @@
     FourierShapWarning (UserWarning)
     ├── FidelityWarning                    a representation misses too much of the model
     ├── NoiseWarning                       a model answers the same row differently
+    ├── CostWarning                        a call will take long: how long, and the ways out
     └── SlowKernelWarning                  the native kernels are missing: NumPy does the work
 """
 
@@ -89,6 +90,10 @@ class FidelityWarning(FourierShapWarning):
 
 class NoiseWarning(FourierShapWarning):
     """A model gave different answers to the same row. The message says by how much, and the ways out."""
+
+
+class CostWarning(FourierShapWarning):
+    """A call will take long. The message says about how long, why, and the ways out."""
 
 
 class SlowKernelWarning(FourierShapWarning):

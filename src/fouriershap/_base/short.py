@@ -66,3 +66,11 @@ def reason(error: BaseException) -> str:
         return short_text(" ".join(str(error).split()))
     except Exception:  # noqa: BLE001 - errors of other people's functions may do anything
         return f"<{type(error).__name__}>"
+
+
+def in_words(seconds: float) -> str:
+    """A duration for people: "40 s", "12 min", "3 h"."""
+    for size, unit in ((3600.0, "h"), (60.0, "min")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} s"

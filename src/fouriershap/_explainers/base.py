@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fouriershap._base import files
-from fouriershap._base.checks import check_device, check_weights, check_whole, need, unshared
+from fouriershap._base.checks import Progress, check_device, check_weights, check_whole, need, unshared
 from fouriershap._base.errors import InputError
+from fouriershap._base.parallel import Watch
 from fouriershap._explainers.batches import Streams
 from fouriershap._explainers.reasons import make_frame
 from fouriershap._rows.frames import Rows, unmask
@@ -61,6 +62,10 @@ class Explainer(Streams):
         Names of the outputs, where the model has some.
     n_jobs : int, optional
         Threads; None for every core.
+    progress : bool or callable, optional
+        Whether long calls tell how far they are: None after two seconds, by a bar in a terminal or notebook (with tqdm)
+        and else in the log "fouriershap"; True at once, False never. A function is called with (done, total), in
+        percent of a stage; where it has a parameter ``stage``, it gets a `Stage`, too.
     has_pipeline : bool
         Whether rows go through the steps of a Pipeline before they are explained; files do not keep those.
     checksum : str, optional
@@ -71,6 +76,7 @@ class Explainer(Streams):
     # checkers would then refuse Explainer(model, background).
     has_pipeline: bool = False
     checksum: str | None = None
+    progress: Progress = None
     _kind: ClassVar[str]  # of its files
     _choose: ClassVar[Callable[..., type[Explainer]] | None] = None  # the front door's rule
 
@@ -93,7 +99,8 @@ class Explainer(Streams):
         raise NotImplementedError
 
     def _explain(self, rows: Rows, n_jobs: int | None) -> NDArray[np.float64]:
-        return self._engine.shap_values(rows.codes, n_jobs)
+        with Watch(self.progress):
+            return self._engine.shap_values(rows.codes, n_jobs)
 
     @property
     def fidelity(self) -> Any:
@@ -124,7 +131,8 @@ class Explainer(Streams):
 
     def compile(self) -> Self:
         """Build the tables now, whatever the number of rows to come; by default the first calls decide."""
-        self._engine.build(self.n_jobs)
+        with Watch(self.progress):
+            self._engine.build(self.n_jobs)
         return self
 
     def to(self, device: str) -> Self:
@@ -222,9 +230,10 @@ class Explainer(Streams):
         """
         codes = self._read(X).codes
         single = self._engine.n_outputs == 1
-        return interaction_values(
-            self._engine, codes, self.player_names, pairs, top, self._jobs(n_jobs), single
-        )
+        with Watch(self.progress):
+            return interaction_values(
+                self._engine, codes, self.player_names, pairs, top, self._jobs(n_jobs), single
+            )
 
     def __call__(self, X: Any) -> Any:
         """Explain rows as a ``shap.Explanation``, for every plot of shap."""

@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fouriershap._base.checks import (
+    Progress,
     check_choice,
     check_device,
     check_memory,
     check_number,
+    check_progress,
     check_weights,
     descends_from,
     numbered,
@@ -21,7 +23,7 @@ from fouriershap._base.checks import (
 from fouriershap._base.errors import InputError
 from fouriershap._base.files import Contents
 from fouriershap._base.headers import require, take
-from fouriershap._base.parallel import count_jobs
+from fouriershap._base.parallel import Watch, count_jobs
 from fouriershap._base.short import short
 from fouriershap._explainers.base import Explainer, without_single_output
 from fouriershap._explainers.referee import CHECKS, check_reading
@@ -95,6 +97,8 @@ class TreeExplainer(Explainer):
         trees, where there is no background, or its library refuses it) and compares it with our reading, once, here:
         a difference beyond rounding is an error. Nothing is compared where there is no live model (a path, a
         `TreeEnsemble`), or its library answers no such rows; `checked` tells. "off" saves the milliseconds.
+    progress : bool or callable, optional
+        Whether long calls tell how far they are; see `Explainer`.
 
     Attributes
     ----------
@@ -145,6 +149,7 @@ class TreeExplainer(Explainer):
         n_jobs: int | None = None,
         device: str = "cpu",
         check: str = "model",
+        progress: Progress = None,
     ) -> None:
         check_device(device)
         check_choice("feature_perturbation", feature_perturbation, _PERTURBATIONS)
@@ -153,6 +158,7 @@ class TreeExplainer(Explainer):
         check_choice("check", check, CHECKS)
         check_choice("index", index, INDICES)
         count_jobs(n_jobs)
+        self.progress = check_progress(progress)
         is_pipeline = descends_from(model, "sklearn", "Pipeline")
         before, final = split_pipeline(model) if is_pipeline else (None, model)
         ensemble = read_model(final)
@@ -321,7 +327,8 @@ class TreeExplainer(Explainer):
         # Not the sums of another index, or of another function than the one that is fitted.
         adds_up = check and engine.index == "shapley" and not self._is_fitted
         outputs = np.empty((len(rows), engine.n_outputs)) if adds_up else None
-        values = engine.shap_values(rows.codes, n_jobs, outputs)
+        with Watch(self.progress):
+            values = engine.shap_values(rows.codes, n_jobs, outputs)
         if outputs is not None:
             check_additivity(values, engine.expected, outputs, tolerance, self.checked)
         return values, engine.expected

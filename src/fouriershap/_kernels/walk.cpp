@@ -11,11 +11,10 @@ namespace FS_LEVEL {
 
 namespace {
 
-// Cuts n rows into pieces of at most kMaxRows, as equal as possible: how many, and how large.
+// Cuts n rows into pieces of at most `most`, as equal as possible: how many, and how large.
 struct Pieces {
   int64_t count, size;
-  explicit Pieces(int64_t n)
-      : count((n + kMaxRows - 1) / kMaxRows), size(count ? (n + count - 1) / count : 0) {}
+  Pieces(int64_t n, int64_t most) : count((n + most - 1) / most), size(count ? (n + count - 1) / count : 0) {}
 };
 
 struct Interventional {
@@ -38,7 +37,7 @@ struct Interventional {
     int32_t slots = 0;
     for (int64_t t = 0; t < trees.n_trees; ++t)
       if (joint_serves(t) && trees.tree_players[t] > slots) slots = trees.tree_players[t];
-    const Pieces blocks(rows.last - rows.first);
+    const Pieces blocks(rows.last - rows.first, kMaxRows);
     Joint<NW> walk(trees, background_index, row_index, leaf_weights,
                    weights + first_background - background.first, n_background, values, slots, blocks.size);
     if (!walk.ok()) return false;
@@ -52,10 +51,9 @@ struct Interventional {
     return true;
   }
 
-  template <int NW>
-  bool row_by_row(int64_t first_background, int64_t n_background, bool all_trees) {
-    RowWalk<NW> walk(trees, background_index, leaf_weights, weights + first_background - background.first,
-                     n_background, values);
+  template <int COUNT>
+  bool row_by_row(const WalkRows& some_background, const double* some_weights, bool all_trees) {
+    RowWalk<COUNT> walk(trees, some_background, leaf_weights, some_weights, values);
     const Scratch<int32_t> codes(trees.n_features);
     if (!walk.ok() || !codes) return false;
     for (int64_t row = rows.first; row < rows.last; ++row) {
@@ -67,32 +65,43 @@ struct Interventional {
     return true;
   }
 
-  template <int NW>
-  bool chunk(int64_t first, int64_t n, bool all_row_by_row) {
-    background_index.build(background, first, n, NW);
-    bool any = all_row_by_row, all = true;
+  bool run_row_by_row(bool all_trees) {
+    const Pieces chunks(background.last - background.first, kListedRows);
+    for (int64_t first = background.first; first < background.last; first += chunks.size) {
+      const int64_t last = background.last - first < chunks.size ? background.last : first + chunks.size;
+      const WalkRows some = {background.codes, background.stride, first, last};
+      const double* mine = weights + first - background.first;
+      if (!(trees.width == 1 ? row_by_row<1>(some, mine, all_trees) : row_by_row<0>(some, mine, all_trees)))
+        return false;
+    }
+    return true;
+  }
+
+  bool run_joint() {
+    const Pieces chunks(background.last - background.first, kMaxRows);
+    const Pieces blocks(rows.last - rows.first, kMaxRows);
+    const int64_t larger = chunks.size > blocks.size ? chunks.size : blocks.size;
+    const int64_t words = larger <= 64 ? 1 : larger <= 128 ? 2 : 4;
+    if (!background_index.allocate(chunks.size, words) || !row_index.allocate(blocks.size, words))
+      return false;
+    bool ok = true;
+    for (int64_t first = background.first; ok && first < background.last; first += chunks.size) {
+      const int64_t n = background.last - first < chunks.size ? background.last - first : chunks.size;
+      background_index.build(background, first, n, words);
+      ok = words == 1 ? joint<1>(first, n) : words == 2 ? joint<2>(first, n) : joint<4>(first, n);
+    }
+    return ok;
+  }
+
+  bool run(bool all_row_by_row) {
+    if (!leaf_weights.allocate(most_of(trees.tree_players, trees.n_trees), moments)) return false;
+    if (all_row_by_row) return run_row_by_row(true);
+    bool any = false, all = true;
     for (int64_t t = 0; t < trees.n_trees; ++t) {
       any |= !joint_serves(t);
       all &= !joint_serves(t);
     }
-    return (!any || row_by_row<NW>(first, n, all_row_by_row)) &&
-           (all || all_row_by_row || joint<NW>(first, n));
-  }
-
-  bool run(bool all_row_by_row) {
-    const Pieces chunks(background.last - background.first);
-    const Pieces blocks(all_row_by_row ? 1 : rows.last - rows.first);
-    const int64_t larger = chunks.size > blocks.size ? chunks.size : blocks.size;
-    const int64_t words = larger <= 64 ? 1 : larger <= 128 ? 2 : 4;
-    bool ok = background_index.allocate(chunks.size, words) && row_index.allocate(blocks.size, words) &&
-              leaf_weights.allocate(most_of(trees.tree_players, trees.n_trees), moments);
-    for (int64_t first = background.first; ok && first < background.last; first += chunks.size) {
-      const int64_t n = background.last - first < chunks.size ? background.last - first : chunks.size;
-      ok = words == 1   ? chunk<1>(first, n, all_row_by_row)
-           : words == 2 ? chunk<2>(first, n, all_row_by_row)
-                        : chunk<4>(first, n, all_row_by_row);
-    }
-    return ok;
+    return (!any || run_row_by_row(false)) && (all || run_joint());
   }
 };
 

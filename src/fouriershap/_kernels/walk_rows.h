@@ -2,7 +2,8 @@
 //
 // The walk follows the row and, where background rows part from it, takes these along the other way. What a
 // player gains over the background rows that part is the change of their sums while the row's own side is
-// walked; what it loses is the sum that comes back from the other side.
+// walked; what it loses is the sum that comes back from the other side. The rows that come to a node are a
+// list: deep down they are few, and a node costs what its list does.
 #pragma once
 #include "walk_index.h"
 
@@ -10,154 +11,303 @@ namespace fouriershap {
 namespace FS_LEVEL {
 namespace {
 
-template <int NW>
-struct RowFrame {
-  Bits<NW> part;          // parting: the background rows that part; following: those still to be taken right
-  int32_t player, other;  // the child that is walked second
-  int32_t n_failed;       // players that the row fails at this node
-  int8_t kind;            // what the walk does when it comes back here
-};
+constexpr int64_t kListedRows = 2048;  // background rows in a chunk, whose sums stay in the nearest cache
 
-template <int NW>
-struct RowWalk {
-  enum : int8_t { kFollowLeft, kFollowRight, kPartRow, kPartOther };
+// Calls use(goes_right), where goes_right(code) is 1 or 0: the test of a node, chosen outside of the loop.
+template <class Use>
+inline void with_test(const WalkTrees& trees, const Node& node, Use use) {
+  if (node.test < 0) {
+    use([&](int32_t code) { return int64_t{!code_goes_left(trees, node, code)}; });
+  } else if (node.missing_left()) {
+    const int32_t cut = node.test, missing = trees.n_codes[node.feature()] - 1;
+    use([=](int32_t code) { return static_cast<int64_t>((code >= cut) & (code != missing)); });
+  } else {
+    const int32_t cut = node.test;
+    use([=](int32_t code) { return static_cast<int64_t>(code >= cut); });
+  }
+}
 
-  const WalkTrees* trees;
-  const Index* background;
-  const Weights* weights;
-  const double* row_weight;
-  int64_t n_background, n_outputs;
-
-  // Scratch. `row_fails` is 0, `satisfies` all ones, `n_fails` and `sums` 0 between trees.
-  Scratch<uint8_t> row_fails;    // (n_players,)
-  Scratch<Bits<NW>> satisfies;   // (n_players,) background rows that satisfy the player's literal so far
-  Scratch<RowFrame<NW>> frames;  // (depth,)
-  Scratch<double> totals;        // (depth, 2 * outputs): gain, and sum of the first child
-  Scratch<double> returned;      // (outputs,)
-  Scratch<double> sums;          // (64 * NW, outputs)
-  uint32_t n_fails[64 * NW];
-  Outputs outputs;
-
-  RowWalk(const WalkTrees& the_trees, const Index& background_index, const Weights& leaf_weights,
-          const double* background_weight, int64_t background_rows, const WalkValues& values)
-      : trees(&the_trees),
-        background(&background_index),
-        weights(&leaf_weights),
-        row_weight(background_weight),
-        n_background(background_rows),
+// COUNT: outputs of a leaf, 0 where their number is not known here.
+template <int COUNT>
+class RowWalk {
+ public:
+  RowWalk(const WalkTrees& the_trees, const WalkRows& the_background, const Weights& leaf_weights,
+          const double* background_weights, const WalkValues& values)
+      : trees(the_trees),
+        nodes(nodes_of(the_trees)),
+        background(the_background),
+        weights(leaf_weights),
+        row_weight(background_weights),
+        n(the_background.last - the_background.first),
         n_outputs(values.n_outputs),
+        depths(most_of(trees.tree_depth, trees.n_trees) + 1),
         row_fails(values.n_columns, 0),
-        satisfies(values.n_columns, filled<NW>(~0ULL)),
-        frames(most_of(trees->tree_depth, trees->n_trees) + 1),
-        totals(2 * (most_of(trees->tree_depth, trees->n_trees) + 1) * trees->width),
-        returned(trees->width),
-        sums(64 * NW * trees->width) {
-    for (uint32_t& count : n_fails) count = 0;
-  }
+        slot_of(values.n_columns, -1),
+        failed(n * (most_of(trees.tree_players, trees.n_trees) + 1), 0),
+        n_failed(n, 0),
+        lists(2 * n * (depths + 1)),
+        frames(depths),
+        totals(2 * depths * trees.width),
+        returned(trees.width),
+        sums(n * trees.width) {}
 
-  bool ok() const { return row_fails && satisfies && frames && totals && returned && sums; }
-
-  void leaf(int64_t node, const Bits<NW>& alive, int32_t n_failed) {
-    const double* values = outputs.of_leaf(node);
-    const double* weight = weights->row(n_failed);
-    double lost = 0.0;
-    for_each(alive, [&](int64_t b) {
-      const double* pair = weight + 2 * n_fails[b];
-      const double gained = row_weight[b] * pair[0];
-      lost += row_weight[b] * pair[1];
-      for (int64_t o = 0; o < outputs.count; ++o) sums[b * outputs.count + o] += values[o] * gained;
-    });
-    for (int64_t o = 0; o < outputs.count; ++o) returned[o] = values[o] * lost;
-  }
-
-  void add_sums(const Bits<NW>& part, double sign, double* gain) {
-    for_each(part, [&](int64_t b) {
-      for (int64_t o = 0; o < outputs.count; ++o) gain[o] += sign * sums[b * outputs.count + o];
-    });
+  bool ok() const {
+    return row_fails && slot_of && failed && n_failed && lists && frames && totals && returned && sums;
   }
 
   // codes: of the row, (n_features,). phi: (n_players, n_outputs).
   void walk(int64_t tree, const int32_t* codes, double* phi) {
-    const Node* nodes = nodes_of(*trees);
-    outputs = Outputs(*trees, tree);
-    int32_t node = trees->roots[tree], n_failed = 0;
-    if (nodes[node].leaf()) return;
-    Bits<NW> alive = first_rows<NW>(n_background);
-    std::memset(sums, 0, 64 * NW * outputs.count * sizeof(double));
-    int64_t depth = 0;
-    while (true) {
-      if (go_down(nodes, codes, node, alive, n_failed, depth)) continue;
-      leaf(node, alive, n_failed);
-      if (!go_up(node, alive, n_failed, depth, phi)) return;
-    }
+    at = {trees.roots[tree], 0, lists, n};
+    if (nodes[at.node].leaf()) return;
+    outputs = Outputs(trees, tree);
+    assert(COUNT == 0 || outputs.count == COUNT);
+    for (int64_t b = 0; b < n; ++b) lists[b] = static_cast<int32_t>(b);
+    std::memset(sums, 0, n * count() * sizeof(double));
+    free = lists + n;
+    depth = 0;
+    do {
+      while (!nodes[at.node].leaf() && go_down(codes, phi)) {
+      }
+      if (nodes[at.node].leaf()) leaf();
+    } while (go_up(phi));
   }
 
-  // One edge down. False at a leaf.
-  bool go_down(const Node* nodes, const int32_t* codes, int32_t& node, Bits<NW>& alive, int32_t n_failed,
-               int64_t& depth) {
-    const Node& here = nodes[node];
-    if (here.leaf()) return false;
-    const int32_t player = trees->players[here.feature()];
-    const Bits<NW> left = background->template goes_left<NW>(here);
-    assert(depth <= most_of(trees->tree_depth, trees->n_trees));
-    RowFrame<NW>& frame = frames[depth];
-    if (row_fails[player]) {  // the hybrids go where the background rows go
-      const Bits<NW> to_left = alive & left, to_right = alive & ~left;
-      if (to_left.any() && to_right.any()) {
-        frame = {to_right, player, here.right, n_failed, kFollowLeft};
-        ++depth;
-      }
-      const bool goes_left = to_left.any();
-      node = goes_left ? here.left : here.right;
-      alive = goes_left ? to_left : to_right;
-      return true;
+ private:
+  enum : int8_t { kFollowLeft, kFollowRight, kPartRow, kPartOther };
+
+  // Where the walk is, and which background rows come there: those whose hybrids with the row do.
+  struct Place {
+    int32_t node;
+    int32_t n_row_fails;  // players that the row fails
+    int32_t* list;
+    int64_t length;
+  };
+
+  struct Frame {
+    Place other;  // that is walked second
+    int32_t* free;
+    int32_t player;
+    int8_t kind;  // what the walk does when it comes back here
+    bool fresh;   // the player has its slot since this node
+  };
+
+  int64_t count() const { return COUNT ? COUNT : outputs.count; }
+  const int32_t* codes_of(const Node& node) const {
+    return background.codes + trees.features[node.feature()] * background.stride + background.first;
+  }
+  bool is_leaf(int32_t node) const { return nodes[node].leaf(); }
+
+  void leaf() {
+    const double* values = outputs.of_leaf(at.node);
+    const double* weight = weights.row(at.n_row_fails);
+    double lost = 0.0;
+    for (int64_t i = 0; i < at.length; ++i) {
+      const int64_t b = at.list[i];
+      const double* pair = weight + 2 * n_failed[b];
+      const double gained = row_weight[b] * pair[0];
+      lost += row_weight[b] * pair[1];
+      for (int64_t o = 0; o < count(); ++o) sums[b * count() + o] += values[o] * gained;
     }
-    const bool row_left = code_goes_left(*trees, here, codes[here.feature()]);
-    const Bits<NW> part = alive & satisfies[player] & (row_left ? ~left : left);
-    node = row_left ? here.left : here.right;
-    if (!part.any()) return true;
-    frame = {part, player, row_left ? here.right : here.left, n_failed, kPartRow};
-    double* gain = totals + depth * 2 * outputs.count;
-    for (int64_t o = 0; o < outputs.count; ++o) gain[o] = 0.0;
-    add_sums(part, -1.0, gain);
-    for_each(part, [&](int64_t b) { ++n_fails[b]; });
-    satisfies[player] = satisfies[player] & ~part;
-    ++depth;
+    for (int64_t o = 0; o < count(); ++o) returned[o] = values[o] * lost;
+  }
+
+  // One edge down. False where the walk has to turn: both leaves below are done, or nothing is left to do.
+  bool go_down(const int32_t* codes, double* phi) {
+    const Node& here = nodes[at.node];
+    const int32_t player = trees.players[here.feature()];
+    if (row_fails[player]) return follow(here);
+    const bool row_left = code_goes_left(trees, here, codes[here.feature()]);
+    const int32_t own = row_left ? here.left : here.right, other = row_left ? here.right : here.left;
+    if (is_leaf(own) && is_leaf(other)) {
+      slot_of[player] < 0 ? twig<false>(here, own, other, phi) : twig<true>(here, own, other, phi);
+      return false;
+    }
+    int32_t* part = free;
+    const int64_t n_part = slot_of[player] < 0 ? split<false>(here, row_left) : split<true>(here, row_left);
+    at.node = own;
+    if (!n_part) return true;
+    Frame& frame = push();
+    frame = {{other, at.n_row_fails + 1, part, n_part}, free, player, kPartRow, slot_of[player] < 0};
+    free += n_part;
+    if (frame.fresh) slot_of[player] = n_slots++;
+    uint8_t* mine = failed + slot_of[player] * n;
+    double* gain = totals + (depth - 1) * 2 * count();
+    for (int64_t o = 0; o < count(); ++o) gain[o] = 0.0;
+    for (int64_t i = 0; i < n_part; ++i) {
+      const int64_t b = part[i];
+      mine[b] = 1;
+      ++n_failed[b];
+      for (int64_t o = 0; o < count(); ++o) gain[o] -= sums[b * count() + o];
+    }
     return true;
   }
 
+  Frame& push() {
+    assert(depth < depths);
+    return frames[depth++];
+  }
+
+  // Lists the rows that part from the row at this node; those that failed its player before stay with it.
+  template <bool REPEATED>
+  int64_t split(const Node& here, bool row_left) {
+    const int32_t *codes = codes_of(here), *list = at.list;
+    const uint8_t* before = REPEATED ? failed + slot_of[trees.players[here.feature()]] * n : nullptr;
+    int32_t* part = free;
+    int64_t n_part = 0;
+    const int64_t length = at.length, left = row_left ? 0 : 1;
+    with_test(trees, here, [&](auto goes_right) {
+      for (int64_t i = 0; i < length; ++i) {
+        const int32_t b = list[i];
+        part[n_part] = b;
+        int64_t parts = goes_right(codes[b]) ^ left;
+        if (REPEATED) parts &= before[b] ^ 1;
+        n_part += parts;
+      }
+    });
+    return n_part;
+  }
+
+  // The row fails the player: the hybrids go where the background rows go.
+  bool follow(const Node& here) {
+    if (is_leaf(here.left) && is_leaf(here.right)) {
+      follow_twig(here);
+      return false;
+    }
+    const int32_t *codes = codes_of(here), *list = at.list;
+    int32_t *left = free, *right = free + at.length;
+    int64_t n_left = 0, n_right = 0;
+    with_test(trees, here, [&](auto goes_right) {
+      for (int64_t i = 0; i < at.length; ++i) {
+        const int32_t b = list[i];
+        const int64_t away = goes_right(codes[b]);
+        left[n_left] = right[n_right] = b;
+        n_left += 1 - away;
+        n_right += away;
+      }
+    });
+    if (n_left && n_right) {
+      push() = {{here.right, at.n_row_fails, right, n_right}, free, -1, kFollowLeft, false};
+      free = right + n_right;
+      at = {here.left, at.n_row_fails, left, n_left};
+    } else {
+      at.node = n_left ? here.left : here.right;
+    }
+    return true;
+  }
+
+  // Both children are leaves: all that walking them one after the other would do, in one pass.
+  template <bool REPEATED>
+  void twig(const Node& here, int32_t own, int32_t other, double* phi) {
+    const int32_t player = trees.players[here.feature()];
+    const int32_t* codes = codes_of(here);
+    const uint8_t* before = REPEATED ? failed + slot_of[player] * n : nullptr;
+    const double *mine = weights.row(at.n_row_fails), *others = weights.row(at.n_row_fails + 1);
+    const double *own_value = outputs.of_leaf(own), *other_value = outputs.of_leaf(other);
+    const int64_t left = here.left == own ? 0 : 1;
+    double gained = 0.0, lost = 0.0, lost_other = 0.0;
+    with_test(trees, here, [&](auto goes_right) {
+      for (int64_t i = 0; i < at.length; ++i) {
+        const int64_t b = at.list[i];
+        int64_t parts = goes_right(codes[b]) ^ left;
+        if (REPEATED) parts &= before[b] ^ 1;
+        const double weight = row_weight[b], parted = weight * static_cast<double>(parts);
+        const double* pair = mine + 2 * (n_failed[b] + parts);
+        const double* other_pair = others + 2 * n_failed[b];
+        const double gain = weight * pair[0], other_gain = parted * other_pair[0];
+        gained += parted * pair[0];
+        lost += weight * pair[1];
+        lost_other += parted * other_pair[1];
+        for (int64_t o = 0; o < count(); ++o)
+          sums[b * count() + o] += own_value[o] * gain + other_value[o] * other_gain;
+      }
+    });
+    double* to = phi + player * n_outputs + outputs.first;
+    for (int64_t o = 0; o < count(); ++o) {
+      to[o] += own_value[o] * gained - other_value[o] * lost_other;
+      returned[o] = own_value[o] * lost + other_value[o] * lost_other;
+    }
+  }
+
+  void follow_twig(const Node& here) {
+    const int32_t* codes = codes_of(here);
+    const double* weight = weights.row(at.n_row_fails);
+    const double* values[2] = {outputs.of_leaf(here.left), outputs.of_leaf(here.right)};
+    double lost[2] = {0.0, 0.0};
+    with_test(trees, here, [&](auto goes_right) {
+      for (int64_t i = 0; i < at.length; ++i) {
+        const int64_t b = at.list[i], side = goes_right(codes[b]);
+        const double* pair = weight + 2 * n_failed[b];
+        const double gain = row_weight[b] * pair[0];
+        lost[side] += row_weight[b] * pair[1];
+        for (int64_t o = 0; o < count(); ++o) sums[b * count() + o] += values[side][o] * gain;
+      }
+    });
+    for (int64_t o = 0; o < count(); ++o) returned[o] = values[0][o] * lost[0] + values[1][o] * lost[1];
+  }
+
   // Back up to the next child that is to be walked. False when the tree is done.
-  bool go_up(int32_t& node, Bits<NW>& alive, int32_t& n_failed, int64_t& depth, double* phi) {
-    const int64_t count = outputs.count;
+  bool go_up(double* phi) {
     while (depth > 0) {
-      RowFrame<NW>& frame = frames[depth - 1];
-      double* gain = totals + (depth - 1) * 2 * count;
-      double* first = gain + count;
+      Frame& frame = frames[depth - 1];
+      double *gain = totals + (depth - 1) * 2 * count(), *first = gain + count();
       if (frame.kind == kFollowLeft || frame.kind == kPartRow) {
-        std::memcpy(first, returned, count * sizeof(double));
-        node = frame.other;
-        alive = frame.part;
-        n_failed = frame.n_failed;
-        if (frame.kind == kPartRow) {
-          for_each(frame.part, [&](int64_t b) { --n_fails[b]; });
-          satisfies[frame.player] = satisfies[frame.player] | frame.part;
-          add_sums(frame.part, 1.0, gain);
-          row_fails[frame.player] = 1;
-          ++n_failed;
-        }
+        for (int64_t o = 0; o < count(); ++o) first[o] = returned[o];
+        at = frame.other;
+        free = at.list + at.length;
+        if (frame.kind == kPartRow) turn(frame, gain);
         frame.kind = frame.kind == kPartRow ? kPartOther : kFollowRight;
         return true;
       }
       if (frame.kind == kPartOther) {
         row_fails[frame.player] = 0;
         double* mine = phi + frame.player * n_outputs + outputs.first;
-        for (int64_t o = 0; o < count; ++o) mine[o] += gain[o] - returned[o];
+        for (int64_t o = 0; o < count(); ++o) mine[o] += gain[o] - returned[o];
       }
-      for (int64_t o = 0; o < count; ++o) returned[o] += first[o];
+      for (int64_t o = 0; o < count(); ++o) returned[o] += first[o];
+      free = frame.free;
       --depth;
     }
     return false;
   }
+
+  // From the row's own side to the other one, where it fails the player and those that parted do not.
+  void turn(const Frame& frame, double* gain) {
+    uint8_t* mine = failed + slot_of[frame.player] * n;
+    for (int64_t i = 0; i < at.length; ++i) {
+      const int64_t b = at.list[i];
+      mine[b] = 0;
+      --n_failed[b];
+      for (int64_t o = 0; o < count(); ++o) gain[o] += sums[b * count() + o];
+    }
+    if (frame.fresh) {
+      slot_of[frame.player] = -1;
+      --n_slots;
+    }
+    row_fails[frame.player] = 1;
+  }
+
+  const WalkTrees& trees;
+  const Node* nodes;
+  const WalkRows& background;
+  const Weights& weights;
+  const double* row_weight;
+  const int64_t n, n_outputs, depths;
+  Outputs outputs;
+  Place at = {};
+  int32_t* free = nullptr;  // behind the lists in use
+  int64_t depth = 0;
+  int32_t n_slots = 0;
+
+  // `row_fails`, `failed` and `n_failed` are 0, `slot_of` is -1 between trees.
+  Scratch<uint8_t> row_fails;  // (n_players,)
+  Scratch<int32_t> slot_of;    // (n_players,) of the players that some row fails on the way
+  Scratch<uint8_t> failed;     // (slots, n)
+  Scratch<int32_t> n_failed;   // (n,) players that the background row fails
+  Scratch<int32_t> lists;
+  Scratch<Frame> frames;     // (depths,)
+  Scratch<double> totals;    // (depths, 2 * outputs): gain, and sum of the first child
+  Scratch<double> returned;  // (outputs,)
+  Scratch<double> sums;      // (n, outputs)
 };
 
 }  // namespace

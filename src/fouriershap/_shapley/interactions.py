@@ -10,15 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.checks import check_whole, find_position
-from fouriershap._base.errors import InputError
-from fouriershap._base.parallel import for_each_block
-from fouriershap._base.short import short
+from fouriershap._base.errors import CostWarning, InputError
+from fouriershap._base.parallel import count_jobs, enter, for_each_block
+from fouriershap._base.short import in_words, short
+from fouriershap._base.warn import warn
 from fouriershap._shapley.engine import Engine
-from fouriershap._shapley.pairs import PairEngine, pair_keys
+from fouriershap._shapley.pairs import PairEngine, SlowPairs, pair_keys
 
 Floats = NDArray[np.float64]
 _BLOCK_NUMBERS = 1 << 22  # most numbers of a block of rows: what a thread holds beside the result
 _BLOCKS_AT_ONCE = 64  # whose sums are held at a time
+_LONG = 20.0  # seconds that nobody should wait for unwarned
+_STAGE = "interactions"
 _HALF = 0.5  # shap's convention: a matrix has the pair twice, so each entry is half of the interaction
 
 
@@ -85,14 +88,35 @@ def interaction_values(
     if pairs is not None and top is not None:
         raise InputError("pairs and top were both given; top chooses among all pairs.")
     if top is not None:
-        return top_pairs(engine.pairs(None), rows, check_whole("top", top), names, n_jobs, single)
+        check_whole("top", top)
     if pairs is not None:
         positions = check_pairs(pairs, names)
         keys = np.unique(pair_keys(positions[:, 0], positions[:, 1], len(names)))
-        out = chosen_pairs(engine.pairs(keys), rows, positions, len(names), n_jobs)
+        found = engine.pairs(keys)
     else:
-        out = full_matrices(engine.pairs(None), rows, engine.shap_values(rows, n_jobs), n_jobs)
+        found = engine.pairs(None)
+    _tell_cost(found, rows, 1 if top is None else 2, n_jobs)
+    if top is not None:
+        return top_pairs(found, rows, top, names, n_jobs, single)
+    if pairs is not None:
+        out = chosen_pairs(found, rows, positions, len(names), n_jobs)
+    else:
+        out = full_matrices(found, rows, engine.shap_values(rows, n_jobs), n_jobs)
     return out[..., 0] if single else out
+
+
+def _tell_cost(engine: PairEngine, rows: NDArray[Any], passes: int, n_jobs: int | None) -> None:
+    """Warn before minutes pass."""
+    if not isinstance(engine, SlowPairs):
+        return
+    seconds, why = engine.slow_part(rows)
+    seconds *= passes / count_jobs(n_jobs)
+    if seconds > _LONG:
+        warn(
+            f"these interactions will take about {in_words(seconds)}: {why}. Fewer rows, a smaller background or "
+            "shallower trees take less, in proportion; Ctrl-C ends it.",
+            CostWarning,
+        )
 
 
 def full_matrices(engine: PairEngine, rows: NDArray[Any], values: Floats, n_jobs: int | None) -> Floats:
@@ -107,6 +131,7 @@ def full_matrices(engine: PairEngine, rows: NDArray[Any], values: Floats, n_jobs
         part[:, i, j] = part[:, j, i] = found
         part[:, every, every] = values[first:last] - part.sum(axis=2)
 
+    enter(_STAGE)
     for_each_block(work, n_rows, _rows_per_block(engine), n_jobs)
     return out
 
@@ -123,6 +148,7 @@ def chosen_pairs(
     def work(first: int, last: int) -> None:
         out[first:last, there] = _block(engine, rows[first:last])[:, column[there]]
 
+    enter(_STAGE)
     if there.any():
         for_each_block(work, len(rows), _rows_per_block(engine), n_jobs)
     return out
@@ -134,6 +160,7 @@ def top_pairs(
     """The strongest pairs and their values, from two passes over blocks of rows."""
     step = _rows_per_block(engine)
     strength = np.zeros(len(engine.pairs))
+    enter("strongest pairs", -(-len(rows) // (_BLOCKS_AT_ONCE * step)))
     for begin in range(0, len(rows), _BLOCKS_AT_ONCE * step):
         some = rows[begin : begin + _BLOCKS_AT_ONCE * step]
         sums = np.zeros((-(-len(some) // step), len(engine.pairs)))

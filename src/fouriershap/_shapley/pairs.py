@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,14 @@ class PairEngine(Protocol):
 
     def add(self, rows: NDArray[Any], out: NDArray[np.float64]) -> None:
         """Add the interactions of rows, all on this thread, to ``out`` (n_rows, n_pairs, n_outputs)."""
+
+
+@runtime_checkable
+class SlowPairs(Protocol):
+    """What a `PairEngine` has whose rows may take seconds each."""
+
+    def slow_part(self, rows: NDArray[Any]) -> tuple[float, str]:
+        """About how many seconds on one core these rows take, beside what is looked up, and what takes them."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap import _kernels as kernels
-from fouriershap._base.parallel import for_each_block
+from fouriershap._base.parallel import enter, for_each_block
 from fouriershap._shapley.indices import quadrature
 from fouriershap._shapley.tables import BYTE_PATTERNS, WIDTH, Blocks, Members, TableSet, histograms, lay_out
 from fouriershap._trees.codes import CodedTrees, Codes, Columns, turn_pages
@@ -163,6 +163,7 @@ def fill_tables(
             reached,
         )
 
+    enter("building tables")
     for_each_block(work, len(skeleton.blocks), _BLOCKS_PER_JOB, n_jobs)
     expected = coded.ensemble.sum_by_output(arrays["leaf_node"], reached)
     return replace(skeleton, values=values), expected

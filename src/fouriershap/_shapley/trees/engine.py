@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.errors import InputError
-from fouriershap._base.parallel import for_each_block
+from fouriershap._base.parallel import enter, for_each_block
 from fouriershap._shapley.engine import Contents, Floats, KeptPairs, Policy
 from fouriershap._shapley.tables import TableSet
 from fouriershap._shapley.trees import stream, walk
@@ -22,7 +23,8 @@ from fouriershap._shapley.trees.plan import LooseCosts, TableCosts, TreePlan, de
 from fouriershap._trees.ensemble import TreeEnsemble
 
 _ROWS_PER_JOB = 8192  # of predicting
-_WALK_ROWS = 256
+_WALK_ROWS, _FEWEST_WALK_ROWS = 256, 16  # at a time
+_WALK_SECONDS = 1.0  # of work that cannot be interrupted
 _TREE_PARTS = 8  # shares of the trees when there is but one block of rows
 _WORTH_THREADS = 3e-3  # seconds of work below which a pool of threads costs more than it brings
 _ALL_FIT = "every tree fits into tables, and looking up is cheaper than anything else"
@@ -193,7 +195,7 @@ class TreeEngine:
 
     def _saves(self, n_rows: int) -> float:
         """Seconds that tables would save for so many rows, at most."""
-        return self._feasible_costs.rent(n_rows)[1] - n_rows * self._table_costs.row
+        return self._feasible_costs.rent(n_rows)[1] - self._table_costs.look_up(n_rows)
 
     def _worth_building(self, n_rows: int) -> bool:
         """Whether what was spent without tables, this call included, has cost as much as they would."""
@@ -204,21 +206,21 @@ class TreeEngine:
         if road == "walk":
             rows, spared = self.policy.rent(n_rows, loose.walk_call)
         else:
-            rows, spared = self.policy.rent(0, max(seconds - n_rows * tables.row, 0.0))
+            rows, spared = self.policy.rent(0, max(seconds - tables.look_up(n_rows), 0.0))
         # Where it would not pay even if every pair of rows visited every leaf, there is no need to look closer.
         if rows * loose.most_walk_row + spared <= tables.build:
             return False
-        return rows * max(loose.walk_row - tables.row, 0.0) + spared > tables.build
+        return rows * max(loose.walk_row - tables.look_up(n_rows) / n_rows, 0.0) + spared > tables.build
 
     def _looks_up(self, n_rows: int) -> bool:
         """Whether built tables are quicker than streaming the same trees: large ones come from memory."""
         if self.model.method == "tables" or self.background.rows is None or self.background.is_lost:
             return True
         tables = self._table_costs
-        if self.device == "jax" or n_rows * tables.row <= self._loose.least_stream:
+        looking = tables.look_up(n_rows)
+        if self.device == "jax" or looking <= self._loose.least_stream:
             return True
-        loose = replace(self._loose, which=self.in_tables)
-        return n_rows * tables.row <= loose.stream(n_rows)
+        return looking <= replace(self._loose, which=self.in_tables).stream(n_rows)
 
     def _ready(self, n_rows: int, n_jobs: int | None) -> CompiledTrees | None:
         """The tables, built if that pays; None where none are to be read."""
@@ -294,6 +296,7 @@ class TreeEngine:
             if outputs is not None:
                 self._predict(mine, outputs[first:last], 1)
 
+        enter("looking up")
         # XLA has threads of its own.
         block = tables.rows_per_block if self.device == "cpu" else len(rows)
         for_each_block(look_up, len(rows), block, n_jobs)
@@ -307,6 +310,9 @@ class TreeEngine:
         n_jobs: int | None,
     ) -> None:
         background, n_rows = self.background, len(out)
+        enter("walking")
+        lean = trees.lean
+        values = out if lean is trees else np.zeros((*out.shape[:2], lean.n_outputs))
 
         def walk_part(part: walk.WalkTrees, which: slice, into: Floats) -> None:
             if background.codes is None:
@@ -316,11 +322,20 @@ class TreeEngine:
                 walk.interventional(part, codes, *others, index=self.index, rows=which, out=into)
 
         if n_rows > _WALK_ROWS or trees.n_trees < 2 or seconds < _WORTH_THREADS:
+            block = min(max(int(_WALK_SECONDS * n_rows / max(seconds, 1e-9)), _FEWEST_WALK_ROWS), _WALK_ROWS)
             for_each_block(
-                lambda first, last: walk_part(trees, slice(first, last), out), n_rows, _WALK_ROWS, n_jobs
+                lambda first, last: walk_part(lean, slice(first, last), values), n_rows, block, n_jobs
             )
-            return
-        # One block of rows: the trees are shared out instead, and the parts added in a fixed order.
+        else:
+            self._walk_in_parts(lean, walk_part, values, n_jobs)
+        if lean is not trees:
+            walk.add_lean(values, out)
+
+    @staticmethod
+    def _walk_in_parts(
+        trees: walk.WalkTrees, walk_part: Callable[..., None], out: Floats, n_jobs: int | None
+    ) -> None:
+        """One block of rows: the trees are shared out instead, and the parts added in a fixed order."""
         bounds = np.linspace(0, trees.n_trees, min(_TREE_PARTS, trees.n_trees) + 1).astype(int)
         sums = np.zeros((len(bounds) - 1, *out.shape))
 

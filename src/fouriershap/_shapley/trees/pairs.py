@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,6 +19,7 @@ from fouriershap._shapley.trees.plan import MOST_FEATURES_OF_PAIRS
 from fouriershap._trees.codes import Columns
 
 _WALK_ROWS = 8  # rows per job where trees are walked: each costs milliseconds
+_TIMED_BACKGROUND = 16  # rows that tell what all of them will take
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +50,23 @@ class TreePairs:
             numbers = walk.pair_columns(self.pairs, self.model.n_players)
             others = (self.background.codes, self.background.weights)
             walk.interactions(self.rest, book.encode(rows), *others, numbers, out, index=self.model.index)
+
+    def slow_part(self, rows: NDArray[Any]) -> tuple[float, str]:
+        """See `SlowPairs`: trees without tables, by the time that a few pairs of rows take."""
+        if self.rest is None or not len(rows):
+            return 0.0, ""
+        book, background = self.model.coded.book, self.background.codes
+        few = None if background is None else np.ascontiguousarray(background[:, :_TIMED_BACKGROUND])
+        codes, out = book.encode(rows[:1]), np.zeros((1, len(self.pairs), self.n_outputs))
+        numbers = walk.pair_columns(self.pairs, self.model.n_players)
+        begin = time.process_time()
+        walk.interactions(self.rest, codes, few, None, numbers, out, index=self.model.index)
+        seconds = (time.process_time() - begin) * len(rows)
+        deep = f"{self.rest.n_trees} trees with more than {MOST_FEATURES_OF_PAIRS} features on a path"
+        if background is None or few is None:
+            return seconds, f"walking {deep}"
+        seconds *= background.shape[1] / few.shape[1]
+        return seconds, f"walking {deep} for {len(rows):,} rows times {background.shape[1]:,} background rows"
 
 
 def make_pairs(

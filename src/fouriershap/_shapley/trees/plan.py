@@ -23,7 +23,12 @@ _HISTOGRAM = 0.25  # per leaf and background row (leaves share blocks)
 _MOST_SHARED = 8
 _BUILD_PATTERN = (45.0, 130.0)  # filling tables, per pattern of a leaf
 _LOOK_UP = (0.35, 3.0)  # per leaf and explained row
-_IN_CACHE, _FROM_MEMORY = 256 << 20, 9.0  # bytes of tables beyond which each look-up waits for memory
+# A batch of rows brings the tables from memory once; a few rows wait for what they read of them, a row for about this
+# long per leaf, n rows for the square root of n times as long: they share what is near the beginning of a tree.
+_IN_CACHE = 64 << 20  # bytes
+_PER_BYTE = (0.05, 0.25)  # in a cache, beyond
+_WAIT = 40.0  # per leaf
+_TABLE_ROWS = 16_384  # of a batch
 _BYTES_PER_PATTERN = (
     24.0,
     56.0,
@@ -132,18 +137,14 @@ class Twigs:
         Twigs of each tree by the number of other players on their path.
     serves : (n_trees,) bool
         Which trees can be streamed.
-    balanced : bool
-        The outputs of every leaf add up to one and the same number, as probabilities do: the last one is minus the
-        sum of the others.
     n_outputs : int
-        That a tree adds to, at most; of balanced ones, without the last.
+        That a tree adds to, at most; of balanced ones, without the last (see `WalkTrees.lean`).
     batch_rows : int
         Rows that are streamed at a time.
     """
 
     counts: NDArray[np.int64]
     serves: NDArray[np.bool_]
-    balanced: bool
     n_outputs: int
     batch_rows: int
 
@@ -153,15 +154,11 @@ def count_twigs(trees: WalkTrees) -> Twigs:
     counts = np.zeros((trees.n_trees, MOST_PLAYERS + 1), dtype=np.int64)
     kernels.stream.count_twigs(*trees.arrays, trees.n_players, counts)
     serves = (trees.tree_players <= MOST_PLAYERS) & (trees.tree_depth <= MOST_STREAM_DEPTH)
-    nodes, values, tree_output = trees.arrays[0], trees.arrays[1], trees.arrays[3]
-    width = int(values.shape[1])
-    leaves = values[nodes[:, 0] < 0]
-    balanced = width > 1 and bool((tree_output < 0).all())
-    balanced = balanced and float(np.ptp(leaves.sum(axis=1))) <= 1e-12 * width * float(np.abs(leaves).max())
-    n_outputs = 1 if (tree_output >= 0).all() else width - balanced
+    width = int(trees.arrays[1].shape[1])
+    n_outputs = 1 if (trees.arrays[3] >= 0).all() else width - trees.balanced
     numbers = (trees.n_players + MOST_PLAYERS) * width
     batch = min(_BATCH_ROWS, max(_BATCH_NUMBERS // numbers, 256)) // LANES * LANES
-    return Twigs(counts, serves, balanced, n_outputs, batch)
+    return Twigs(counts, serves, n_outputs, batch)
 
 
 class Ways(NamedTuple):
@@ -176,7 +173,7 @@ def choose_ways(n_rows: int, n_background: int) -> Ways:
     """Tables grow with the pairs of rows that they spare."""
     more = round(math.log10(max(n_rows, 1) * max(n_background, 1) / 1e6))
     merged = _MERGED_NODES if min(n_rows, n_background) >= _MERGED_FROM else 0
-    return Ways(min(max(13 + more, 7), 17), min(max(10 + more, 6), 13), merged)
+    return Ways(min(max(13 + more, 7), 17), min(max(9 + more, 6), 13), merged)
 
 
 class Source(Protocol):
@@ -306,13 +303,23 @@ class TableCosts:
     n_trees : int
     bytes : float
     build, row : float
-        Seconds on one core: of building, and of looking up a row.
+        Seconds on one core: of building, and of looking up a row more.
+    wait : float
+        Seconds for which the first row waits for memory.
     """
 
     n_trees: int
     bytes: float
     build: float
     row: float
+    wait: float
+
+    def look_up(self, n_rows: int) -> float:
+        """Seconds of looking up so many rows in one call."""
+        n_batches = -(-n_rows // _TABLE_ROWS)
+        transfer = self.bytes * _PER_BYTE[self.bytes > _IN_CACHE] / 1e9
+        waiting = self.wait * math.sqrt(min(n_rows, _TABLE_ROWS))
+        return n_rows * self.row + n_batches * min(transfer, waiting)
 
 
 def table_costs(trees: NDArray[np.float64], n_background: int, width: int, itemsize: int) -> TableCosts:
@@ -322,9 +329,8 @@ def table_costs(trees: NDArray[np.float64], n_background: int, width: int, items
     need = float((patterns * _by_depth(trees, _BYTES_PER_PATTERN)).sum() * width * itemsize / 4)
     build = _BUILD_CALL + float((leaves * (_BUILD_LEAF + _HISTOGRAM * n_background) + filling).sum())
     row = float((leaves * _by_depth(trees, _LOOK_UP)).sum() * width)
-    if need > _IN_CACHE:
-        row += float(leaves.sum()) * _FROM_MEMORY * width
-    return TableCosts(len(trees), need, build / 1e9, row / 1e9)
+    wait = float(leaves.sum()) * _WAIT * width
+    return TableCosts(len(trees), need, build / 1e9, row / 1e9, wait / 1e9)
 
 
 def describe(

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap import _kernels as kernels
-from fouriershap._base.parallel import for_each_in_turn
+from fouriershap._base.parallel import enter, for_each_in_turn
 from fouriershap._shapley.indices import moments, quadrature
 from fouriershap._shapley.trees.plan import LANES, MOST_PLAYERS, Twigs, Ways, choose_ways
-from fouriershap._shapley.trees.walk import Codes, Floats, WalkTrees
+from fouriershap._shapley.trees.walk import Codes, Floats, WalkTrees, add_lean
 
 _PART_SECONDS = 0.25  # of work that cannot be interrupted
 _FEWEST_PARTS = 8  # that threads share
@@ -32,37 +32,29 @@ class StreamTrees:
     Attributes
     ----------
     trees : WalkTrees
-        Those that can be: leaf values have the mean of their tree taken off, which has no SHAP value but would cost
-        digits of float32.
+        Those that can be, lean: leaf values have the mean of their tree taken off, which has no SHAP value but would
+        cost digits of float32.
     others : WalkTrees or None
         Those whose paths have too many players or nodes.
     twigs : (n_trees, 31) int64
         Of the former, by the number of other players on their path.
     batch_rows : int
         Rows that are explained at a time.
-    balanced : bool
-        The outputs of every leaf add up to one and the same number, as probabilities do: the last one, which is left
-        out here, is minus the sum of the others.
     """
 
     trees: WalkTrees
     others: WalkTrees | None
     twigs: NDArray[np.int64]
     batch_rows: int
-    balanced: bool
 
 
 def prepare(trees: WalkTrees, twigs: Twigs) -> StreamTrees:
-    """Take the trees that can be streamed, and balance their leaves."""
-    serves, values = twigs.serves, _centred(trees)
-    if twigs.balanced:
-        values = np.ascontiguousarray(values[:, :-1])
-    arrays = (trees.arrays[0], values, *trees.arrays[2:])
-    mine = replace(trees, arrays=arrays, n_outputs=values.shape[1] if twigs.balanced else trees.n_outputs)
-    rest = (twigs.batch_rows, twigs.balanced)
+    """Take the trees that can be streamed, and centre their leaves."""
+    serves, lean = twigs.serves, trees.lean
+    mine = replace(lean, arrays=(lean.arrays[0], _centred(lean), *lean.arrays[2:]))
     if serves.all():
-        return StreamTrees(mine, None, twigs.counts, *rest)
-    return StreamTrees(mine.part(serves), trees.part(~serves), twigs.counts[serves], *rest)
+        return StreamTrees(mine, None, twigs.counts, twigs.batch_rows)
+    return StreamTrees(mine.part(serves), trees.part(~serves), twigs.counts[serves], twigs.batch_rows)
 
 
 def _centred(trees: WalkTrees) -> Floats:
@@ -116,13 +108,14 @@ def interventional(
     of_index = (*quadrature(index, MOST_PLAYERS + 1), moments(index, MOST_PLAYERS + 2), index == "shapley")
     others = (_padded(background), share, *of_index)
     rows_each = trees.batch_rows
+    enter("streaming", -(-n_rows // rows_each))
     for first in range(0, n_rows, rows_each):
         batch = codes[:, first : first + rows_each]
         n = batch.shape[1]
         ways = choose_ways(n, n_background)
         arguments = (_padded(batch), 0, n, *others, *ways, single)
         parts = _parts(trees, ways, seconds * n / n_rows)
-        _add_parts(parts, arguments, trees.balanced, out[first : first + n], n_jobs)
+        _add_parts(parts, arguments, out[first : first + n], n_jobs)
 
 
 def _parts(trees: StreamTrees, ways: Ways, seconds: float) -> list[WalkTrees]:
@@ -138,9 +131,7 @@ def _parts(trees: StreamTrees, ways: Ways, seconds: float) -> list[WalkTrees]:
     return [trees.trees.part(slice(*pair)) for pair in pairwise(bounds.tolist())]
 
 
-def _add_parts(
-    parts: list[WalkTrees], arguments: tuple[Any, ...], balanced: bool, out: Floats, n_jobs: int | None
-) -> None:
+def _add_parts(parts: list[WalkTrees], arguments: tuple[Any, ...], out: Floats, n_jobs: int | None) -> None:
     """Explain by each part, and add the parts in their order: the sum does not depend on ``n_jobs``."""
 
     def explain(k: int) -> Floats:
@@ -149,14 +140,7 @@ def _add_parts(
         kernels.stream.interventional(*trees.arrays, *arguments, sums)
         return sums
 
-    def add(sums: Floats) -> None:
-        if balanced:
-            out[..., :-1] += sums
-            out[..., -1] -= sums.sum(axis=-1)
-        else:
-            np.add(out, sums, out=out)
-
-    for_each_in_turn(explain, add, len(parts), n_jobs)
+    for_each_in_turn(explain, lambda sums: add_lean(sums, out), len(parts), n_jobs)
 
 
 def _padded(codes: Codes) -> Codes:

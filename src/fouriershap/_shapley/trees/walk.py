@@ -7,7 +7,8 @@ range of rows and share nothing but read-only arrays, so that ranges can run on 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,8 +22,15 @@ from fouriershap._trees.codes import CodedTrees
 Codes = NDArray[np.int32]
 Floats = NDArray[np.float64]
 
-# Under this many rows it is faster to walk the trees once per row.
-FEW_ROWS = 4
+# Under this many rows it is faster to walk the trees once per row: more, the deeper the trees and the larger the
+# background, since walking rows together groups those that fail the same players. Measured on stumps to full forests.
+_FEW_ROWS, _MOST_FEW_ROWS = 3, 32
+_LEAVES_PER_ROW = 60_000  # leaves of a tree times background rows, for each further row
+
+
+def few_rows(trees: WalkTrees, n_background: int) -> int:
+    """The number of rows from which on they are walked together."""
+    return min(_FEW_ROWS + int(trees.mean_leaves * n_background / _LEAVES_PER_ROW), _MOST_FEW_ROWS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,12 +44,15 @@ class WalkTrees:
     n_players, n_outputs : int
     ratio : (n_nodes,) float64
         Cover of a node over its parent's: 1 at roots, 1/2 below a node without cover.
+    mean_leaves : float
+        Of a tree.
     """
 
     arrays: tuple[NDArray[Any], ...]
     n_players: int
     n_outputs: int
     ratio: Floats
+    mean_leaves: float
 
     @property
     def tree_players(self) -> NDArray[np.int32]:
@@ -52,11 +63,33 @@ class WalkTrees:
     def n_trees(self) -> int:
         return len(self.arrays[2])
 
+    @cached_property
+    def balanced(self) -> bool:
+        """Whether the outputs of every leaf add up to one and the same number, as probabilities do.
+
+        The SHAP values of the last one are then minus the sum of the others'.
+        """
+        nodes, values, tree_output = self.arrays[0], self.arrays[1], self.arrays[3]
+        width = int(values.shape[1])
+        if width == 1 or (tree_output >= 0).any():
+            return False
+        leaves = values[nodes[:, 0] < 0]
+        return float(np.ptp(leaves.sum(axis=1))) <= 1e-12 * width * float(np.abs(leaves).max())
+
+    @cached_property
+    def lean(self) -> WalkTrees:
+        """The same without the last output, where they are balanced; see `add_lean`."""
+        if not self.balanced:
+            return self
+        values = np.ascontiguousarray(self.arrays[1][:, :-1])
+        arrays = (self.arrays[0], values, *self.arrays[2:])
+        return replace(self, arrays=arrays, n_outputs=self.n_outputs - 1)
+
     def part(self, trees: slice | NDArray[np.bool_]) -> WalkTrees:
         """Some trees alone; nodes are shared, so this costs nothing."""
         per_tree = tuple(np.ascontiguousarray(array[trees]) for array in self.arrays[2:6])
         arrays = (*self.arrays[:2], *per_tree, *self.arrays[6:])
-        return WalkTrees(arrays, self.n_players, self.n_outputs, self.ratio)
+        return replace(self, arrays=arrays)
 
     def moments(self, index: str) -> Floats:
         """What the interventional kernels need of an index."""
@@ -112,7 +145,8 @@ def prepare(
     arrays = [nodes, e.values, e.roots, e.tree_output, shape[0], shape[1], features]
     arrays += [coded.book.n_codes[features], owner[features], e.is_categorical[features], coded.set_bits]
     kernels.walk.path_shape(*arrays, n_players, shape[0], shape[1])
-    return WalkTrees(tuple(arrays), n_players, e.n_outputs, _cover_ratios(coded))
+    mean_leaves = e.n_leaves / max(e.n_trees, 1)
+    return WalkTrees(tuple(arrays), n_players, e.n_outputs, _cover_ratios(coded), mean_leaves)
 
 
 def _pack_nodes(coded: CodedTrees) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
@@ -140,6 +174,15 @@ def _cover_ratios(coded: CodedTrees) -> Floats:
         # Where no training row came no ratio is right; halves keep the sum of both at 1.
         ratio[child] = np.divide(e.cover[child], total, out=np.full(len(inner), 0.5), where=total > 0)
     return ratio
+
+
+def add_lean(values: Floats, out: Floats) -> None:
+    """Add values (n_rows, n_players, outputs) of lean trees to ``out``, which may have one output more."""
+    if values.shape == out.shape:
+        np.add(out, values, out=out)
+        return
+    out[..., :-1] += values
+    out[..., -1] -= values.sum(axis=-1)
 
 
 def _row_range(codes: Codes, rows: slice | None) -> tuple[int, int]:
@@ -175,7 +218,8 @@ def interventional(
     if out is None:
         out = np.zeros((codes.shape[1], trees.n_players, trees.n_outputs))
     first, last = _row_range(codes, rows)
-    walk = kernels.walk.interventional_rows if last - first < FEW_ROWS else kernels.walk.interventional_joint
+    few = last - first < few_rows(trees, background.shape[1])
+    walk = kernels.walk.interventional_rows if few else kernels.walk.interventional_joint
     walk(*trees.arrays, codes, first, last, background, share, trees.moments(index), out)
     return out
 

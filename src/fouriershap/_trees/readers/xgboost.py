@@ -7,6 +7,7 @@ trained on frames with categories since XGBoost 3) and does not know which trees
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 from itertools import pairwise
 from typing import Any
 
@@ -37,8 +38,21 @@ def read_estimator(model: Any) -> TreeEnsemble:
         ) from error
     best = booster.attr("best_iteration")
     ensemble = read_document(_document(booster), None if best is None else int(best) + 1)
-    missing = float("nan") if model.missing is None else float(model.missing)
+    missing = float("nan") if model.missing is None else _as_parsed(float(model.missing))
     return ensemble.replace(missing_value=missing, output_names=class_names(model, ensemble.n_outputs))
+
+
+def _as_parsed(number: float) -> float:
+    """The float32 that XGBoost reads from the digits of a number, rounded once.
+
+    Cast by way of float64, digits just beside the middle of two float32 may become that middle, and then either.
+    """
+    cast = np.float32(number)
+    nearest = (cast, np.nextafter(cast, np.float32(-np.inf)), np.nextafter(cast, np.float32(np.inf)))
+    if not np.isfinite(nearest).all():
+        return float(cast)
+    digits = Decimal(repr(number))
+    return min(map(float, nearest), key=lambda other: abs(Decimal(other) - digits))
 
 
 def read_booster(model: Any) -> TreeEnsemble:
