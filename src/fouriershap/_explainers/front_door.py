@@ -34,7 +34,7 @@ _OF_BLACK_BOXES = {
         "min_fidelity",
         "n_terms",
     ),
-    *("progress", "random_state", "rows"),
+    *("random_state", "rows"),
 }
 
 

@@ -8,8 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fouriershap._base.checks import (
+    Progress,
     check_choice,
     check_device,
+    check_progress,
     check_weights,
     descends_from,
     numbered,
@@ -83,6 +85,8 @@ class ProductExplainer(Explainer):
     check : {"model", "off"}
         "model" asks the model itself about some 30 background rows and compares, once, here: a difference beyond
         rounding is an error. `checked` tells whether it answered.
+    progress : bool or callable, optional
+        Whether long calls tell how far they are, see `Explainer`.
 
     Attributes
     ----------
@@ -130,8 +134,10 @@ class ProductExplainer(Explainer):
         n_jobs: int | None = None,
         device: str = "cpu",
         check: str = "model",
+        progress: Progress = None,
     ) -> None:
         check_device(device)
+        self.progress = check_progress(progress)
         check_choice("output", output, OUTPUTS)
         check_choice("index", index, INDICES)
         check_choice("check", check, CHECKS)
