@@ -23,7 +23,19 @@ Supported:
 - a Spectrum, with a background of bits: exact (SpectrumExplainer)."""
 
 _OF_BLACK_BOXES = set(
-    "answers batch_size budget categorical data max_degree method min_fidelity n_terms random_state rows".split()
+    [
+        "answers",
+        "batch_size",
+        "budget",
+        "categorical",
+        "data",
+        "max_degree",
+        "method",
+        "min_fidelity",
+        "n_terms",
+        "random_state",
+        "rows",
+    ]
 )
 
 
