@@ -25,21 +25,19 @@ Supported:
 - a function of rows, or any object with predict_proba or predict: fitted (BlackBoxExplainer);
 - a Spectrum, with a background of bits: exact (SpectrumExplainer)."""
 
-_OF_BLACK_BOXES = frozenset(
-    [
-        "answers",
-        "batch_size",
-        "budget",
-        "categorical",
-        "data",
-        "max_degree",
-        "method",
-        "min_fidelity",
-        "n_terms",
-        "random_state",
-        "rows",
-    ]
-)
+_OF_BLACK_BOXES = {
+    "answers",
+    "batch_size",
+    "budget",
+    "categorical",
+    "data",
+    "max_degree",
+    "method",
+    "min_fidelity",
+    "n_terms",
+    "random_state",
+    "rows",
+}  # options that no other explainer of models has
 
 
 def bare_explainer(*args: Any, **options: Any) -> Explainer:

@@ -137,6 +137,7 @@ class ProductExplainer(Explainer):
         progress: Progress = None,
     ) -> None:
         check_device(device)
+        self.progress = check_progress(progress)
         check_choice("output", output, OUTPUTS)
         check_choice("index", index, INDICES)
         check_choice("check", check, CHECKS)

@@ -405,6 +405,7 @@ def test_what_is_no_sum_of_products_goes_to_the_black_box():
     words = GaussianProcessRegressor(Words(), optimizer=None).fit(["a", "bb", "cc"], [1.0, 2.0, 3.0])
     assert explainer_class(words, X) is fs.BlackBoxExplainer  # of rows that are no numbers
     linear = LinearRegression().fit(X, y)
+    assert explainer_class(linear, X, progress=False) is fs.ProductExplainer
     assert explainer_class(linear, X) is fs.ProductExplainer
     assert (
         explainer_class(linear, X, budget=100) is fs.BlackBoxExplainer
@@ -448,6 +449,7 @@ def test_wrong_arguments():
         ({"exact_background": "yes"}, "exact_background is 'yes'"),
         ({"feature_names": ["a"]}, "feature_names has 1 names for 4 features"),
         ({"weights": [1.0]}, "weights has shape"),
+        ({"progress": 3}, "progress is 3"),
     ]:
         with pytest.raises(fs.InputError, match=message):
             fs.Explainer(model, X, **options)
