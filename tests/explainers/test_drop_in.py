@@ -116,6 +116,8 @@ def test_names_that_shap_uses() -> None:
     np.testing.assert_array_equal(ours, same)
     theirs = shap.TreeExplainer(model, data=X[:20], model_output="probability").shap_values(X[:5])
     assert_within(ours, theirs, 1e-5)
+    assert fs.TreeExplainer(model, data=X).feature_perturbation == "interventional"
+    assert fs.TreeExplainer(model).feature_perturbation == "tree_path_dependent"
     with pytest.raises(fs.InputError, match="background and data are the same"):
         fs.TreeExplainer(model, X, data=X)
     with pytest.raises(fs.InputError, match="output and model_output are the same"):
