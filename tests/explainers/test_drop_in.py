@@ -12,7 +12,7 @@ import pytest
 import xgboost
 
 import fouriershap as fs
-from models import CASES, classes, numbers, target
+from models import CASES, XGBOOST_KEEPS_LABELS, classes, numbers, target
 from shap_oracle import assert_within
 
 shap = pytest.importorskip("shap")
@@ -31,7 +31,7 @@ def three_classes() -> Any:
     return CASES["xgboost"]["3 classes"]().model
 
 
-@pytest.mark.parametrize("name", ["regressor", "3 classes", "frame"])
+@pytest.mark.parametrize("name", ["regressor", "3 classes", *(["frame"] if XGBOOST_KEEPS_LABELS else [])])
 def test_one_row(name: str) -> None:
     model, rows, _ = CASES["xgboost"][name]()
     explainer = fs.TreeExplainer(model, rows[:20])
@@ -116,6 +116,8 @@ def test_names_that_shap_uses() -> None:
     np.testing.assert_array_equal(ours, same)
     theirs = shap.TreeExplainer(model, data=X[:20], model_output="probability").shap_values(X[:5])
     assert_within(ours, theirs, 1e-5)
+    assert fs.TreeExplainer(model, data=X).feature_perturbation == "interventional"
+    assert fs.TreeExplainer(model).feature_perturbation == "tree_path_dependent"
     with pytest.raises(fs.InputError, match="background and data are the same"):
         fs.TreeExplainer(model, X, data=X)
     with pytest.raises(fs.InputError, match="output and model_output are the same"):

@@ -57,7 +57,6 @@ def test_unsupported_models(tree):
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        (np.zeros(4), r"shape \(4,\).*reshape\(1, -1\)"),
         (np.zeros((2, 2, 4)), r"shape \(2, 2, 4\)"),
         (np.zeros((2, 3)), "3 columns, but the model has 4 features"),
         (np.zeros((2, 5)), "5 columns, but the model has 4 features"),
@@ -87,6 +86,14 @@ def test_rows_that_are_none(tree, rows, message):
             fs.TreeExplainer(model, rows)
     with pytest.raises(fs.InputError):
         explainer.with_background(rows)
+
+
+def test_a_background_is_no_single_row(tree):
+    model, X = tree
+    with pytest.raises(fs.InputError, match=r"background has shape \(4,\).*reshape\(1, -1\)"):
+        fs.TreeExplainer(model, X[0])
+    with pytest.raises(fs.InputError, match="3 columns, but the model has 4 features"):
+        fs.TreeExplainer(model, X).shap_values(np.zeros(3))
 
 
 def test_lazy_rows(tree):

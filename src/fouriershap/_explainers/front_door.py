@@ -75,19 +75,22 @@ def _is_tree_model(model: Any) -> bool:
         )
     if isinstance(model, type):
         return False
+    if is_readable(model):
+        return not _has_linear_booster(model)
     final = open_model(model).final
     return is_readable(final) and not _has_linear_booster(final)
 
 
 def _tree_explainer(model: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Explainer:
     """A `TreeExplainer` with the model read; a black box, with a warning, where it cannot be."""
-    from fouriershap._explainers import trees
+    from fouriershap._explainers.arguments import read_inside
+    from fouriershap._explainers.trees import TreeExplainer
 
     try:
-        reading = trees.read_inside(model)
+        reading = read_inside(model)
     except UnsupportedModelError as refusal:
         return _fitted_instead(model, args, options, refusal)
-    explainer = object.__new__(trees.TreeExplainer)
+    explainer = object.__new__(TreeExplainer)
     explainer._reading = reading
     return explainer
 

@@ -22,10 +22,10 @@ from fouriershap._base.headers import require, take, take_part
 from fouriershap._base.parallel import count_jobs
 from fouriershap._base.short import short
 from fouriershap._base.warn import warn
+from fouriershap._explainers.arguments import find_players
 from fouriershap._explainers.base import Explainer
 from fouriershap._explainers.product_referee import check_products
 from fouriershap._explainers.referee import CHECKS
-from fouriershap._explainers.trees import find_players
 from fouriershap._rows.frames import Rows, column_names, densified, unmask
 from fouriershap._rows.numbers import to_numbers
 from fouriershap._rows.opening import open_model

@@ -53,7 +53,7 @@ def check_reading(opened: Opened, engine: TreeEngine, background: Any, only: int
         return False
     # Of the model inside, whatever a wrapper does to what it predicts.
     read = engine.ensemble if opened.response == "same" else engine.ensemble.replace(objective="regression")
-    response = response_of(model)
+    response = response_of(model) if library == "sklearn" else None
     if response is not None and only is not None:
         return False  # what it predicts needs all outputs
     by_trees = response is None and is_forest(model)

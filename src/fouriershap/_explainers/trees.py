@@ -17,23 +17,27 @@ from fouriershap._base.checks import (
     check_progress,
     check_weights,
     is_whole,
-    numbered,
     unshared,
 )
-from fouriershap._base.errors import InputError, ModelWarning, UnsupportedModelError
+from fouriershap._base.errors import InputError
 from fouriershap._base.files import Contents
 from fouriershap._base.headers import require, take
 from fouriershap._base.parallel import Watch, count_jobs
-from fouriershap._base.short import short, short_list, short_text
-from fouriershap._base.warn import warn
+from fouriershap._base.short import short, short_text
+from fouriershap._explainers.arguments import (
+    check_index,
+    either,
+    find_players,
+    name_features,
+    native_rows,
+    read_or_refuse,
+    say_what_is_explained,
+)
 from fouriershap._explainers.base import Explainer, without_single_output
-from fouriershap._explainers.links import OUTPUTS
 from fouriershap._explainers.referee import CHECKS, check_reading
-from fouriershap._rows.foreign import as_rows, native_rows
-from fouriershap._rows.frames import Rows, column_names, densified, is_sparse, unmask
-from fouriershap._rows.opening import Opened, open_model
+from fouriershap._rows.frames import Rows, as_rows, densified, is_sparse, unmask
+from fouriershap._rows.opening import Opened
 from fouriershap._rows.pipelines import Preprocessing, lost_pipeline, rows_of_inputs
-from fouriershap._rows.players import check_groups
 from fouriershap._shapley.engine import check_additivity
 from fouriershap._shapley.indices import INDICES
 from fouriershap._shapley.interactions import TopInteractions, interaction_values
@@ -41,7 +45,6 @@ from fouriershap._shapley.trees.engine import TreeEngine
 from fouriershap._shapley.trees.model import make_background, make_model
 from fouriershap._trees.arithmetic import one_output
 from fouriershap._trees.ensemble import TreeEnsemble
-from fouriershap._trees.readers import read_opened
 from fouriershap._trees.rows import absent_is_missing, to_rows
 
 if TYPE_CHECKING:
@@ -165,8 +168,8 @@ class TreeExplainer(Explainer):
         data: Any = None,
         model_output: str | int | None = None,
     ) -> None:
-        background = _either("background", background, "data", data, None)
-        output = _either("output", output, "model_output", model_output, "raw")
+        background = either("background", background, "data", data, None)
+        output = either("output", output, "model_output", model_output, "raw")
         check_device(device)
         check_choice("feature_perturbation", feature_perturbation, _PERTURBATIONS)
         check_choice("precision", precision, tuple(_PRECISIONS))
@@ -175,13 +178,13 @@ class TreeExplainer(Explainer):
         check_choice("index", index, INDICES)
         count_jobs(n_jobs)
         self.progress = check_progress(progress)
-        opened, ensemble = self.__dict__.pop("_reading", None) or _read_or_refuse(model)
+        opened, ensemble = self.__dict__.pop("_reading", None) or read_or_refuse(model)
         before = opened.before
         if opened.response != "same":
-            _say_what_is_explained(opened.response, output)
+            say_what_is_explained(opened.response, output)
         only = None
         if is_whole(output):
-            only, output = _check_index(output, ensemble), "raw"
+            only, output = check_index(output, ensemble), "raw"
             ensemble = one_output(ensemble, only)
         given = native_rows(unmask(background), "background")
         background = given if before is None or given is None else before.transform(given, "background")
@@ -194,7 +197,7 @@ class TreeExplainer(Explainer):
                 f"the model ({short_text(ensemble.kind)}) does not say how many training rows reached its nodes, which "
                 "path-dependent values need. Give a background."
             )
-        ensemble, names = _name_features(feature_names, ensemble, background, before)
+        ensemble, names = name_features(feature_names, ensemble, background, before)
         player, player_names, inputs = find_players(groups, names, before, given)
         rows, share = None, None
         if background is not None:
@@ -237,11 +240,15 @@ class TreeExplainer(Explainer):
 
     def __repr__(self) -> str:
         facts = self._trees.describe()
-        mode = "tree_path_dependent" if facts["by_path"] else "interventional"
         state = "not compiled"
         if facts["n_tables"]:
             state = f"{facts['n_tables']} tables, {facts['table_bytes'] / 1e6:.1f} MB"
-        return f"TreeExplainer({self.ensemble!r}, {mode}, {state})"
+        return f"TreeExplainer({self.ensemble!r}, {self.feature_perturbation}, {state})"
+
+    @property
+    def feature_perturbation(self) -> str:
+        """What stands for "feature unknown": a background ("interventional"), or shares in the trees."""
+        return "tree_path_dependent" if self._trees.describe()["by_path"] else "interventional"
 
     @property
     def ensemble(self) -> TreeEnsemble:
@@ -438,88 +445,3 @@ class TreeExplainer(Explainer):
         require(not lost, f"output {short(what[0])} needs a background, which is not there")
         explainer._lost_pipeline = take(header, "pipeline", bool, False)
         return explainer
-
-
-def _either(name: str, value: Any, alias: str, given: Any, default: Any) -> Any:
-    """An argument under its name here, or under shap's."""
-    if given is None:
-        return value
-    if value is default or (isinstance(value, str) and value == default):
-        return given
-    raise InputError(f"{name} and {alias} are the same argument; give one of them.")
-
-
-def _check_index(output: Any, ensemble: TreeEnsemble) -> int:
-    if not 0 <= output < ensemble.n_outputs:
-        raise InputError(
-            f"output is {short(output)}; the model has {ensemble.n_outputs} outputs: give a number from 0 to "
-            f"{ensemble.n_outputs - 1}, or one of {short_list(OUTPUTS)}."
-        )
-    return int(output)
-
-
-def read_inside(model: Any) -> tuple[Opened, TreeEnsemble]:
-    """What is inside a model, and its trees."""
-    opened = open_model(model)
-    return opened, read_opened(opened)
-
-
-def _read_or_refuse(model: Any) -> tuple[Opened, TreeEnsemble]:
-    try:
-        return read_inside(model)
-    except UnsupportedModelError as error:
-        if not hasattr(model, "predict"):
-            raise
-        raise UnsupportedModelError(
-            f"{error} fs.Explainer(model, background) fits it as a black box."
-        ) from error
-
-
-def _say_what_is_explained(response: str, output: Any) -> None:
-    """Warn that values are not in the units of what the model predicts."""
-    if output == "response":
-        return
-    way = (
-        "output='response' explains that, in its units."
-        if response != "other"
-        else ("fs.BlackBoxExplainer(model.predict, background) explains that, in its units.")
-    )
-    warn(
-        "model is a TransformedTargetRegressor: values are those of the regressor inside it, in the units of the "
-        f"transformed target, not of what model.predict returns. {way}",
-        ModelWarning,
-    )
-
-
-def _name_features(
-    given: ArrayLike | None, ensemble: TreeEnsemble, background: Any, before: Preprocessing | None
-) -> tuple[TreeEnsemble, tuple[str, ...]]:
-    """Names of the features, and the ensemble with the names that frames are checked against."""
-    made = before.output_names() if before is not None else None
-    if made is not None and len(made) == ensemble.n_features:
-        ensemble = ensemble.replace(feature_names=made)
-    if given is not None:
-        names = tuple(str(name) for name in np.asarray(given).reshape(-1).tolist())
-        if len(names) != ensemble.n_features:
-            raise InputError(f"feature_names has {len(names)} names for {ensemble.n_features} features.")
-        return ensemble, names
-    found = ensemble.feature_names
-    if found is None and background is not None and not isinstance(background, np.ndarray):
-        found = column_names(background)
-    return ensemble, found or numbered(ensemble.n_features)
-
-
-def find_players(
-    groups: Any, names: tuple[str, ...], before: Preprocessing | None, background: Any
-) -> tuple[NDArray[np.int32], tuple[str, ...], tuple[str, ...] | None]:
-    """Player of each feature, the players' names, and the input columns where they are the players.
-
-    ``before`` is what a Pipeline does to rows, ``background`` rows that enter it.
-    """
-    if groups is None:
-        return np.arange(len(names), dtype=np.int32), names, None
-    if not isinstance(groups, str) or groups != "input":
-        return *check_groups(groups, names), None
-    if before is None:
-        raise InputError("groups is 'input', which needs a Pipeline with steps before the model.")
-    return before.input_players(background, len(names))

@@ -1,4 +1,4 @@
-"""Rows in forms that are no matrix and no frame: a single row, and what XGBoost and CatBoost make of rows."""
+"""Rows in forms that only their libraries know: what XGBoost and CatBoost make of rows."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.checks import descends_from
@@ -15,18 +14,7 @@ from fouriershap._base.short import reason
 from fouriershap._rows.frames import densified
 
 
-def as_rows(X: Any) -> tuple[Any, bool]:
-    """Rows, and whether they were given as one: an array (n_features,), a list of numbers, or a pandas Series."""
-    if hasattr(X, "to_frame") and hasattr(X, "index") and hasattr(X, "iloc") and getattr(X, "ndim", 2) == 1:
-        return X.to_frame().T.infer_objects(), True
-    if isinstance(X, np.ndarray) and X.ndim == 1 and X.dtype.names is None:
-        return X[None], True
-    if isinstance(X, list | tuple) and len(X) and all(np.ndim(value) == 0 for value in X):
-        return [list(X)], True
-    return X, False
-
-
-def native_rows(X: Any, name: str) -> Any:
+def given_back(X: Any, name: str) -> Any:
     """Rows of a ``xgboost.DMatrix`` or a ``catboost.Pool`` as a matrix, or a frame where they have names."""
     if descends_from(X, "xgboost", "DMatrix"):
         if "c" in (X.feature_types or ()):

@@ -269,3 +269,14 @@ def _group(columns: list[Column], names: list[str]) -> Column:
     parts = [column.numbers if column.labels is None else column.labels for column in columns]
     lines = [", ".join(map(text_of, cells)) for cells in zip(*(part.tolist() for part in parts), strict=True)]
     return Column(np.full(len(matrix), np.nan), np.array(lines, dtype=object))
+
+
+def as_rows(X: Any) -> tuple[Any, bool]:
+    """Rows, and whether they were given as one: an array (n_features,), a list of numbers, or a pandas Series."""
+    if hasattr(X, "to_frame") and hasattr(X, "index") and hasattr(X, "iloc") and getattr(X, "ndim", 2) == 1:
+        return X.to_frame().T.infer_objects(), True
+    if isinstance(X, np.ndarray) and X.ndim == 1 and X.dtype.names is None:
+        return X[None], True
+    if isinstance(X, list | tuple) and len(X) and all(np.ndim(value) == 0 for value in X):
+        return [list(X)], True
+    return X, False

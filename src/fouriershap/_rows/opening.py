@@ -27,23 +27,22 @@ class Opened:
     final: Any  # the model that predicts
     before: Preprocessing | None = None  # what happens to rows before they get there
     target: Any = None  # the TransformedTargetRegressor that has the last word on what is predicted
+    # What its inverse transformation makes of predictions: "same", "log" (exp), "log1p" (expm1), or "other".
+    response: str = "same"
 
-    @property
-    def response(self) -> str:
-        """What the inverse transformation makes of predictions: "same", "log" (exp), "log1p" (expm1), or "other"."""
-        if self.target is None:
-            return "same"
-        transformer = self.target.transformer_
-        if type(transformer).__name__ != "FunctionTransformer":
-            return "other"
-        inverse = getattr(transformer.inverse_func, "__name__", None)
-        if transformer.inverse_func is None:
-            return "same"
-        if not type(transformer.inverse_func).__module__.startswith(
-            "numpy"
-        ):  # anybody may call a function "exp"
-            return "other"
-        return {"exp": "log", "expm1": "log1p"}.get(str(inverse), "other")
+
+def _response(target: Any) -> str:
+    if target is None:
+        return "same"
+    transformer = target.transformer_
+    if type(transformer).__name__ != "FunctionTransformer":
+        return "other"
+    inverse = transformer.inverse_func
+    if inverse is None:
+        return "same"
+    if not type(inverse).__module__.startswith("numpy"):  # anybody may call a function "exp"
+        return "other"
+    return {"exp": "log", "expm1": "log1p"}.get(str(getattr(inverse, "__name__", None)), "other")
 
 
 def open_model(model: Any) -> Opened:
@@ -58,7 +57,8 @@ def open_model(model: Any) -> Opened:
             continue
         attribute = _holder(model)
         if attribute is None:
-            return Opened(model, Preprocessing(tuple(pipelines)) if pipelines else None, target)
+            before = Preprocessing(tuple(pipelines)) if pipelines else None
+            return Opened(model, before, target, _response(target))
         if not hasattr(model, attribute):
             raise InputError(_empty(model))
         if attribute == "regressor_":

@@ -59,7 +59,7 @@ def read_text(text: str) -> TreeEnsemble:
         tree_output=(np.arange(max(len(trees), 1)) % n_outputs).astype(np.int32),
         base=np.zeros(n_outputs),
         zero_as_missing=zeros,
-        feature_names=_feature_names(header["feature_names"].split()),
+        feature_names=given_names(header["feature_names"].split()),
         vocabularies=vocabularies,
         lost_labels=lost,
         frame_labels=labels,
@@ -70,7 +70,8 @@ def read_text(text: str) -> TreeEnsemble:
     )
 
 
-def _feature_names(names: list[str]) -> tuple[str, ...] | None:
+def given_names(names: list[str]) -> tuple[str, ...] | None:
+    """Names of features, unless LightGBM made them up."""
     made_up = [f"Column_{f}" for f in range(len(names))]
     return None if names == made_up else tuple(names)
 

@@ -24,6 +24,7 @@ from fouriershap._trees.arithmetic import (
 )
 from fouriershap._trees.ensemble import MIXED, TreeEnsemble
 from fouriershap._trees.readers.assemble import class_names, join, leaf, require_fitted
+from fouriershap._trees.readers.lightgbm import given_names
 
 Read = Callable[[Any], TreeEnsemble]  # reads a member, whatever its library
 
@@ -187,9 +188,10 @@ def finished(total: TreeEnsemble, model: Any, objective: str | None = None) -> T
     """A sum as the reading of ``model``: its names, its kind, and what its raw output means."""
     if objective is None:
         objective = "probability" if hasattr(model, "classes_") else "regression"
-    names = getattr(model, "feature_names_in_", None)
+    # A sum takes the names of the first member that has some, also those that LightGBM makes up.
+    names = given_names([str(name) for name in getattr(model, "feature_names_in_", ())])
     return total.replace(
-        feature_names=total.feature_names if names is None else tuple(str(name) for name in names),
+        feature_names=names or total.feature_names,
         output_names=class_names(model, total.n_outputs),
         kind=f"scikit-learn {type(model).__name__}",
         objective=objective,
