@@ -29,8 +29,8 @@ CHOOSING = "choosing"
 STAGES = {"waves": "fitting waves", "trees": "fitting trees"}
 WORTH_BLENDING = 0.85  # of what the best alone misses: less than that, or it is not worth two representations
 PROMISING = 2.0  # times what others miss: a first look at trees may miss no more
-HOPELESS = 3.0  # times what a first look at trees misses: waves that miss more are not fitted to the end
-ENOUGH = 1e-3  # 1 - R^2 of quick trees below which more care is not worth its time
+HOPELESS = 2.0  # times what a first look at trees misses: waves that miss more are not fitted to the end
+ENOUGH = 1e-3  # 1 - R^2 of quick trees below which more care is not worth its time, unless answers are few
 GOOD = 1e-4  # 1 - R^2 of waves below which no trees are tried
 FEW, TREE_FOLDS = (
     2000,
@@ -98,8 +98,9 @@ def _try(task: Task, fits: dict[str, Fit]) -> None:
     if missed > GOOD and by_trees < PROMISING * missed:
         fits["trees"] = fit_quick_trees(task)
         r2 = _on_common_rows(task, fits)
-        if 1 - ENOUGH > r2["trees"] == max(r2.values()):  # then they are worth some care
-            folds = range(N_FOLDS) if len(task.codes) <= FEW else TREE_FOLDS
+        few = len(task.codes) <= FEW
+        if r2["trees"] == max(r2.values()) and (few or r2["trees"] < 1 - ENOUGH):  # worth some care
+            folds = range(N_FOLDS) if few else TREE_FOLDS
             fits["trees"] = fit_best_trees(task, folds)
 
 

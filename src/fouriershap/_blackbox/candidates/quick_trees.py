@@ -22,7 +22,7 @@ from fouriershap._blackbox.candidates.trees import (
     one_thread,
     refit_leaves,
 )
-from fouriershap._blackbox.task import Fit, Task, r_squared
+from fouriershap._blackbox.task import N_FOLDS, Fit, Task, r_squared
 from fouriershap._shapley.engine import Floats
 from fouriershap._trees.ensemble import TreeEnsemble
 from fouriershap._trees.readers import read_model
@@ -46,15 +46,17 @@ def missed_at_a_look(task: Task) -> float:
 
 def fit_quick_trees(task: Task) -> Fit:
     """Boosted trees of one shape, judged on one fold."""
-    return _fit(task, (SHAPE,), LENGTH)
+    return _fit(task, (SHAPE,), LENGTH, (0,))
 
 
 def fit_best_trees(task: Task, folds: Sequence[int]) -> Fit:
-    """With some care: of several shapes, judged on these folds; by LightGBM, which is quicker, on one."""
-    return _fit(task, SHAPES, LONGEST) if _has_lightgbm() else fit_trees(task, folds)
+    """With some care: of several shapes, judged on these folds; by LightGBM on all of them or on the first."""
+    if not _has_lightgbm():
+        return fit_trees(task, folds)
+    return _fit(task, SHAPES, LONGEST, folds if len(folds) == N_FOLDS else folds[:1])
 
 
-def _fit(task: Task, shapes: Sequence[tuple[float, int]], longest: int) -> Fit:
+def _fit(task: Task, shapes: Sequence[tuple[float, int]], longest: int, folds: Sequence[int]) -> Fit:
     begin = time.perf_counter()
     outside = task.fold == 0
     grown: list[Grown] = []
@@ -63,6 +65,8 @@ def _fit(task: Task, shapes: Sequence[tuple[float, int]], longest: int) -> Fit:
         tried = [_judged(task, y, shape, longest, meter.tick) for shape in shapes]
         loss = [float(((g.predictions - y)[outside] ** 2).sum()) for g in tried]
         grown.append(tried[int(np.argmin(loss))])
+        for k in folds[1:]:
+            _judge_also(task, y, grown[-1], k)
     return as_fit(task, grown, begin, _grow)
 
 
@@ -89,6 +93,15 @@ def _judged(task: Task, y: Floats, shape: tuple[float, int], longest: int, tick:
     predictions = np.full(len(y), np.nan)
     predictions[outside] = refitted if helps else plain
     return Grown(shape, length, helps, predictions)
+
+
+def _judge_also(task: Task, y: Floats, grown: Grown, k: int) -> None:
+    """Write the predictions of one more fold, by trees of the same shape and length."""
+    inside = task.fold != k
+    trees = _grow(task.codes[inside], y[inside], grown.shape, grown.length, task.seed)
+    if grown.refitted:
+        trees = refit_leaves(trees, task.codes[inside], y[inside])
+    grown.predictions[~inside] = trees.predict(task.codes[~inside])[:, 0]
 
 
 def _grow(codes: Floats, y: Floats, shape: tuple[float, int], length: int, seed: int) -> TreeEnsemble:
