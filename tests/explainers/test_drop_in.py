@@ -35,7 +35,7 @@ def three_classes() -> Any:
 def test_one_row(name: str) -> None:
     model, rows, _ = CASES["xgboost"][name]()
     explainer = fs.TreeExplainer(model, rows[:20])
-    all_values, all_pairs = explainer.shap_values(rows[:3]), explainer.shap_interaction_values(rows[:3])
+    all_values, all_pairs = explainer.shap_values(rows[:2]), explainer.shap_interaction_values(rows[:2])
     one = rows.iloc[1] if isinstance(rows, pd.DataFrame) else rows[1]
     np.testing.assert_array_equal(explainer.shap_values(one), all_values[1])
     np.testing.assert_array_equal(explainer.shap_interaction_values(one), all_pairs[1])

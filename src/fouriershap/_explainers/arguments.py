@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from fouriershap._base.checks import numbered
 from fouriershap._base.errors import InputError, ModelWarning, UnsupportedModelError
