@@ -351,6 +351,10 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: StackingRegressor([("a", forest())], passthrough=True, cv=2).fit(X, Y),
         "passthrough=True",
     ),
+    "stacked names": (
+        lambda: StackingClassifier([("a", forest_classifier())], stack_method="predict", cv=2).fit(X, TWO),
+        "the classes that its members name",
+    ),
     "several calibrations": (
         lambda: CalibratedClassifierCV(forest_classifier(), cv=2).fit(X, TWO),
         "the mean of 2 models",

@@ -42,6 +42,11 @@ def read_stacking(model: Any, read: Read) -> TreeEnsemble:
 
 def _column(member: Any, method: str, model: Any, read: Read) -> TreeEnsemble:
     """What the last step sees of a member."""
+    if hasattr(model, "classes_") and (method == "predict" or isinstance(model.classes_, list)):
+        raise UnsupportedModelError(
+            f"model is a {type(model).__name__} whose last step sees the classes that its members name, or several "
+            "targets: no sum of trees."
+        )
     part = read(member)
     if method == "decision_function" and part.objective != "probability":
         return part
