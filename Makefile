@@ -81,8 +81,9 @@ unit: $(VENV)/.test
 # The kernels with asserts and the sanitizers of addresses and undefined behaviour, in an environment of their own.
 # Python is not built with them, so their library comes first, and libstdc++ before anything throws.
 SANITIZE := .venv-sanitize
-SANITIZE_TESTS := tests/kernels $(addprefix tests/,shapley/test_tree_engine.py shapley/test_walk.py \
-                    shapley/test_shap_values.py trees/test_codes.py trees/test_pages.py)
+SANITIZE_TESTS := tests/kernels $(addprefix tests/,shapley/test_tree_engine.py shapley/test_walk.py shapley/test_stream.py \
+                    shapley/test_shap_values.py shapley/test_products.py waves/test_waves.py trees/test_codes.py \
+                    trees/test_pages.py)
 $(SANITIZE)/.test: $(SOURCES)
 	$(PYTHON) -m venv $(SANITIZE)
 	$(SANITIZE)/bin/python -m pip install --quiet --upgrade pip
