@@ -23,7 +23,8 @@ from fouriershap._base.errors import (
 from fouriershap._base.short import short
 
 if TYPE_CHECKING:
-    from fouriershap._blackbox.fidelity import Fidelity
+    from fouriershap._base.progress import Stage
+    from fouriershap._blackbox.fidelity import Fidelity, Interval
     from fouriershap._blackbox.select import Candidate
     from fouriershap._explainers.batches import OutputColumn
     from fouriershap._explainers.blackbox import BlackBoxExplainer
@@ -60,12 +61,14 @@ _HOMES = {
     "Candidate": "_blackbox.select",
     "Explainer": "_explainers.front_door",
     "Fidelity": "_blackbox.fidelity",
+    "Interval": "_blackbox.fidelity",
     "OutputColumn": "_explainers.batches",
     "Plan": "_shapley.spectrum.plan",
     "ProductExplainer": "_explainers.products",
     "ProductPlan": "_shapley.products.engine",
     "Spectrum": "_fourier.spectrum",
     "SpectrumExplainer": "_explainers.spectrum",
+    "Stage": "_base.progress",
     "Tables": "_shapley.spectrum.tables",
     "TopInteractions": "_shapley.interactions",
     "TopTerms": "_fourier.top_terms",
@@ -102,6 +105,7 @@ __all__ = [
     "FourierShapError",
     "FourierShapWarning",
     "InputError",
+    "Interval",
     "MissingDependencyError",
     "ModelWarning",
     "NoiseWarning",
@@ -113,6 +117,7 @@ __all__ = [
     "SlowKernelWarning",
     "Spectrum",
     "SpectrumExplainer",
+    "Stage",
     "Tables",
     "TopInteractions",
     "TopTerms",
