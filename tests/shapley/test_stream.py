@@ -148,6 +148,11 @@ def test_streaming_needs_a_background(forest):
     model, X = forest
     with pytest.raises(fs.InputError, match="method='stream' needs a background"):
         fs.TreeExplainer(model, method="stream")
+
+
+def test_streaming_has_no_tables_for_xla(forest):
+    pytest.importorskip("jax")
+    model, X = forest
     with pytest.raises(fs.InputError, match="method='stream' has none"):
         fs.TreeExplainer(model, X[:5], method="stream").to("jax")
 
