@@ -238,11 +238,11 @@ def test_linear_boosters_can_be_asked() -> None:
 
 
 def test_the_front_door_reads_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    from fouriershap._explainers import tree_arguments
+    from fouriershap._explainers import arguments as reading
 
     calls = []
-    read = tree_arguments.read_opened
-    monkeypatch.setattr(tree_arguments, "read_opened", lambda opened: calls.append(opened) or read(opened))
+    read = reading.read_opened
+    monkeypatch.setattr(reading, "read_opened", lambda opened: calls.append(opened) or read(opened))
     model, rows, _ = CASES["xgboost"]["regressor"]()
     fs.Explainer(model, rows[:20])
     assert len(calls) == 1

@@ -149,11 +149,11 @@ def test_exact_probabilities_of_many_players_have_a_fidelity(monkeypatch: pytest
     X = rng.normal(size=(300, 20)).astype(np.float32)
     model = xgboost.XGBClassifier(n_estimators=5, max_depth=2).fit(X, X[:, 0] * X[:, 1] > 0)
     explainer = fs.TreeExplainer(model, X[:50], output="probability", exact=True)
-    values = explainer.shap_values(X[60:70])
+    values = explainer.shap_values(X[:50])
     assert explainer.fidelity is not None
     assert explainer.fidelity.r2 > 0.9
-    gap = values.sum(axis=1) + explainer.expected_value - model.predict_proba(X[60:70])[:, 1]
-    assert np.sqrt((gap**2).mean()) < 0.05
+    gap = values.sum(axis=1) + explainer.expected_value - model.predict_proba(X[:50])[:, 1]
+    assert np.sqrt((gap**2).mean()) < 0.01
     assert explainer.shap_interaction_values(X[60:62]).shape == (2, 20, 20)
 
 

@@ -171,7 +171,7 @@ def test_check_asks_the_library_itself(tmp_path: Path, library: str) -> None:
 def test_fit_asks_an_estimator_that_was_unpickled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import lightgbm
 
-    from fouriershap._explainers import tree_arguments
+    from fouriershap._explainers import arguments as reading
     from fouriershap._trees.readers import read_opened
 
     case = CASES["lightgbm"]["frame"]()
@@ -180,7 +180,7 @@ def test_fit_asks_an_estimator_that_was_unpickled(tmp_path: Path, monkeypatch: p
     arguments = ["fit", tmp_path / "model.pkl", "--trust-pickle", "-b", rows, "-o", tmp_path / "m.fshap"]
     run(*arguments)
     monkeypatch.setattr(
-        tree_arguments, "read_opened", lambda opened: (e := read_opened(opened)).replace(base=e.base + 1.0)
+        reading, "read_opened", lambda opened: (e := read_opened(opened)).replace(base=e.base + 1.0)
     )
     assert f"lightgbm {lightgbm.__version__} itself says" in run(*arguments, code=1).output
 

@@ -145,7 +145,7 @@ def test_a_default_forest_is_streamed(forest):
 
 
 def test_streaming_needs_a_background(forest):
-    model, X = forest
+    model, _ = forest
     with pytest.raises(fs.InputError, match="method='stream' needs a background"):
         fs.TreeExplainer(model, method="stream")
 

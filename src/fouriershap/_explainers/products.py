@@ -29,7 +29,7 @@ from fouriershap._explainers.referee import CHECKS
 from fouriershap._rows.frames import Rows, column_names, densified, unmask
 from fouriershap._rows.numbers import to_numbers
 from fouriershap._rows.opening import open_model
-from fouriershap._rows.pipelines import Preprocessing, lost_pipeline, rows_of_inputs
+from fouriershap._rows.pipelines import LOST_PIPELINE, Preprocessing, rows_of_inputs
 from fouriershap._shapley.engine import Engine
 from fouriershap._shapley.indices import INDICES
 from fouriershap._shapley.products.engine import ProductEngine
@@ -228,7 +228,7 @@ class ProductExplainer(Explainer):
         except InputError as error:
             if not self._lost_pipeline:
                 raise
-            raise lost_pipeline(error) from error
+            raise InputError(f"{error} {LOST_PIPELINE}") from error
         if self._inputs is None:
             return Rows(codes, entered, self._player, self.feature_names)
         return rows_of_inputs(codes, X, entered, self._inputs, self.player_names)

@@ -37,7 +37,7 @@ from fouriershap._explainers.base import Explainer, without_single_output
 from fouriershap._explainers.referee import CHECKS, check_reading
 from fouriershap._rows.frames import Rows, as_rows, densified, is_sparse, unmask
 from fouriershap._rows.opening import Opened
-from fouriershap._rows.pipelines import Preprocessing, lost_pipeline, rows_of_inputs
+from fouriershap._rows.pipelines import LOST_PIPELINE, Preprocessing, rows_of_inputs
 from fouriershap._shapley.engine import check_additivity
 from fouriershap._shapley.indices import INDICES
 from fouriershap._shapley.interactions import TopInteractions, interaction_values
@@ -413,7 +413,7 @@ class TreeExplainer(Explainer):
         except InputError as error:
             if not self._lost_pipeline:
                 raise
-            raise lost_pipeline(error) from error
+            raise InputError(f"{error} {LOST_PIPELINE}") from error
         if self._inputs is None:
             return Rows(codes, entered, model.player, self.feature_names)
         return rows_of_inputs(codes, X, entered, self._inputs, self.player_names)

@@ -18,12 +18,11 @@ _ROWS_TO_TRY = 32
 _CELLS_TO_TRY = 1 << 22  # at a time
 
 
-def lost_pipeline(error: InputError) -> InputError:
-    """The error of rows that do not fit, where a file held a model without the Pipeline that came before it."""
-    return InputError(
-        f"{error} This explainer was saved from a Pipeline whose transformers are not in the file: give it "
-        "transformed rows, `pipeline[:-1].transform(X)`."
-    )
+# What is wrong with rows, where a file held a model without the Pipeline that came before it.
+LOST_PIPELINE = (
+    "This explainer was saved from a Pipeline whose transformers are not in the file: give it transformed rows, "
+    "`pipeline[:-1].transform(X)`."
+)
 
 
 def rows_of_inputs(

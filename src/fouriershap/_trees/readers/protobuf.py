@@ -104,7 +104,8 @@ class Message:
     def _numbers(self, number: int, dtype: np.dtype[Any]) -> NDArray[Any]:
         joined = self._joined(number)
         if len(joined) % dtype.itemsize:
-            raise InputError(f"field {number} of a message has {len(joined)} bytes: no numbers of {dtype}.")
+            size = f"{len(joined)} bytes: no numbers of {dtype.itemsize} bytes each"
+            raise InputError(f"field {number} of a message has {size}.")
         return np.frombuffer(joined, dtype=dtype)
 
     def _joined(self, number: int) -> bytes:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from fouriershap._base.errors import UnsupportedModelError
+from fouriershap._base.short import short
 from fouriershap._trees.arithmetic import map_outputs, side_by_side
 from fouriershap._trees.ensemble import TreeEnsemble
 from fouriershap._trees.readers.assemble import require_fitted
@@ -84,9 +85,9 @@ def read_calibrated(model: Any, read: Read) -> TreeEnsemble:
     if not one_sigmoid:
         many = f"the mean of {len(found)} models, each behind " if len(found) > 1 else ""
         raise UnsupportedModelError(
-            f"model is a {type(model).__name__}(method={model.method!r}) of {len(model.classes_)} classes, {many}a "
-            "calibration of its own: no function of one sum of trees. One sigmoid is (two classes, ensemble=False or a "
-            "fitted model given)."
+            f"model is a {type(model).__name__}(method={short(model.method)}) of {len(model.classes_)} classes, {many}"
+            "a calibration of its own: no function of one sum of trees. One sigmoid is (two classes, ensemble=False or "
+            "a fitted model given)."
         )
     member, calibrator = found[0].estimator, found[0].calibrators[0]
     part = read(member)
