@@ -25,13 +25,13 @@ _watch: ContextVar[Watch | None] = ContextVar("fouriershap_watch", default=None)
 
 def count_jobs(n_jobs: int | None) -> int:
     """The number of threads: None is every core that the process may use, -1 too, -2 all but one."""
+    if n_jobs is not None:
+        if not is_whole(n_jobs) or n_jobs == 0:
+            raise InputError(f"n_jobs is {short(n_jobs)}; give a number of threads, or None for every core.")
+        if n_jobs > 0:
+            return int(n_jobs)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if n_jobs is None:
-        return cores
-    if not is_whole(n_jobs) or n_jobs == 0:
-        raise InputError(f"n_jobs is {short(n_jobs)}; give a number of threads, or None for every core.")
-    n_jobs = int(n_jobs)
-    return n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)
+    return cores if n_jobs is None else max(1, cores + 1 + int(n_jobs))
 
 
 class Watch:
@@ -40,11 +40,13 @@ class Watch:
     None tells after two seconds, True and functions at once, False never; see `progress.Teller`.
     """
 
+    is_counting = False
+    _teller: Teller | None = None
+    _name, _n_loops, _n_done, _total = "explaining", 1, 0, 1
+
     def __init__(self, progress: Progress) -> None:
-        self.progress, self.is_counting = progress, False
-        self._teller: Teller | None = None
+        self.progress = progress
         self._began = self._entered = time.perf_counter()
-        self._name, self._n_loops, self._n_done, self._total = "explaining", 1, 0, 1
 
     def __enter__(self) -> Watch:
         self._outer = _watch.set(None if self.progress is False else self)
@@ -133,8 +135,11 @@ def for_each_block(
     are counted.
     """
     jobs = count_jobs(n_jobs)
-    blocks = deque((first, min(first + block_rows, n_rows)) for first in range(0, n_rows, block_rows))
     watch = _watching()
+    if 0 < n_rows <= block_rows and (watch is None or watch.progress is None):
+        work(0, n_rows)  # nothing to share out, and nothing to tell on the way
+        return
+    blocks = deque((first, min(first + block_rows, n_rows)) for first in range(0, n_rows, block_rows))
     if watch is None:
         _run(work, blocks, jobs, lambda _: None, stop)
         return

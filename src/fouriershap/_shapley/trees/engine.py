@@ -25,6 +25,7 @@ from fouriershap._trees.ensemble import TreeEnsemble
 _ROWS_PER_JOB = 8192  # of predicting
 _WALK_ROWS, _FEWEST_WALK_ROWS = 256, 16  # at a time
 _WALK_SECONDS = 1.0  # of work that cannot be interrupted
+_FEW_LOOK_UPS = 32  # rows that read built tables sooner than a twig can be streamed
 _TREE_PARTS = 8  # shares of the trees when there is but one block of rows
 _WORTH_THREADS = 3e-3  # seconds of work below which a pool of threads costs more than it brings
 _ALL_FIT = "every tree fits into tables, and looking up is cheaper than anything else"
@@ -214,7 +215,9 @@ class TreeEngine:
 
     def _looks_up(self, n_rows: int) -> bool:
         """Whether built tables are quicker than streaming the same trees: large ones come from memory."""
-        if self.model.method == "tables" or self.background.rows is None or self.background.is_lost:
+        if n_rows <= _FEW_LOOK_UPS or self.model.method == "tables":
+            return True
+        if self.background.rows is None or self.background.is_lost:
             return True
         tables = self._table_costs
         looking = tables.look_up(n_rows)
