@@ -145,7 +145,7 @@ def test_path_dependent_by_the_definition(library):
     """Categories, missing values, several outputs: against the recursion of the paper that defined it."""
     for name, make in CASES[library].items():
         model, X, _ = make()
-        if not fs.read_model(model).cover.any():  # where nobody counted, there is nothing to compare
+        if not fs.read_model(model).has_cover:  # where nobody counted, there is nothing to compare
             with pytest.raises(fs.InputError, match="Give a background"):
                 fs.TreeExplainer(model)
             continue

@@ -192,7 +192,7 @@ class TreeExplainer(Explainer):
             raise InputError("feature_perturbation='interventional' needs a background; give one.")
         if feature_perturbation == "tree_path_dependent":
             background = None
-        if background is None and not ensemble.cover[ensemble.roots].any():
+        if background is None and not ensemble.has_cover:
             raise InputError(
                 f"the model ({short_text(ensemble.kind)}) does not say how many training rows reached its nodes, which "
                 "path-dependent values need. Give a background."

@@ -247,6 +247,12 @@ class TreeEnsemble:
         """The features out of a data frame: found by name, in the model's order; all columns, if it knows no names."""
         return open_batch(frame, (), self.feature_names).features
 
+    @property
+    def has_cover(self) -> bool:
+        """Whether the training rows were counted, which path-dependent values need; constants need none."""
+        inner = self.feature >= 0
+        return bool(self.cover[inner].any()) or not inner.any()
+
     def predict(self, X: NDArray[Any]) -> NDArray[np.float64]:
         """Raw output (n_rows, n_outputs) of rows (n_rows, n_features), categories given as codes."""
         rows = self.clean_rows(X)

@@ -6,7 +6,7 @@ has not imported. Each library has one file; ``assemble.py`` is what they share.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
@@ -164,7 +164,7 @@ def is_readable(model: Any) -> bool:
     """
     if isinstance(model, TreeEnsemble | str | bytes | Path):
         return True
-    keys = _keys(type(model))
+    keys = _keys(type(model))  # type: ignore[arg-type]
     if any(key in _SUMS for key in keys):
         members = members_of(model)
         return not members or any(is_readable(open_model(member).final) for member in members)
@@ -173,7 +173,7 @@ def is_readable(model: Any) -> bool:
 
 def _find_reader(model: Any) -> tuple[Callable[[Any], TreeEnsemble], str] | None:
     """The reader of a model, and the library that it is for."""
-    for key in _keys(type(model)):
+    for key in _keys(type(model)):  # type: ignore[arg-type]
         if key in _READERS:
             return _READERS[key], key[0]
         if key in _SUMS:
@@ -182,9 +182,9 @@ def _find_reader(model: Any) -> tuple[Callable[[Any], TreeEnsemble], str] | None
 
 
 @lru_cache(maxsize=256)
-def _keys(class_: Hashable) -> tuple[tuple[str, str], ...]:
+def _keys(class_: Any) -> tuple[tuple[str, str], ...]:
     """Library and name of a model's class and of its bases."""
-    return tuple((_library(base), base.__name__) for base in class_.__mro__)  # type: ignore[attr-defined]
+    return tuple((_library(base), base.__name__) for base in class_.__mro__)
 
 
 def _library(class_: type) -> str:
