@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import fouriershap as fs
 from fouriershap._base.parallel import for_each_in_turn
-from fouriershap._shapley.trees import plan, stream
+from fouriershap._shapley.trees import plan, stream, walk
+from fouriershap._shapley.trees.cut import cut_wide
 from models import classes, numbers
 from tree_kernel_cases import ensembles
 from tree_oracles import RandomTrees, interventional_game, shapley_values
@@ -121,14 +123,46 @@ def test_probabilities_of_the_last_class_follow_from_the_others(forest):
     assert not unbalanced._engine.model.walk_trees.balanced
 
 
-def test_trees_with_too_many_players_are_walked():
+@given(ensembles(most_features=6), st.integers(1, 4))
+@settings(max_examples=40, deadline=None)
+def test_what_is_cut_off_adds_up(model, most_players):
+    coded, players, rng = model
+    trees = walk.prepare(coded, players)
+    near, far = cut_wide(trees, most_players)
+    assert near.tree_players.max(initial=0) <= most_players
+    codes = coded.book.encode(raw_rows(rng, 12, coded.ensemble.n_features).astype(coded.ensemble.dtype))
+    rows, background = np.ascontiguousarray(codes[:, :5]), np.ascontiguousarray(codes[:, 5:])
+    want = walk.interventional(trees, rows, background)
+    got = walk.interventional(near, rows, background)
+    if far is None:
+        assert trees.tree_players.max(initial=0) <= most_players
+    else:
+        got = walk.interventional(far, rows, background, out=got)
+    np.testing.assert_allclose(got, want, rtol=0, atol=1e-12 * max(np.abs(want).max(initial=0), 1e-3))
+
+
+@pytest.mark.parametrize("kind", [DecisionTreeRegressor, DecisionTreeClassifier])
+def test_trees_with_too_many_players_are_streamed_but_for_their_ends(kind):
+    n = 3 * plan.MOST_PLAYERS // 2
+    X = np.vstack([np.eye(n), np.random.default_rng(0).integers(0, 2, size=(30, n))])
+    y = np.arange(len(X)) % 3 if kind is DecisionTreeClassifier else np.arange(len(X), dtype=float) ** 2
+    chains = kind(random_state=0, max_features=1).fit(np.eye(n), y[:n])
+    explainer = fs.TreeExplainer(chains, X[:40], method="stream", precision="double")
+    ready = explainer._engine.model.stream_trees
+    assert explainer._engine.model.walk_trees.tree_players.max() > plan.MOST_PLAYERS
+    assert ready.trees.tree_players.max() <= plan.MOST_PLAYERS and len(ready.others) == 1
+    want = fs.TreeExplainer(chains, X[:40], method="walk").shap_values(X)
+    np.testing.assert_allclose(explainer.shap_values(X), want, rtol=0, atol=1e-12 * np.abs(want).max())
+
+
+def test_trees_with_too_long_paths_are_walked():
     rng = np.random.default_rng(0)
-    grown = RandomTrees(rng, 40, [3])
-    target = rng.integers(90, size=40)
-    grown.chain(80, target)
+    grown = RandomTrees(rng, 20, [3])
+    target = rng.integers(90, size=20)
+    grown.chain(2 * plan.MOST_STREAM_DEPTH, target)
     grown.grow(5)
     ensemble = grown.coded(1).ensemble
-    rows = np.where(rng.random((150, 40)) < 0.9, target, raw_rows(rng, 150, 40))
+    rows = np.where(rng.random((150, 20)) < 0.9, target, raw_rows(rng, 150, 20))
     explainer = fs.TreeExplainer(ensemble, rows[:60], method="stream")
     planned = explainer.plan(150)
     assert (planned.method, planned.n_stream_trees, planned.n_walk_trees) == ("stream+walk", 1, 1)

@@ -269,10 +269,11 @@ class TreeEngine:
                 out=out,
                 n_jobs=n_jobs,
             )
-            walked = ready.others
+            left = ready.others
         else:
             walked = self.model.walk_trees if compiled is None else compiled.rest
-        if walked is not None:
+            left = () if walked is None else (walked,)
+        for walked in left:
             self._walk(walked, codes, out, seconds, n_jobs)
 
     def _look_up(
@@ -314,8 +315,9 @@ class TreeEngine:
     ) -> None:
         background, n_rows = self.background, len(out)
         enter("walking")
-        lean = trees.lean
-        values = out if lean is trees else np.zeros((*out.shape[:2], lean.n_outputs))
+        lean = trees.lean if trees.n_outputs == out.shape[2] else trees  # what was cut off is lean already
+        is_whole = lean.n_outputs == out.shape[2]
+        values = out if is_whole else np.zeros((*out.shape[:2], lean.n_outputs))
 
         def walk_part(part: walk.WalkTrees, which: slice, into: Floats) -> None:
             if background.codes is None:
@@ -331,7 +333,7 @@ class TreeEngine:
             )
         else:
             self._walk_in_parts(lean, walk_part, values, n_jobs)
-        if lean is not trees:
+        if not is_whole:
             walk.add_lean(values, out)
 
     @staticmethod

@@ -47,7 +47,7 @@ _STREAM_CALL = 600_000.0
 _LOOKING = 1.5e-3  # seconds of walking below which looking closer would cost as much as it could save
 _STREAM_MERGED = 0.65  # share of the rows' cost that is left where equal ones are merged
 # What can be streamed, and in which portions.
-MOST_PLAYERS = 30  # on a path: a key is a bit a player
+MOST_PLAYERS = 30  # on a path: a key is a bit a player; subtrees beyond are cut off, and walked
 MOST_STREAM_DEPTH = 128  # a line of masks per level and row
 LANES = 8
 _BATCH_ROWS = 10_240
@@ -153,7 +153,9 @@ def count_twigs(trees: WalkTrees) -> Twigs:
     """Count the twigs of trees, and look which can be streamed."""
     counts = np.zeros((trees.n_trees, MOST_PLAYERS + 1), dtype=np.int64)
     kernels.stream.count_twigs(*trees.arrays, trees.n_players, counts)
-    serves = (trees.tree_players <= MOST_PLAYERS) & (trees.tree_depth <= MOST_STREAM_DEPTH)
+    serves = (
+        trees.tree_depth <= MOST_STREAM_DEPTH
+    )  # of too many players what is beyond is cut off (`cut_wide`)
     width = int(trees.arrays[1].shape[1])
     n_outputs = 1 if (trees.arrays[3] >= 0).all() else width - trees.balanced
     numbers = (trees.n_players + MOST_PLAYERS) * width

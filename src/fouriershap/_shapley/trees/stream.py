@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from fouriershap import _kernels as kernels
 from fouriershap._base.parallel import enter, for_each_in_turn
 from fouriershap._shapley.indices import moments, quadrature
+from fouriershap._shapley.trees.cut import cut_wide
 from fouriershap._shapley.trees.plan import LANES, MOST_PLAYERS, Twigs, Ways, choose_ways
 from fouriershap._shapley.trees.walk import Codes, Floats, WalkTrees, add_lean
 
@@ -34,8 +35,8 @@ class StreamTrees:
     trees : WalkTrees
         Those that can be, lean: leaf values have the mean of their tree taken off, which has no SHAP value but would
         cost digits of float32.
-    others : WalkTrees or None
-        Those whose paths have too many players or nodes.
+    others : tuple of WalkTrees
+        What is walked: trees whose paths have too many nodes, and subtrees that were cut off for too many players.
     twigs : (n_trees, 31) int64
         Of the former, by the number of other players on their path.
     batch_rows : int
@@ -43,7 +44,7 @@ class StreamTrees:
     """
 
     trees: WalkTrees
-    others: WalkTrees | None
+    others: tuple[WalkTrees, ...]
     twigs: NDArray[np.int64]
     batch_rows: int
 
@@ -51,10 +52,15 @@ class StreamTrees:
 def prepare(trees: WalkTrees, twigs: Twigs) -> StreamTrees:
     """Take the trees that can be streamed, and centre their leaves."""
     serves, lean = twigs.serves, trees.lean
-    mine = replace(lean, arrays=(lean.arrays[0], _centred(lean), *lean.arrays[2:]))
-    if serves.all():
-        return StreamTrees(mine, None, twigs.counts, twigs.batch_rows)
-    return StreamTrees(mine.part(serves), trees.part(~serves), twigs.counts[serves], twigs.batch_rows)
+    others, counts = [], twigs.counts
+    if not serves.all():
+        others.append(trees.part(~serves))
+        lean, counts = lean.part(serves), counts[serves]
+    mine, rest = cut_wide(lean, MOST_PLAYERS)
+    if rest is not None:
+        others.append(rest)
+    mine = replace(mine, arrays=(mine.arrays[0], _centred(mine), *mine.arrays[2:]))
+    return StreamTrees(mine, tuple(others), counts, twigs.batch_rows)
 
 
 def _centred(trees: WalkTrees) -> Floats:

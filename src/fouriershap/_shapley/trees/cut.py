@@ -1,0 +1,69 @@
+"""Trees with too many players on some path, in two parts that add up to them: one to stream, one to walk."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fouriershap import _kernels as kernels
+from fouriershap._shapley.trees.walk import WalkTrees
+
+_LEAF = -1
+
+
+def cut_wide(trees: WalkTrees, most_players: int) -> tuple[WalkTrees, WalkTrees | None]:
+    """The trees with at most so many players on a path, and the rest; None where nothing is cut off.
+
+    A subtree whose players would be too many becomes a leaf of value 0. What was cut off is a tree of its own: the
+    way to such subtrees, with leaves of value 0 beside it, which costs next to nothing to walk.
+    """
+    wide = np.flatnonzero(trees.tree_players > most_players)
+    if not len(wide):
+        return trees, None
+    nodes, values, roots = trees.arrays[:3]
+    near, near_values, far, far_values = nodes.copy(), values.copy(), nodes.copy(), values.copy()
+    for root in roots[wide].tolist():
+        cuts, beside = _split(trees, root, most_players)
+        near[cuts, 0], near_values[cuts] = _LEAF, 0.0
+        far[beside, 0], far_values[beside] = _LEAF, 0.0
+    rest = trees.part(np.isin(np.arange(trees.n_trees), wide))
+    return _with_nodes(trees, near, near_values), _with_nodes(rest, far, far_values)
+
+
+def _split(trees: WalkTrees, root: int, most_players: int) -> tuple[list[int], list[int]]:
+    """The topmost nodes whose player is one too many on the way, and the nodes beside the ways to them."""
+    nodes = trees.arrays[0]
+    owner = trees.arrays[8].tolist()
+    parent = {root: root}
+    cuts, pending = [], [(root, 0)]
+    while pending:
+        node, before = pending.pop()
+        head = int(nodes[node, 0])
+        if head < 0:
+            continue
+        players = before | 1 << owner[head >> 1]
+        if players.bit_count() > most_players:
+            cuts.append(node)
+            continue
+        for child in nodes[node, 2:].tolist():
+            parent[child] = node
+            pending.append((child, players))
+    on_the_way = set()
+    for cut in cuts:
+        node = cut
+        while node not in on_the_way:
+            on_the_way.add(node)
+            node = parent[node]
+    inner = on_the_way.difference(cuts)
+    children = {child for node in inner for child in nodes[node, 2:].tolist()}
+    return cuts, sorted(children - on_the_way)
+
+
+def _with_nodes(trees: WalkTrees, nodes: NDArray[np.int32], values: NDArray[Any]) -> WalkTrees:
+    shape = np.zeros((2, trees.n_trees), dtype=np.int32)
+    arrays = [nodes, values, *trees.arrays[2:4], shape[0], shape[1], *trees.arrays[6:]]
+    kernels.walk.path_shape(*arrays, trees.n_players, shape[0], shape[1])
+    return replace(trees, arrays=tuple(arrays))
