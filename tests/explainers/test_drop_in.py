@@ -138,11 +138,11 @@ def test_one_output(library: str, name: str, tmp_path: Any) -> None:
         assert explainer.checked and explainer.ensemble.n_outputs == 1
         assert_within(explainer.shap_values(rows[:9]), all_of_them.shap_values(rows[:9])[..., k], 1e-12)
         assert np.isclose(explainer.expected_value, all_of_them.expected_value[k])
-        np.testing.assert_allclose(
-            fs.TreeExplainer(model, output=k).shap_values(rows[:4]),
-            fs.TreeExplainer(model).shap_values(rows[:4])[..., k],
-            atol=1e-6,
-        )
+        if all_of_them.ensemble.has_cover:  # XGBoost 2.1 counts no rows in trees of several outputs
+            by_path = fs.TreeExplainer(model, output=k).shap_values(rows[:4])
+            np.testing.assert_allclose(
+                by_path, fs.TreeExplainer(model).shap_values(rows[:4])[..., k], atol=1e-6
+            )
     explainer.save(tmp_path / "one.fshap")
     assert np.array_equal(
         fs.load(tmp_path / "one.fshap").shap_values(rows[:9]), explainer.shap_values(rows[:9])
