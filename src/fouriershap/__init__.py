@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from fouriershap._explainers.front_door import Explainer
     from fouriershap._explainers.load import load
     from fouriershap._explainers.products import ProductExplainer
+    from fouriershap._explainers.questions.drift import Drift
     from fouriershap._explainers.referee import library_output
     from fouriershap._explainers.spectrum import SpectrumExplainer
     from fouriershap._explainers.trees import TreeExplainer
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "BlackBoxExplainer": "_explainers.blackbox",
     "Candidate": "_blackbox.select",
+    "Drift": "_explainers.questions.drift",
     "Explainer": "_explainers.front_door",
     "Fidelity": "_blackbox.fidelity",
     "OutputColumn": "_explainers.batches",
@@ -95,6 +97,7 @@ __all__ = [
     "CapacityError",
     "CostWarning",
     "DiskFullError",
+    "Drift",
     "Explainer",
     "Fidelity",
     "FidelityWarning",

@@ -179,6 +179,7 @@ class ProductExplainer(Explainer):
         self.feature_names, self.player_names, self.n_jobs = names, player_names, n_jobs
         self.has_pipeline = self._before is not None
         self._engine = engine if device == "cpu" else engine.to(device)
+        self._against = (rows, share)
         self._warn()
 
     def _warn(self) -> None:
