@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from fouriershap._explainers.load import load
     from fouriershap._explainers.products import ProductExplainer
     from fouriershap._explainers.questions.drift import Drift
+    from fouriershap._explainers.questions.importance import Importance
     from fouriershap._explainers.referee import library_output
     from fouriershap._explainers.spectrum import SpectrumExplainer
     from fouriershap._explainers.trees import TreeExplainer
@@ -62,6 +63,7 @@ _HOMES = {
     "Drift": "_explainers.questions.drift",
     "Explainer": "_explainers.front_door",
     "Fidelity": "_blackbox.fidelity",
+    "Importance": "_explainers.questions.importance",
     "OutputColumn": "_explainers.batches",
     "Plan": "_shapley.spectrum.plan",
     "ProductExplainer": "_explainers.products",
@@ -104,6 +106,7 @@ __all__ = [
     "FileFormatError",
     "FourierShapError",
     "FourierShapWarning",
+    "Importance",
     "InputError",
     "MissingDependencyError",
     "ModelWarning",

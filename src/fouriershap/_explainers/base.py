@@ -165,6 +165,14 @@ class Explainer(Streams, Questions):
         """The background as the engine takes rows, and its weights; None where there is none, or a file lost it."""
         return self._against or kept_background(self._engine)
 
+    def _code_players(self) -> NDArray[np.int32]:
+        """The player of each column of codes."""
+        raise NotImplementedError
+
+    def _output_link(self) -> str | None:
+        """Whether outputs are probabilities ("identity") or their margins ("logit"); None where nobody knows."""
+        return None
+
     def _with_engine(self, engine: Engine) -> Self:
         other = copy(self)
         other._engine, other.checksum = engine, None

@@ -473,6 +473,9 @@ class BlackBoxExplainer(Explainer):
         pool, share = self._background
         return self._fitted.encoding.encode(pool, "background"), share
 
+    def _code_players(self) -> NDArray[np.int32]:
+        return self._fitted.encoding.player
+
     def _read(self, X: Any, name: str = "X") -> Rows:
         pool, codes = self._encode(X, name)
         return Rows(codes, pool.native, self._fitted.encoding.column_player, self.feature_names)

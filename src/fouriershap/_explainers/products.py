@@ -221,6 +221,12 @@ class ProductExplainer(Explainer):
         rows = to_numbers(entered, self._known, len(self._player), name, self._missing)
         return np.nan_to_num(rows, nan=0.0) if self._missing else rows
 
+    def _code_players(self) -> NDArray[np.int32]:
+        return self._player
+
+    def _output_link(self) -> str | None:
+        return "identity" if self.output == "probability" else None
+
     def _read(self, X: Any, name: str = "X") -> Rows:
         """Rows through the pipeline, where there is one, as numbers: both once."""
         entered = densified(X if self._before is None else self._before.transform(X, name))

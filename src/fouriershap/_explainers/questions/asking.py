@@ -11,6 +11,7 @@ from fouriershap._base.errors import InputError
 if TYPE_CHECKING:
     from fouriershap._explainers.base import Explainer  # types alone: the base imports this module
     from fouriershap._explainers.questions.drift import Drift
+    from fouriershap._explainers.questions.importance import Importance
 
 
 class Questions:
@@ -72,6 +73,53 @@ class Questions:
             interactions,
             level,
         )
+
+    def importance(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        loss: str | None = None,
+        link: str | None = None,
+        weights: ArrayLike | None = None,
+        background: Any = None,
+        background_weights: ArrayLike | None = None,
+        budget: int = 1_000_000,
+        level: float | None = 0.95,
+        random_state: int = 0,
+    ) -> Importance:
+        """What matters over many rows, and how surely: mean sizes of SHAP values, or what players save of a loss.
+
+        Parameters
+        ----------
+        X : array or data frame, shape (n_rows, n_columns), or an iterator of such
+            A stream is taken batch by batch; with labels or weights its batches are ``(X, y)`` or ``(X, y, weights)``.
+        y : array_like, optional
+            Labels: importance is then the loss that a player saves, in the sense of SAGE. The model is not asked.
+        loss : {"squared_error", "log_loss"}, optional
+            With ``y``; by default the squared error. Labels of "log_loss" are the numbers of the classes.
+        link : {"identity", "logit"}, optional
+            Whether outputs are probabilities or margins; known for trees.
+        weights : array_like, optional
+            A weight per row.
+        background, background_weights
+            As in `drift`.
+        budget : int
+            Most predictions of the representation that are spent on losses. Where all coalitions of all rows fit in,
+            importance is exact; else what interactions add to it is estimated, with the ``error`` that it tells.
+        level : float or None
+            Coverage of the intervals: the error of rows and of drawing. The background counts as given.
+        random_state : int
+
+        Returns
+        -------
+        Importance
+            With ``frame()``, ``plot()`` and ``to_json()``.
+        """
+        from fouriershap._explainers.questions.importance import make_importance
+
+        explainer = _against(self, background, background_weights)
+        return make_importance(explainer, X, y, loss, link, weights, budget, level, random_state)
 
 
 def _against(asked: Any, background: Any, weights: ArrayLike | None) -> Explainer:
