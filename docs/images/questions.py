@@ -23,7 +23,12 @@ def session() -> dict[str, object]:
 def main() -> None:
     """Draw all of them."""
     names = session()
-    for picture, answer in (("drift", "drift"), ("drift-series", "series"), ("importance", "matters")):
+    for picture, answer in (
+        ("drift", "drift"),
+        ("drift-series", "series"),
+        ("importance", "matters"),
+        ("cohorts", "cohorts"),
+    ):
         axes = names[answer].plot()  # type: ignore[attr-defined]
         axes.figure.savefig(HERE / f"{picture}.png", dpi=110)
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from fouriershap._explainers.front_door import Explainer
     from fouriershap._explainers.load import load
     from fouriershap._explainers.products import ProductExplainer
+    from fouriershap._explainers.questions.cohorts import Cohorts
     from fouriershap._explainers.questions.drift import Drift
     from fouriershap._explainers.questions.importance import Importance
     from fouriershap._explainers.referee import library_output
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "BlackBoxExplainer": "_explainers.blackbox",
     "Candidate": "_blackbox.select",
+    "Cohorts": "_explainers.questions.cohorts",
     "Drift": "_explainers.questions.drift",
     "Explainer": "_explainers.front_door",
     "Fidelity": "_blackbox.fidelity",
@@ -97,6 +99,7 @@ __all__ = [
     "BlackBoxExplainer",
     "Candidate",
     "CapacityError",
+    "Cohorts",
     "CostWarning",
     "DiskFullError",
     "Drift",

@@ -10,6 +10,7 @@ from fouriershap._base.errors import InputError
 
 if TYPE_CHECKING:
     from fouriershap._explainers.base import Explainer  # types alone: the base imports this module
+    from fouriershap._explainers.questions.cohorts import Cohorts
     from fouriershap._explainers.questions.drift import Drift
     from fouriershap._explainers.questions.importance import Importance
 
@@ -120,6 +121,51 @@ class Questions:
 
         explainer = _against(self, background, background_weights)
         return make_importance(explainer, X, y, loss, link, weights, budget, level, random_state)
+
+    def cohorts(
+        self,
+        X: Any,
+        by: Any = None,
+        *,
+        every: str | None = None,
+        bins: int | None = None,
+        leaves: int = 4,
+        weights: ArrayLike | None = None,
+        background: Any = None,
+        background_weights: ArrayLike | None = None,
+        level: float | None = 0.95,
+        random_state: int = 0,
+    ) -> Cohorts:
+        """Mean explanations of groups of rows, and where they differ.
+
+        Parameters
+        ----------
+        X : array or data frame, shape (n_rows, n_columns)
+        by : str or array_like, optional
+            The name of a column of X, a feature or not, a mask, or an entry per row. None for a tree that splits where
+            SHAP values differ most: half of the rows grow it, and the means are those of the other half.
+        every, bins
+            As in `drift`: periods of dates, bins of numbers.
+        leaves : int
+            Most leaves of the tree, 2 to 4.
+        weights : array_like, optional
+            A weight per row.
+        background, background_weights
+            As in `drift`.
+        level : float or None
+            Coverage of the intervals, each for itself; None for none.
+        random_state : int
+            Which half grows the tree.
+
+        Returns
+        -------
+        Cohorts
+            With ``frame()``, ``plot()`` and ``to_json()``.
+        """
+        from fouriershap._explainers.questions.cohorts import make_cohorts
+
+        explainer = _against(self, background, background_weights)
+        return make_cohorts(explainer, X, by, every, bins, leaves, weights, level, random_state)
 
 
 def _against(asked: Any, background: Any, weights: ArrayLike | None) -> Explainer:

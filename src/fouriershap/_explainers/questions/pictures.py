@@ -100,3 +100,33 @@ def tidy(ax: Any) -> None:
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
     ax.tick_params(labelsize=9)
+
+
+def side_by_side(
+    groups: tuple[str, ...],
+    names: tuple[str, ...],
+    values: Floats,
+    low: Floats,
+    high: Floats,
+    top: int,
+    title: str,
+    ax: Any = None,
+) -> Any:
+    """Points with intervals, (n_groups, n_names), players below each other and groups within."""
+    order = np.argsort(-np.ptp(values, axis=0), kind="stable")[: check_whole("top", top)]
+    ax = axes(ax, 7.5, 1.2 + len(order) * (0.25 + 0.14 * len(groups)))
+    step = 0.7 / max(len(groups), 2)
+    for g, group in enumerate(groups):
+        place = np.arange(len(order))[::-1] + step * ((len(groups) - 1) / 2 - g)
+        ends = np.stack([values[g, order] - low[g, order], high[g, order] - values[g, order]])
+        ends = np.nan_to_num(np.maximum(ends, 0.0))
+        style = {"color": _LINES[g % len(_LINES)], "fmt": "o", "ms": 4.5, "capsize": 2.5, "lw": 1.2}
+        ax.errorbar(values[g, order], place, xerr=ends, label=group, **style)
+    ax.set_yticks(np.arange(len(order))[::-1], [names[k] for k in order])
+    for line in np.arange(len(order) - 1) + 0.5:
+        ax.axhline(line, color="#dddddd", lw=0.6)
+    ax.axvline(0, color="#444444", lw=0.8)
+    ax.set_title(title, fontsize=10)
+    ax.legend(fontsize=8, frameon=False, loc="lower center", bbox_to_anchor=(0.5, 1.06), ncols=2)
+    tidy(ax)
+    return ax
