@@ -6,9 +6,9 @@ NAMES = """
     AdditivityError CapacityError DiskFullError FidelityWarning FileFormatError FourierShapError FourierShapWarning
     CostWarning InputError MissingDependencyError ModelWarning NoiseWarning QueryError SlowKernelWarning
     UnsupportedModelError BlackBoxExplainer Candidate Cohorts Drift Explainer Fidelity Importance OutputColumn Plan
-    ProductExplainer ProductPlan Spectrum SpectrumExplainer Tables TopInteractions TopTerms TreeEnsemble TreeExplainer
-    TreePlan Waves compile library_output load plan read_model shap_interaction_values shap_values
-    sparse_walsh_hadamard survival_trees tree_spectrum walsh_hadamard
+    ProductExplainer ProductPlan Reasons Spectrum SpectrumExplainer Tables TopInteractions TopTerms TreeEnsemble
+    TreeExplainer TreePlan Waves compile library_output load plan read_model shap_interaction_values
+    shap_values sparse_walsh_hadamard survival_trees tree_spectrum walsh_hadamard
 """
 
 

@@ -28,6 +28,7 @@ def main() -> None:
         ("drift-series", "series"),
         ("importance", "matters"),
         ("cohorts", "cohorts"),
+        ("reasons", "reasons"),
     ):
         axes = names[answer].plot()  # type: ignore[attr-defined]
         axes.figure.savefig(HERE / f"{picture}.png", dpi=110)

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from fouriershap._explainers.questions.cohorts import Cohorts
     from fouriershap._explainers.questions.drift import Drift
     from fouriershap._explainers.questions.importance import Importance
+    from fouriershap._explainers.questions.letters import Reasons
     from fouriershap._explainers.referee import library_output
     from fouriershap._explainers.spectrum import SpectrumExplainer
     from fouriershap._explainers.trees import TreeExplainer
@@ -70,6 +71,7 @@ _HOMES = {
     "Plan": "_shapley.spectrum.plan",
     "ProductExplainer": "_explainers.products",
     "ProductPlan": "_shapley.products.engine",
+    "Reasons": "_explainers.questions.letters",
     "Spectrum": "_fourier.spectrum",
     "SpectrumExplainer": "_explainers.spectrum",
     "Tables": "_shapley.spectrum.tables",
@@ -119,6 +121,7 @@ __all__ = [
     "ProductExplainer",
     "ProductPlan",
     "QueryError",
+    "Reasons",
     "SlowKernelWarning",
     "Spectrum",
     "SpectrumExplainer",

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from fouriershap._explainers.questions.cohorts import Cohorts
     from fouriershap._explainers.questions.drift import Drift
     from fouriershap._explainers.questions.importance import Importance
+    from fouriershap._explainers.questions.letters import Reasons
 
 
 class Questions:
@@ -167,11 +168,63 @@ class Questions:
         explainer = _against(self, background, background_weights)
         return make_cohorts(explainer, X, by, every, bins, leaves, weights, level, random_state)
 
+    def reasons(
+        self,
+        X: Any,
+        top_k: int = 4,
+        *,
+        against: str = "lower",
+        cohort: Any = None,
+        cohort_weights: ArrayLike | None = None,
+        output: int | str | None = None,
+        groups: Any = None,
+        text: Any = None,
+        actionable: Any = None,
+        least: float = 0.0,
+        ids: Any = None,
+    ) -> Reasons:
+        """Ordered reasons per row, in the caller's wording: what a letter about a decision tells.
 
-def _against(asked: Any, background: Any, weights: ArrayLike | None) -> Explainer:
+        Parameters
+        ----------
+        X : array or data frame, shape (n_rows, n_columns)
+        top_k : int
+            Most reasons per row; a row has fewer where fewer things speak in that direction.
+        against : {"lower", "higher", "both"}
+            What the reasons speak against: a lower output (they raised it), a higher one (they lowered it), or both, by
+            size.
+        cohort : array or data frame, optional
+            Rows to compare with in place of the background, such as those that were accepted.
+        cohort_weights : array_like, optional
+        output : int or str, optional
+            Which output; needed where there are several.
+        groups : mapping, optional
+            ``{"name of a reason": [players]}``: players that one reason stands for, with the sum of their values.
+        text : mapping, str or callable, optional
+            The sentence of each reason, ``{"debt": "Your debt of {value} is high."}``, with the fields ``{feature}``,
+            ``{value}`` and ``{contribution}``; or a function of these three. By default "feature = value".
+        actionable : sequence of str, optional
+            Reasons that the row's owner could change: the frame then has a column that says so.
+        least : float
+            Size of a contribution that makes a reason.
+        ids : str or array_like, optional
+            A column of X that is no feature, or an entry per row, carried along.
+
+        Returns
+        -------
+        Reasons
+            With ``frame()``, ``letter(row)``, ``plot()`` and ``to_json()``.
+        """
+        from fouriershap._explainers.questions.letters import make_reasons
+
+        explainer = _against(self, cohort, cohort_weights, "cohort")
+        return make_reasons(explainer, X, top_k, against, output, groups, text, actionable, least, ids)
+
+
+def _against(asked: Any, background: Any, weights: ArrayLike | None, name: str = "background") -> Explainer:
     """The explainer, against other rows where some are given."""
     if background is None:
         if weights is not None:
-            raise InputError("background_weights were given, but no background whose rows they could weigh.")
+            raise InputError(f"{name}_weights were given, but no {name} whose rows they could weigh.")
         return cast("Explainer", asked)
     return cast("Explainer", asked.with_background(background, weights=weights))
