@@ -11,6 +11,7 @@ import pytest
 from sklearn.ensemble import GradientBoostingRegressor
 
 import fouriershap as fs
+from fouriershap._explainers.questions.cohort_tree import Split, grow, members, words
 from fouriershap._explainers.questions.moments import student_quantile
 from oracles import shap_values
 
@@ -93,6 +94,21 @@ def test_labels_and_missing_values_in_trees() -> None:
     assert sorted(found.groups) == ["kind is no", "kind is not no"]
     alone = fs.TreeExplainer(model, frame).cohorts(frame, by="kind")
     assert alone.groups == ("no", "yes")
+
+
+def test_leaves_read_as_people_say_them() -> None:
+    path = (
+        (Split(0, 2.0, False, True), False),
+        (Split(1, "red", True), True),
+        (Split(0, 1.0, False, True), True),
+    )
+    assert words(path, ("a", "b")) == "1 <= a < 2 and b is red"
+    assert words(path[:1], ("a", "b")) == "a < 2 or missing"
+    assert words((), ("a", "b")) == "all rows"
+    column = np.array([np.nan, 1.0, 1.0, np.nan] * 10)  # whether it is missing is all there is to ask
+    (low, high) = grow([column], np.nan_to_num(column)[:, None], 4)
+    assert (words(low, ("a",)), words(high, ("a",))) == ("a < 1 or missing", "a >= 1")
+    assert members([low, high], [column]).tolist() == [0, 1, 1, 0] * 10
 
 
 def test_groups_that_do_not_differ_are_not_said_to() -> None:

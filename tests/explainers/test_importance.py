@@ -88,6 +88,21 @@ def test_log_loss_of_margins_and_of_probabilities_is_the_definition() -> None:
     np.testing.assert_allclose(found.values[:, 0], truth.mean(axis=0), atol=1e-8)
 
 
+def test_spectra_and_black_boxes_are_the_definition_too() -> None:
+    rng = np.random.default_rng(0)
+    X, background = (rng.integers(0, 2, size=(n, 4)).astype(np.uint8) for n in (20, 10))
+    y = rng.normal(size=20)
+    spectrum = fs.walsh_hadamard(lambda x: 3.0 * x[:, 0] * x[:, 1] - x[:, 2] * x[:, 3] + x[:, 3], n_bits=4)
+    truth = sage(spectrum, X, y, background, squared).mean(axis=0)
+    found = fs.Explainer(spectrum, background).importance(X, y)
+    np.testing.assert_allclose(found.values[:, 0], truth, atol=1e-9)
+    box = fs.BlackBoxExplainer(
+        lambda rows: spectrum(rows.astype(np.uint8)), background.astype(float), method="exact"
+    )
+    found = box.importance(X.astype(float), y)
+    np.testing.assert_allclose(found.values[:, 0], truth, atol=1e-9)
+
+
 def test_a_linear_model_has_nothing_to_estimate() -> None:
     """The additive part is all there is: drawing orders of players adds exactly nothing."""
     X, y = data(60, 1)

@@ -17,12 +17,16 @@ _LEAST_SHARE = 0.05  # of the rows, in a leaf
 
 
 @dataclass(frozen=True)
-class Test:
-    """A question about one column: whether a number is at least ``cut``, or a label is ``cut``."""
+class Split:
+    """A question about one column: whether a number is at least ``cut``, or a label is ``cut``.
+
+    ``has_missing``: whether some number is missing, for which the answer is no.
+    """
 
     column: int
     cut: Any
     is_label: bool
+    has_missing: bool = False
 
     def __call__(self, columns: list[NDArray[Any]]) -> NDArray[np.bool_]:
         values = columns[self.column]
@@ -30,13 +34,8 @@ class Test:
             return np.asarray(values == self.cut)
         return np.asarray(values >= self.cut)  # a missing number is not
 
-    def words(self, name: str, answer: bool) -> str:
-        if self.is_label:
-            return f"{name} {'is' if answer else 'is not'} {text_of(self.cut)}"
-        return f"{name} {'>=' if answer else '<'} {text_of(float(self.cut), 4)}"
 
-
-Path = tuple[tuple[Test, bool], ...]  # what leads to a leaf
+Path = tuple[tuple[Split, bool], ...]  # what leads to a leaf
 
 
 def grow(columns: list[NDArray[Any]], values: Floats, leaves: int) -> list[Path]:
@@ -67,14 +66,28 @@ def members(paths: list[Path], columns: list[NDArray[Any]]) -> NDArray[np.int64]
 
 
 def words(path: Path, names: tuple[str, ...]) -> str:
-    """A leaf as people read it; of a column with two bounds, both."""
-    return " and ".join(test.words(names[test.column], answer) for test, answer in path) or "all rows"
+    """A leaf as people read it; both bounds of a number together."""
+    parts = []
+    for column in dict.fromkeys(test.column for test, _ in path):
+        name = names[column]
+        mine = [(test, answer) for test, answer in path if test.column == column]
+        parts += [f"{name} {'is' if yes else 'is not'} {test.cut}" for test, yes in mine if test.is_label]
+        low = max((test.cut for test, yes in mine if yes and not test.is_label), default=None)
+        high = min((test.cut for test, yes in mine if not yes and not test.is_label), default=None)
+        if low is not None and high is not None:
+            parts.append(f"{text_of(low, 4)} <= {name} < {text_of(high, 4)}")
+        elif low is not None:
+            parts.append(f"{name} >= {text_of(low, 4)}")
+        elif high is not None:
+            missing = " or missing" if any(test.has_missing for test, _ in mine) else ""
+            parts.append(f"{name} < {text_of(high, 4)}{missing}")
+    return " and ".join(parts) or "all rows"
 
 
 def _best_split(
     columns: list[NDArray[Any]], values: Floats, rows: NDArray[np.int64], least: int
-) -> tuple[float, Test | None]:
-    best: tuple[float, Test | None] = (0.0, None)
+) -> tuple[float, Split | None]:
+    best: tuple[float, Split | None] = (0.0, None)
     mine = values[rows] - values[rows].mean(axis=0)
     for number, column in enumerate(columns):
         for test in _tests(number, column[rows]):
@@ -89,17 +102,20 @@ def _best_split(
     return best
 
 
-def _tests(number: int, column: NDArray[Any]) -> list[Test]:
+def _tests(number: int, column: NDArray[Any]) -> list[Split]:
     if column.dtype == object:
         levels = sorted(set(column.tolist()), key=str)
-        return [Test(number, level, True) for level in levels] if len(levels) <= _MOST_LEVELS else []
+        return [Split(number, level, True) for level in levels] if len(levels) <= _MOST_LEVELS else []
     there = column[~np.isnan(column)]
     if not len(there):
         return []
     distinct = np.unique(there)
     if len(distinct) > _CUTS:
         distinct = np.unique(np.quantile(there, np.arange(1, _CUTS + 1) / (_CUTS + 1), method="higher"))
-    return [Test(number, float(cut), False) for cut in distinct[distinct > there.min()]]
+    cuts = (
+        distinct if len(there) < len(column) else distinct[distinct > there.min()]
+    )  # the least parts off what is missing
+    return [Split(number, float(cut), False, len(there) < len(column)) for cut in cuts]
 
 
 def columns_of(data: NDArray[Any], labels: NDArray[Any] | None) -> list[NDArray[Any]]:

@@ -19,6 +19,7 @@ from fouriershap._explainers.questions.means import (
     background_blocks,
     check_engine,
     check_row_weights,
+    names_of_outputs,
     read_rows,
     row_blocks,
     terms_of,
@@ -193,7 +194,7 @@ def make_cohorts(
     return Cohorts(
         names=terms.names,
         groups=groups.labels,
-        outputs=explainer.output_names or tuple(f"output {k}" for k in range(engine.n_outputs)),
+        outputs=names_of_outputs(explainer),
         values=means[inner],
         low=ends[0][inner],
         high=ends[1][inner],

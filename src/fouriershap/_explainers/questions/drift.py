@@ -18,6 +18,7 @@ from fouriershap._explainers.questions.means import (
     background_blocks,
     check_engine,
     check_row_weights,
+    names_of_outputs,
     read_rows,
     row_blocks,
     terms_of,
@@ -194,7 +195,7 @@ def make_drift(
     return Drift(
         names=terms.names,
         groups=groups.labels,
-        outputs=explainer.output_names or tuple(f"output {k}" for k in range(engine.n_outputs)),
+        outputs=names_of_outputs(explainer),
         values=means[:, :-1],
         low=low[:, :-1],
         high=high[:, :-1],

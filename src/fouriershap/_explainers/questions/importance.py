@@ -14,7 +14,12 @@ from fouriershap._base.errors import InputError
 from fouriershap._base.parallel import Watch
 from fouriershap._explainers.questions import losses, pictures
 from fouriershap._explainers.questions.answer import Answer, bracket, check_output, repeated
-from fouriershap._explainers.questions.means import check_engine, check_row_weights, terms_of
+from fouriershap._explainers.questions.means import (
+    check_engine,
+    check_row_weights,
+    names_of_outputs,
+    terms_of,
+)
 from fouriershap._explainers.questions.moments import (
     Floats,
     MeanError,
@@ -160,11 +165,10 @@ def _batches(X: Any, y: Any, weights: Any) -> Iterator[tuple[Any, Any, Any]]:
 
 
 def _is_row(X: Any) -> bool:
-    """Whether a list holds numbers or lists of them, and no batches."""
+    """Whether a list holds rows, lists of numbers or texts, and no batches."""
     return bool(len(X)) and all(
-        isinstance(row, list | tuple)
-        and all(np.ndim(cell) == 0 for cell in row if not hasattr(cell, "shape"))
-        and not any(hasattr(cell, "shape") and np.ndim(cell) for cell in row)
+        isinstance(row, list)
+        and not any(hasattr(cell, "__len__") and not isinstance(cell, str) for cell in row)
         for row in X
     )
 
@@ -240,7 +244,7 @@ def make_importance(
         low, high = interval(found.mean, [found.error()], level)
     return Importance(
         names=explainer.player_names,
-        outputs=explainer.output_names or tuple(f"output {k}" for k in range(n_outputs)),
+        outputs=names_of_outputs(explainer),
         values=found.mean,
         low=np.maximum(low, 0.0),
         high=high,

@@ -17,7 +17,7 @@ from fouriershap._base.short import short, short_list
 from fouriershap._explainers.questions import pictures
 from fouriershap._explainers.questions.answer import Answer, check_output
 from fouriershap._explainers.questions.groups import find_groups
-from fouriershap._explainers.questions.means import check_engine
+from fouriershap._explainers.questions.means import check_engine, names_of_outputs
 from fouriershap._explainers.questions.moments import Floats
 from fouriershap._rows.frames import Rows
 from fouriershap._rows.text import text_of
@@ -152,8 +152,8 @@ def make_reasons(
     """What `Explainer.reasons` documents."""
     against = check_choice("against", against, AGAINST)
     k, least = check_whole("top_k", top_k), check_number("least", least, 0)
-    engine = check_engine(explainer, "reasons")
-    outputs = explainer.output_names or tuple(f"output {o}" for o in range(engine.n_outputs))
+    check_engine(explainer, "reasons")
+    outputs = names_of_outputs(explainer)
     if output is None and len(outputs) > 1:
         raise InputError(f"the model has {len(outputs)} outputs; give output=, one of {short_list(outputs)}.")
     chosen = check_output(0 if output is None else output, outputs)

@@ -65,6 +65,11 @@ def check_engine(explainer: Explainer, method: str) -> Engine:
     return engine
 
 
+def names_of_outputs(explainer: Explainer) -> tuple[str, ...]:
+    """Names of the outputs, numbered where they have none."""
+    return explainer.output_names or tuple(f"output {k}" for k in range(explainer._engine.n_outputs))
+
+
 def read_rows(explainer: Explainer, X: Any, name: str = "X") -> Rows:
     """Rows, of which there are some."""
     rows = explainer._read(X, name)
