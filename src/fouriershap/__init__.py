@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     from fouriershap._explainers.front_door import Explainer
     from fouriershap._explainers.load import load
     from fouriershap._explainers.products import ProductExplainer
+    from fouriershap._explainers.questions.cohorts import Cohorts
+    from fouriershap._explainers.questions.drift import Drift
+    from fouriershap._explainers.questions.importance import Importance
+    from fouriershap._explainers.questions.letters import Reasons
     from fouriershap._explainers.referee import library_output
     from fouriershap._explainers.spectrum import SpectrumExplainer
     from fouriershap._explainers.trees import TreeExplainer
@@ -59,13 +63,17 @@ if TYPE_CHECKING:
 _HOMES = {
     "BlackBoxExplainer": "_explainers.blackbox",
     "Candidate": "_blackbox.select",
+    "Cohorts": "_explainers.questions.cohorts",
+    "Drift": "_explainers.questions.drift",
     "Explainer": "_explainers.front_door",
     "Fidelity": "_blackbox.fidelity",
+    "Importance": "_explainers.questions.importance",
     "Interval": "_blackbox.fidelity",
     "OutputColumn": "_explainers.batches",
     "Plan": "_shapley.spectrum.plan",
     "ProductExplainer": "_explainers.products",
     "ProductPlan": "_shapley.products.engine",
+    "Reasons": "_explainers.questions.letters",
     "Spectrum": "_fourier.spectrum",
     "SpectrumExplainer": "_explainers.spectrum",
     "Stage": "_base.progress",
@@ -96,14 +104,17 @@ __all__ = [
     "BlackBoxExplainer",
     "Candidate",
     "CapacityError",
+    "Cohorts",
     "CostWarning",
     "DiskFullError",
+    "Drift",
     "Explainer",
     "Fidelity",
     "FidelityWarning",
     "FileFormatError",
     "FourierShapError",
     "FourierShapWarning",
+    "Importance",
     "InputError",
     "Interval",
     "MissingDependencyError",
@@ -114,6 +125,7 @@ __all__ = [
     "ProductExplainer",
     "ProductPlan",
     "QueryError",
+    "Reasons",
     "SlowKernelWarning",
     "Spectrum",
     "SpectrumExplainer",

@@ -16,7 +16,9 @@ from fouriershap._base import files
 from fouriershap._base.checks import Progress, check_device, check_weights, check_whole, need, unshared
 from fouriershap._base.errors import InputError
 from fouriershap._base.parallel import Watch
+from fouriershap._explainers.backgrounds import kept_background
 from fouriershap._explainers.batches import Streams
+from fouriershap._explainers.questions.asking import Questions
 from fouriershap._explainers.reasons import make_frame
 from fouriershap._rows.frames import Rows, unmask
 from fouriershap._shapley.engine import Engine
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     from fouriershap._explainers.page import Subject
 
 
-class Explainer(Streams):
+class Explainer(Streams, Questions):
     """A model and a background, ready to explain rows.
 
     ``Explainer(model, background, **options)`` makes the explainer that fits the model, as its own class
@@ -79,6 +81,8 @@ class Explainer(Streams):
     checksum: str | None = None
     progress: Progress = None
     _kind: ClassVar[str]  # of its files
+    # Codes and weights of the background, where the engine does not keep them; None where files did not either.
+    _against: tuple[NDArray[Any], NDArray[np.float64] | None] | None = None
     _choose: ClassVar[Callable[..., Explainer] | None] = (
         None  # the front door: a bare object of the right class
     )
@@ -152,7 +156,22 @@ class Explainer(Streams):
             raise InputError("background is None; give rows, as to the constructor.")
         rows = self._read(unmask(background), "background")
         share = check_weights(weights, len(rows))
-        return self._with_engine(self._engine.with_background(unshared(rows.codes, background), share))
+        codes = unshared(rows.codes, background)
+        other = self._with_engine(self._engine.with_background(codes, share))
+        other._against = (codes, share)
+        return other
+
+    def _background_codes(self) -> tuple[NDArray[Any], NDArray[np.float64] | None] | None:
+        """The background as the engine takes rows, and its weights; None where there is none, or a file lost it."""
+        return self._against or kept_background(self._engine)
+
+    def _code_players(self) -> NDArray[np.int32]:
+        """The player of each column of codes."""
+        raise NotImplementedError
+
+    def _output_link(self) -> str | None:
+        """Whether outputs are probabilities ("identity") or their margins ("logit"); None where nobody knows."""
+        return None
 
     def _with_engine(self, engine: Engine) -> Self:
         other = copy(self)

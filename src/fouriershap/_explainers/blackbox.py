@@ -467,6 +467,15 @@ class BlackBoxExplainer(Explainer):
         other._background = (rows, share)
         return other
 
+    def _background_codes(self) -> tuple[NDArray[Any], NDArray[np.float64] | None] | None:
+        if self._background is None:
+            return super()._background_codes()
+        pool, share = self._background
+        return self._fitted.encoding.encode(pool, "background"), share
+
+    def _code_players(self) -> NDArray[np.int32]:
+        return self._fitted.encoding.player
+
     def _read(self, X: Any, name: str = "X") -> Rows:
         pool, codes = self._encode(X, name)
         return Rows(codes, pool.native, self._fitted.encoding.column_player, self.feature_names)

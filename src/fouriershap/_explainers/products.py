@@ -179,6 +179,7 @@ class ProductExplainer(Explainer):
         self.feature_names, self.player_names, self.n_jobs = names, player_names, n_jobs
         self.has_pipeline = self._before is not None
         self._engine = engine if device == "cpu" else engine.to(device)
+        self._against = (rows, share)
         self._warn()
 
     def _warn(self) -> None:
@@ -219,6 +220,12 @@ class ProductExplainer(Explainer):
         """Rows as the model takes them."""
         rows = to_numbers(entered, self._known, len(self._player), name, self._missing)
         return np.nan_to_num(rows, nan=0.0) if self._missing else rows
+
+    def _code_players(self) -> NDArray[np.int32]:
+        return self._player
+
+    def _output_link(self) -> str | None:
+        return "identity" if self.output == "probability" else None
 
     def _read(self, X: Any, name: str = "X") -> Rows:
         """Rows through the pipeline, where there is one, as numbers: both once."""

@@ -43,18 +43,19 @@ def make_frame(
         table["value"] = [text_of(value) for value in labels[row, player].tolist()]
     table["contribution"] = np.take_along_axis(by_output, order, axis=2).reshape(-1)
     table["rank"] = np.tile(np.arange(1, k + 1), n_rows * n_outputs)
-    return _to_frame(table, like)
+    return to_frame(table, like)
 
 
 def _as_strings(names: tuple[str, ...], index: NDArray[Any]) -> list[str]:
     return [names[i] for i in index.tolist()]
 
 
-def _to_frame(table: dict[str, Any], like: Any) -> Any:
+def to_frame(table: dict[str, Any], like: Any) -> Any:
+    """Columns by name as a data frame, in the library of ``like`` or, where that is none, the first installed."""
     library: Any = frame_library(like) or next((name for name in _LIBRARIES if find_spec(name)), None)
     if library is None:
         raise MissingDependencyError(
-            "explainer.frame(X) needs a library of data frames, and none is installed: pip install pandas "
+            "a frame needs a library of data frames, and none is installed: pip install pandas "
             "(or polars, or pyarrow)."
         )
     import narwhals as nw

@@ -122,6 +122,9 @@ class SpectrumExplainer(Explainer):
     def __repr__(self) -> str:
         return f"SpectrumExplainer({self.tables!r})"
 
+    def _code_players(self) -> NDArray[np.int32]:
+        return self._player
+
     def _read(self, X: Any, name: str = "X") -> Rows:
         check_columns(X, self.feature_names, name)
         rows = densified(X)

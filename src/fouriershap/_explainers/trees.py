@@ -400,6 +400,15 @@ class TreeExplainer(Explainer):
             check_additivity(values, engine.expected, outputs, tolerance, self.checked)
         return values, engine.expected
 
+    def _code_players(self) -> NDArray[np.int32]:
+        return self._trees.model.player
+
+    def _output_link(self) -> str | None:
+        objective = self.ensemble.objective
+        if self.output == "probability" or objective == "probability":
+            return "identity"
+        return "logit" if self.output == "raw" and objective in ("binary", "multiclass") else None
+
     def _read(self, X: Any, name: str = "X") -> Rows:
         """Rows through the pipeline, where there is one, and as the trees compare them: both once."""
         X = native_rows(X, name)

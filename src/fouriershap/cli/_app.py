@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,8 +17,10 @@ from fouriershap.cli._check import largest_gaps
 from fouriershap.cli._explainers import csv_kinds, open_explainer, tree_kinds
 from fouriershap.cli._info import describe
 from fouriershap.cli._models import ModelFile, open_model
+from fouriershap.cli._options import ROWS, Debug, Drop, File, Jobs, Quiet, RowsFile, Trust
 from fouriershap.cli._plots import MOST_ROWS, check_plots, draw_plots
-from fouriershap.cli._report import CHECK_FAILED, Commands, progress, reported
+from fouriershap.cli._questions import cohorts, drift, importance, reasons
+from fouriershap.cli._report import CHECK_FAILED, Commands, named, progress, reported
 from fouriershap.cli._rows import PIPE, Rows, open_rows, read_all
 
 app = typer.Typer(
@@ -36,14 +37,6 @@ _MODEL = (
     "XGBoost .json .ubj, LightGBM .txt, CatBoost .cbm .json, .onnx, .skops, a folder of Spark or YDF, "
     "package.module:function; .pkl .pickle .joblib if trusted."
 )
-_ROWS = "Parquet, CSV, Arrow or feather, by suffix; - for standard input (Arrow stream or CSV)."
-File = Annotated[Path, typer.Argument(metavar="FILE.fshap", help="A file that `fit` wrote.")]
-RowsFile = Annotated[Path, typer.Argument(metavar="ROWS", help=_ROWS)]
-Drop = Annotated[list[str] | None, typer.Option(help="A column to leave out; may be repeated.")]
-Trust = Annotated[bool, typer.Option("--trust-pickle", help="Open pickles, which can run any program.")]
-Jobs = Annotated[int | None, typer.Option(help="Threads; by default every core.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")]
-Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 
 
 @app.command()
@@ -51,7 +44,7 @@ Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an e
 def fit(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help=_MODEL)],
     output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE.fshap", help="What is written.")],
-    background: Annotated[Path | None, typer.Option("-b", "--background", help=_ROWS)] = None,
+    background: Annotated[Path | None, typer.Option("-b", "--background", help=ROWS)] = None,
     path_dependent: Annotated[
         bool, typer.Option("--path-dependent", help="Take the training counts in the trees for a background.")
     ] = False,
@@ -94,7 +87,7 @@ def fit(
                 "--precision."
             )
         rows = open_rows(background, {}, tuple(drop or ()))
-        with _named(rows.name):
+        with named(rows.name):
             fitted = fit_black_box(opened, read_all(rows), given, n_jobs, quiet)
         fitted.save(output)
         if not quiet:
@@ -119,7 +112,7 @@ def _compile_trees(
     assert ensemble is not None
     if background is not None:
         stream = open_rows(background, tree_kinds(ensemble, ensemble.feature_names), drop)
-        with _named(stream.name):
+        with named(stream.name):
             rows = ensemble.select_columns(read_all(stream))
     # An estimator that was unpickled is asked whether it is read right; files of the libraries need none of them.
     live = ensemble if opened.estimator is None else opened.estimator
@@ -182,7 +175,7 @@ def explain(
     out = "columns" if top_k is None else "top_k"
     begin, n_rows = time.perf_counter(), 0
     writing = open_answer(output, chosen, n_jobs != 1, raw_text)
-    with _named(stream.name), writing as writer, progress(stream.total, quiet) as advance:
+    with named(stream.name), writing as writer, progress(stream.total, quiet) as advance:
         answers = explainer.explain_batches(batches, ids=carried, out=out, top_k=top_k or 1, n_jobs=n_jobs)
         for answer in answers:
             writer.write(answer)
@@ -217,13 +210,17 @@ def report(
     check_apart(output, file, rows)
     explainer = open_explainer(file)
     stream = open_rows(rows, csv_kinds(explainer, ()), tuple(drop or ()))
-    with _named(stream.name):
+    with named(stream.name):
         features = explainer.select(read_all(stream))
         page = explainer.report(features, output, rows=most, title=title)
     if not quiet:
         typer.echo(
             f"{short_text(page)}: {features.num_rows:,} rows, {page.stat().st_size / 1e6:.1f} MB", err=True
         )
+
+
+for question in (drift, importance, cohorts, reasons):
+    app.command()(question)
 
 
 @app.command()
@@ -252,7 +249,7 @@ def check(
     explainer = open_explainer(file)
     opened = open_model(model, trust_pickle)
     stream = open_rows(rows, csv_kinds(explainer, ()), tuple(drop or ()))
-    with _named(stream.name):
+    with named(stream.name):
         table = _first_rows(stream, sample)
         if not table.num_rows:
             raise InputError("has no rows to check.")
@@ -276,17 +273,6 @@ def demo(debug: Debug = False) -> None:
         raise MissingDependencyError(
             f"the demo needs {error.name}, which is not installed: pip install 'fouriershap[demo]'"
         ) from error
-
-
-@contextmanager
-def _named(name: str) -> Iterator[None]:
-    """Put the name of the file before errors about its rows."""
-    try:
-        yield
-    except InputError as error:
-        if str(error).startswith(f"{name}: "):
-            raise
-        raise InputError(f"{name}: {error}") from error
 
 
 def _keep_first(stream: Rows, kept: list[Any]) -> Iterator[Any]:

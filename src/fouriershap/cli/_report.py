@@ -19,7 +19,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColum
 from rich.text import Text
 from typer.core import TyperGroup
 
-from fouriershap import FourierShapError, FourierShapWarning
+from fouriershap import FourierShapError, FourierShapWarning, InputError
 from fouriershap._base.short import reason, short_text
 
 FAILED, CHECK_FAILED, INTERRUPTED = 1, 3, 130
@@ -116,3 +116,14 @@ def progress(total: int | None, quiet: bool) -> Iterator[Callable[[int], None]]:
     with Progress(*columns, console=console, transient=False) as bar:
         task = bar.add_task("explain", total=total)
         yield lambda n_rows: bar.update(task, advance=n_rows)
+
+
+@contextmanager
+def named(name: str) -> Iterator[None]:
+    """Put the name of the file before errors about its rows."""
+    try:
+        yield
+    except InputError as error:
+        if str(error).startswith(f"{name}: "):
+            raise
+        raise InputError(f"{name}: {error}") from error

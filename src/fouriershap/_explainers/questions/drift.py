@@ -1,0 +1,255 @@
+"""`Drift`: the change of the mean prediction from the background to other rows, split over players."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fouriershap._base.errors import InputError
+from fouriershap._base.short import short
+from fouriershap._explainers.questions import pictures
+from fouriershap._explainers.questions.answer import Answer, bracket, check_output, number, repeated
+from fouriershap._explainers.questions.groups import Groups, find_groups, make_groups
+from fouriershap._explainers.questions.means import (
+    Terms,
+    background_blocks,
+    check_engine,
+    check_row_weights,
+    names_of_outputs,
+    read_rows,
+    row_blocks,
+    terms_of,
+)
+from fouriershap._explainers.questions.moments import Floats, Moments, check_level, interval
+from fouriershap._rows.frames import Rows
+from fouriershap._shapley.engine import Engine
+
+if TYPE_CHECKING:
+    from fouriershap._explainers.base import Explainer  # types alone: the base imports this module
+
+_SHOWN = 10
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Drift(Answer):
+    """The change of the mean prediction, split exactly over players; what `Explainer.drift` returns.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Players; with ``interactions=True`` main effects of players, then pairs.
+    groups : tuple of str
+        Groups or periods of the new rows; one without a name where there are none.
+    outputs : tuple of str
+    values, low, high : (n_groups, n_names, n_outputs) float64
+        What each brings to the change, and the ends of its interval; NaN where that is not known.
+    change, change_low, change_high : (n_groups, n_outputs) float64
+        The whole change: the sum of ``values``.
+    before : (n_outputs,) float64
+        Mean prediction of the background.
+    n_rows : (n_groups,) int64
+    level : float or None
+        Coverage of the intervals.
+    counts_background : bool
+        Whether the intervals count that the background is a sample, too.
+
+    Examples
+    --------
+    >>> import numpy as np, fouriershap as fs
+    >>> from sklearn.linear_model import LinearRegression
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(500, 3))
+    >>> model = LinearRegression().fit(X, 2 * X[:, 0] + X[:, 1])
+    >>> drift = fs.Explainer(model, X).drift(X[:250] + [0.5, 0, 0])
+    >>> bool(np.isclose(drift.values.sum(), model.predict(X[:250] + [0.5, 0, 0]).mean() - model.predict(X).mean()))
+    True
+    """
+
+    names: tuple[str, ...]
+    groups: tuple[str, ...]
+    outputs: tuple[str, ...]
+    values: Floats
+    low: Floats
+    high: Floats
+    change: Floats
+    change_low: Floats
+    change_high: Floats
+    before: Floats
+    n_rows: NDArray[np.int64]
+    level: float | None
+    counts_background: bool
+    like: Any = None
+    question = "drift"
+
+    def __repr__(self) -> str:
+        lines = []
+        for g, group in enumerate(self.groups):
+            for o, output in enumerate(self.outputs):
+                title = ", ".join(filter(None, [group, output if len(self.outputs) > 1 else ""]))
+                ends = bracket(self.change_low[g, o], self.change_high[g, o])
+                lines.append(
+                    f"{title or 'change'}: {number(self.change[g, o])}{ends}, {self.n_rows[g]:,} rows"
+                )
+                order = np.argsort(-np.abs(self.values[g, :, o]), kind="stable")[:_SHOWN]
+                if len(self.groups) * len(self.outputs) > 3:
+                    continue
+                for k in order:
+                    ends = bracket(self.low[g, k, o], self.high[g, k, o])
+                    lines.append(f"  {self.names[k]}: {number(self.values[g, k, o])}{ends}")
+        return "\n".join([f"Drift(of the mean prediction, {self._sureness()})", *lines[:40]])
+
+    def _sureness(self) -> str:
+        if self.level is None:
+            return "no intervals"
+        both = "both samples" if self.counts_background else "the new rows' sample alone"
+        return f"{self.level:.0%} intervals over {both}"
+
+    def table(self) -> dict[str, Any]:
+        shape = self.values.shape
+        columns: dict[str, Any] = {}
+        if self.groups != ("",):
+            columns["group"] = repeated(self.groups, shape, 0)
+        if len(self.outputs) > 1:
+            columns["output"] = repeated(self.outputs, shape, 2)
+        columns["feature"] = repeated(self.names, shape, 1)
+        columns["change"] = self.values.reshape(-1)
+        if self.level is not None:
+            columns |= {"low": self.low.reshape(-1), "high": self.high.reshape(-1)}
+        return columns
+
+    def facts(self) -> dict[str, Any]:
+        return {
+            "outputs": self.outputs,
+            "groups": self.groups,
+            "n_rows": self.n_rows,
+            "mean_before": self.before,
+            "mean_after": self.before + self.change,
+            "change": self.change,
+            "change_low": self.change_low,
+            "change_high": self.change_high,
+            "level": self.level,
+            "counts_background": self.counts_background,
+        }
+
+    def plot(self, *, output: int | str = 0, top: int = 10, ax: Any = None) -> Any:
+        """Bars of what each player brings, with intervals; over groups or periods, a line each (matplotlib).
+
+        Parameters
+        ----------
+        output : int or str
+            Which output, where there are several.
+        top : int
+            Most players shown.
+        ax : matplotlib Axes, optional
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        o = check_output(output, self.outputs)
+        if len(self.groups) == 1:
+            title = f"mean prediction {self.before[o]:.4g} → {self.before[o] + self.change[0, o]:.4g}"
+            ends = (self.low[0, :, o], self.high[0, :, o])
+            return pictures.bars(self.names, self.values[0, :, o], *ends, top, title, ax)
+        title = f"change of the mean prediction from {self.before[o]:.4g}"
+        ends = (self.low[:, :, o], self.high[:, :, o])
+        whole = self.change[:, o]
+        return pictures.lines(self.groups, self.names, self.values[:, :, o], *ends, whole, top, title, ax)
+
+
+def make_drift(
+    explainer: Explainer,
+    X: Any,
+    weights: ArrayLike | None,
+    by: Any,
+    every: Any,
+    bins: Any,
+    interactions: bool,
+    level: Any,
+) -> Drift:
+    """What `Explainer.drift` documents."""
+    level = check_level(level)
+    engine = check_engine(explainer, "drift")
+    features, entries = (X, None) if by is None else find_groups(X, by, explainer.input_names)
+    rows = read_rows(explainer, features, "X_new")
+    share = check_row_weights(weights, len(rows))
+    groups = Groups(("",), np.zeros(len(rows), dtype=np.int64))
+    if entries is not None:
+        groups = make_groups(entries, len(rows), every, bins)
+    check_weighed(groups, share)
+    terms = terms_of(explainer, engine, interactions)
+    found = [Moments() for _ in groups.labels]
+    for part, values in row_blocks(explainer, rows, terms, engine.n_outputs):
+        add_by_group(found, values, groups.member[part], None if share is None else share[part])
+    kept = explainer._background_codes() if level is not None else None
+    others = None if kept is None else _background_moments(explainer, rows, share, groups, terms, kept)
+    means = np.stack([one.mean for one in found])
+    low, high = np.full_like(means, np.nan), np.full_like(means, np.nan)
+    if level is not None:
+        for g, one in enumerate(found):
+            errors = [one.error(), *([] if others is None else [others[g].error()])]
+            low[g], high[g] = interval(means[g], errors, level)
+    return Drift(
+        names=terms.names,
+        groups=groups.labels,
+        outputs=names_of_outputs(explainer),
+        values=means[:, :-1],
+        low=low[:, :-1],
+        high=high[:, :-1],
+        change=means[:, -1],
+        change_low=low[:, -1],
+        change_high=high[:, -1],
+        before=np.array(engine.expected, dtype=np.float64),
+        n_rows=np.bincount(groups.member, minlength=len(groups.labels)),
+        level=level,
+        counts_background=others is not None,
+        like=X,
+    )
+
+
+def check_weighed(groups: Groups, share: Floats | None) -> None:
+    """Raise where all rows of a group have weight 0."""
+    if share is None:
+        return
+    empty = np.flatnonzero(np.bincount(groups.member, weights=share, minlength=len(groups.labels)) <= 0)
+    if len(empty):
+        raise InputError(
+            f"weights are 0 for all rows of the group {short(groups.labels[empty[0]])}; leave it out."
+        )
+
+
+def add_by_group(
+    found: list[Moments], values: Floats, member: NDArray[np.int64], weights: Floats | None
+) -> None:
+    """Add rows to the moments of their groups."""
+    for g, one in enumerate(found):
+        mine = slice(None) if len(found) == 1 else member == g
+        one.add(values[mine], None if weights is None else weights[mine])
+
+
+def engines_of_groups(engine: Engine, rows: Rows, share: Floats | None, groups: Groups) -> list[Engine]:
+    """The same representation against each group of rows."""
+    made = []
+    for g in range(len(groups.labels)):
+        mine = groups.member == g
+        weights = None if share is None else share[mine] / share[mine].sum()
+        made.append(engine.with_background(rows.codes[mine], weights))
+    return made
+
+
+def _background_moments(
+    explainer: Explainer, rows: Rows, share: Floats | None, groups: Groups, terms: Terms, kept: Any
+) -> list[Moments]:
+    """Of what background rows bring to the mean of each group."""
+    codes, weights = kept
+    found = [Moments() for _ in groups.labels]
+    n_outputs = explainer._engine.n_outputs
+    for g, one in enumerate(found):  # one at a time: each has tables of its own
+        single = Groups((groups.labels[g],), np.where(groups.member == g, 0, -1))
+        engines = engines_of_groups(explainer._engine, rows, share, single)
+        for part, (values,) in background_blocks(explainer, codes, engines, terms, n_outputs):
+            one.add(values, None if weights is None else weights[part])
+    return found

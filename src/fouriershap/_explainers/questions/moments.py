@@ -1,0 +1,151 @@
+"""Means of weighted rows with their errors, from power sums that blocks of rows are added to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fouriershap._base.errors import InputError
+from fouriershap._base.short import short
+
+Floats = NDArray[np.float64]
+_IN_CACHE = 1 << 15  # numbers that are summed at a time
+_MOST_SKEW = 0.6  # of a mean; beyond it the correction is worth less than it costs
+
+
+class Moments:
+    """Sums over rows of w^k a^j: all that the mean of weighted rows and its first three cumulants need.
+
+    Weights are all given or none are. Values are summed about the mean of the first block, so that cubes do not cancel.
+    """
+
+    def __init__(self) -> None:
+        self.n_rows = 0
+        self._shift: Floats | None = None
+        self._weight = np.zeros(4)  # sums of w^k
+        self._sums: dict[tuple[int, int], Floats] = {}
+
+    def add(self, values: Floats, weights: Floats | None = None) -> None:
+        """Take rows (n_rows, ...) in, with weights (n_rows,) or None for ones."""
+        if not len(values):
+            return
+        if self._shift is None:
+            self._shift = values.mean(axis=0)
+        self.n_rows += len(values)
+        step = max(1, _IN_CACHE // max(values[0].size, 1))
+        for first in range(0, len(values), step):
+            part = slice(first, first + step)
+            self._add(values[part] - self._shift, None if weights is None else weights[part])
+
+    def _add(self, centred: Floats, weights: Floats | None) -> None:
+        square = centred * centred
+        powers = (centred, square, square * centred)
+        for k in (1, 2, 3):
+            self._weight[k] += len(centred) if weights is None else (weights**k).sum()
+            for j in range(1, k + 1):
+                if weights is not None:
+                    found = np.tensordot(weights**k, powers[j - 1], 1)
+                elif k == j:
+                    found = powers[j - 1].sum(axis=0)
+                else:  # without weights the same as for k = j, which is added there
+                    continue
+                self._sums[k, j] = self._sums[k, j] + found if (k, j) in self._sums else found
+
+    def _sum(self, k: int, j: int) -> Floats:
+        return self._sums[k, j] if (k, j) in self._sums else self._sums[j, j]
+
+    @property
+    def weight(self) -> float:
+        """The sum of the weights."""
+        return float(self._weight[1])
+
+    @property
+    def mean(self) -> Floats:
+        assert self._shift is not None
+        return np.asarray(self._shift + self._sum(1, 1) / self._weight[1])
+
+    def error(self) -> MeanError:
+        """Of the mean, rows and weights drawn together."""
+        w1, w2, w3 = self._weight[1:]
+        d = self._sum(1, 1) / w1
+        n = w1 * w1 / w2  # as many rows of equal weight would be as sure
+        second = self._sum(2, 2) - 2 * d * self._sum(2, 1) + d * d * w2
+        third = self._sum(3, 3) - 3 * d * self._sum(3, 2) + 3 * d * d * self._sum(3, 1) - d**3 * w3
+        if n - 1 < 1e-9:
+            return MeanError(np.full_like(d, np.nan), np.full_like(d, np.nan), 0.0)
+        # Below the rounding of the sums there is no spread, but noise.
+        second = np.where(second <= 1e-14 * (np.abs(self._sum(2, 2)) + d * d * w2), 0.0, second)
+        return MeanError(np.asarray(second / w1**2 * n / (n - 1)), np.asarray(third / w1**3), n - 1)
+
+
+@dataclass(frozen=True, eq=False)
+class MeanError:
+    """Variance and third cumulant of a mean, and the degrees of freedom that the variance has; NaN where unknown."""
+
+    variance: Floats
+    third: Floats
+    freedom: float
+
+
+def interval(estimate: Floats, errors: list[MeanError], level: float) -> tuple[Floats, Floats]:
+    """Ends of the interval of a sum of independent means.
+
+    Student's, with Welch's degrees of freedom and Hall's correction for skewness: what the bootstrap of the rows'
+    contributions arrives at, without a draw. NaN where a mean is of one row.
+    """
+    variance = np.sum([e.variance for e in errors], axis=0)
+    third = np.sum([e.third for e in errors], axis=0)
+    spread = np.sqrt(variance)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        welch = np.sum([e.variance**2 / max(e.freedom, 1e-9) for e in errors], axis=0)
+        freedom = np.where(welch > 0, variance**2 / welch, np.inf)
+        skew = np.where(variance > 0, third / variance**1.5, 0.0)
+    z = NormalDist().inv_cdf(0.5 + level / 2)
+    t = student_quantile(z, freedom)
+    lean = np.clip(skew, -_MOST_SKEW, _MOST_SKEW) * (2 * z * z + 1) / 6
+    return np.asarray(estimate - (t - lean) * spread), np.asarray(estimate + (t + lean) * spread)
+
+
+def student_quantile(z: float, freedom: Floats) -> Floats:
+    """Student's quantile from the normal one, by the series in 1 / freedom (Fisher and Cornish)."""
+    v = np.maximum(freedom, 1.0)
+    terms = (
+        (z**3 + z) / 4,
+        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
+        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
+    )
+    return np.asarray(z + terms[0] / v + terms[1] / v**2 + terms[2] / v**3)
+
+
+def upper_tail(estimate: Floats, error: MeanError) -> Floats:
+    """Probability of a mean at least so large where the true one is 0; NaN where the error is unknown."""
+    normal = NormalDist()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        score = np.where(error.variance > 0, estimate / np.sqrt(error.variance), 0.0)
+        skew = np.where(error.variance > 0, error.third / error.variance**1.5, 0.0)
+        lean = np.clip(skew, -_MOST_SKEW, _MOST_SKEW)
+        v = max(error.freedom, 1.0)
+        # Back from Student's to the normal scale, and from the skewed to the even one.
+        score = np.sign(score) * np.sqrt(v * np.log1p(score**2 / v)) * (1 - 1 / (4 * v))
+        score = score + lean * (2 * np.minimum(score**2, 4.0) + 1) / 6
+    flat = [normal.cdf(-s) if np.isfinite(s) else np.nan for s in np.ravel(score).tolist()]
+    tail = np.reshape(flat, np.shape(score))
+    return np.where(np.isnan(error.variance), np.nan, tail)
+
+
+def check_level(level: object) -> float | None:
+    """The coverage of intervals, None for no intervals."""
+    if level is None:
+        return None
+    if (
+        not isinstance(level, int | float | np.floating)
+        or isinstance(level, bool)
+        or not 0.5 <= float(level) < 1
+    ):
+        raise InputError(
+            f"level is {short(level)}; give a number from 0.5 to below 1, or None for no intervals."
+        )
+    return float(level)
