@@ -7,7 +7,7 @@ NAMES = """
     CostWarning InputError MissingDependencyError ModelWarning NoiseWarning QueryError SlowKernelWarning
     UnsupportedModelError BlackBoxExplainer Candidate Explainer Fidelity OutputColumn Plan ProductExplainer
     ProductPlan Spectrum SpectrumExplainer Tables TopInteractions TopTerms TreeEnsemble TreeExplainer TreePlan Waves
-    compile library_output load plan read_model shap_interaction_values shap_values sparse_walsh_hadamard
+    about compile library_output load plan read_model shap_interaction_values shap_values sparse_walsh_hadamard
     survival_trees tree_spectrum walsh_hadamard
 """
 

@@ -10,13 +10,21 @@ from typing import Annotated, Any
 
 import typer
 
-from fouriershap import BlackBoxExplainer, Explainer, InputError, MissingDependencyError, TreeExplainer
+from fouriershap import (
+    BlackBoxExplainer,
+    Explainer,
+    InputError,
+    MissingDependencyError,
+    TreeExplainer,
+    about,
+)
 from fouriershap._base.short import short_text
 from fouriershap.cli._answers import answer_format, check_apart, check_folder, open_answer
 from fouriershap.cli._black_box import fit_black_box
 from fouriershap.cli._check import largest_gaps
 from fouriershap.cli._explainers import csv_kinds, open_explainer, tree_kinds
 from fouriershap.cli._info import describe
+from fouriershap.cli._lines import print_lines
 from fouriershap.cli._models import ModelFile, open_model
 from fouriershap.cli._plots import MOST_ROWS, check_plots, draw_plots
 from fouriershap.cli._report import CHECK_FAILED, Commands, progress, reported
@@ -27,9 +35,25 @@ app = typer.Typer(
     cls=Commands,
     help="Exact SHAP values from model files and tables of rows.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+
+def _say_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"fouriershap {about()['fouriershap']}")
+        raise typer.Exit
+
+
+@app.callback()
+def commands(
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Say the version, and end.", callback=_say_version, is_eager=True),
+    ] = False,
+) -> None:
+    """Exact SHAP values from model files and tables of rows."""
+
 
 _MANY_ROWS = 100_000
 _MODEL = (
@@ -228,12 +252,15 @@ def report(
 
 @app.command()
 @reported
-def info(file: File, debug: Debug = False) -> None:
-    """Tell what a .fshap file holds."""
-    lines = describe(file)
-    width = max(len(what) for what, _ in lines)
-    for what, value in lines:
-        typer.echo(f"{what:{width}}  {value}")
+def info(
+    file: Annotated[
+        Path | None,
+        typer.Argument(metavar="[FILE.fshap]", help="A file that `fit` wrote.", show_default=False),
+    ] = None,
+    debug: Debug = False,
+) -> None:
+    """Tell what a .fshap file holds; without one, what is installed here."""
+    print_lines(list(about().items()) if file is None else describe(file))
 
 
 @app.command()
