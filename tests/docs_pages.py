@@ -1,7 +1,7 @@
 """Pages of the documentation, each in an environment made by its own install line: ``make docs-check``.
 
 A reader copies the first line with ``pip install`` on a page, then the code below. So does this: the line as it stands,
-with this checkout in place of the release; then the page's code, by doctest. Pages with the same line share an environment.
+with this checkout in place of the release; then the page's code, by doctest. Pages of one line share one.
 """
 
 from __future__ import annotations

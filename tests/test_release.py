@@ -116,7 +116,7 @@ def test_every_page_with_code_says_what_to_install():
 def test_a_page_that_needs_more_than_it_says_fails(tmp_path, capsys):
     page = tmp_path / "page.md"
     page.write_text(
-        "`pip install 'fouriershap[x]' y`\n\n```pycon\n>>> import nowhere_to_be_found\n>>> 1 + 1\n2\n\n```\n"
+        "`pip install fouriershap[x] y`\n\n```pycon\n>>> import nowhere_to_be_found\n>>> 1 + 1\n2\n\n```\n"
     )
     assert docs_pages.install_line(page.read_text()) == ("fouriershap[x]", "y")
     assert docs_pages.main(["--run", str(page)]) == 1

@@ -26,6 +26,7 @@ from fouriershap.cli._explainers import csv_kinds, open_explainer, tree_kinds
 from fouriershap.cli._info import describe
 from fouriershap.cli._lines import print_lines
 from fouriershap.cli._models import ModelFile, open_model
+from fouriershap.cli._options import parse_groups, parse_output, under_ids
 from fouriershap.cli._plots import MOST_ROWS, check_plots, draw_plots
 from fouriershap.cli._report import CHECK_FAILED, Commands, progress, reported
 from fouriershap.cli._rows import PIPE, Rows, open_rows, read_all
@@ -80,6 +81,16 @@ def fit(
         bool, typer.Option("--path-dependent", help="Take the training counts in the trees for a background.")
     ] = False,
     drop: Drop = None,
+    groups: Annotated[
+        list[str] | None,
+        typer.Option("--group", metavar="NAME=COLUMN,COLUMN", help="Columns as one player; may be repeated."),
+    ] = None,
+    model_output: Annotated[
+        str,
+        typer.Option(
+            help="What is explained of trees: raw, probability, response, or the number of an output."
+        ),
+    ] = "raw",
     precision: Annotated[str, typer.Option(help="Of the tables: single or double.")] = "single",
     budget: Annotated[
         int | None, typer.Option(min=1, help="Most rows that a black box is asked; by default 20,000.")
@@ -110,16 +121,17 @@ def fit(
     opened = open_model(model, trust_pickle)
     asked = {"budget": budget, "answers": answers, "categorical": categorical, "random_state": random_state}
     given = {name: value for name, value in asked.items() if value is not None}
+    players = parse_groups(groups or [])
     begin = time.perf_counter()
     if opened.ensemble is None:
-        if background is None or precision != "single":
+        if background is None or precision != "single" or model_output != "raw":
             raise InputError(
                 f"{short_text(model)}: is a black box ({opened.why}), which needs --background ROWS, and has no "
-                "--precision."
+                "--precision and no --model-output."
             )
         rows = open_rows(background, {}, tuple(drop or ()))
         with _named(rows.name):
-            fitted = fit_black_box(opened, read_all(rows), given, n_jobs, quiet)
+            fitted = fit_black_box(opened, read_all(rows), given | players, n_jobs, quiet)
         fitted.save(output)
         if not quiet:
             _tell_certificate(opened, fitted)
@@ -130,14 +142,15 @@ def fit(
             raise InputError(
                 f"{short_text(model)}: is read exactly; {names} is for models that can only be asked."
             )
-        explainer = _compile_trees(opened, background, tuple(drop or ()), precision, n_jobs)
+        options = players | {"precision": precision, "output": parse_output(model_output), "n_jobs": n_jobs}
+        explainer = _compile_trees(opened, background, tuple(drop or ()), options)
         explainer.save(output)
     if not quiet:
         typer.echo(f"{short_text(output)}: {explainer!r} in {time.perf_counter() - begin:.1f} s", err=True)
 
 
 def _compile_trees(
-    opened: ModelFile, background: Path | None, drop: tuple[str, ...], precision: str, n_jobs: int | None
+    opened: ModelFile, background: Path | None, drop: tuple[str, ...], options: dict[str, Any]
 ) -> TreeExplainer:
     ensemble, rows = opened.ensemble, None
     assert ensemble is not None
@@ -147,7 +160,7 @@ def _compile_trees(
             rows = ensemble.select_columns(read_all(stream))
     # An estimator that was unpickled is asked whether it is read right; files of the libraries need none of them.
     live = ensemble if opened.estimator is None else opened.estimator
-    return TreeExplainer(live, rows, precision=precision, n_jobs=n_jobs)
+    return TreeExplainer(live, rows, **options)
 
 
 def _tell_certificate(opened: ModelFile, explainer: BlackBoxExplainer) -> None:
@@ -230,6 +243,9 @@ def report(
     output: Annotated[Path, typer.Option("-o", "--output", metavar="PAGE.html", help="What is written.")],
     title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
     most: Annotated[int | None, typer.Option("--rows", min=1, help="Most rows that the page holds.")] = None,
+    ids: Annotated[
+        list[str] | None, typer.Option("--id", help="A column that names the rows; may be repeated.")
+    ] = None,
     drop: Drop = None,
     quiet: Quiet = False,
     debug: Debug = False,
@@ -240,13 +256,17 @@ def report(
     check_folder(output)
     check_apart(output, file, rows)
     explainer = open_explainer(file)
-    stream = open_rows(rows, csv_kinds(explainer, ()), tuple(drop or ()))
+    named = tuple(ids or ())
+    stream = open_rows(rows, csv_kinds(explainer, named), tuple(drop or ()))
     with _named(stream.name):
-        features = explainer.select(read_all(stream))
+        table = read_all(stream)
+        features = explainer.select(table, ids=named)
+        if named:
+            features = under_ids(features, table, named)
         page = explainer.report(features, output, rows=most, title=title)
     if not quiet:
         typer.echo(
-            f"{short_text(page)}: {features.num_rows:,} rows, {page.stat().st_size / 1e6:.1f} MB", err=True
+            f"{short_text(page)}: {table.num_rows:,} rows, {page.stat().st_size / 1e6:.1f} MB", err=True
         )
 
 
