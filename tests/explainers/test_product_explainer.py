@@ -247,7 +247,6 @@ def test_one_column_one_row_and_a_constant_column():
     ("spoil", "message"),
     [
         (lambda X: X.drop(columns="c1"), "has 3 columns, but the model has 4 features. Missing: \\['c1'\\]"),
-        (lambda X: X[["c1", "c0", "c2", "c3"]], "in another order"),
         (lambda X: X.rename(columns={"c2": "d"}), "a column 'd' where the model has the feature 'c2'"),
         (lambda X: X.assign(c3="a"), "a column 'c3' of type String, but the model takes numbers"),
         (lambda X: X.assign(c3=pd.Categorical(["a"] * len(X))), "the model takes numbers"),

@@ -4,6 +4,7 @@ takes more than it may have."""
 import asyncio
 import importlib.util
 import json
+import re
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event, Semaphore
@@ -259,3 +260,14 @@ def announcing(app, arrived):
         await app(scope, received, send)
 
     return announced
+
+
+def test_the_example_of_the_page_works(serving, tmp_path, monkeypatch):
+    page = (SOURCE.parents[2] / "docs" / "serving.md").read_text(encoding="utf-8")
+    sent = re.search(r"-d '(.*)'", page)[1]
+    assert sent in (SOURCE.parent / "README.md").read_text(encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    exec(re.search(r"```python\n(.*?)```", page, re.S)[1], {})
+    answer = TestClient(serving.create_app(tmp_path / "model.fshap")).post("/explain", json=json.loads(sent))
+    assert answer.status_code == 200, answer.text
+    assert len(answer.json()["answers"][0]["reasons"]) == 3

@@ -15,7 +15,7 @@ from fouriershap._base.checks import check_whole, descends_from
 from fouriershap._base.errors import InputError, UnsupportedModelError
 from fouriershap._base.short import short
 from fouriershap._blackbox.candidates.swht import Limits
-from fouriershap._rows.frames import is_sparse
+from fouriershap._rows.frames import in_order, is_sparse
 from fouriershap._rows.levels import LABEL, Encoding
 from fouriershap._rows.pool import Pool
 
@@ -37,7 +37,7 @@ def join(background: Pool, data: Any) -> tuple[Pool, NDArray[np.int64]]:
 
 def _like(background: Pool, given: Any, name: str) -> Pool:
     """Rows with the columns of the background."""
-    rows = Pool(given, name)
+    rows = Pool(in_order(given, background.names), name)
     rows.check_names(background.names, name)
     if background.is_frame and not rows.is_frame:
         raise InputError(f"{name} is an array, but the background is a data frame: give {name} as one, too.")

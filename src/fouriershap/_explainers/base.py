@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable
 from copy import copy
+from inspect import Signature, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
@@ -28,6 +29,16 @@ if TYPE_CHECKING:
     from fouriershap._explainers.page import Subject
 
 
+class _Signature:
+    """What `inspect.signature` says of an explainer's class: of its ``__init__``, not of the common ``__new__``."""
+
+    def __get__(self, instance: Any, owner: type) -> Signature:
+        if instance is not None:
+            raise AttributeError("__signature__")  # of an object that is its `__call__`
+        whole = signature(owner.__init__)  # type: ignore[misc]
+        return whole.replace(parameters=list(whole.parameters.values())[1:])
+
+
 class Explainer(Streams, Questions):
     """A model and a background, ready to explain rows.
 
@@ -43,8 +54,18 @@ class Explainer(Streams, Questions):
         What is explained.
     background : array or data frame
         Rows that stand for "feature unknown"; all of them are used.
+    output : {"raw", "probability", "response", "log_loss"}, or int
+        What is explained, of trees and sums of products; see `TreeExplainer`.
+    groups : mapping or sequence, or "input", optional
+        Columns that act as one player: ``{"name": [columns]}`` or one group name per column.
+    weights : array_like, optional
+        A weight per background row.
+    budget : int
+        Most rows that a black box is asked.
+    n_jobs : int, optional
+        Threads; None for every core.
     **options
-        Those of the class that is made.
+        Any other argument of the class that is made. An argument that this class does not have is an error.
 
     Examples
     --------
@@ -62,7 +83,7 @@ class Explainer(Streams, Questions):
     player_names : tuple of str
         What gets a value: columns, or groups of them.
     output_names : tuple of str, optional
-        Names of the outputs, where the model has some.
+        Names of the outputs, where the model has some: the classes; of one output for two classes the positive one.
     n_jobs : int, optional
         Threads; None for every core.
     progress : bool or callable, optional
@@ -92,6 +113,44 @@ class Explainer(Streams, Questions):
         if cls is Explainer and cls._choose is not None:
             return cast("Self", cls._choose(*args, **options))
         return object.__new__(cls)
+
+    __signature__ = _Signature()
+
+    # What editors complete. It is never run: `__new__` makes an object of a subclass, whose own __init__ is.
+    def __init__(
+        self,
+        model: Any,
+        background: Any = None,
+        *,
+        output: str | int = "raw",
+        exact: bool = False,
+        feature_perturbation: str = "auto",
+        feature_names: ArrayLike | None = None,
+        groups: Any = None,
+        weights: ArrayLike | None = None,
+        index: str = "shapley",
+        method: str = "auto",
+        precision: str | None = "single",
+        memory: int | float | None = None,
+        check: str = "model",
+        data: Any = None,
+        rows: Any = None,
+        budget: int = 20_000,
+        categorical: Any = None,
+        n_terms: int | None = None,
+        max_degree: int | None = None,
+        exact_background: bool = False,
+        min_fidelity: float = 0.95,
+        random_state: int | None = None,
+        batch_size: int = 8192,
+        answers: Any = None,
+        n_jobs: int | None = None,
+        device: str = "cpu",
+        progress: Progress = None,
+        model_output: str | int | None = None,
+        masker: Any = None,
+    ) -> None:
+        raise NotImplementedError
 
     def _header(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         """What a file needs beside the engine and the names."""
@@ -331,7 +390,7 @@ class Explainer(Streams, Questions):
         Returns
         -------
         data frame
-            In the library of X (pandas, polars, pyarrow); for arrays the first of these that is installed.
+            In the library of X (pandas with its index, polars, pyarrow); for arrays the first that is installed.
             Columns: ``row`` (position in X), ``output`` where there are several, ``feature``, ``value`` (text
             where some column holds labels or a group has several columns), ``contribution`` (the SHAP value),
             ``rank`` (1 for the largest in size).

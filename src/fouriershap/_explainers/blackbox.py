@@ -46,9 +46,10 @@ from fouriershap._blackbox.shap_certificate import MOST_ROWS, certify_values, re
 from fouriershap._blackbox.sum_surrogate import without_compression
 from fouriershap._blackbox.surrogates import SpectrumSurrogate
 from fouriershap._explainers.base import Explainer, without_single_output
+from fouriershap._explainers.shap_words import in_shap_words
 from fouriershap._fourier.spectrum import Spectrum
 from fouriershap._fourier.top_terms import TopTerms
-from fouriershap._rows.frames import Rows, densified, unmask
+from fouriershap._rows.frames import Rows, densified, in_order, unmask
 from fouriershap._rows.levels import LABEL, make_encoding
 from fouriershap._rows.players import check_groups
 from fouriershap._rows.pool import Pool
@@ -163,6 +164,7 @@ class BlackBoxExplainer(Explainer):
     _kind = "black box explainer"
     _fitted: Fitted
 
+    @in_shap_words
     def __init__(
         self,
         predict: Callable[[Any], Any] | Any,
@@ -486,7 +488,7 @@ class BlackBoxExplainer(Explainer):
         return blackbox_subject(self._fitted, self._engine, rows, self.feature_names, budget)
 
     def _encode(self, X: Any, name: str = "X") -> tuple[Pool, NDArray[np.float64]]:
-        pool = Pool(densified(X), name)
+        pool = Pool(in_order(densified(X), self.feature_names), name)
         pool.check_names(self.feature_names, name)
         return pool, self._fitted.encoding.encode(pool, name)
 

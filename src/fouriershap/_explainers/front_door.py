@@ -42,10 +42,14 @@ _OF_BLACK_BOXES = {
 
 def bare_explainer(*args: Any, **options: Any) -> Explainer:
     """An object of the class for what `Explainer` was called with, not yet initialised; only that class is imported."""
+    if not args and "model" in options:
+        args = (options.pop("model"),)
     if not args:
         given = f" (keywords given: {short_text(', '.join(options))})" if options else ""
         raise InputError(f"the model comes first: fs.Explainer(model, background){given}.")
     model = args[0]
+    if len(args) < 2 and options.get("background") is None and "data" in options:
+        options["background"] = options.pop("data")  # as shap calls it
     from fouriershap._fourier.spectrum import Spectrum
 
     if isinstance(model, Spectrum):
@@ -110,7 +114,7 @@ def _fitted_instead(
         function, _ = as_function(model)
     except UnsupportedModelError:
         raise refusal from None
-    if (args[0] if args else options.get("background")) is None:
+    if (args[0] if args else options.get("background", options.get("masker"))) is None:
         raise UnsupportedModelError(
             f"{refusal} With a background fs.Explainer fits it as a black box: give one."
         ) from refusal

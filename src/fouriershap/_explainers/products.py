@@ -26,7 +26,8 @@ from fouriershap._explainers.arguments import find_players
 from fouriershap._explainers.base import Explainer
 from fouriershap._explainers.product_referee import check_products
 from fouriershap._explainers.referee import CHECKS
-from fouriershap._rows.frames import Rows, column_names, densified, unmask
+from fouriershap._explainers.shap_words import in_shap_words
+from fouriershap._rows.frames import Rows, column_names, densified, in_order, unmask
 from fouriershap._rows.numbers import to_numbers
 from fouriershap._rows.opening import open_model
 from fouriershap._rows.pipelines import LOST_PIPELINE, Preprocessing, rows_of_inputs
@@ -120,6 +121,7 @@ class ProductExplainer(Explainer):
     _inputs: tuple[str, ...] | None = None  # its input columns, where they are the players
     _lost_pipeline: bool = False  # a file held the model of a Pipeline, not what comes before it
 
+    @in_shap_words
     def __init__(
         self,
         model: Any,
@@ -156,6 +158,7 @@ class ProductExplainer(Explainer):
         self._before, final = opened.before, opened.final
         reading = read_products(final)
         given = unmask(background)
+        given = in_order(given, reading.feature_names if self._before is None else self._before.known_names())
         entered = given if self._before is None else self._before.transform(given, "background")
         known, names = _names(feature_names, reading, entered, self._before)
         player, player_names, self._inputs = find_players(groups, names, self._before, given)
@@ -229,6 +232,7 @@ class ProductExplainer(Explainer):
 
     def _read(self, X: Any, name: str = "X") -> Rows:
         """Rows through the pipeline, where there is one, as numbers: both once."""
+        X = in_order(X, self.input_names)
         entered = densified(X if self._before is None else self._before.transform(X, name))
         try:
             codes = self._numbers(entered, name)

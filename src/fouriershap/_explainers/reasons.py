@@ -43,7 +43,15 @@ def make_frame(
         table["value"] = [text_of(value) for value in labels[row, player].tolist()]
     table["contribution"] = np.take_along_axis(by_output, order, axis=2).reshape(-1)
     table["rank"] = np.tile(np.arange(1, k + 1), n_rows * n_outputs)
-    return to_frame(table, like)
+    return _with_index(to_frame(table, like), like, row)
+
+
+def _with_index(table: Any, like: Any, row: NDArray[Any]) -> Any:
+    """The table under the index of the rows, where it is more than their numbers, which pandas gives to all."""
+    index = getattr(like, "index", None)
+    if frame_library(like) != "pandas" or index is None or index.equals(type(table.index)(range(len(like)))):
+        return table
+    return table.set_axis(index.take(row), axis=0)
 
 
 def _as_strings(names: tuple[str, ...], index: NDArray[Any]) -> list[str]:

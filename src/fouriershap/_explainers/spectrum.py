@@ -15,8 +15,9 @@ from fouriershap._base.headers import require, take
 from fouriershap._base.parallel import count_jobs
 from fouriershap._base.short import short
 from fouriershap._explainers.base import Explainer
+from fouriershap._explainers.shap_words import in_shap_words
 from fouriershap._fourier.spectrum import Spectrum
-from fouriershap._rows.frames import Rows, check_columns, column_names, densified, unmask
+from fouriershap._rows.frames import Rows, check_columns, column_names, densified, in_order, unmask
 from fouriershap._rows.players import check_groups
 from fouriershap._shapley.jax import VERSIONS, prepare
 from fouriershap._shapley.spectrum.compile import compile as compile_tables
@@ -69,6 +70,7 @@ class SpectrumExplainer(Explainer):
     _kind = "spectrum explainer"
     _engine: SpectrumEngine
 
+    @in_shap_words
     def __init__(
         self,
         spectrum: Spectrum,
@@ -126,6 +128,7 @@ class SpectrumExplainer(Explainer):
         return self._player
 
     def _read(self, X: Any, name: str = "X") -> Rows:
+        X = in_order(X, self.feature_names)
         check_columns(X, self.feature_names, name)
         rows = densified(X)
         return Rows(

@@ -35,7 +35,8 @@ from fouriershap._explainers.arguments import (
 )
 from fouriershap._explainers.base import Explainer, without_single_output
 from fouriershap._explainers.referee import CHECKS, check_reading
-from fouriershap._rows.frames import Rows, as_rows, densified, is_sparse, unmask
+from fouriershap._explainers.shap_words import in_shap_words
+from fouriershap._rows.frames import Rows, as_rows, densified, in_order, is_sparse, unmask
 from fouriershap._rows.opening import Opened
 from fouriershap._rows.pipelines import LOST_PIPELINE, Preprocessing, rows_of_inputs
 from fouriershap._shapley.engine import check_additivity
@@ -146,6 +147,7 @@ class TreeExplainer(Explainer):
     _reading: tuple[Opened, TreeEnsemble] | None = None  # of a model that the front door has read already
     _lost_pipeline: bool = False  # a file held the trees of a Pipeline, not what comes before them
 
+    @in_shap_words
     def __init__(
         self,
         model: Any,
@@ -187,6 +189,7 @@ class TreeExplainer(Explainer):
             only, output = check_index(output, ensemble), "raw"
             ensemble = one_output(ensemble, only)
         given = native_rows(unmask(background), "background")
+        given = in_order(given, ensemble.feature_names if before is None else before.known_names())
         background = given if before is None or given is None else before.transform(given, "background")
         if feature_perturbation == "interventional" and background is None:
             raise InputError("feature_perturbation='interventional' needs a background; give one.")
@@ -411,7 +414,7 @@ class TreeExplainer(Explainer):
 
     def _read(self, X: Any, name: str = "X") -> Rows:
         """Rows through the pipeline, where there is one, and as the trees compare them: both once."""
-        X = native_rows(X, name)
+        X = in_order(native_rows(X, name), self.input_names)
         prepared = X if self._before is None else self._before.transform(X, name)
         model = self._trees.model
         entered = prepared

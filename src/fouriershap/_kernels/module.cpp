@@ -1,12 +1,34 @@
 // The extension module: one submodule per kernel family, and which instruction set was picked.
+#include <cstdlib>
+
 #include "binding.h"
+#if defined(_WIN32) && defined(FS_HAS_AVX2)
+#include <intrin.h>
+#include <windows.h>
+#endif
 
 namespace fouriershap {
 
+#ifdef FS_HAS_AVX2
+static bool processor_has_avx2() {
+#if defined(_WIN32)
+  // clang-cl links no library that knows `__builtin_cpu_supports`. Windows says whether it saves the
+  // registers.
+  constexpr DWORD kAvx2 = 40;  // PF_AVX2_INSTRUCTIONS_AVAILABLE
+  int basic[4], extended[4];
+  __cpuid(basic, 1);
+  __cpuidex(extended, 7, 0);
+  const bool fma = basic[2] >> 12 & 1, bmi2 = extended[1] >> 8 & 1;
+  return IsProcessorFeaturePresent(kAvx2) && fma && bmi2;
+#else
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
+#endif
+}
+#endif
+
 bool has_avx2() {
 #ifdef FS_HAS_AVX2
-  static const bool yes = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-                          __builtin_cpu_supports("bmi2") && !getenv("FOURIERSHAP_BASELINE");
+  static const bool yes = processor_has_avx2() && !std::getenv("FOURIERSHAP_BASELINE");
   return yes;
 #else
   return false;

@@ -6,6 +6,9 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#if defined(_WIN32)
+#include <malloc.h>  // there is no aligned_alloc there, and what takes its place has its own free
+#endif
 
 namespace fouriershap {
 
@@ -26,7 +29,7 @@ class Scratch {
     if (data_)
       for (int64_t i = 0; i < n; ++i) data_[i] = value;
   }
-  ~Scratch() { std::free(data_); }
+  ~Scratch() { release(data_); }
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
 
@@ -37,20 +40,31 @@ class Scratch {
     T* larger = obtain(n);
     if (!larger) return false;
     if (n_kept) std::memcpy(static_cast<void*>(larger), data_, n_kept * sizeof(T));
-    std::free(data_);
+    release(data_);
     data_ = larger;
     return true;
   }
 
  private:
+  static constexpr bool kPlain = Alignment <= static_cast<int64_t>(alignof(std::max_align_t));
+
   static T* obtain(int64_t n) {
     assert(n >= 0);
     if (n >= INT64_MAX / 2 / static_cast<int64_t>(sizeof(T))) return nullptr;
     const int64_t bytes = n > 0 ? n * static_cast<int64_t>(sizeof(T)) : 1;
-    if constexpr (Alignment <= static_cast<int64_t>(alignof(std::max_align_t)))
-      return static_cast<T*>(std::malloc(bytes));
-    else
-      return static_cast<T*>(std::aligned_alloc(Alignment, (bytes + Alignment - 1) / Alignment * Alignment));
+    if constexpr (kPlain) return static_cast<T*>(std::malloc(bytes));
+#if defined(_WIN32)
+    return static_cast<T*>(_aligned_malloc(bytes, Alignment));
+#else
+    return static_cast<T*>(std::aligned_alloc(Alignment, (bytes + Alignment - 1) / Alignment * Alignment));
+#endif
+  }
+
+  static void release(T* data) {
+#if defined(_WIN32)
+    if constexpr (!kPlain) return _aligned_free(data);
+#endif
+    std::free(data);
   }
 
   T* data_ = nullptr;

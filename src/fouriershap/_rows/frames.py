@@ -72,6 +72,26 @@ def check_columns(X: Any, names: tuple[str, ...], name: str) -> None:
         check_names(list(columns), None if are_numbered(names) else names, len(names), name)
 
 
+def in_order(X: Any, names: tuple[str, ...] | None) -> Any:
+    """A data frame with its columns as ``names`` has them, where it has just these in another order; else X itself."""
+    columns = column_names(X) if names is not None and not isinstance(X, np.ndarray) else None
+    if names is None or columns is None or columns == names or len(columns) != len(names):
+        return X
+    # LightGBM keeps names with underscores for spaces.
+    place = {column: j for j, column in enumerate(columns)}
+    place |= {
+        column.replace(" ", "_"): j
+        for j, column in enumerate(columns)
+        if column.replace(" ", "_") not in place
+    }
+    order = [place.get(name, -1) for name in names]
+    if sorted(order) != list(range(len(names))) or order == sorted(order):
+        return X
+    if hasattr(X, "iloc"):
+        return X.iloc[:, order]  # with its names as they are, also where they are no texts
+    return X.select([columns[j] for j in order])
+
+
 def numbers_of(column: NDArray[Any]) -> NDArray[np.float64]:
     values = column.tolist()
     for value in values:
@@ -117,13 +137,22 @@ def as_matrix(X: Any, n_features: int, name: str) -> NDArray[Any]:
             raise InputError(f"{name} is a lazy {type(X).__name__}; give `{name}.collect()`.")
         raise InputError(
             f"{name} has shape {array.shape}; give a matrix of rows (n_rows, {n_features})"
-            + (f", for one row `{name}.reshape(1, -1)`." if array.ndim == 1 else ".")
+            + (f", for one row {one_row(X, name)}." if array.ndim == 1 else ".")
         )
     if array.shape[1] != n_features:
         raise InputError(f"{name} has {array.shape[1]} columns, but the model has {n_features} features.")
     if array.dtype.kind not in "biufOUST":
         raise InputError(f"{name} has dtype {short_text(array.dtype)}; give numbers.")
     return array
+
+
+def one_row(X: Any, name: str) -> str:
+    """How one row that was given as such is given as a matrix."""
+    if hasattr(X, "to_frame") and hasattr(X, "iloc"):
+        return f"`{name}.to_frame().T`, or `frame.iloc[[i]]`"
+    if hasattr(X, "to_frame"):
+        return "`frame[i]`, which is a frame"
+    return f"`{name}.reshape(1, -1)`"
 
 
 def is_record_batch(X: Any) -> bool:
@@ -204,11 +233,11 @@ class Rows:
             for group in members
         ]
         data = np.column_stack([column.numbers for column in shown])
-        if all(column.labels is None for column in shown):
+        if all(column.labels is None and not column.is_boolean for column in shown):
             return data, None
         labels = np.empty(data.shape, dtype=object)
         for j, column in enumerate(shown):
-            labels[:, j] = column.numbers.tolist() if column.labels is None else column.labels
+            labels[:, j] = column.words()
         return data, labels
 
 
@@ -217,6 +246,13 @@ class Column(NamedTuple):
 
     numbers: NDArray[np.float64]
     labels: NDArray[Any] | None = None
+    is_boolean: bool = False  # numbers 0 and 1 that read False and True
+
+    def words(self) -> Any:
+        """What people read."""
+        if self.is_boolean:
+            return [MISSING if np.isnan(number) else bool(number) for number in self.numbers.tolist()]
+        return self.numbers.tolist() if self.labels is None else self.labels
 
 
 def _columns(X: Any) -> list[Column]:
@@ -234,7 +270,8 @@ def _series_and_labels(series: Any) -> Column:
         integers, missing = integers_of(series)
         return Column(np.where(missing, np.nan, integers.astype(np.float64)))
     if series.dtype.is_numeric() or series.dtype == nw.Boolean:
-        return Column(np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64))
+        numbers = np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
+        return Column(numbers, is_boolean=bool(series.dtype == nw.Boolean))
     order = None
     native = series.to_native()
     if isinstance(series.dtype, nw.Enum):

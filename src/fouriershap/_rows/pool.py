@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from fouriershap._base.checks import are_numbered, numbered
 from fouriershap._base.errors import InputError
 from fouriershap._base.short import short, short_text
-from fouriershap._rows.frames import as_frame, is_missing
+from fouriershap._rows.frames import as_frame, is_missing, one_row
 
 _LABEL_TYPES = ("Categorical", "Enum", "String", "Object")
 
@@ -30,7 +30,8 @@ class Pool:
             array = np.asarray(X.to_numpy() if hasattr(X, "to_numpy") else X)
             if array.ndim != 2:
                 raise InputError(
-                    f"{name} has shape {array.shape}; give a matrix of rows (n_rows, n_columns)."
+                    f"{name} has shape {array.shape}; give a matrix of rows (n_rows, n_columns)"
+                    + (f", for one row {one_row(X, name)}." if array.ndim == 1 else ".")
                 )
             self.native = array
             self.n_rows, n_columns = array.shape

@@ -5,11 +5,20 @@ from __future__ import annotations
 import os
 import sys
 
+from fouriershap import about
+from fouriershap.cli._lines import print_lines
+
 _NEEDED = {"typer", "rich", "pyarrow"}
 
 
 def main() -> None:
     """Run the command line; without its extra, say how to install it."""
+    if sys.argv[1:] == ["--version"]:  # this and what is installed, for reports of errors, need no extra
+        sys.stdout.write(f"fouriershap {about()['fouriershap']}\n")
+        return
+    if sys.argv[1:] == ["info"]:
+        print_lines(list(about().items()))
+        return
     try:
         from fouriershap.cli._app import app
     except ModuleNotFoundError as error:

@@ -9,15 +9,24 @@ from typing import Annotated, Any
 
 import typer
 
-from fouriershap import BlackBoxExplainer, Explainer, InputError, MissingDependencyError, TreeExplainer
+from fouriershap import (
+    BlackBoxExplainer,
+    Explainer,
+    InputError,
+    MissingDependencyError,
+    TreeExplainer,
+    about,
+)
 from fouriershap._base.short import short_text
 from fouriershap.cli._answers import answer_format, check_apart, check_folder, open_answer
 from fouriershap.cli._black_box import fit_black_box
 from fouriershap.cli._check import largest_gaps
 from fouriershap.cli._explainers import csv_kinds, open_explainer, tree_kinds
 from fouriershap.cli._info import describe
+from fouriershap.cli._lines import print_lines
 from fouriershap.cli._models import ModelFile, open_model
 from fouriershap.cli._options import ROWS, Debug, Drop, File, Jobs, Quiet, RowsFile, Trust
+from fouriershap.cli._parsed import parse_groups, parse_output, under_ids
 from fouriershap.cli._plots import MOST_ROWS, check_plots, draw_plots
 from fouriershap.cli._questions import cohorts, drift, importance, reasons
 from fouriershap.cli._report import CHECK_FAILED, Commands, named, progress, reported
@@ -28,9 +37,25 @@ app = typer.Typer(
     cls=Commands,
     help="Exact SHAP values from model files and tables of rows.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+
+def _say_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"fouriershap {about()['fouriershap']}")
+        raise typer.Exit
+
+
+@app.callback()
+def commands(
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Say the version, and end.", callback=_say_version, is_eager=True),
+    ] = False,
+) -> None:
+    """Exact SHAP values from model files and tables of rows."""
+
 
 _MANY_ROWS = 100_000
 _MODEL = (
@@ -49,6 +74,16 @@ def fit(
         bool, typer.Option("--path-dependent", help="Take the training counts in the trees for a background.")
     ] = False,
     drop: Drop = None,
+    groups: Annotated[
+        list[str] | None,
+        typer.Option("--group", metavar="NAME=COLUMN,COLUMN", help="Columns as one player; may be repeated."),
+    ] = None,
+    model_output: Annotated[
+        str,
+        typer.Option(
+            help="What is explained of trees: raw, probability, response, or the number of an output."
+        ),
+    ] = "raw",
     precision: Annotated[str, typer.Option(help="Of the tables: single or double.")] = "single",
     budget: Annotated[
         int | None, typer.Option(min=1, help="Most rows that a black box is asked; by default 20,000.")
@@ -79,16 +114,17 @@ def fit(
     opened = open_model(model, trust_pickle)
     asked = {"budget": budget, "answers": answers, "categorical": categorical, "random_state": random_state}
     given = {name: value for name, value in asked.items() if value is not None}
+    players = parse_groups(groups or [])
     begin = time.perf_counter()
     if opened.ensemble is None:
-        if background is None or precision != "single":
+        if background is None or precision != "single" or model_output != "raw":
             raise InputError(
                 f"{short_text(model)}: is a black box ({opened.why}), which needs --background ROWS, and has no "
-                "--precision."
+                "--precision and no --model-output."
             )
         rows = open_rows(background, {}, tuple(drop or ()))
         with named(rows.name):
-            fitted = fit_black_box(opened, read_all(rows), given, n_jobs, quiet)
+            fitted = fit_black_box(opened, read_all(rows), given | players, n_jobs, quiet)
         fitted.save(output)
         if not quiet:
             _tell_certificate(opened, fitted)
@@ -99,14 +135,15 @@ def fit(
             raise InputError(
                 f"{short_text(model)}: is read exactly; {names} is for models that can only be asked."
             )
-        explainer = _compile_trees(opened, background, tuple(drop or ()), precision, n_jobs)
+        options = players | {"precision": precision, "output": parse_output(model_output), "n_jobs": n_jobs}
+        explainer = _compile_trees(opened, background, tuple(drop or ()), options)
         explainer.save(output)
     if not quiet:
         typer.echo(f"{short_text(output)}: {explainer!r} in {time.perf_counter() - begin:.1f} s", err=True)
 
 
 def _compile_trees(
-    opened: ModelFile, background: Path | None, drop: tuple[str, ...], precision: str, n_jobs: int | None
+    opened: ModelFile, background: Path | None, drop: tuple[str, ...], options: dict[str, Any]
 ) -> TreeExplainer:
     ensemble, rows = opened.ensemble, None
     assert ensemble is not None
@@ -116,7 +153,7 @@ def _compile_trees(
             rows = ensemble.select_columns(read_all(stream))
     # An estimator that was unpickled is asked whether it is read right; files of the libraries need none of them.
     live = ensemble if opened.estimator is None else opened.estimator
-    return TreeExplainer(live, rows, precision=precision, n_jobs=n_jobs)
+    return TreeExplainer(live, rows, **options)
 
 
 def _tell_certificate(opened: ModelFile, explainer: BlackBoxExplainer) -> None:
@@ -199,6 +236,9 @@ def report(
     output: Annotated[Path, typer.Option("-o", "--output", metavar="PAGE.html", help="What is written.")],
     title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
     most: Annotated[int | None, typer.Option("--rows", min=1, help="Most rows that the page holds.")] = None,
+    ids: Annotated[
+        list[str] | None, typer.Option("--id", help="A column that names the rows; may be repeated.")
+    ] = None,
     drop: Drop = None,
     quiet: Quiet = False,
     debug: Debug = False,
@@ -209,13 +249,17 @@ def report(
     check_folder(output)
     check_apart(output, file, rows)
     explainer = open_explainer(file)
-    stream = open_rows(rows, csv_kinds(explainer, ()), tuple(drop or ()))
+    ids_of_rows = tuple(ids or ())
+    stream = open_rows(rows, csv_kinds(explainer, ids_of_rows), tuple(drop or ()))
     with named(stream.name):
-        features = explainer.select(read_all(stream))
+        table = read_all(stream)
+        features = explainer.select(table, ids=ids_of_rows)
+        if ids_of_rows:
+            features = under_ids(features, table, ids_of_rows)
         page = explainer.report(features, output, rows=most, title=title)
     if not quiet:
         typer.echo(
-            f"{short_text(page)}: {features.num_rows:,} rows, {page.stat().st_size / 1e6:.1f} MB", err=True
+            f"{short_text(page)}: {table.num_rows:,} rows, {page.stat().st_size / 1e6:.1f} MB", err=True
         )
 
 
@@ -225,12 +269,15 @@ for question in (drift, importance, cohorts, reasons):
 
 @app.command()
 @reported
-def info(file: File, debug: Debug = False) -> None:
-    """Tell what a .fshap file holds."""
-    lines = describe(file)
-    width = max(len(what) for what, _ in lines)
-    for what, value in lines:
-        typer.echo(f"{what:{width}}  {value}")
+def info(
+    file: Annotated[
+        Path | None,
+        typer.Argument(metavar="[FILE.fshap]", help="A file that `fit` wrote.", show_default=False),
+    ] = None,
+    debug: Debug = False,
+) -> None:
+    """Tell what a .fshap file holds; without one, what is installed here."""
+    print_lines(list(about().items()) if file is None else describe(file))
 
 
 @app.command()

@@ -164,6 +164,8 @@ def boost(
             random_state=seed,
         )
     model.set_params(max_iter=length)
+    # scikit-learn finds no bins in a column without any value; one value is as useless, and it can be binned.
+    codes = np.where(np.isnan(codes).all(axis=0), 0.0, codes)
     with one_thread():
         return model.fit(codes, y)
 

@@ -144,6 +144,10 @@ def require_fitted(model: Any, attribute: str) -> None:
 
 
 def class_names(model: Any, n_outputs: int) -> tuple[str, ...] | None:
-    """The names of the outputs, where each output is a class."""
+    """The names of the outputs, where each is a class; of one output for two classes that of the positive one."""
     classes = getattr(model, "classes_", None)
-    return tuple(str(c) for c in classes) if classes is not None and len(classes) == n_outputs else None
+    if classes is None or (isinstance(classes, list) and any(np.ndim(known) for known in classes)):
+        return None  # or those of several targets
+    if (len(classes), n_outputs) == (2, 1):
+        classes = classes[1:]
+    return tuple(str(c) for c in classes) if len(classes) == n_outputs else None

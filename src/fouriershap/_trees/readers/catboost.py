@@ -46,6 +46,7 @@ def read_document(document: dict[str, Any]) -> TreeEnsemble:
     else:
         trees = [_nested(tree, splits, scale, width) for tree in document["trees"] or []]
     names = document.get("model_info", {}).get("class_params", {}).get("class_names", [])
+    names = names[1:] if (len(names), width) == (2, 1) else names  # one output is that of the positive class
     return TreeEnsemble(
         n_features=len(splits.names),
         n_outputs=width,

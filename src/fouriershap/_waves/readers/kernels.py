@@ -18,7 +18,15 @@ from numpy.typing import NDArray
 
 from fouriershap._waves.products import Products
 from fouriershap._waves.readers.networks import MOST_UNITS, units
-from fouriershap._waves.readers.reading import Reading, dense, kind_of, names_of, need_fitted, refuse
+from fouriershap._waves.readers.reading import (
+    Reading,
+    classes_of,
+    dense,
+    kind_of,
+    names_of,
+    need_fitted,
+    refuse,
+)
 from fouriershap._waves.terms import Bells, Monomials, Terms
 
 Floats = NDArray[np.float64]
@@ -55,7 +63,7 @@ def read_vectors(model: Any) -> Reading:
     """SVR, NuSVR, OneClassSVM; SVC and NuSVC by their decision function."""
     vectors, duals = dense(need_fitted(model, "support_vectors_")), dense(model.dual_coef_)
     kernel = model.kernel
-    names = None
+    names = classes_of(model, 1)
     if hasattr(model, "classes_") and len(model.classes_) > 2:
         if model.decision_function_shape != "ovo":
             refuse(

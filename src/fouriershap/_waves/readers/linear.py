@@ -8,6 +8,7 @@ import numpy as np
 
 from fouriershap._waves.readers.reading import (
     Reading,
+    classes_of,
     kind_of,
     linear_products,
     names_of,
@@ -29,7 +30,7 @@ def read_classifier(model: Any) -> Reading:
     """A classifier, by its decision function: one output for two classes, one for each of several."""
     linear = linear_products(need_fitted(model, "coef_"), model.intercept_)
     several = linear.n_outputs > 1
-    names = tuple(str(label) for label in model.classes_) if several else None
+    names = classes_of(model, linear.n_outputs)
     return Reading(kind_of(model, LIBRARY), linear, names_of(model), names, _class_link(model, several))
 
 

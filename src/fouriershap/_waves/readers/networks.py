@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from fouriershap._waves.products import Products
 from fouriershap._waves.readers.reading import (
     Reading,
+    classes_of,
     kind_of,
     linear_products,
     names_of,
@@ -41,8 +42,7 @@ def read_network(model: Any) -> Reading:
         return refuse(model, f"with {len(offsets[0])} hidden units; up to {MOST_UNITS} can be paid for", ask)
     else:
         products = units(layers[0].T, offsets[0], layers[1], offsets[1], model.activation)
-    several = products.n_outputs > 1 and hasattr(model, "classes_")
-    names = tuple(str(label) for label in model.classes_) if several else None
+    names = classes_of(model, products.n_outputs)
     return Reading(
         kind_of(model, LIBRARY), products, names_of(model), names, _LINKS.get(model.out_activation_, "other")
     )

@@ -50,6 +50,16 @@ def kind_of(model: Any, library: str) -> str:
     return f"{library} {type(model).__name__}"
 
 
+def classes_of(model: Any, n_outputs: int) -> tuple[str, ...] | None:
+    """Names of the outputs of a classifier: its classes; of one output for two classes that of the positive one."""
+    classes = getattr(model, "classes_", None)
+    if classes is None:
+        return None
+    names = tuple(str(label) for label in classes)
+    names = names[1:] if (len(names), n_outputs) == (2, 1) else names
+    return names if len(names) == n_outputs else None
+
+
 def names_of(model: Any) -> tuple[str, ...] | None:
     """Names that scikit-learn's estimators were fitted with."""
     names = getattr(model, "feature_names_in_", None)

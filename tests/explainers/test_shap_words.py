@@ -1,0 +1,206 @@
+"""What users of shap write: understood, or answered with our own word for it."""
+
+from __future__ import annotations
+
+import inspect
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import fouriershap as fs
+
+shap = pytest.importorskip("shap")
+RNG = np.random.default_rng(0)
+X = pd.DataFrame(RNG.normal(size=(60, 4)), columns=list("abcd"))
+Y = X.a * X.b + X.c
+BITS = (X > 0).astype(int)
+
+
+def tree():
+    from sklearn.tree import DecisionTreeRegressor
+
+    return DecisionTreeRegressor(max_depth=4, random_state=0).fit(X, Y)
+
+
+def linear():
+    from sklearn.linear_model import LinearRegression
+
+    return LinearRegression().fit(X, Y)
+
+
+def rule(rows):
+    rows = np.asarray(rows)
+    return 1.0 * rows[:, 0] * rows[:, 1] - rows[:, 2]
+
+
+CASES = {
+    "tree": (tree, X, fs.TreeExplainer),
+    "linear": (linear, X, fs.ProductExplainer),
+    "black box": (lambda: rule, BITS, fs.BlackBoxExplainer),
+    "spectrum": (lambda: fs.Spectrum([[1, 0, 0, 0], [0, 1, 1, 0]], [1.0, 0.5]), BITS, fs.SpectrumExplainer),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_shaps_words_for_the_background(case):
+    make, rows, kind = CASES[case]
+    model = make()
+    want = fs.Explainer(model, rows).shap_values(rows[:5])
+    for options in (
+        {"data": rows},
+        {"masker": rows},
+        {"masker": shap.maskers.Independent(rows, max_samples=99)},
+    ):
+        for explainer in (
+            fs.Explainer(model, **options),
+            kind(model, **options),
+            fs.Explainer(model=model, **options),
+        ):
+            assert type(explainer) is kind
+            np.testing.assert_allclose(explainer.shap_values(rows[:5]), want, atol=1e-9)
+    with pytest.raises(fs.InputError, match="background and masker are the same argument"):
+        fs.Explainer(model, rows, masker=rows)
+
+
+@pytest.mark.parametrize("case", ["linear", "black box", "spectrum"])
+def test_no_background(case):
+    make, _, kind = CASES[case]
+    for call in (fs.Explainer, kind):
+        with pytest.raises(fs.InputError, match=rf"background is missing: .*fs\.{kind.__name__}\(model, X\)"):
+            call(make())
+
+
+@pytest.mark.parametrize("case", ["tree", "linear", "black box"])
+@pytest.mark.parametrize("named", [True, False])
+def test_clusters_of_shap_are_rows_with_weights(case, named):
+    make, rows, _ = CASES[case]
+    clusters = shap.kmeans(rows if named else rows.to_numpy(), 7)
+    centres = pd.DataFrame(clusters.data, columns=rows.columns)
+    want = fs.Explainer(make(), centres, weights=clusters.weights)
+    for explainer in (fs.Explainer(make(), clusters), fs.Explainer(make(), data=clusters)):
+        np.testing.assert_allclose(explainer.shap_values(rows[:5]), want.shap_values(rows[:5]), atol=1e-6)
+        np.testing.assert_allclose(explainer.expected_value, want.expected_value, atol=1e-6)
+    assert not np.isclose(want.expected_value, fs.Explainer(make(), centres).expected_value)
+    with pytest.raises(fs.InputError, match=r"shap\.kmeans, which has its own"):
+        fs.Explainer(make(), clusters, weights=np.ones(7))
+
+
+def test_words_for_the_output_and_the_seed():
+    from sklearn.linear_model import LogisticRegression
+
+    model = LogisticRegression().fit(X, Y > 0)
+    ours = fs.Explainer(model, X, output="probability").shap_values(X[:5])
+    np.testing.assert_array_equal(fs.Explainer(model, X, model_output="probability").shap_values(X[:5]), ours)
+    assert fs.Explainer(rule, BITS, model_output="raw", seed=3).method == "exact"
+    for options, answer in (
+        ({"model_output": "probability"}, "give a function that returns what you want explained"),
+        ({"link": shap.links.logit}, "output='probability'"),
+        ({"algorithm": "permutation"}, "leave it out, or name its class"),
+        ({"feature_names": list("abcd")}, "give the background as one"),
+    ):
+        with pytest.raises(fs.InputError, match=answer):
+            fs.Explainer(rule, BITS, **options)
+    with pytest.raises(fs.InputError, match="nothing is random here"):
+        fs.Explainer(tree(), X, seed=3)
+    with pytest.raises(TypeError, match="nonsense"):
+        fs.Explainer(tree(), X, nonsense=3)
+
+
+def test_signatures_are_those_of_the_classes():
+    of_door = inspect.signature(fs.Explainer).parameters
+    assert list(of_door)[:2] == ["model", "background"]
+    every: set[str] = set()
+    for _, _, kind in CASES.values():
+        parameters = inspect.signature(kind).parameters
+        assert "background" in parameters and "options" not in parameters
+        every |= set(list(parameters)[1:])
+        for name, parameter in list(parameters.items())[2:]:
+            assert of_door[name].kind is parameter.kind is inspect.Parameter.KEYWORD_ONLY
+    assert set(of_door) == every | {"model", "masker"}
+    assert "X" in inspect.signature(fs.Explainer(tree(), X)).parameters  # of an object: how it is called
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_columns_in_any_order(case):
+    make, rows, _ = CASES[case]
+    explainer = fs.Explainer(make(), rows)
+    mixed = rows[list("dbca")]
+    np.testing.assert_array_equal(explainer.shap_values(mixed), explainer.shap_values(rows))
+    np.testing.assert_array_equal(explainer.predict(mixed), explainer.predict(rows))
+    other = explainer.with_background(mixed[:9]).shap_values(rows)
+    np.testing.assert_array_equal(other, explainer.with_background(rows[:9]).shap_values(rows))
+
+
+@pytest.mark.parametrize("case", ["linear", "black box"])
+def test_a_series_is_told_what_works(case):
+    make, rows, _ = CASES[case]
+    explainer = fs.Explainer(make(), rows)
+    with pytest.raises(fs.InputError, match=r"`X\.to_frame\(\)\.T`, or `frame\.iloc\[\[i\]\]`"):
+        explainer.shap_values(rows.iloc[0])
+    one = explainer.shap_values(rows.iloc[0].to_frame().T)
+    np.testing.assert_array_equal(one, explainer.shap_values(rows.iloc[[0]]))
+    with pytest.raises(fs.InputError, match=r"`X\.reshape\(1, -1\)`"):
+        explainer.shap_values(rows.iloc[0].to_numpy())
+
+
+def test_a_table_keeps_the_index():
+    explainer = fs.Explainer(tree(), X)
+    named = X[:2].set_axis(pd.Index(["ann", "bob"], name="who"), axis=0)
+    table = explainer.frame(named, top_k=2)
+    assert table.index.tolist() == ["ann", "ann", "bob", "bob"] and table.index.name == "who"
+    assert table["row"].tolist() == [0, 0, 1, 1]
+    assert explainer.frame(X[:2], top_k=2).index.tolist() == [0, 1, 2, 3]
+    assert explainer.frame(X[3:5], top_k=1).index.tolist() == [3, 4]
+
+
+def test_booleans_read_true_and_false():
+    from sklearn.tree import DecisionTreeRegressor
+
+    rows = X.assign(flag=X.a > 0)
+    model = DecisionTreeRegressor(max_depth=3).fit(rows, 5.0 * rows.flag + X.b)
+    explainer = fs.Explainer(model, rows)
+    table = explainer.frame(rows[:6])
+    assert table.loc[table.feature == "flag", "value"].tolist() == [str(flag) for flag in rows.flag[:6]]
+    shown = explainer(rows[:6])
+    assert shown.display_data[:, 4].tolist() == rows.flag[:6].tolist()
+    assert shown.data[:, 4].tolist() == rows.flag[:6].astype(float).tolist()
+
+
+@pytest.mark.parametrize("method", ["trees", "blend", "waves"])
+def test_a_column_without_any_value_is_no_trouble(method):
+    rows = X[["a", "b"]].assign(nothing=np.nan)
+    explainer = fs.Explainer(rule_of_two, rows, method=method, budget=600, random_state=0, min_fidelity=-1)
+    assert np.abs(explainer.shap_values(rows[:5])[:, 2]).max() < 1e-12
+    assert explainer.fidelity.r2 > 0.5
+
+
+def rule_of_two(rows):
+    return rows["a"].to_numpy() + np.abs(rows["b"].to_numpy())
+
+
+def positive_classes():
+    import lightgbm
+    import xgboost
+    from catboost import CatBoostClassifier
+    from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingClassifier
+    from sklearn.linear_model import LogisticRegression
+
+    words = np.where(Y > 0, "good", "bad")
+    yield xgboost.XGBClassifier(n_estimators=3, max_depth=2), (Y > 0).astype(int), "1"
+    yield lightgbm.LGBMClassifier(n_estimators=3, num_leaves=4, verbose=-1), words, "good"
+    yield CatBoostClassifier(iterations=3, depth=2, verbose=0, allow_writing_files=False), words, "good"
+    yield HistGradientBoostingClassifier(max_iter=3), words, "good"
+    yield GradientBoostingClassifier(n_estimators=3), words, "good"
+    yield LogisticRegression(), words, "good"
+
+
+def test_the_positive_class_is_named(tmp_path):
+    for model, labels, positive in positive_classes():
+        explainer = fs.Explainer(model.fit(X, labels), X)
+        assert explainer.output_names == (positive,), type(model).__name__
+        assert explainer.shap_values(X[:2]).shape == (2, 4)  # one output, as ever
+        assert fs.Explainer(model, X, output="probability").output_names == (positive,)
+        explainer.save(tmp_path / "binary.fshap")
+        assert fs.load(tmp_path / "binary.fshap").output_names == (positive,)
+        assert "output" not in explainer.frame(X[:2])
