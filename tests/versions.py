@@ -38,6 +38,7 @@ TESTS = (
     "front_door",
     "opening",
     "drop_in",
+    "shap_words",
     "tree_explainer",
     "tree_input",
     "pipelines",
@@ -49,6 +50,7 @@ TESTS = (
     "malformed",
     "cli",
     "cli_black_box",
+    "cli_options",
 )
 _MOST_SECONDS = 1500  # of an environment: what hangs is a failure
 _REQUIREMENT = re.compile(r"(?P<name>[A-Za-z0-9._-]+)(\[[^]]*\])?>=(?P<lowest>[0-9][0-9.]*)")
