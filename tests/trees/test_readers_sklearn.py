@@ -91,3 +91,15 @@ def test_isolation_trees_of_one_column(n_columns, max_features):
         read_model(model).predict(X[:5])[:, 0],
         atol=1e-5,
     )
+
+
+def test_thresholds_that_are_no_number():
+    """scikit-learn may take the middle of -inf and inf, NaN, for a threshold: no number goes left there."""
+    X = np.random.default_rng(0).normal(size=(200, 2))
+    X[::9] = np.nan
+    model = HistGradientBoostingRegressor(max_iter=5, max_leaf_nodes=4).fit(X, np.nan_to_num(X).sum(axis=1))
+    for (predictor,) in model._predictors[::2]:
+        predictor.nodes["num_threshold"][0] = np.nan
+    ensemble = read_model(model)
+    np.testing.assert_allclose(ensemble.predict(X)[:, 0], model.predict(X), rtol=1e-12)
+    assert fs.TreeExplainer(model, X).checked

@@ -88,7 +88,7 @@ def importance(
     against = _read(explainer, background, drop=()) if background is not None else None
     stream = open_rows(rows, csv_kinds(explainer, ()), tuple(drop or ()))
     if label is not None and label not in stream.schema.names:
-        raise InputError(f"{stream.name}: has no column {short_text(label)!r}, which --label names.")
+        raise InputError(f"{stream.name}: has no column {short(label)}, which --label names.")
     options: dict[str, Any] = {
         "loss": loss,
         "link": link,

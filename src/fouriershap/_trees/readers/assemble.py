@@ -120,7 +120,8 @@ def _renumber(arrays: dict[str, NDArray[Any]], tree: NDArray[np.int64]) -> dict[
 def right_above(threshold: NDArray[Any], dtype: type[np.floating[Any]]) -> NDArray[np.float64]:
     """Canonical thresholds for splits in which ``x <= threshold`` goes left and x is of ``dtype``.
 
-    The least number of ``dtype`` above the threshold; NaN (every number goes left) where that is +inf itself.
+    The least number of ``dtype`` above the threshold; NaN (every number goes left) where that is +inf itself, and -inf
+    (none does) where it is NaN, as scikit-learn has it between infinite numbers.
     """
     exact = np.asarray(threshold, dtype=np.float64)
     infinity = dtype("inf")
@@ -128,7 +129,7 @@ def right_above(threshold: NDArray[Any], dtype: type[np.floating[Any]]) -> NDArr
         rounded = exact.astype(dtype)
         down = np.where(rounded > exact, np.nextafter(rounded, -infinity), rounded)
         above = np.nextafter(down, infinity).astype(np.float64)
-    return np.where(exact == np.inf, np.nan, above)
+    return np.where(np.isnan(exact), -np.inf, np.where(exact == np.inf, np.nan, above))
 
 
 def bits_of(words: NDArray[np.uint32]) -> NDArray[np.int64]:
