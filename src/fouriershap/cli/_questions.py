@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from fouriershap import Cohorts, Drift, Explainer, Importance, InputError, Reasons
-from fouriershap._base.short import reason, short_text
+from fouriershap._base.short import reason, short, short_text
 from fouriershap.cli._answers import answer_format, check_apart, check_folder, open_answer
 from fouriershap.cli._explainers import csv_kinds, open_explainer
 from fouriershap.cli._options import ROWS, Debug, Drop, File, Quiet, RowsFile
