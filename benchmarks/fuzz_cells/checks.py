@@ -62,6 +62,8 @@ def examine(rng: np.random.Generator, trial: Trial, folder: Path) -> Outcome:
         return Outcome(trial.kind, refused=str(error))
     except fs.FourierShapError as error:
         return Outcome(trial.kind, failures={"reading": f"{type(error).__name__}: {error}"})
+    if not np.isfinite(case.answers).all():
+        return Outcome(trial.kind, refused="the library's own answer is not finite")
     checks: dict[str, Callable[[], tuple[float, float]]] = {
         "reading": lambda: _reading(case),
         "tables": lambda: _values(case, max(trial.tolerance, _TABLES), method="tables"),
