@@ -191,7 +191,7 @@ class TreeEngine:
         """How to explain without tables, and the seconds that it takes."""
         method = self.model.method
         if method == "walk":
-            return "walk", costs.walk_call + n_rows * costs.most_walk_row
+            return "walk", costs.walk_call(n_rows) + n_rows * costs.most_walk_row
         return ("stream", costs.stream(n_rows)) if method == "stream" else costs.rent(n_rows)
 
     def _saves(self, n_rows: int) -> float:
@@ -205,7 +205,7 @@ class TreeEngine:
         tables, loose = self._table_costs, self._feasible_costs
         road, seconds = loose.rent(n_rows)
         if road == "walk":
-            rows, spared = self.policy.rent(n_rows, loose.walk_call)
+            rows, spared = self.policy.rent(n_rows, loose.walk_call(n_rows))
         else:
             rows, spared = self.policy.rent(0, max(seconds - tables.look_up(n_rows), 0.0))
         # Where it would not pay even if every pair of rows visited every leaf, there is no need to look closer.

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap import _kernels as kernels
-from fouriershap._shapley.trees.walk import WalkTrees
+from fouriershap._shapley.trees.walk import WalkTrees, few_rows
 from fouriershap._trees.codes import CodedTrees
 
 # Nanoseconds on one core of a 2021 server processor. Only their ratios matter, and only roughly.
@@ -224,9 +224,18 @@ class LooseCosts:
         """Of walking a row more."""
         return self._sum(self._walk_row(self.source.visits))
 
+    def walk_call(self, n_rows: int) -> float:
+        """Of walking, beside the rows: where they are walked together, finding out who goes where."""
+        if self.n_background is None or n_rows < few_rows(self._mean_leaves, self.n_background):
+            return 0.0
+        return self._together
+
     @cached_property
-    def walk_call(self) -> float:
-        """Of walking, whatever the number of rows."""
+    def _mean_leaves(self) -> float:
+        return float(self.leaves.mean()) if len(self.leaves) else 0.0
+
+    @cached_property
+    def _together(self) -> float:
         return self._sum(self._visited) * (self.n_background or 0) * _WALK_BACKGROUND_LEAF / 1e9
 
     @property
@@ -263,12 +272,12 @@ class LooseCosts:
 
     def rent(self, n_rows: int) -> tuple[str, float]:
         """The cheaper way, and its seconds; of walking that is cheap in any case, at most so many."""
-        most = self.walk_call + n_rows * self.most_walk_row
+        most = self.walk_call(n_rows) + n_rows * self.most_walk_row
         if most <= max(self.least_stream, _LOOKING):
             return "walk", most
         last = self._last.get("rent")
         if last is None or last[0] != n_rows:
-            walked, streamed = self.walk_call + n_rows * self.walk_row, self.stream(n_rows)
+            walked, streamed = self.walk_call(n_rows) + n_rows * self.walk_row, self.stream(n_rows)
             last = (n_rows, "stream" if streamed < walked else "walk", min(walked, streamed))
             self._last["rent"] = last
         return last[1:]

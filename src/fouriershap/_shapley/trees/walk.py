@@ -28,9 +28,9 @@ _FEW_ROWS, _MOST_FEW_ROWS = 3, 32
 _LEAVES_PER_ROW = 60_000  # leaves of a tree times background rows, for each further row
 
 
-def few_rows(trees: WalkTrees, n_background: int) -> int:
+def few_rows(mean_leaves: float, n_background: int) -> int:
     """The number of rows from which on they are walked together."""
-    return min(_FEW_ROWS + int(trees.mean_leaves * n_background / _LEAVES_PER_ROW), _MOST_FEW_ROWS)
+    return min(_FEW_ROWS + int(mean_leaves * n_background / _LEAVES_PER_ROW), _MOST_FEW_ROWS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,7 +218,7 @@ def interventional(
     if out is None:
         out = np.zeros((codes.shape[1], trees.n_players, trees.n_outputs))
     first, last = _row_range(codes, rows)
-    few = last - first < few_rows(trees, background.shape[1])
+    few = last - first < few_rows(trees.mean_leaves, background.shape[1])
     walk = kernels.walk.interventional_rows if few else kernels.walk.interventional_joint
     walk(*trees.arrays, codes, first, last, background, share, trees.moments(index), out)
     return out
