@@ -65,9 +65,10 @@ def misread(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[TreeEnsemble
 @pytest.mark.parametrize(("library", "name"), EVERY)
 def test_no_model_is_refused_that_is_read_right(library, name):
     model, X, _ = CASES[library][name]()
-    for background in (X, X[:1], X[:50], None)[
-        : 3 if library == "onnx" else 4
-    ]:  # ONNX counts no training rows
+    backgrounds = [X, X[:1], X[:50]]
+    if fs.read_model(model).has_cover:  # not in ONNX, nor in trees of several outputs of XGBoost 2.1
+        backgrounds.append(None)
+    for background in backgrounds:
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # nor does the asking warn
             assert fs.TreeExplainer(model, background).checked
