@@ -116,6 +116,8 @@ def feasible_trees(
     if too_many_codes.any():
         fits[e.tree_of_node[(e.feature >= 0) & too_many_codes[e.feature]]] = False
     need = trees[:, 3] * _by_depth(trees, _BYTES_PER_PATTERN) * (itemsize / 4 * e.values.shape[1])
+    if fits.all() and need.sum() <= memory:
+        return fits
     by_size = np.argsort(need, kind="stable")
     allowed = np.zeros(len(trees), dtype=bool)
     allowed[by_size] = np.cumsum(np.where(fits, need, 0.0)[by_size]) <= memory
