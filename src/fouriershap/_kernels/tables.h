@@ -19,6 +19,7 @@ struct Blocks {
   const int32_t *cut_start, *cut_missing, *cut_column;
   const uint16_t* cut_at;
   const int32_t *cut_weight, *base, *n_patterns;
+  int64_t n;
 };
 
 // Adds to `out` the rows of each pattern of blocks [first_block, last_block), from `offset[block]` on.

@@ -1,4 +1,5 @@
-// Looking up a row by itself: its patterns by one comparison after the other, and tables asked for in time.
+// Looking up a row by itself: its patterns by one comparison after the other, then tables that were asked for
+// in time.
 #pragma once
 #include "patterns.h"
 #include "scratch.h"
@@ -23,34 +24,28 @@ class FewRows {
         n_columns(tables.n_players * tables.n_outputs),
         flush_after(tables_per_flush),
         code(codes.n_wide + codes.n_narrow),
-        entries(n_tables),
+        patterns(blocks.n),
         sums(n_columns + 1),
         totals(n_columns) {}
 
-  bool ok() const { return code && entries && sums && totals; }
+  bool ok() const { return code && patterns && sums && totals; }
 
   void add(int64_t row, double* out) {
-    // Tables are fetched from memory while the patterns of those further on are made; so are the cuts of
-    // these, whose blocks stand in another order than the tables.
-    constexpr int64_t kAhead = 24, kCutsAhead = 12;
-    int64_t ready = 0, since_flush = 0;
     for (int64_t c = 0; c < n_columns; ++c) sums[c] = 0, totals[c] = 0.0;
     sums[n_columns] = 0;
     for (int64_t c = 0; c < codes.n_wide; ++c) code[codes.n_wide + ~c] = codes.wide[c * codes.stride + row];
     for (int64_t c = 0; c < codes.n_narrow; ++c)
       code[codes.n_wide + c] = codes.narrow[c * codes.stride + row];
+    for (int64_t b = 0; b < blocks.n; ++b) patterns[b] = pattern(b);
+    int64_t asked = 0, since_flush = 0;
     for (int64_t g = 0; g < tables.n_groups; ++g) {
-      const int64_t last = tables.group_start[g + 1];
-      for (const int64_t until = last + kAhead < n_tables ? last + kAhead : n_tables; ready < until;
-           ++ready) {
-        if (ready + kCutsAhead < n_tables) ask_for_cuts(tables.table_block[ready + kCutsAhead]);
-        entries[ready] =
-            tables.values + tables.table_offset[ready] + pattern(tables.table_block[ready]) * kEntry;
-        __builtin_prefetch(entries[ready]);
-      }
+      const int64_t first = tables.group_start[g], last = tables.group_start[g + 1];
+      // Tables are fetched from memory while those before them are added.
+      for (const int64_t until = last + kAhead < n_tables ? last + kAhead : n_tables; asked < until; ++asked)
+        __builtin_prefetch(entry(asked));
       for (int64_t w = 0; w < tables.group_width[g]; ++w) add_group(g, w);
       // Where many rows do: a row's values are the same to the last bit, whatever comes beside it.
-      since_flush += last - tables.group_start[g];
+      since_flush += last - first;
       if (since_flush >= flush_after) {
         flush();
         since_flush = 0;
@@ -63,14 +58,13 @@ class FewRows {
  private:
   static constexpr int kEntry = 8;  // players of a table
 
-  void ask_for_cuts(int64_t block) const {
-    const int64_t first = blocks.cut_start[block];
-    __builtin_prefetch(blocks.cut_column + first);
-    __builtin_prefetch(blocks.cut_at + first);
-    __builtin_prefetch(blocks.cut_weight + first);
+  static constexpr int64_t kAhead = 24;
+
+  const T* entry(int64_t table) const {
+    return tables.values + tables.table_offset[table] + patterns[tables.table_block[table]] * int64_t{kEntry};
   }
 
-  int64_t pattern(int64_t block) const {
+  int32_t pattern(int64_t block) const {
     const Cuts cuts = cuts_of(blocks, block, codes.missing);
     const int32_t* mine = code + codes.n_wide;
     int32_t sum = cuts.base;
@@ -93,9 +87,9 @@ class FewRows {
     constexpr int L = Vec<T>::lanes, H = kEntry / L;
     V vectors[H] = {};
     for (int64_t t = tables.group_start[g]; t < tables.group_start[g + 1]; ++t) {
-      const T* entry = entries[t];
-      if (w) entry += w * blocks.n_patterns[tables.table_block[t]] * kEntry;
-      for (int h = 0; h < H; ++h) vectors[h] += load<V>(entry + h * L);
+      const T* mine = entry(t);
+      if (w) mine += w * blocks.n_patterns[tables.table_block[t]] * kEntry;
+      for (int h = 0; h < H; ++h) vectors[h] += load<V>(mine + h * L);
     }
     T sum[kEntry];
     for (int h = 0; h < H; ++h) store(sum + h * L, vectors[h]);
@@ -111,10 +105,9 @@ class FewRows {
   const Blocks& blocks;
   const TableSet<T>& tables;
   int64_t n_tables, n_columns, flush_after;
-  Scratch<int32_t>
-      code;  // of the row: those of wide columns from the last to the first, then the narrow ones
-  Scratch<const T*> entries;
-  Scratch<T> sums;  // and one for what a table has no player for
+  Scratch<int32_t> code;      // of the row in each column: wide ones from the last to the first, narrow ones
+  Scratch<int32_t> patterns;  // of the row in each block
+  Scratch<T> sums;            // and one for what a table has no player for
   Scratch<double> totals;
 };
 

@@ -17,7 +17,7 @@ static void histogram(In<uint8_t, 2> codes8, In<uint16_t, 2> codes16, int64_t n_
   FS_PICK(histogram)(
       {codes8.data(), codes16.data(), length(codes8), length(codes16), length(codes8, 1), n_rows, missing},
       {cut_start.data(), cut_missing.data(), cut_column.data(), cut_at.data(), cut_weight.data(),
-       block_base.data(), block_patterns.data()},
+       block_base.data(), block_patterns.data(), length(block_base)},
       {optional(weights), offset.data(), first_block, last_block, out.data()});
 }
 
@@ -35,7 +35,7 @@ static void explain(In<uint8_t, 2> codes8, In<uint16_t, 2> codes16, int64_t n_ro
   require(FS_PICK(explain<T>)(
       {codes8.data(), codes16.data(), length(codes8), length(codes16), length(codes8, 1), n_rows, missing},
       {cut_start.data(), cut_missing.data(), cut_column.data(), cut_at.data(), cut_weight.data(),
-       block_base.data(), block_patterns.data()},
+       block_base.data(), block_patterns.data(), length(block_base)},
       tables, rows_per_block, out.data()));
 }
 
