@@ -30,7 +30,7 @@ from fouriershap._explainers.backgrounds import kept_background
 from fouriershap._explainers.batches import Streams
 from fouriershap._explainers.questions.asking import Questions
 from fouriershap._explainers.reasons import make_frame
-from fouriershap._rows.frames import Rows, unmask
+from fouriershap._rows.frames import Rows, as_rows, unmask
 from fouriershap._shapley.engine import Engine
 from fouriershap._shapley.interactions import TopInteractions, interaction_values
 
@@ -309,6 +309,7 @@ class Explainer(Streams, Questions):
         Parameters
         ----------
         X : array or data frame, shape (n_rows, n_columns)
+            Or one row, as an array (n_columns,) or a pandas Series: its values come back without the first axis.
         n_jobs : int, optional
             Threads; by default those of the explainer.
 
@@ -316,7 +317,9 @@ class Explainer(Streams, Questions):
         -------
         ndarray, shape (n_rows, n_players) or (n_rows, n_players, n_outputs)
         """
-        return without_single_output(self._explain(self._read(X), self._jobs(n_jobs)))
+        X, is_one = as_rows(X)
+        values = without_single_output(self._explain(self._read(X), self._jobs(n_jobs)))
+        return values[0] if is_one else values
 
     def shap_interaction_values(
         self, X: Any, *, pairs: Any = None, top: int | None = None, n_jobs: int | None = None
@@ -345,19 +348,23 @@ class Explainer(Streams, Questions):
         TopInteractions
             With ``top``: names, strengths and values of the pairs.
         """
+        X, is_one = as_rows(X)
         codes = self._read(X).codes
         single = self._engine.n_outputs == 1
         with Watch(self.progress):
-            return interaction_values(
+            found = interaction_values(
                 self._engine, codes, self.player_names, pairs, top, self._jobs(n_jobs), single
             )
+        return found[0] if is_one and isinstance(found, np.ndarray) else found
 
     def __call__(self, X: Any) -> Any:
         """Explain rows as a ``shap.Explanation``, for every plot of shap."""
         begin = time.perf_counter()
+        X, is_one = as_rows(X)
         rows = self._read(X)
         values = self._explain(rows, self.n_jobs)
-        return self._explanation(rows, values, self._engine.expected, time.perf_counter() - begin)
+        explanation = self._explanation(rows, values, self._engine.expected, time.perf_counter() - begin)
+        return explanation[0] if is_one else explanation
 
     def report(
         self,

@@ -42,7 +42,7 @@ from fouriershap._rows.pipelines import LOST_PIPELINE, Preprocessing, rows_of_in
 from fouriershap._rows.players import find_players
 from fouriershap._shapley.engine import Engine, check_additivity
 from fouriershap._shapley.indices import INDICES
-from fouriershap._shapley.interactions import TopInteractions, interaction_values
+from fouriershap._shapley.interactions import interaction_values
 from fouriershap._shapley.trees.engine import TreeEngine
 from fouriershap._shapley.trees.model import make_background, make_model
 from fouriershap._trees.arithmetic import one_output
@@ -320,15 +320,6 @@ class TreeExplainer(Explainer):
         values, _ = self._checked(rows, y, check_additivity, tolerance, self._jobs(n_jobs))
         values = without_single_output(values)
         return values[0] if is_one else values
-
-    def shap_interaction_values(
-        self, X: Any, *, pairs: Any = None, top: int | None = None, n_jobs: int | None = None
-    ) -> NDArray[np.float64] | TopInteractions:
-        X, is_one = as_rows(X)
-        found = super().shap_interaction_values(X, pairs=pairs, top=top, n_jobs=n_jobs)
-        return found[0] if is_one and isinstance(found, np.ndarray) else found
-
-    shap_interaction_values.__doc__ = Explainer.shap_interaction_values.__doc__
 
     def __call__(
         self,
