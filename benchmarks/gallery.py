@@ -58,7 +58,9 @@ def trees(model: Any, X: Any, background: Any, few: tuple[int, int], note: str =
     ours, _ = cpu(lambda: fs.TreeExplainer(model, background, n_jobs=1, check="off").shap_values(X))
     theirs, apart = by_shap(model, X[: few[0]], background[: few[1]])
     share = few[0] * few[1] / (len(X) * len(background))
-    return line(f"{len(X):,} rows against {len(background):,}", ours, theirs, share, note) | {"difference": apart}
+    return line(f"{len(X):,} rows against {len(background):,}", ours, theirs, share, note) | {
+        "difference": apart
+    }
 
 
 def by_shap(model: Any, X: Any, background: Any) -> tuple[float, float]:
@@ -140,14 +142,18 @@ def network() -> list[dict[str, Any]]:
     explaining, values = cpu(lambda: explainer.shap_values(new))
 
     def ask(rows: Any) -> Any:
-        return network.predict(X[:1].reindex(range(len(rows))).assign(**dict(zip(X.columns, rows.T, strict=True))))
+        return network.predict(
+            X[:1].reindex(range(len(rows))).assign(**dict(zip(X.columns, rows.T, strict=True)))
+        )
 
     asked = shap.KernelExplainer(ask, X[:1000].to_numpy(dtype=object))
     few = new[:3].to_numpy(dtype=object)
     theirs, truth = cpu(lambda: asked.shap_values(few, silent=True), rounds=1)
     made = line("1,000 rows against 1,000", fitting + explaining, theirs, 3 / 1000, "KernelExplainer")
     r2 = 1 - np.square(truth - values[:3]).sum() / np.square(truth).sum()
-    million = line("1,000,000 rows against 1,000", fitting + 1000 * explaining, theirs, 3 / 1e6, "KernelExplainer")
+    million = line(
+        "1,000,000 rows against 1,000", fitting + 1000 * explaining, theirs, 3 / 1e6, "KernelExplainer"
+    )
     return [made | {"r2": float(r2), "fitting": fitting, "explaining": explaining}, million]
 
 
@@ -232,7 +238,11 @@ def main() -> None:
         for page in chosen:
             results[page] = CELLS[page]()
             print(page, table(results[page]), remarks(results[page]), sep="\n", flush=True)
-            document = {"machine": describe_machine(PACKAGES), "date": time.strftime("%Y-%m-%d"), "results": results}
+            document = {
+                "machine": describe_machine(PACKAGES),
+                "date": time.strftime("%Y-%m-%d"),
+                "results": results,
+            }
             path.write_text(json.dumps(document, indent=2) + "\n")
     machine = document["machine"]
     where = f"{machine['cpu']}, Python {machine['python']}, shap {machine['versions']['shap']}"

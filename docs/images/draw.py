@@ -24,6 +24,8 @@ def draw(page: Path, folder: Path) -> list[str]:
     """Run the page's examples in order, and write each picture where the page shows it; their names."""
     text = page.read_text(encoding="utf-8")
     pictures = [(text[: found.start()].count("\n"), found[1]) for found in _PICTURE.finditer(text)]
+    if page.resolve().parent.name != "gallery":  # elsewhere, pictures of the gallery are only shown
+        pictures = [(line, picture) for line, picture in pictures if not picture.startswith("gallery-")]
     names: dict[str, Any] = {}
     drawn = []
     for example in [*doctest.DocTestParser().get_examples(text), None]:
