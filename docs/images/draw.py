@@ -44,4 +44,4 @@ def draw(page: Path, folder: Path) -> list[str]:
 if __name__ == "__main__":
     os.environ["COLUMNS"] = "80"
     for argument in sys.argv[1:]:
-        print(Path(argument).name, *draw(Path(argument), HERE))
+        sys.stdout.write(" ".join([Path(argument).name, *draw(Path(argument), HERE)]) + "\n")
