@@ -26,11 +26,13 @@ from fouriershap._explainers.arguments import find_players
 from fouriershap._explainers.base import Explainer
 from fouriershap._explainers.product_referee import check_products
 from fouriershap._explainers.referee import CHECKS
+from fouriershap._explainers.saved_steps import Before, steps_for_file, steps_from_file
 from fouriershap._explainers.shap_words import in_shap_words
 from fouriershap._rows.frames import Rows, column_names, densified, in_order, unmask
 from fouriershap._rows.numbers import to_numbers
 from fouriershap._rows.opening import open_model
 from fouriershap._rows.pipelines import LOST_PIPELINE, Preprocessing, rows_of_inputs
+from fouriershap._rows.recipes import first_rows
 from fouriershap._shapley.engine import Engine
 from fouriershap._shapley.indices import INDICES
 from fouriershap._shapley.products.engine import ProductEngine
@@ -117,7 +119,8 @@ class ProductExplainer(Explainer):
 
     _kind = "product explainer"
     checked: bool = False
-    _before: Preprocessing | None = None  # what a Pipeline does before its model
+    _before: Before | None = None  # what a Pipeline does before its model
+    _tried: Any = None  # rows on which its steps are tried out before they are saved
     _inputs: tuple[str, ...] | None = None  # its input columns, where they are the players
     _lost_pipeline: bool = False  # a file held the model of a Pipeline, not what comes before it
 
@@ -155,13 +158,14 @@ class ProductExplainer(Explainer):
                 "model is a TransformedTargetRegressor, whose predictions are no sum of products. Explain "
                 "model.regressor_, or give fs.BlackBoxExplainer model.predict."
             )
-        self._before, final = opened.before, opened.final
+        before, final = opened.before, opened.final
         reading = read_products(final)
         given = unmask(background)
-        given = in_order(given, reading.feature_names if self._before is None else self._before.known_names())
-        entered = given if self._before is None else self._before.transform(given, "background")
-        known, names = _names(feature_names, reading, entered, self._before)
-        player, player_names, self._inputs = find_players(groups, names, self._before, given)
+        given = in_order(given, reading.feature_names if before is None else before.known_names())
+        entered = given if before is None else before.transform(given, "background")
+        known, names = _names(feature_names, reading, entered, before)
+        player, player_names, self._inputs = find_players(groups, names, before, given)
+        self._before, self._tried = before, None if before is None else first_rows(given)
         self._known, self._missing, self._player = known, reading.missing_is_zero, player
         rows = unshared(self._numbers(entered, "background"), entered)
         share = check_weights(weights, len(rows))
@@ -271,7 +275,7 @@ class ProductExplainer(Explainer):
             "missing_is_zero": self._missing,
             "pipeline": self.has_pipeline or self._lost_pipeline,
         }
-        return arrays, header | about
+        return arrays, header | about | steps_for_file(self._before, self._tried, self._inputs)
 
     @classmethod
     def _from_contents(cls, contents: Contents) -> ProductExplainer:
@@ -293,7 +297,9 @@ class ProductExplainer(Explainer):
             explainer._known is None or len(explainer._known) == len(names), "its names are not its features'"
         )
         explainer._missing = take(header, "missing_is_zero", bool)
-        explainer._lost_pipeline = take(header, "pipeline", bool)
+        explainer._before, explainer._inputs = steps_from_file(header, len(names), players)
+        explainer.has_pipeline = explainer._before is not None
+        explainer._lost_pipeline = take(header, "pipeline", bool) and not explainer.has_pipeline
         return explainer
 
 
