@@ -7,6 +7,7 @@ else is noticed, and its Pipeline is not kept.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -101,7 +102,20 @@ def _floats(values: Any) -> tuple[float, ...] | None:
 def _standard(scaler: Any, n_columns: int, name: str) -> Steps:
     minus = _floats(scaler.mean_) if scaler.with_mean else None
     divisor = _floats(scaler.scale_) if scaler.with_std else None
-    return (Scale(n_columns, minus=minus, divisor=divisor, own_precision=True),)
+    return (Scale(n_columns, minus, divisor, own_precision=_rounds_first(scaler, minus, divisor, n_columns)),)
+
+
+def _rounds_first(scaler: Any, minus: Any, divisor: Any, n_columns: int) -> bool:
+    """Whether float32 rows meet means that are float32, too, as in scikit-learn 1.9 and not yet in 1.7."""
+    spread = np.linspace(-3, 3, 64)[:, None] * np.ones(n_columns)
+    rows = (spread * (1.0 if divisor is None else divisor) + (0.0 if minus is None else minus)).astype(
+        np.float32
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that they have no names
+        want = np.asarray(scaler.transform(rows))
+    made = Scale(n_columns, minus, divisor, own_precision=True).apply(list(rows.T))
+    return np.array_equal(np.column_stack(made), want)
 
 
 def _robust(scaler: Any, n_columns: int, name: str) -> Steps:

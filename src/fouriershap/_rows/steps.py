@@ -123,25 +123,22 @@ class Vocabulary:
             for k, (label, number) in enumerate(zip(self.labels, self.numbers, strict=True))
             if k != self.nan
         }
-        others = None if self.refuses_others else _number(self.other)
-        of_nan = _number(self.numbers[self.nan]) if self.nan >= 0 else others
-        found = np.empty(len(column))
-        for i, entry in enumerate(column.tolist()):
-            if isinstance(entry, float) and entry != entry:
-                number = of_nan
-            else:
-                number = _number(known[entry]) if _is_in(entry, known) else others
-            if number is None:
-                raise StepError(f"{short(entry)} is none of the labels that the encoder knows")
-            found[i] = number
-        return found
+        entries = column.tolist()
+        try:
+            of_each = {entry: self._number_of(entry, known) for entry in set(entries)}
+        except TypeError as error:  # what cannot be hashed is no label
+            raise StepError(str(error)) from None
+        return np.array([of_each[entry] for entry in entries], dtype=np.float64)
 
-
-def _is_in(entry: Any, known: dict[Any, Any]) -> bool:
-    try:
-        return entry in known
-    except TypeError:  # what cannot be hashed is no label
-        return False
+    def _number_of(self, entry: Any, known: dict[Label, float | None]) -> float:
+        if isinstance(entry, float) and entry != entry:
+            if self.nan >= 0:
+                return _number(self.numbers[self.nan])
+        elif entry in known:
+            return _number(known[entry])
+        if self.refuses_others:
+            raise StepError(f"{short(entry)} is none of the labels that the encoder knows")
+        return _number(self.other)
 
 
 def _number(value: float | None) -> float:
