@@ -26,13 +26,11 @@ from fouriershap._explainers.arguments import find_players
 from fouriershap._explainers.base import Explainer
 from fouriershap._explainers.product_referee import check_products
 from fouriershap._explainers.referee import CHECKS
-from fouriershap._explainers.saved_steps import Before, steps_for_file, steps_from_file
 from fouriershap._explainers.shap_words import in_shap_words
 from fouriershap._rows.frames import Rows, column_names, densified, in_order, unmask
 from fouriershap._rows.numbers import to_numbers
 from fouriershap._rows.opening import open_model
 from fouriershap._rows.pipelines import LOST_PIPELINE, Preprocessing, rows_of_inputs
-from fouriershap._rows.recipes import first_rows
 from fouriershap._shapley.engine import Engine
 from fouriershap._shapley.indices import INDICES
 from fouriershap._shapley.products.engine import ProductEngine
@@ -44,6 +42,7 @@ from fouriershap._waves.responses import PROBABILITIES, respond
 
 if TYPE_CHECKING:
     from fouriershap._explainers.page import Subject
+    from fouriershap._explainers.saved_steps import Before
 
 OUTPUTS = ("raw", "probability", "response")
 TOLERANCE = 1e-4  # of the square sum of the values, for a compressed background
@@ -165,7 +164,7 @@ class ProductExplainer(Explainer):
         entered = given if before is None else before.transform(given, "background")
         known, names = _names(feature_names, reading, entered, before)
         player, player_names, self._inputs = find_players(groups, names, before, given)
-        self._before, self._tried = before, None if before is None else first_rows(given)
+        self._before, self._tried = before, None if before is None else before.first_rows(given)
         self._known, self._missing, self._player = known, reading.missing_is_zero, player
         rows = unshared(self._numbers(entered, "background"), entered)
         share = check_weights(weights, len(rows))
@@ -275,7 +274,11 @@ class ProductExplainer(Explainer):
             "missing_is_zero": self._missing,
             "pipeline": self.has_pipeline or self._lost_pipeline,
         }
-        return arrays, header | about | steps_for_file(self._before, self._tried, self._inputs)
+        if self._before is not None:
+            from fouriershap._explainers.saved_steps import steps_for_file
+
+            about |= steps_for_file(self._before, self._tried, self._inputs)
+        return arrays, header | about
 
     @classmethod
     def _from_contents(cls, contents: Contents) -> ProductExplainer:
@@ -297,8 +300,11 @@ class ProductExplainer(Explainer):
             explainer._known is None or len(explainer._known) == len(names), "its names are not its features'"
         )
         explainer._missing = take(header, "missing_is_zero", bool)
-        explainer._before, explainer._inputs = steps_from_file(header, len(names), players)
-        explainer.has_pipeline = explainer._before is not None
+        if "steps" in header:
+            from fouriershap._explainers.saved_steps import steps_from_file
+
+            explainer._before, explainer._inputs = steps_from_file(header, len(names), players)
+            explainer.has_pipeline = True
         explainer._lost_pipeline = take(header, "pipeline", bool) and not explainer.has_pipeline
         return explainer
 

@@ -16,11 +16,9 @@ Before = Preprocessing | Recipe  # both have `transform` and `known_names`
 
 
 def steps_for_file(
-    before: Before | None, tried: Any, inputs: tuple[str, ...] | None, absent_is_missing: bool = False
+    before: Before, tried: Any, inputs: tuple[str, ...] | None, absent_is_missing: bool = False
 ) -> dict[str, Any]:
     """Steps before a model and, where they are the players, its input columns; warns where steps cannot be kept."""
-    if before is None:
-        return {}
     if isinstance(before, Preprocessing):
         try:
             before = make_recipe(before, tried, absent_is_missing)
@@ -32,10 +30,8 @@ def steps_for_file(
 
 def steps_from_file(
     header: Mapping[str, Any], n_features: int, players: tuple[str, ...]
-) -> tuple[Recipe | None, tuple[str, ...] | None]:
-    """The inverse; None where the file has no steps."""
-    if "steps" not in header:
-        return None, None
+) -> tuple[Recipe, tuple[str, ...] | None]:
+    """The inverse."""
     recipe = Recipe.from_json(header["steps"], n_features)
     inputs = take(header, "inputs", tuple[str, ...] | None)
     if inputs is not None:

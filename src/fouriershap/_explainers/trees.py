@@ -35,12 +35,10 @@ from fouriershap._explainers.arguments import (
 )
 from fouriershap._explainers.base import Explainer, without_single_output
 from fouriershap._explainers.referee import CHECKS, check_reading
-from fouriershap._explainers.saved_steps import Before, steps_for_file, steps_from_file
 from fouriershap._explainers.shap_words import in_shap_words
 from fouriershap._rows.frames import Rows, as_rows, densified, in_order, is_sparse, unmask
 from fouriershap._rows.opening import Opened
 from fouriershap._rows.pipelines import LOST_PIPELINE, rows_of_inputs
-from fouriershap._rows.recipes import first_rows
 from fouriershap._shapley.engine import check_additivity
 from fouriershap._shapley.indices import INDICES
 from fouriershap._shapley.interactions import TopInteractions, interaction_values
@@ -53,6 +51,7 @@ from fouriershap._trees.rows import absent_is_missing, to_rows
 if TYPE_CHECKING:
     from fouriershap._explainers.outputs import Fitted, Rescaled
     from fouriershap._explainers.page import Subject
+    from fouriershap._explainers.saved_steps import Before
 
 _PERTURBATIONS = ("auto", "interventional", "tree_path_dependent")
 _PRECISIONS = {"single": np.float32, "double": np.float64}
@@ -217,7 +216,7 @@ class TreeExplainer(Explainer):
         checked = check == "model" and check_reading(opened, engine, background, only)
         self._set(engine, names, player_names, n_jobs, cast("str", output), exact)
         self._before, self._inputs, self.checked = before, inputs, checked
-        self._tried = None if before is None else first_rows(given)
+        self._tried = None if before is None else before.first_rows(given)
         self.has_pipeline = before is not None
         if device != "cpu":  # outputs beyond the margin have no tables to move, and say so
             self._engine = self._engine.to(device)
@@ -446,9 +445,12 @@ class TreeExplainer(Explainer):
 
     def _header(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         had_pipeline = self.has_pipeline or self._lost_pipeline
-        absent = self.ensemble.absent_is_missing
-        steps = steps_for_file(self._before, self._tried, self._inputs, absent)
-        return {}, {"pipeline": had_pipeline, "output": self.output, "exact": self.exact} | steps
+        header = {"pipeline": had_pipeline, "output": self.output, "exact": self.exact}
+        if self._before is not None:
+            from fouriershap._explainers.saved_steps import steps_for_file
+
+            header |= steps_for_file(self._before, self._tried, self._inputs, self.ensemble.absent_is_missing)
+        return {}, header
 
     @classmethod
     def _from_contents(cls, contents: Contents) -> TreeExplainer:
@@ -461,7 +463,10 @@ class TreeExplainer(Explainer):
         explainer._set(engine, names, players, None, *what)
         lost = explainer._engine is not engine and engine.background.is_lost
         require(not lost, f"output {short(what[0])} needs a background, which is not there")
-        explainer._before, explainer._inputs = steps_from_file(header, len(names), players)
-        explainer.has_pipeline = explainer._before is not None
+        if "steps" in header:
+            from fouriershap._explainers.saved_steps import steps_from_file
+
+            explainer._before, explainer._inputs = steps_from_file(header, len(names), players)
+            explainer.has_pipeline = True
         explainer._lost_pipeline = take(header, "pipeline", bool, False) and not explainer.has_pipeline
         return explainer

@@ -39,7 +39,6 @@ _KINDS: dict[str, type[Step]] = {
 }
 _NAMES = {kind: name for name, kind in _KINDS.items()}
 _TYPES = ("float64", "float32", "int64", "int32", "int8", "uint8", "bool")
-_TRIED = 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,16 +146,15 @@ def make_recipe(before: Preprocessing, rows: Any, absent_is_missing: bool) -> Re
     """The steps of Pipelines, tried out on rows of theirs; `UnknownStepError` where files cannot keep them."""
     if rows is None:
         raise UnknownStepError("there are no background rows to try its steps on")
-    tried = first_rows(rows)
     if is_sparse(rows):
         raise UnknownStepError("it takes sparse matrices")
-    names, n_columns = before.known_names(), len(before.input_names(tried))
+    names, n_columns = before.known_names(), len(before.input_names(rows))
     steps: Steps = ()
     width = n_columns
     for pipeline in before.pipelines:
         steps += read_steps(pipeline, width)
         width = check_steps(steps, n_columns)
-    want = before.transform(tried, "background")
+    want = before.transform(rows, "background")
     zeros = is_sparse(want) and absent_is_missing
     want = np.asarray(densified(want, zeros))
     if want.dtype.kind == "O":
@@ -166,19 +164,10 @@ def make_recipe(before: Preprocessing, rows: Any, absent_is_missing: bool) -> Re
     if names is not None and are_numbered(names):
         names = None
     recipe = Recipe(names, n_columns, steps, want.dtype.name, zeros)
-    made = recipe.transform(tried, "background")
+    made = recipe.transform(rows, "background")
     if made.shape != want.shape or not np.array_equal(made, want, equal_nan=want.dtype.kind == "f"):
         raise UnknownStepError("its steps, as we read them, do not give what it gives")
     return recipe
-
-
-def first_rows(rows: Any) -> Any:
-    """A few rows to try steps on."""
-    if rows is None or is_sparse(rows):
-        return rows
-    frame = as_frame(rows)
-    few = rows[:_TRIED] if frame is None else frame.head(_TRIED).to_native()
-    return few.copy() if hasattr(few, "copy") else few  # and not the whole table, which they would keep alive
 
 
 def why_not_kept(error: UnknownStepError) -> str:
