@@ -13,7 +13,7 @@ export FOURIERSHAP_DATA ?= $(abspath $(DATA))
 endif
 export MPLBACKEND ?= Agg
 
-.PHONY: help demo test test-versions test-sanitize test-compilers wheel docs-check format lint types unit docs bench fuzz paper readme-table clean
+.PHONY: help demo test test-versions test-sanitize test-compilers wheel docs-check format lint types unit docs bench bench-here fuzz paper readme-table clean
 
 help:
 	@echo "make demo    explain a model and show the result (writes demo/)"
@@ -124,8 +124,16 @@ format: $(VENV)/.test
 	$(BIN)/ruff check --fix .
 	$(BIN)/clang-format -i $(KERNELS)
 
-bench: $(VENV)/.bench
+# The peers' newest releases need Python 3.12 or newer: the newest one that is found, in an environment of its own. Benchmarks
+# go on where they stopped; each result names the commit.
+BENCH_PYTHON = $(shell $(PYTHON) tests/versions.py --find 3.14 3.13 3.12)
+
+bench:
+	$(MAKE) VENV=.venv-bench PYTHON=$(or $(BENCH_PYTHON),$(PYTHON)) bench-here
+
+bench-here: $(VENV)/.bench
 	$(BIN)/python benchmarks/stage2.py
+	$(BIN)/python benchmarks/growth.py
 	$(BIN)/python benchmarks/trees.py
 	$(BIN)/python benchmarks/deep_trees.py
 	$(BIN)/python benchmarks/jax_versions.py

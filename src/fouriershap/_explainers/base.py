@@ -6,22 +6,31 @@ import os
 import time
 from collections.abc import Callable
 from copy import copy
-from inspect import Signature, signature
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fouriershap._base import files
-from fouriershap._base.checks import Progress, check_device, check_weights, check_whole, need, unshared
+from fouriershap._base.checks import (
+    Progress,
+    are_numbered,
+    check_device,
+    check_weights,
+    check_whole,
+    need,
+    unshared,
+)
 from fouriershap._base.errors import InputError
 from fouriershap._base.parallel import Watch
 from fouriershap._explainers.backgrounds import kept_background
 from fouriershap._explainers.batches import Streams
 from fouriershap._explainers.questions.asking import Questions
 from fouriershap._explainers.reasons import make_frame
-from fouriershap._rows.frames import Rows, unmask
+from fouriershap._rows.frames import Rows, as_rows, unmask
 from fouriershap._shapley.engine import Engine
 from fouriershap._shapley.interactions import TopInteractions, interaction_values
 
@@ -37,6 +46,27 @@ class _Signature:
             raise AttributeError("__signature__")  # of an object that is its `__call__`
         whole = signature(owner.__init__)  # type: ignore[misc]
         return whole.replace(parameters=list(whole.parameters.values())[1:])
+
+
+P = ParamSpec("P")
+
+
+def in_shap_words(init: Callable[P, None]) -> Callable[P, None]:
+    """An ``__init__`` (self, model, background, *, ...) that also takes shap's arguments, see `shap_words`."""
+    parameters = list(signature(init).parameters.values())[1:]
+    taken = {parameter.name: parameter.default is Parameter.empty for parameter in parameters}
+    ours = taken.keys() - {"data"}
+
+    @wraps(init)
+    def understood(self: Any, *args: Any, **options: Any) -> None:
+        background = args[1] if len(args) > 1 else options.get("background")
+        if background is None or not options.keys() <= ours or type(background).__name__ == "DenseData":
+            from fouriershap._explainers.shap_words import in_our_words
+
+            args, options = in_our_words(type(self).__name__, args, options, taken)
+        init(self, *args, **options)
+
+    return understood  # type: ignore[return-value]
 
 
 class Explainer(Streams, Questions):
@@ -182,6 +212,11 @@ class Explainer(Streams, Questions):
         """
         return {}
 
+    @property
+    def input_names(self) -> tuple[str, ...] | None:
+        """Names by which the columns of a frame are found; None where columns have positions only."""
+        return None if are_numbered(self.feature_names) else self.feature_names
+
     def predict(self, X: Any) -> NDArray[np.float64]:
         """What the values add up to, by the representation: (n_rows,) or (n_rows, n_outputs)."""
         return without_single_output(self._engine.predict(self._read(X).codes, self.n_jobs))
@@ -274,6 +309,7 @@ class Explainer(Streams, Questions):
         Parameters
         ----------
         X : array or data frame, shape (n_rows, n_columns)
+            Or one row, as an array (n_columns,) or a pandas Series: its values come back without the first axis.
         n_jobs : int, optional
             Threads; by default those of the explainer.
 
@@ -281,7 +317,9 @@ class Explainer(Streams, Questions):
         -------
         ndarray, shape (n_rows, n_players) or (n_rows, n_players, n_outputs)
         """
-        return without_single_output(self._explain(self._read(X), self._jobs(n_jobs)))
+        X, is_one = as_rows(X)
+        values = without_single_output(self._explain(self._read(X), self._jobs(n_jobs)))
+        return values[0] if is_one else values
 
     def shap_interaction_values(
         self, X: Any, *, pairs: Any = None, top: int | None = None, n_jobs: int | None = None
@@ -310,19 +348,23 @@ class Explainer(Streams, Questions):
         TopInteractions
             With ``top``: names, strengths and values of the pairs.
         """
+        X, is_one = as_rows(X)
         codes = self._read(X).codes
         single = self._engine.n_outputs == 1
         with Watch(self.progress):
-            return interaction_values(
+            found = interaction_values(
                 self._engine, codes, self.player_names, pairs, top, self._jobs(n_jobs), single
             )
+        return found[0] if is_one and isinstance(found, np.ndarray) else found
 
     def __call__(self, X: Any) -> Any:
         """Explain rows as a ``shap.Explanation``, for every plot of shap."""
         begin = time.perf_counter()
+        X, is_one = as_rows(X)
         rows = self._read(X)
         values = self._explain(rows, self.n_jobs)
-        return self._explanation(rows, values, self._engine.expected, time.perf_counter() - begin)
+        explanation = self._explanation(rows, values, self._engine.expected, time.perf_counter() - begin)
+        return explanation[0] if is_one else explanation
 
     def report(
         self,
