@@ -1,6 +1,7 @@
-"""Pages whose data are not part of the project skip where these are missing."""
+"""Pages whose data are not part of the project skip where these are missing; figures end with their page."""
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -16,3 +17,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if missing:
             reason = f"needs {', '.join(missing)} in the folder that FOURIERSHAP_DATA names"
             item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def pytest_runtest_teardown() -> None:
+    """Close what pages have drawn."""
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
