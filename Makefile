@@ -141,6 +141,7 @@ bench-here: $(VENV)/.bench
 	$(BIN)/python benchmarks/sparse_wht.py
 	$(BIN)/python benchmarks/interactions.py
 	$(BIN)/python benchmarks/linear.py
+	$(BIN)/python benchmarks/gallery.py
 
 # Goes on where it stopped. It takes every environment .venv* that is there.
 fuzz:

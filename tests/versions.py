@@ -42,6 +42,7 @@ TESTS = (
     "tree_explainer",
     "tree_input",
     "pipelines",
+    "recipes",
     "frames",
     "frame_names",
     "batches",

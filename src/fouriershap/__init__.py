@@ -145,6 +145,7 @@ __all__ = [
     "library_output",
     "load",
     "plan",
+    "plots",
     "read_model",
     "shap_interaction_values",
     "shap_values",
@@ -156,6 +157,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name == "plots":
+        return import_module(f"{__name__}.plots")
     if name not in _HOMES:
         raise AttributeError(f"module {short(__name__)} has no attribute {short(name)}")
     value = globals()[name] = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

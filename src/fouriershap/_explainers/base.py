@@ -121,7 +121,7 @@ class Explainer(Streams, Questions):
         and else in the log "fouriershap"; True at once, False never. A function is called with (done, total), in
         percent of a stage; where it has a parameter ``stage``, it gets a `Stage`, too.
     has_pipeline : bool
-        Whether rows go through the steps of a Pipeline before they are explained; files do not keep those.
+        Whether rows go through the steps of a Pipeline before they are explained; files keep those that they know.
     checksum : str, optional
         Of the file that this explainer was loaded from, over all its contents; None where there was none.
     """
