@@ -13,8 +13,8 @@ from fouriershap._kernels.walk_numpy import Trees, alive_pairs
 def interventional(*arguments: Any) -> None:
     """Interventional interactions of sets of players, of any index.
 
-    ``(*trees, codes, first_row, last_row, background, weights, shares, keys, radix, out)`` with trees, codes, background
-    and weights as in `walk_numpy.interventional_joint`.
+    ``(*trees, codes, first_row, last_row, background, weights, shares, keys, radix, out)`` with trees, codes,
+    background and weights as in `walk_numpy.interventional_joint`.
 
     shares : (m + 1, m + 1, order + 1) float64, m >= most players on a path
         See `fouriershap._shapley.orders.indices.leaf_shares`. m <= 64.

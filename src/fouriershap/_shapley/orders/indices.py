@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import lru_cache
+from itertools import pairwise
 from math import comb
 
 import numpy as np
@@ -70,14 +71,14 @@ def leaf_shares(index: str, order: int, most: int) -> NDArray[np.float64]:
         out[: most + 1 - b, b] = [[float(share) for share in row] for row in shares]
         shares = [
             [one - more for one, more in zip(row, following, strict=True)]
-            for row, following in zip(shares, shares[1:], strict=False)
+            for row, following in pairwise(shares)
         ]
     return out
 
 
 @lru_cache(maxsize=32)
 def character_shares(index: str, order: int, most: int) -> NDArray[np.float64]:
-    """(most + 1, order + 1) float64 by m and s: what a set of s of the m players that differ gets of a character of +1."""
+    """(most + 1, order + 1) float64 by m and s: what s of the m players that differ get of a character of +1."""
     out = np.zeros((most + 1, order + 1))
     for m in range(most + 1):
         for s in range(1, min(order, m) + 1):

@@ -120,8 +120,8 @@ def keys_within(members: NDArray[np.bool_], order: int) -> Keys:
         return all_keys(met.tolist(), order, n_players)  # more than meet, perhaps, but quickly found
     if listed > MOST_LISTED:
         raise CapacityError(
-            f"order={order}: {len(members):,} paths of up to {sizes.max()} players each have {listed:,} sets of players "
-            "between them, too many to be listed. Take a lower order, shallower trees, or fewer players by groups=."
+            f"order={order}: {len(members):,} paths of up to {sizes.max()} players each have {listed:,} sets of them "
+            "in all, too many to be listed. Take a lower order, shallower trees, or fewer players by groups=."
         )
     found = np.empty(0, dtype=np.int64)
     for part in _keys_by_size(members, sizes, order):

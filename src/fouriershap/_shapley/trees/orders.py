@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from fouriershap import _kernels as kernels
 from fouriershap._base.errors import CapacityError, InputError
 from fouriershap._shapley.orders.indices import leaf_shares
-from fouriershap._shapley.orders.sets import Floats, Keys, count_sets, keys_within, only_wanted, radix_of
+from fouriershap._shapley.orders.sets import Floats, Keys, count_sets, keys_within, radix_of
 from fouriershap._shapley.trees import walk
 from fouriershap._shapley.trees.model import Background, TreeModel
 
@@ -52,7 +52,12 @@ class TreeSets:
         self._walk(self.model.walk_trees, codes, self.background.codes, self.background.weights, out)
 
     def _walk(
-        self, trees: walk.WalkTrees, codes: walk.Codes, others: walk.Codes, weights: Floats | None, out: Floats
+        self,
+        trees: walk.WalkTrees,
+        codes: walk.Codes,
+        others: walk.Codes,
+        weights: Floats | None,
+        out: Floats,
     ) -> None:
         share = np.full(others.shape[1], 1 / others.shape[1]) if weights is None else weights
         against = (codes, 0, codes.shape[1], others, share)
@@ -64,7 +69,11 @@ class TreeSets:
 
         Rows that fail the same players share their work, so that all of them take no longer than in proportion.
         """
-        trees, codes, others = self.model.walk_trees, self.model.coded.book.encode(rows), self.background.codes
+        trees, codes, others = (
+            self.model.walk_trees,
+            self.model.coded.book.encode(rows),
+            self.background.codes,
+        )
         assert others is not None
         n_trees, n_rows, n_others = trees.n_trees, codes.shape[1], others.shape[1]
         some = np.zeros(n_trees, dtype=bool)
@@ -72,11 +81,11 @@ class TreeSets:
         few = trees.part(some)
         step, seconds = 8, 0.0
         while n_rows and n_trees:
-            part = [np.ascontiguousarray(each[:, :step]) for each in (codes, others)]
-            taken = [each.shape[1] for each in part]
+            mine, theirs = (np.ascontiguousarray(each[:, :step]) for each in (codes, others))
+            taken = [mine.shape[1], theirs.shape[1]]
             out = np.zeros((taken[0], len(self.keys), self.n_outputs))
             begin = time.process_time()
-            self._walk(few, *part, None, out)
+            self._walk(few, mine, theirs, None, out)
             spent = time.process_time() - begin
             seconds = spent * n_trees / some.sum() * n_rows / taken[0] * n_others / taken[1]
             whole = taken == [n_rows, n_others]
@@ -110,7 +119,7 @@ def make_sets(
             "or fewer players by groups=."
         )
     keys = keys_within(_paths(model), order) if wanted is None else wanted
-    return TreeSets(model, background, index, order, only_wanted(keys, wanted))
+    return TreeSets(model, background, index, order, keys)
 
 
 def _paths(model: TreeModel) -> NDArray[np.bool_]:
@@ -136,5 +145,3 @@ def _paths(model: TreeModel) -> NDArray[np.bool_]:
         found = found[np.unique(as_one, return_index=True)[1]]
     bits = np.unpackbits(found, axis=1, bitorder="little", count=model.n_players)
     return bits.astype(bool)
-
-
