@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,10 +37,10 @@ class Interactions(Answer):
     index : {"k-SII", "STII", "FSII", "SII"}
     order, min_order : int
         The most and the fewest players of a set.
-    sets : tuple of tuples of str
-        Names of the players of each set.
     positions : tuple of tuples of int
-        Their positions, ascending.
+        The players of each set, ascending.
+    sets : tuple of tuples of str
+        Their names.
     values : (n_rows, n_sets) or (n_rows, n_sets, n_outputs) float64
     strength : (n_sets,) float64
         Mean absolute value over rows and outputs.
@@ -68,7 +69,6 @@ class Interactions(Answer):
     index: str
     order: int
     min_order: int
-    sets: tuple[tuple[str, ...], ...]
     positions: tuple[tuple[int, ...], ...]
     values: Floats
     strength: Floats
@@ -81,7 +81,7 @@ class Interactions(Answer):
     question = "interactions"
 
     def __len__(self) -> int:
-        return len(self.sets)
+        return len(self.positions)
 
     def __repr__(self) -> str:
         lines = [f"  {name}: {size:.4g}" for name, size in zip(self.names, self.strength, strict=True)]
@@ -89,6 +89,11 @@ class Interactions(Answer):
         told = f"{self.index} of order {self.order}, {len(self.values):,} rows"
         which = f"{len(self):,} of {self.n_met:,} sets, mean |value|"
         return "\n".join([f"Interactions({told}, {which})", *lines[:_SHOWN], *more])
+
+    @cached_property
+    def sets(self) -> tuple[tuple[str, ...], ...]:
+        """The names of the players of each set."""
+        return tuple(tuple(self.players[player] for player in players) for players in self.positions)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -199,7 +204,6 @@ def make_interactions(
     with Watch(explainer.progress):
         found = set_values(engine, rows.codes, index, order, min_order, top_k, memory, explainer.n_jobs)
     positions = key_sets(found.keys, engine.n_players)
-    names = explainer.player_names
     rest = found.total - found.values.sum(axis=1)
     if len(found.keys) == found.n_met:
         rest = np.zeros_like(rest)  # nothing is left out but rounding
@@ -208,14 +212,13 @@ def make_interactions(
         index=index,
         order=order,
         min_order=min_order,
-        sets=tuple(tuple(names[player] for player in players) for players in positions),
         positions=tuple(positions),
         values=found.values[..., 0] if single else found.values,
         strength=found.strength,
         rest=rest[..., 0] if single else rest,
         base=np.array(engine.expected, dtype=np.float64),
         n_met=found.n_met,
-        players=names,
+        players=explainer.player_names,
         outputs=names_of_outputs(explainer),
         like=X,
     )

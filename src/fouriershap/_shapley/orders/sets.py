@@ -18,6 +18,7 @@ Keys = NDArray[np.int64]
 
 MOST_LISTED = 1 << 27  # sets of players, each time that they meet, that are listed at most
 _CHUNK = 1 << 22  # of these at a time
+_AS_QUICK = 4  # so many sets are listed while one column more is filled with zeros
 
 
 class SetEngine(Protocol):
@@ -74,13 +75,17 @@ def set_keys(players: NDArray[Any], n_players: int) -> Keys:
 
 def key_sets(keys: Keys, n_players: int) -> list[tuple[int, ...]]:
     """The players of each key."""
-    radix, found = radix_of(n_players), []
-    for key in keys.tolist():
-        players: list[int] = []
-        while key:
-            key, digit = divmod(key, radix)
-            players.append(digit - 1)
-        found.append(tuple(reversed(players)))
+    found: list[tuple[int, ...]] = [()] * len(keys)
+    left = keys.copy()
+    digits: list[NDArray[np.int64]] = []
+    while len(keys) and (left > 0).any():
+        left, digit = np.divmod(left, radix_of(n_players))
+        digits.insert(0, digit - 1)
+    size = np.sum([digit >= 0 for digit in digits], axis=0) if digits else np.zeros(len(keys), dtype=np.int64)
+    for mine in np.unique(size).tolist():
+        which = np.flatnonzero(size == mine).tolist()
+        for k, players in zip(which, np.stack(digits[-mine:], axis=1)[which].tolist(), strict=True):
+            found[k] = tuple(players)
     return found
 
 
@@ -116,7 +121,7 @@ def keys_within(members: NDArray[np.bool_], order: int) -> Keys:
     sizes = members.sum(axis=1)
     listed = sum(count_sets(int(size), order) * int(times) for size, times in _counted(sizes))
     met = np.flatnonzero(members.any(axis=0))
-    if count_sets(len(met), order) <= listed:
+    if _AS_QUICK * count_sets(len(met), order) <= listed:
         return all_keys(met.tolist(), order, n_players)  # more than meet, perhaps, but quickly found
     if listed > MOST_LISTED:
         raise CapacityError(
