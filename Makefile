@@ -132,6 +132,7 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/blackbox.py
 	$(BIN)/python benchmarks/sparse_wht.py
 	$(BIN)/python benchmarks/interactions.py
+	$(BIN)/python benchmarks/orders.py
 	$(BIN)/python benchmarks/linear.py
 
 # Goes on where it stopped. It takes every environment .venv* that is there.

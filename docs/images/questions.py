@@ -11,9 +11,9 @@ mpl.use("Agg")
 HERE = Path(__file__).parent
 
 
-def session() -> dict[str, object]:
-    """The names that the page's own examples make."""
-    text = (HERE.parent / "questions.md").read_text(encoding="utf-8")
+def session(page: str) -> dict[str, object]:
+    """The names that a page's own examples make."""
+    text = (HERE.parent / page).read_text(encoding="utf-8")
     lines = [match[1] for match in re.finditer(r"^(?:>>>|\.\.\.) ?(.*)$", text, flags=re.MULTILINE)]
     names: dict[str, object] = {"pd": pd}
     exec("\n".join(lines), names)
@@ -22,7 +22,7 @@ def session() -> dict[str, object]:
 
 def main() -> None:
     """Draw all of them."""
-    names = session()
+    names = session("questions.md")
     for picture, answer in (
         ("drift", "drift"),
         ("drift-series", "series"),

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fouriershap._base.checks import check_choice, check_memory, check_whole, find_position
 from fouriershap._base.errors import InputError
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 _SHOWN = 10
 _JOINED = " x "
+_COLOURS = ("#1f6fb4", "#e08e1b", "#c8373a", "#7a4fb5", "#3a9d5d")  # by the number of players
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -173,11 +175,27 @@ class Interactions(Answer):
         if row is None:
             title = f"{self.index} of order {self.order}: mean |value|, {len(values):,} rows"
             sizes = np.abs(values).mean(axis=0)
-            return pictures.bars(self.names, sizes, unknown, unknown, top, title, ax, signed=False)
+            ax = pictures.bars(self.names, sizes, unknown, unknown, top, title, ax, signed=False)
+            self._colour_by_size(ax, np.argsort(-sizes, kind="stable")[:top])
+            return ax
         r = self._check_row(row)
         rest = float(self.rest.reshape(len(values), -1)[r, o])
         title = f"{self.index} of order {self.order}, row {r}; sets not listed: {number(rest)}"
         return pictures.bars(self.names, values[r], unknown, unknown, top, title, ax)
+
+    def _colour_by_size(self, ax: Any, shown: NDArray[np.int64]) -> None:
+        """Bars of single players, pairs and triples in colours of their own, and a legend that says so."""
+        labelled = set()
+        for bar, k in zip(ax.patches, shown.tolist(), strict=True):
+            size = len(self.positions[k])
+            bar.set_color(_COLOURS[(size - 1) % len(_COLOURS)])
+            if size not in labelled:
+                bar.set_label(f"{size} player{'s' if size > 1 else ''}")
+            labelled.add(size)
+        handles, labels = ax.get_legend_handles_labels()
+        ordered = sorted(zip(labels, handles, strict=True), key=lambda each: each[0])
+        if len(labelled) > 1:
+            ax.legend([h for _, h in ordered], [t for t, _ in ordered], frameon=False, fontsize=9)
 
     def _with_outputs(self) -> Floats:
         return self.values.reshape(*self.values.shape[:2], len(self.outputs))
