@@ -38,8 +38,8 @@ struct Side {
     if (!members.grow(levels * n, 0) || !groups.grow(levels * n, 0) || !n_groups.grow(levels, 0))
       return false;
     for (int64_t i = 0; i < n; ++i) members[i] = static_cast<int32_t>(i);
-    groups[0] = {0, members, members + n};
     n_groups[0] = n > 0;
+    if (n) groups[0] = {0, members, members + n};
     return true;
   }
 
