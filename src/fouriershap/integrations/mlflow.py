@@ -10,11 +10,12 @@ import tempfile
 import warnings
 from collections.abc import Sequence
 from contextlib import nullcontext
+from importlib.metadata import version
 from inspect import signature as parameters_of
 from pathlib import Path
 from typing import Any
 
-from fouriershap import Explainer, InputError, __version__, load
+from fouriershap import Explainer, InputError, load
 from fouriershap._base.checks import check_choice, check_whole
 from fouriershap._base.short import short, short_text
 from fouriershap.integrations._column_types import ANY, column_types
@@ -91,7 +92,7 @@ def log_explainer(
     """
     mlflow = _import()
     _check(explainer)
-    about = {"kind": type(explainer).__name__, "version": __version__, "explains": model_uri}
+    about = {"kind": type(explainer).__name__, "version": version("fouriershap"), "explains": model_uri}
     options.setdefault(
         "signature", _signature(explainer, X if X is not None else options.get("input_example"))
     )
@@ -205,7 +206,7 @@ def _check(explainer: Any) -> None:
 
 
 def _requirements() -> list[str]:
-    return [f"fouriershap=={__version__}", "pandas"]
+    return [f"fouriershap=={version('fouriershap')}", "pandas"]
 
 
 def _artifacts(
