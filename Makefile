@@ -140,6 +140,7 @@ bench-here: $(VENV)/.bench
 	$(BIN)/python benchmarks/blackbox.py
 	$(BIN)/python benchmarks/sparse_wht.py
 	$(BIN)/python benchmarks/interactions.py
+	$(BIN)/python benchmarks/orders.py
 	$(BIN)/python benchmarks/linear.py
 	$(BIN)/python benchmarks/gallery.py
 

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from fouriershap._explainers.questions.drift import Drift
     from fouriershap._explainers.questions.importance import Importance
     from fouriershap._explainers.questions.letters import Reasons
+    from fouriershap._explainers.questions.orders import Interactions
     from fouriershap._explainers.referee import library_output
     from fouriershap._explainers.spectrum import SpectrumExplainer
     from fouriershap._explainers.trees import TreeExplainer
@@ -69,6 +70,7 @@ _HOMES = {
     "Explainer": "_explainers.front_door",
     "Fidelity": "_blackbox.fidelity",
     "Importance": "_explainers.questions.importance",
+    "Interactions": "_explainers.questions.orders",
     "Interval": "_blackbox.fidelity",
     "OutputColumn": "_explainers.batches",
     "Plan": "_shapley.spectrum.plan",
@@ -118,6 +120,7 @@ __all__ = [
     "FourierShapWarning",
     "Importance",
     "InputError",
+    "Interactions",
     "Interval",
     "MissingDependencyError",
     "ModelWarning",
