@@ -13,8 +13,17 @@ from fouriershap._base.checks import need
 from fouriershap.report._pack import script_json
 
 
+# Plain scripts that share one scope: each is a part of the page, the last one starts it.
+_SCRIPTS = ("data", "text", "state", "tables", "products", "waterfall", "charts", "overview", "dependence")
+_SCRIPTS += ("interactions", "spectrum", "rows", "what_if", "start")
+
+
 def _asset(name: str) -> str:
     return resources.files("fouriershap.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def _script() -> str:
+    return "\n".join(_asset(f"script/{name}.js") for name in _SCRIPTS)
 
 
 def _hash(script: str) -> str:
@@ -43,7 +52,7 @@ class Page:
         plotly = need("plotly.offline", "the report", "[report]")
         # Half a surrogate pair, which Python text may hold, cannot be written as UTF-8.
         safe = title.encode("utf-8", "replace").decode("utf-8")
-        scripts = {"plotly": str(plotly.get_plotlyjs()), "script": _asset("report.js")}
+        scripts = {"plotly": str(plotly.get_plotlyjs()), "script": _script()}
         self._parts = scripts | {
             "title": html.escape(safe),
             "style": _asset("report.css"),

@@ -1,0 +1,34 @@
+// What all charts share.
+
+const CONFIG = { displayModeBar: false, responsive: true };
+const SCALE = [[0, "#3a86d8"], [0.5, "#9d86c4"], [1, "#e5487f"]]; // readable on light and on dark
+const GROUPS = ["#3a86d8", "#e58a1f", "#2a9d74", "#e5487f", "#9d6fd0", "#8d9a2b", "#c0694e", "#808b9c"];
+const GREY = "#808b9c";
+const MOST_SHOWN = 15; // players in a chart
+const MOST_DOTS = 3000; // SVG elements that browsers draw without effort
+
+function layout(changes) {
+  return {
+    margin: { l: 150, r: 20, t: 10, b: 45 },
+    paper_bgcolor: "rgba(0,0,0,0)",
+    plot_bgcolor: "rgba(0,0,0,0)",
+    font: { family: "system-ui, sans-serif", size: 13 },
+    hoverlabel: { bgcolor: "#1d2430", bordercolor: "#1d2430", font: { color: "#ffffff" }, align: "left" },
+    showlegend: false,
+    dragmode: false,
+    ...changes,
+  };
+}
+
+function playerAxis(report, players) {
+  return {
+    tickvals: players.map((_, rank) => rank),
+    ticktext: players.map((p) => chartText(report.data.players[p], 20)),
+    range: [players.length - 0.4, -0.6],
+    showgrid: false,
+    zeroline: false,
+    fixedrange: true,
+  };
+}
+
+const chartHeight = (n) => 80 + 26 * Math.max(n, 3);
