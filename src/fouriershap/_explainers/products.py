@@ -41,7 +41,7 @@ from fouriershap._waves.readers.reading import Reading
 from fouriershap._waves.responses import PROBABILITIES, respond
 
 if TYPE_CHECKING:
-    from fouriershap._explainers.page import Subject
+    from fouriershap._explainers.page_subjects import Subject
 
 OUTPUTS = ("raw", "probability", "response")
 TOLERANCE = 1e-4  # of the square sum of the values, for a compressed background
@@ -256,7 +256,7 @@ class ProductExplainer(Explainer):
         return values
 
     def _subject(self, rows: Rows, budget: int) -> Subject:
-        from fouriershap._explainers.page import product_subject
+        from fouriershap._explainers.page_subjects import product_subject
 
         about = (self.kind, self.output, self._engine)
         return product_subject(*about, rows, self.feature_names, self._player)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from fouriershap._base.short import short_text
 
 # What JavaScript has typed arrays for. Booleans travel as bytes, long integers as int32.
-_DTYPES = ("uint8", "uint16", "int32", "float32", "float64")
+_DTYPES = ("uint8", "uint16", "int16", "int32", "float32", "float64")
 
 
 def packed(array: NDArray[Any]) -> dict[str, str]:

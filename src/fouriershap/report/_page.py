@@ -14,8 +14,29 @@ from fouriershap.report._pack import script_json
 
 
 # Plain scripts that share one scope: each is a part of the page, the last one starts it.
-_SCRIPTS = ("data", "text", "state", "tables", "products", "waterfall", "charts", "overview", "dependence")
-_SCRIPTS += ("interactions", "spectrum", "rows", "what_if", "start")
+_SCRIPTS = (
+    "data",
+    "text",
+    "state",
+    "codes",
+    "tables",
+    "leaves",
+    "products",
+    "waterfall",
+    "charts",
+    "overview",
+)
+_SCRIPTS += (
+    "dependence",
+    "interactions",
+    "spectrum",
+    "performance",
+    "comparisons",
+    "rows",
+    "one_row",
+    "what_if",
+)
+_SCRIPTS += ("save", "start")
 
 
 def _asset(name: str) -> str:

@@ -6,6 +6,9 @@ const GROUPS = ["#3a86d8", "#e58a1f", "#2a9d74", "#e5487f", "#9d6fd0", "#8d9a2b"
 const GREY = "#808b9c";
 const MOST_SHOWN = 15; // players in a chart
 const MOST_DOTS = 3000; // SVG elements that browsers draw without effort
+const NARROW = 560; // pixels below which names are shorter
+
+const isNarrow = (id) => byId(id).clientWidth < NARROW;
 
 function layout(changes) {
   return {
@@ -20,15 +23,31 @@ function layout(changes) {
   };
 }
 
-function playerAxis(report, players) {
-  return {
+/** Margin and axis of a chart with a line per player. */
+function playerLines(report, players, id) {
+  const narrow = isNarrow(id);
+  const yaxis = {
     tickvals: players.map((_, rank) => rank),
-    ticktext: players.map((p) => chartText(report.data.players[p], 20)),
+    ticktext: players.map((p) => chartText(report.data.players[p], narrow ? 13 : 20)),
     range: [players.length - 0.4, -0.6],
     showgrid: false,
     zeroline: false,
     fixedrange: true,
   };
+  return { margin: { l: narrow ? 100 : 150, r: 20, t: 10, b: 45 }, yaxis, height: chartHeight(players.length) };
 }
 
 const chartHeight = (n) => 80 + 26 * Math.max(n, 3);
+
+/** Error bars of plotly from the ends of intervals. */
+function errorBars(values, ends) {
+  return {
+    type: "data",
+    symmetric: false,
+    array: values.map((value, i) => (ends[i] ? ends[i][1] - value : 0)),
+    arrayminus: values.map((value, i) => (ends[i] ? value - ends[i][0] : 0)),
+    color: GREY,
+    thickness: 1.5,
+    width: 3,
+  };
+}

@@ -1,6 +1,6 @@
 // Arrays out of the page: base64 of deflated bytes.
 
-const TYPES = { uint8: Uint8Array, uint16: Uint16Array, int32: Int32Array, float32: Float32Array, float64: Float64Array };
+const TYPES = { uint8: Uint8Array, uint16: Uint16Array, int16: Int16Array, int32: Int32Array, float32: Float32Array, float64: Float64Array };
 
 /** A typed array from base64 of deflated bytes. */
 async function unpack({ dtype, data }) {

@@ -29,7 +29,7 @@ function drawDependence(report) {
     xaxis.tickvals = input.labels.slice(0, 60).map((_, k) => k);
     xaxis.ticktext = input.labels.slice(0, 60).map((label) => chartText(label, 16));
   }
-  const yaxis = { title: { text: `SHAP value of ${chartText(report.data.players[input.player], 24)}` }, fixedrange: true };
+  const yaxis = { title: { text: `SHAP value of ${chartText(report.data.players[input.player], 24)}` }, automargin: true, fixedrange: true };
   const key = { orientation: "h", y: 1.02, yanchor: "bottom", x: 0 };
   const shape = layout({ height: 400, margin: { l: 65, r: 20, t: 10, b: 45 }, xaxis, yaxis, hovermode: "closest", showlegend: legend, legend: key });
   Plotly.react("dependence", traces, shape, CONFIG);

@@ -4,26 +4,31 @@ function drawImportance(report) {
   const all = report.ranking();
   const players = all.slice(0, MOST_SHOWN);
   const sizes = players.map((p) => report.importance(p));
+  const ends = players.map((p) => report.importanceEnds(p));
+  const what = report.valueText(report.output, "mean |SHAP value|");
+  const between = (pair) => (pair ? ` (${format(pair[0])} to ${format(pair[1])})` : "");
   const trace = {
     type: "bar",
     orientation: "h",
     x: sizes,
     y: players.map((_, rank) => rank),
+    error_x: errorBars(sizes, ends),
     hoverinfo: "text",
-    hovertext: players.map((p, i) => `${chartText(report.data.players[p], 60)}<br>${format(sizes[i])}`),
+    hovertext: players.map((p, i) => `${chartText(report.data.players[p], 60)}<br>${format(sizes[i])}${between(ends[i])}`),
   };
-  const xaxis = { title: { text: "mean |SHAP value|" }, fixedrange: true, zeroline: false };
-  const shape = layout({ height: chartHeight(players.length), xaxis, yaxis: playerAxis(report, players), bargap: 0.35 });
+  const xaxis = { title: { text: chartText(what, 60) }, fixedrange: true, zeroline: false, rangemode: "tozero" };
+  const shape = layout({ ...playerLines(report, players, "importance"), xaxis, bargap: 0.35 });
   Plotly.react("importance", [trace], shape, CONFIG);
-  const table = byId("importance-table");
-  table.replaceChildren();
-  const head = table.createTHead().insertRow();
-  for (const text of ["feature", "mean |SHAP value|"]) head.append(element("th", text, { scope: "col" }));
-  const body = table.createTBody();
-  for (const p of all) {
-    const line = body.insertRow();
-    line.append(element("td", shorten(report.data.players[p], 80)), element("td", format(report.importance(p))));
-  }
+  byId("importance-text").textContent = `Mean size of the SHAP values over all rows${ends[0] ? ", with 95 % intervals" : ""}.`;
+  fillTable(byId("importance-table"), ...importanceTable(report));
+}
+
+/** Heads and lines of the table of importance. */
+function importanceTable(report) {
+  const ends = report.importanceEnds(0) !== null;
+  const heads = ["feature", report.valueText(report.output, "mean |SHAP value|"), ...(ends ? ["from", "to"] : [])];
+  const line = (p) => [report.data.players[p], report.importance(p), ...(report.importanceEnds(p) ?? [])];
+  return [heads, report.ranking().map(line)];
 }
 
 /** Numbers between 0 and 1 by which an input's values are coloured: their ranks, so that outliers do not rule. */
@@ -78,8 +83,8 @@ function drawBeeswarm(report) {
     hoverinfo: "text",
     marker: { color: dots.color, size: 5, opacity: 0.75 },
   };
-  const xaxis = { title: { text: "SHAP value" }, fixedrange: true, zeroline: true };
-  const shape = layout({ height: chartHeight(players.length), xaxis, yaxis: playerAxis(report, players), hovermode: "closest" });
+  const xaxis = { title: { text: chartText(report.valueText(), 60) }, fixedrange: true, zeroline: true };
+  const shape = layout({ ...playerLines(report, players, "beeswarm"), xaxis, hovermode: "closest" });
   Plotly.react("beeswarm", [trace], shape, CONFIG);
   const few = rows.length < report.nRows ? ` Drawn: ${rows.length} rows, evenly spread.` : "";
   byId("beeswarm-text").textContent = `A dot per row: blue for low values of the feature (labels: early in their list), red for high ones.${few}`;

@@ -3,16 +3,20 @@
 const PAGE = 10;
 const MOST_COLUMNS = 12;
 
-/** The searchable table. */
+/** The searchable table; a row is shown, or compared with the one that is shown. */
 class RowTable {
-  constructor(report, onChoose) {
-    Object.assign(this, { report, onChoose });
+  constructor(report, { onChoose, onCompare }) {
+    Object.assign(this, { report, onChoose, onCompare });
     this.columns = report.inputRanking().slice(0, MOST_COLUMNS);
     this.sortBy = null;
     this.page = 0;
     byId("search").addEventListener("input", () => this.find());
     byId("previous").addEventListener("click", () => this.turn(-1));
     byId("next").addEventListener("click", () => this.turn(1));
+    byId("find").addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.#findId(byId("find-id").value.trim());
+    });
     this.find();
   }
 
@@ -24,19 +28,36 @@ class RowTable {
     return this.texts[row];
   }
 
-  find() {
+  /** Show the row of that name, the first that begins so where there is none. */
+  #findId(wanted) {
+    if (!wanted) return;
+    const { report } = this;
+    const names = Array.from({ length: report.nRows }, (_, r) => report.rowName(r));
+    const exact = names.indexOf(wanted);
+    const lower = wanted.toLowerCase();
+    const row = exact >= 0 ? exact : names.findIndex((name) => name.toLowerCase().startsWith(lower));
+    const sampled = report.nRows < report.data.n_rows ? ` among the ${count(report.nRows, "row")} of this page` : "";
+    byId("find-answer").textContent = row < 0 ? `There is no row “${shorten(wanted, 40)}”${sampled}.` : "";
+    if (row < 0) return;
+    byId("search").value = "";
+    this.find(row);
+    this.onChoose(row);
+  }
+
+  /** Search; where a row is given, turn to its page. */
+  find(row = 0) {
     const words = byId("search").value.toLowerCase().split(/\s+/).filter(Boolean);
     const rows = Array.from({ length: this.report.nRows }, (_, r) => r);
     this.found = words.length ? rows.filter((r) => words.every((word) => this.#searchText(r).includes(word))) : rows;
-    this.page = 0;
     this.sort();
+    this.turn(Math.floor(Math.max(this.found.indexOf(row), 0) / PAGE) - this.page);
   }
 
   sort() {
     const { report } = this;
     if (this.sortBy) {
       const { column, sign } = this.sortBy;
-      const key = column < 0 ? (r) => report.prediction(report.stored(r)) : (r) => report.value(r, column);
+      const key = column < 0 ? (r) => report.stored(r).prediction(report.output) : (r) => report.value(r, column);
       const keys = new Map(this.found.map((r) => [r, Number.isNaN(key(r)) ? Infinity : sign * key(r)]));
       this.found.sort((a, b) => keys.get(a) - keys.get(b) || a - b);
     }
@@ -50,9 +71,10 @@ class RowTable {
 
   #header() {
     const line = element("tr");
-    line.append(element("th", "row", { scope: "col" }));
+    line.append(element("th", this.report.data.has_ids ? "id" : "row", { scope: "col" }));
+    if (this.report.nRows > 1) line.append(element("td"));
     for (const column of [-1, ...this.columns]) {
-      const name = column < 0 ? "prediction" : this.report.data.inputs[column].name;
+      const name = column < 0 ? this.report.label() : this.report.data.inputs[column].name;
       const sorted = this.sortBy?.column === column ? this.sortBy.sign : 0;
       const head = element("th", "", { scope: "col", "aria-sort": sorted ? (sorted > 0 ? "ascending" : "descending") : "none" });
       const mark = sorted ? (sorted > 0 ? " ↑" : " ↓") : "";
@@ -62,8 +84,19 @@ class RowTable {
         this.sort();
       });
       line.append(head);
+      if (column < 0 && this.report.data.actual) line.append(element("th", "observed", { scope: "col" }));
     }
     return line;
+  }
+
+  #compareCell(row) {
+    const { report } = this;
+    const cell = element("td");
+    if (row === report.row) return cell;
+    const name = shorten(report.rowName(row), 60);
+    const button = cell.appendChild(element("button", "compare", { type: "button", "aria-label": `Compare with row ${name}`, "aria-pressed": String(row === report.other) }));
+    button.addEventListener("click", () => this.onCompare(row === report.other ? null : row));
+    return cell;
   }
 
   draw() {
@@ -76,8 +109,11 @@ class RowTable {
       const line = element("tr", "", row === report.row ? { class: "chosen", "aria-current": "true" } : {});
       const button = element("button", shorten(report.rowName(row), 30), { type: "button", "aria-label": `Show row ${shorten(report.rowName(row), 60)}` });
       button.addEventListener("click", () => this.onChoose(row));
-      line.append(element("td"), element("td", format(report.prediction(report.stored(row)))));
+      line.append(element("td"));
       line.firstChild.append(button);
+      if (report.nRows > 1) line.append(this.#compareCell(row));
+      line.append(element("td", format(report.stored(row).prediction(report.output))));
+      if (report.data.actual) line.append(element("td", shorten(report.actualText(row), 40)));
       for (const column of this.columns) {
         const value = report.value(row, column);
         const text = report.text(column, value);
@@ -87,7 +123,7 @@ class RowTable {
     });
     table.tBodies[0].replaceChildren(...lines);
     const hidden = report.data.inputs.length - this.columns.length;
-    byId("found").textContent = `${this.found.length.toLocaleString("en")} rows${hidden > 0 ? `; ${hidden} more columns, all of them searched` : ""}`;
+    byId("found").textContent = `${count(this.found.length, "row")}${hidden > 0 ? `; ${hidden} more columns, all of them searched` : ""}`;
     byId("page-text").textContent = `page ${this.page + 1} of ${nPages.toLocaleString("en")}`;
     byId("previous").disabled = this.page === 0;
     byId("next").disabled = this.page === nPages - 1;

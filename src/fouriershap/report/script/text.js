@@ -12,6 +12,20 @@ function signed(number) {
   return (number >= 0 ? "+" : "") + format(number);
 }
 
+const percent = (share) => `${(100 * share).toFixed(1)} %`;
+
+const count = (n, what) => `${n.toLocaleString("en")} ${what}${n === 1 ? "" : "s"}`;
+
+/** All digits of a number and no more: one that came from single precision has few. */
+function plain(number) {
+  if (Math.fround(number) !== number) return String(number);
+  for (let digits = 1; digits < 9; digits++) {
+    const short = Number(number.toPrecision(digits));
+    if (Math.fround(short) === number) return String(short);
+  }
+  return String(Number(number.toPrecision(9)));
+}
+
 /** Numbers that stand below each other: as many decimals as three digits of their range need. */
 function decimals(span) {
   return span > 0 ? Math.min(Math.max(2 - Math.floor(Math.log10(span)), 0), 9) : 2;
@@ -41,3 +55,16 @@ function element(tag, text = "", attributes = {}) {
 }
 
 const byId = (id) => document.getElementById(id);
+
+/** A table of texts and numbers; the first column names the lines. */
+function fillTable(table, heads, lines) {
+  table.replaceChildren();
+  const head = table.createTHead().insertRow();
+  for (const text of heads) head.append(element("th", shorten(text, 60), { scope: "col" }));
+  const body = table.createTBody();
+  for (const [first, ...cells] of lines) {
+    const line = body.insertRow();
+    line.append(element("th", shorten(first, 80), { scope: "row", title: shorten(first, 300) }));
+    for (const cell of cells) line.append(element("td", typeof cell === "number" ? format(cell) : shorten(cell, 60)));
+  }
+}

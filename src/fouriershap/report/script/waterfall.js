@@ -2,7 +2,7 @@
 
 const MOST_BARS = 12;
 
-/** From the expected value to the prediction, a bar per player; drawn once, then moved. */
+/** Drawn once, then moved. */
 class Waterfall {
   constructor(container) {
     this.heading = container.appendChild(element("h3"));
@@ -44,16 +44,20 @@ class Waterfall {
   }
 }
 
+/** Players, those with the largest values first. */
+function playersBySize(report, ...many) {
+  const size = (p) => Math.max(...many.map(([values, output]) => Math.abs(values.at(p, output))));
+  return Array.from({ length: report.nPlayers }, (_, p) => p).sort((a, b) => size(b) - size(a));
+}
+
 /** Players to draw: those with the largest values, and all that were changed. */
-function playersToDraw(report, shap, changed) {
-  const size = (p) => Math.abs(shap[p * report.nOutputs + report.output]);
-  const order = Array.from({ length: report.nPlayers }, (_, p) => p).sort((a, b) => size(b) - size(a));
+function playersToDraw(order, changed = []) {
   const first = order.slice(0, order.length <= MOST_BARS + 1 ? MOST_BARS + 1 : MOST_BARS);
   return first.concat([...changed].filter((p) => !first.includes(p)));
 }
 
-function waterfallSteps(report, shap, values, players, changed) {
-  const { data, output, nOutputs } = report;
+function waterfallSteps(report, values, output, inputs, players, changed = new Set()) {
+  const { data } = report;
   let at = data.expected[output];
   const steps = [{ name: "expected value", from: at, to: at, number: at, kind: "total" }];
   const add = (name, text, number, player) => {
@@ -61,11 +65,11 @@ function waterfallSteps(report, shap, values, players, changed) {
     steps.push({ name, text, from: at, to: at + number, number, kind, player });
     at += number;
   };
-  for (const p of players) add(data.players[p], report.playerText(p, values), shap[p * nOutputs + output], p);
-  const prediction = report.prediction(shap);
+  for (const p of players) add(data.players[p], report.playerText(p, inputs), values.at(p, output), p);
+  const prediction = values.prediction(output);
   const nOthers = report.nPlayers - players.length;
-  if (nOthers > 0) add(`${nOthers} others`, "", prediction - at);
-  steps.push({ name: "prediction", from: prediction, to: prediction, number: prediction, kind: "total" });
+  if (nOthers > 0) add(count(nOthers, "other"), "", prediction - at);
+  steps.push({ name: report.label(output), from: prediction, to: prediction, number: prediction, kind: "total" });
   return steps;
 }
 

@@ -11,8 +11,10 @@ class Sum {
   }
 }
 
+const KINDS = { tables: Tables, leaves: Leaves, products: Products };
+
 async function whatIfOf(parts) {
-  const make = async (part) => new (part.kind === "products" ? Products : Tables)(part, await unpackAll(part.arrays));
+  const make = async (part) => new KINDS[part.kind](part, await unpackAll(part.arrays));
   return new Sum(await Promise.all(parts.map(make)));
 }
 
@@ -76,7 +78,7 @@ class Control {
       this.select.value = missing ? "" : String(value);
       return;
     }
-    this.field.value = missing ? "" : String(value);
+    this.field.value = missing ? "" : plain(value);
     if (!missing) this.range.value = String(value);
     if (this.absent) {
       this.absent.checked = missing;
@@ -124,6 +126,7 @@ class WhatIf {
 
   draw() {
     const { report, rowShap, rowValues } = this;
+    const output = report.rawOutput();
     const shap = report.explain(report.edited);
     const changed = new Set();
     this.controls.forEach(({ box, input }, i) => {
@@ -131,39 +134,42 @@ class WhatIf {
       box.classList.toggle("changed", differs);
       if (differs) changed.add(input.player);
     });
-    const players = playersToDraw(report, rowShap, changed);
-    const before = waterfallSteps(report, rowShap, rowValues, players, new Set());
-    const after = waterfallSteps(report, shap, report.edited, players, changed);
+    const players = playersToDraw(playersBySize(report, [rowShap, output]), changed);
+    const before = waterfallSteps(report, rowShap, output, rowValues, players);
+    const after = waterfallSteps(report, shap, output, report.edited, players, changed);
     const range = stepRange(before, after);
     this.edited.draw(changed.size ? "Changed" : "Unchanged", after, range);
     this.original.draw(`Row ${shorten(report.rowName(report.row), 40)} as it is`, before, range);
-    this.#answer(shap);
-    if (report.nOutputs > 1) this.#outputs(shap);
+    this.#answer(shap, output);
+    if (report.nRaw > 1) this.#outputs(shap);
   }
 
-  #answer(shap) {
-    const now = this.report.prediction(shap);
-    const was = this.report.prediction(this.rowShap);
-    const number = element("data", format(now), { value: now });
+  #answer(shap, output) {
+    const { report, rowShap } = this;
+    const [now, was] = [shap.prediction(output), rowShap.prediction(output)];
     const strong = element("strong");
-    strong.append(number);
-    byId("answer").replaceChildren("Prediction ", strong, now === was ? "" : ` (${signed(now - was)} from ${format(was)})`);
+    strong.append(element("data", format(now), { value: now }));
+    const label = shorten(report.label(output), 60);
+    const response = shap.response(output - report.data.first_raw);
+    const said = response === null ? "" : `, ${report.responseText(response)}`;
+    const change = now === was ? "" : ` (${signed(now - was)} from ${report.predictionText(rowShap, output)})`;
+    byId("answer").replaceChildren(`${label[0].toUpperCase()}${label.slice(1)} `, strong, said, change);
   }
 
   /** All outputs of the changed row beside those of the row as it is. */
   #outputs(shap) {
     const { report } = this;
-    const shares = report.probabilities(shap);
+    const shares = report.data.link === "softmax";
+    const first = report.data.first_raw;
     const table = element("table");
-    const head = table.createTHead().insertRow();
-    for (const text of ["output", "prediction", "as it is", ...(shares ? ["softmax"] : [])]) head.append(element("th", text, { scope: "col" }));
-    const body = table.createTBody();
-    report.data.outputs.forEach((name, k) => {
-      const line = body.insertRow();
-      if (k === report.output) line.className = "chosen";
-      line.append(element("td", shorten(name, 40)), element("td", format(report.prediction(shap, k))), element("td", format(report.prediction(this.rowShap, k))));
-      if (shares) line.append(element("td", `${(100 * shares[k]).toFixed(1)} %`));
-    });
+    const lines = Array.from({ length: report.nRaw }, (_, k) => [
+      report.label(first + k),
+      shap.prediction(first + k),
+      this.rowShap.prediction(first + k),
+      ...(shares ? [percent(shap.response(k))] : []),
+    ]);
+    fillTable(table, ["output", "prediction", "as it is", ...(shares ? ["softmax"] : [])], lines);
+    table.tBodies[0].rows[report.rawOutput() - first].className = "chosen";
     byId("outputs").replaceChildren(table);
   }
 }
