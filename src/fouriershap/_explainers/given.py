@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any
 
 from fouriershap._base.short import short_text
@@ -13,7 +14,7 @@ def name_of(model: Any) -> str | None:
     if model is None:
         return None
     if isinstance(model, str | os.PathLike):
-        return short_text(os.path.basename(os.fspath(model)))
+        return short_text(Path(model).name)
     named = model if hasattr(model, "__qualname__") else type(model)
     package = str(getattr(named, "__module__", "")).partition(".")[0]
     return short_text(f"{package}.{named.__qualname__}" if package else named.__qualname__)

@@ -126,8 +126,8 @@ def _positive(entries: NDArray[Any], name: str | None) -> tuple[NDArray[np.bool_
         wanted, known = name, True  # one class was observed, and it is not the positive one
     if wanted is None or not known:
         raise InputError(
-            f"y holds {short_list(sorted(found))}; the model tells {short(name or '1')} from one other class. Give these "
-            "two, or 0 and 1."
+            f"y holds {short_list(sorted(found))}; the model tells {short(name or '1')} from one other class. Give "
+            "these two, or 0 and 1."
         )
     other = next(iter(found - {wanted}), f"not {name or wanted}")
     return texts == wanted, (str(other), str(name or wanted))

@@ -36,8 +36,8 @@ def of_drift(explainer: Explainer, asked: Any) -> Comparison:
     found = asked if isinstance(asked, Drift) else explainer.drift(asked)
     _check_names("drift", found.names, explainer.player_names)
     words = [
-        f"From the background to {int(found.n_rows.sum()):,} other rows. The bars are what each feature brings to the change "
-        "of the mean prediction; they add up to it."
+        f"From the background to {int(found.n_rows.sum()):,} other rows. The bars are what each feature brings to the "
+        "change of the mean prediction; they add up to it."
     ]
     return Comparison(
         words=[*words, _sureness(found)],
@@ -79,8 +79,8 @@ def of_cohorts(explainer: Explainer, X: Any, asked: Any) -> Comparison:
 def _check_names(argument: str, names: tuple[str, ...], players: tuple[str, ...]) -> None:
     if names != players:
         raise InputError(
-            f"{argument} is an answer about {len(names)} things, such as {short(names[-1])}, that are not the players of "
-            "this explainer. Ask this explainer, without interactions."
+            f"{argument} is an answer about {len(names)} things, such as {short(names[-1])}, that are not the "
+            "players of this explainer. Ask this explainer, without interactions."
         )
 
 

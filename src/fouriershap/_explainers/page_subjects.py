@@ -83,8 +83,8 @@ def _rounded(found: Lookup, tried: NDArray[Any], n_bits: int) -> WhatIf:
     error = float(np.abs(coarser.shap_values(tried) - exact).max(initial=0.0))
     largest = float(np.abs(exact).max(initial=0.0)) or 1.0
     note = (
-        f"The tables of the what-if part are rounded to make the page smaller. On {len(tried):,} rows its values differ "
-        f"by at most {error:.1g} from the exact ones, which is {100 * error / largest:.1g} % of the largest."
+        f"The tables of the what-if part are rounded to make the page smaller. On {len(tried):,} rows its values "
+        f"differ by at most {error:.1g} from the exact ones, which is {100 * error / largest:.1g} % of the largest."
     )
     return WhatIf(coarser.header(), coarser.arrays(), coarser.nbytes, note=note)
 
@@ -150,8 +150,8 @@ def _beside_meaning(beside: BesideMargin, output: str, unit: str) -> list[str]:
     what, raw = ("probabilities" if output == "probability" else "responses"), unit or "raw output"
     if beside.rescaled:
         first = (
-            f"These SHAP values are of {what}: the exact values of the {raw} against each background row, times the slope "
-            "from that row's output to the explained one's. They add up to what the model predicts."
+            f"These SHAP values are of {what}: the exact values of the {raw} against each background row, times the "
+            "slope from that row's output to the explained one's. They add up to what the model predicts."
         )
     elif beside.fidelity is not None:
         first = _fidelity_meaning(beside.fidelity)
@@ -159,8 +159,8 @@ def _beside_meaning(beside: BesideMargin, output: str, unit: str) -> list[str]:
         first = f"These SHAP values are of {what} themselves, exact: over all coalitions and background rows."
     return [
         first,
-        f"The values of the {raw} stand beside them; choose at the top what charts show. Interactions and the what-if part "
-        f"are of the {raw}, where each move is exact, and tell the {output} that it comes to.",
+        f"The values of the {raw} stand beside them; choose at the top what charts show. Interactions and the "
+        f"what-if part are of the {raw}, where each move is exact, and tell the {output} that it comes to.",
     ]
 
 

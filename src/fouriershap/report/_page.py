@@ -12,31 +12,12 @@ from typing import Any
 from fouriershap._base.checks import need
 from fouriershap.report._pack import script_json
 
-
 # Plain scripts that share one scope: each is a part of the page, the last one starts it.
-_SCRIPTS = (
-    "data",
-    "text",
-    "state",
-    "codes",
-    "tables",
-    "leaves",
-    "products",
-    "waterfall",
-    "charts",
-    "overview",
-)
-_SCRIPTS += (
-    "dependence",
-    "interactions",
-    "spectrum",
-    "performance",
-    "comparisons",
-    "rows",
-    "one_row",
-    "what_if",
-)
-_SCRIPTS += ("save", "start")
+_SCRIPTS = [
+    *("data", "text", "state", "codes", "tables", "leaves", "products", "waterfall"),
+    *("charts", "overview", "dependence", "interactions", "spectrum", "performance", "comparisons"),
+    *("rows", "one_row", "what_if", "save", "start"),
+]
 
 
 def _asset(name: str) -> str:

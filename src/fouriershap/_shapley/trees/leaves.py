@@ -1,8 +1,8 @@
 """`LeafLookup`: the leaves of trees, each with what it sees of the background, by which a page explains one row.
 
 A leaf sees a background row only through the set of players whose conditions on its path the row fails. The counts of
-these sets are all that SHAP values need (see `fouriershap._shapley`), and are a hundredth of the tables that are made of
-them: a page sums over them anew for each row, which is quick enough for one.
+these sets are all that SHAP values need (see `fouriershap._shapley`), and are a hundredth of the tables that are made
+of them: a page sums over them anew for each row, which is quick enough for one.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ class OneRow {
   #words(row, values) {
     const { report } = this;
     const outputs = report.data.first_raw ? [report.output, this.#beside()] : [report.output];
-    const told = outputs.map((output) => `${shorten(report.label(output), 60)} ${report.predictionText(values, output)}`);
+    const told = outputs.map((output) => `${shorten(report.label(output), 60)} ${outputs.length > 1 ? format(values.prediction(output)) : report.predictionText(values, output)}`);
     const actual = report.actualText(row);
     return `Row ${shorten(report.rowName(row), 60)}: ${told.join(", ")}${actual === null ? "" : `; observed: ${shorten(actual, 60)}`}`;
   }
@@ -96,13 +96,12 @@ class OneRow {
     const players = playersBySize(report, [{ at: difference }, output]);
     const names = [report.row, other].map((row) => shorten(report.rowName(row), 24));
     const inputs = [report.original(), report.original(other)];
+    const digits = decimals(Math.abs(difference(players[0])) || 1);
     const heads = ["feature", ...names, ...names.map((name) => `SHAP of ${name}`), "difference"];
     const lines = players.map((p) => [
       report.data.players[p],
       ...inputs.map((mine) => report.playerText(p, mine)),
-      signed(values.at(p, output)),
-      signed(theirs.at(p, output)),
-      signed(difference(p)),
+      ...[values.at(p, output), theirs.at(p, output), difference(p)].map((number) => fixed(number, digits, true)),
     ]);
     fillTable(byId("comparison-table"), heads, lines);
     const [now, then] = [values.prediction(output), theirs.prediction(output)];
@@ -115,11 +114,12 @@ class OneRow {
     const { output } = report;
     const order = playersBySize(report, [values, output]);
     const inputs = report.original();
+    const digits = decimals(Math.abs(values.at(order[0], output)) || 1);
     for (const [id, sign] of [["raised", 1], ["lowered", -1]]) {
       const mine = order.filter((p) => sign * values.at(p, output) > 0);
       const items = mine.slice(0, MOST_REASONS).map((p) => {
         const item = element("li", `${sentence(report, p, report.playerText(p, inputs), values.at(p, output))} `);
-        item.append(element("small", `(${signed(values.at(p, output))})`));
+        item.append(element("small", `(${fixed(values.at(p, output), digits, true)})`));
         return item;
       });
       byId(id).replaceChildren(...(items.length ? items : [element("li", "nothing", { class: "none" })]));
