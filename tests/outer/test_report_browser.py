@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -141,7 +143,22 @@ def spectrum() -> Case:
     )
 
 
+def without_a_background() -> Case:
+    case = xgboost_regressor()
+    explainer = fs.TreeExplainer(case.explainer.ensemble)
+    return Case(explainer, case.X, case.inputs, 12)
+
+
+def from_a_file() -> Case:
+    """Its background is lost: the page has tables."""
+    case = lightgbm_classes()
+    with tempfile.TemporaryDirectory() as folder:
+        case.explainer.save(Path(folder) / "m.fshap")
+        return case._replace(explainer=fs.load(Path(folder) / "m.fshap"), n_edits=12)
+
+
 CASES = [xgboost_regressor, lightgbm_classes, black_box, exact_black_box, spectrum]
+CASES += [without_a_background, from_a_file]
 CASES += [waves_by_subsets, waves_by_pairs, waves_by_mixture, blended_black_box]
 
 # What the page shows: prediction and SHAP values by player; the last is what it does not list one by one.
@@ -230,6 +247,24 @@ def test_what_if_is_what_python_says(make: Any, browser: Any, tmp_path: Path) ->
     assert not page.locator(".control.changed").count()
     assert opened.messages == []
     assert opened.requests == [page.url]
+
+
+def test_rounded_tables_err_by_what_they_say(
+    browser: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fouriershap.report._write._MOST_EXACT", 0)
+    case = from_a_file()
+    opened = OpenPage(browser, case.explainer.report(case.X, tmp_path / "report.html"))
+    page = opened.page
+    said = page.locator("#notes").text_content()
+    told = float(re.search(r"at most ([0-9.e-]+) from", said)[1])
+    values = case.explainer._explain(case.explainer._read(case.X), None)[:, :, 0]
+    for row in range(5):
+        page.locator("#row-table tbody tr").nth(row).locator("button").first.click()
+        _, shap = page.evaluate(READ)
+        wrong = max(abs(shap[str(p)] - values[row, p]) for p in range(values.shape[1]))
+        assert wrong <= 1.1 * told  # it has one digit
+    assert told < 0.01 * np.abs(values).max()
 
 
 def test_a_row_is_searched_chosen_and_shown(browser: Any, tmp_path: Path) -> None:

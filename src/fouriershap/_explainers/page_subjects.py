@@ -116,7 +116,6 @@ def tree_subject(
         subject.meaning.append(_LINK_TEXTS[link])
     if beside is None:
         return subject
-    told.insert(1, ("Output", output))
     meaning = _beside_meaning(beside, output, unit)
     return replace(
         subject,

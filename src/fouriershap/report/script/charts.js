@@ -8,6 +8,22 @@ const MOST_SHOWN = 15; // players in a chart
 const MOST_DOTS = 3000; // SVG elements that browsers draw without effort
 const NARROW = 560; // pixels below which names are shorter
 
+/** Run plotly, which is text until here: what needs no chart is shown before. Its hash is in the page's policy. */
+function loadPlotly() {
+  const text = byId("plotly");
+  const script = element("script", text.textContent);
+  text.replaceWith(script);
+}
+
+const PRINTED = 680; // pixels across a sheet of paper
+
+/** Charts as wide as paper while the page is printed. */
+function fitToPaper() {
+  const drawn = () => [...document.querySelectorAll(".chart.js-plotly-plot")];
+  window.addEventListener("beforeprint", () => drawn().forEach((chart) => Plotly.relayout(chart, { width: PRINTED })));
+  window.addEventListener("afterprint", () => drawn().forEach((chart) => Plotly.relayout(chart, { width: null, autosize: true })));
+}
+
 const isNarrow = (id) => byId(id).clientWidth < NARROW;
 
 function layout(changes) {
@@ -28,13 +44,19 @@ function playerLines(report, players, id) {
   const narrow = isNarrow(id);
   const yaxis = {
     tickvals: players.map((_, rank) => rank),
-    ticktext: players.map((p) => chartText(report.data.players[p], narrow ? 13 : 20)),
+    ticktext: players.map((p) => chartText(report.data.players[p], narrow ? 12 : 20)),
     range: [players.length - 0.4, -0.6],
     showgrid: false,
     zeroline: false,
     fixedrange: true,
   };
   return { margin: { l: narrow ? 100 : 150, r: 20, t: 10, b: 45 }, yaxis, height: chartHeight(players.length) };
+}
+
+/** The title of an axis of values, as long as there is room for. */
+function valueTitle(report, id, what, output = report.output) {
+  const narrow = isNarrow(id);
+  return { text: chartText(report.valueText(output, what), narrow ? 36 : 60), font: { size: narrow ? 11 : 13 } };
 }
 
 const chartHeight = (n) => 80 + 26 * Math.max(n, 3);

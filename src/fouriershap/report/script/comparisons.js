@@ -80,12 +80,12 @@ class Comparison {
         hovertext: players.map((p, i) => `${chartText(report.data.players[p], 60)}${group ? `, ${chartText(group, 40)}` : ""}<br>${signed(x[i])}${between(ends[i])}`),
       };
     });
-    const { margin, yaxis, height } = playerLines(report, players, name + "-chart");
+    const { margin, yaxis, height } = playerLines(report, players, `${name}-chart`);
     const many = part.groups.length > 1;
-    const xaxis = { title: { text: chartText(report.valueText(this.output, "mean SHAP value"), 60) }, fixedrange: true };
+    const xaxis = { title: valueTitle(report, `${name}-chart`, "mean SHAP value", this.output), fixedrange: true };
     const legend = { orientation: "h", y: 1.02, yanchor: "bottom", x: 0 };
     const grown = many ? 60 + players.length * (14 * part.groups.length + 14) : height;
-    Plotly.react(name + "-chart", traces, layout({ margin: many ? { ...margin, t: 40 } : margin, yaxis, xaxis, height: grown, bargap: 0.3, showlegend: many, legend }), CONFIG);
+    Plotly.react(`${name}-chart`, traces, layout({ margin: many ? { ...margin, t: 40 } : margin, yaxis, xaxis, height: grown, bargap: 0.3, showlegend: many, legend }), CONFIG);
   }
 
   /** A line per player over the groups, which are periods as a rule. */
@@ -106,12 +106,12 @@ class Comparison {
         hovertext: part.groups.map((group, g) => `${chartText(report.data.players[p], 60)}<br>${chartText(group, 40)}: ${signed(y[g])}`),
       };
     });
-    const every = Math.ceil(part.groups.length / (isNarrow(name + "-chart") ? 6 : 16));
+    const every = Math.ceil(part.groups.length / (isNarrow(`${name}-chart`) ? 6 : 16));
     const shown = part.groups.map((_, g) => g).filter((g) => g % every === 0);
     const xaxis = { tickvals: shown, ticktext: shown.map((g) => chartText(part.groups[g], 14)), fixedrange: true, automargin: true };
-    const yaxis = { title: { text: chartText(report.valueText(this.output, "mean SHAP value"), 50) }, fixedrange: true };
+    const yaxis = { title: valueTitle(report, `${name}-chart`, "mean SHAP value", this.output), fixedrange: true };
     const legend = { orientation: "h", y: 1.02, yanchor: "bottom", x: 0 };
-    Plotly.react(name + "-chart", traces, layout({ height: 420, margin: { l: 65, r: 20, t: 60, b: 60 }, xaxis, yaxis, showlegend: true, legend, hovermode: "closest" }), CONFIG);
+    Plotly.react(`${name}-chart`, traces, layout({ height: 420, margin: { l: 65, r: 20, t: 60, b: 60 }, xaxis, yaxis, showlegend: true, legend, hovermode: "closest" }), CONFIG);
   }
 
   /** Heads and lines of all numbers. */

@@ -4,7 +4,9 @@ const TYPES = { uint8: Uint8Array, uint16: Uint16Array, int16: Int16Array, int32
 
 /** A typed array from base64 of deflated bytes. */
 async function unpack({ dtype, data }) {
-  const bytes = Uint8Array.from(atob(data), (c) => c.charCodeAt(0));
+  const text = atob(data);
+  const bytes = new Uint8Array(text.length);
+  for (let i = 0; i < bytes.length; i++) bytes[i] = text.charCodeAt(i);
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
   return new TYPES[dtype](await new Response(stream).arrayBuffer());
 }

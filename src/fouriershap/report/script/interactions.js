@@ -8,13 +8,13 @@ function drawInteractions(report) {
   byId("interactions-figure").hidden = false;
   const output = report.rawOutput();
   const narrow = isNarrow("interactions");
-  const margin = { l: narrow ? 100 : 150, r: 10, t: 10, b: narrow ? 90 : 110 };
+  const margin = { l: narrow ? 105 : 150, r: 10, t: 10, b: narrow ? 105 : 110 };
   const room = Math.max(3, Math.floor((byId("interactions").clientWidth - margin.l - 80) / CELL));
   const position = new Map(Array.from(known, (player, i) => [player, i]));
   const n = known.length;
   const players = report.ranking(output).filter((p) => position.has(p)).slice(0, room);
   const at = (a, b) => all[((output - report.data.first_raw) * n + position.get(a)) * n + position.get(b)];
-  const names = players.map((p) => chartText(report.data.players[p], narrow ? 13 : 20));
+  const names = players.map((p) => chartText(report.data.players[p], narrow ? 12 : 20));
   const axis = { tickvals: players.map((_, k) => k), ticktext: names, fixedrange: true, showgrid: false, zeroline: false };
   const trace = {
     type: "heatmap",

@@ -5,7 +5,6 @@ function drawImportance(report) {
   const players = all.slice(0, MOST_SHOWN);
   const sizes = players.map((p) => report.importance(p));
   const ends = players.map((p) => report.importanceEnds(p));
-  const what = report.valueText(report.output, "mean |SHAP value|");
   const between = (pair) => (pair ? ` (${format(pair[0])} to ${format(pair[1])})` : "");
   const trace = {
     type: "bar",
@@ -16,7 +15,7 @@ function drawImportance(report) {
     hoverinfo: "text",
     hovertext: players.map((p, i) => `${chartText(report.data.players[p], 60)}<br>${format(sizes[i])}${between(ends[i])}`),
   };
-  const xaxis = { title: { text: chartText(what, 60) }, fixedrange: true, zeroline: false, rangemode: "tozero" };
+  const xaxis = { title: valueTitle(report, "importance", "mean |SHAP value|"), fixedrange: true, zeroline: false, rangemode: "tozero" };
   const shape = layout({ ...playerLines(report, players, "importance"), xaxis, bargap: 0.35 });
   Plotly.react("importance", [trace], shape, CONFIG);
   byId("importance-text").textContent = `Mean size of the SHAP values over all rows${ends[0] ? ", with 95 % intervals" : ""}.`;
@@ -83,7 +82,7 @@ function drawBeeswarm(report) {
     hoverinfo: "text",
     marker: { color: dots.color, size: 5, opacity: 0.75 },
   };
-  const xaxis = { title: { text: chartText(report.valueText(), 60) }, fixedrange: true, zeroline: true };
+  const xaxis = { title: valueTitle(report, "beeswarm", "SHAP value"), fixedrange: true, zeroline: true };
   const shape = layout({ ...playerLines(report, players, "beeswarm"), xaxis, hovermode: "closest" });
   Plotly.react("beeswarm", [trace], shape, CONFIG);
   const few = rows.length < report.nRows ? ` Drawn: ${rows.length} rows, evenly spread.` : "";

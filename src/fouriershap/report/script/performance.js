@@ -61,7 +61,7 @@ function drawPredicted(report) {
     hoverinfo: "text",
     marker: { color: GROUPS[0], size: 5, opacity: 0.6 },
   };
-  const axis = (what) => ({ title: { text: chartText(report.valueText(0, what), 50) }, fixedrange: true, zeroline: false });
+  const axis = (what) => ({ title: valueTitle(report, "performance-chart", what, 0), fixedrange: true, zeroline: false });
   Plotly.react("performance-chart", [{ ...DIAGONAL, x: ends, y: ends }, dots], layout({ ...SQUARE, xaxis: axis("predicted"), yaxis: axis("observed"), hovermode: "closest" }), CONFIG);
   byId("performance-caption").textContent = "A dot per row. On the dotted line, what was observed is as predicted.";
 }

@@ -66,6 +66,7 @@ async function start() {
     report.tables = await whatIfOf(data.what_if);
     whatIf = new WhatIf(report);
   }
+  loadPlotly();
   const charts = [drawPerformance, drawImportance, drawBeeswarm, drawDependence, drawInteractions, ...comparisons.map((part) => () => part.draw())];
   const drawCharts = () => charts.forEach((draw) => draw(report));
   byId("output").addEventListener("input", () => {
@@ -79,6 +80,7 @@ async function start() {
     await shown();
   }
   for (const id of ["beeswarm", "dependence"]) byId(id).on("plotly_click", ({ points }) => choose(points[0].customdata));
+  fitToPaper();
   let width = window.innerWidth;
   let waiting = 0;
   window.addEventListener("resize", () => {
