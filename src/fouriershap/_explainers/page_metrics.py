@@ -21,24 +21,44 @@ if TYPE_CHECKING:
 Metric = tuple[str, float, str]
 _EDGE = 1e-15  # probabilities closer to 0 and 1 than this count as so close
 _BINS = 10
+_NEARLY = 0.25  # by how much representations may miss a share
 _Z = 1.959963984540054  # of 95 % intervals
 _RESPONSES = {"exp": exponential, "expm1": exponential_less_one}
 
 
 def make_actual(explainer: Explainer, y: Any, outputs: Floats, link: str | None) -> Actual:
-    """Labels, and how well the outputs (n_rows, n_outputs) meet them; ``link`` of raw outputs."""
-    entries = _entries(y, len(outputs))
-    is_raw = explainer._output_link() != "identity" and getattr(explainer, "output", "raw") == "raw"
-    if explainer._output_link() is None and not _are_probabilities(outputs, entries):
-        if is_raw and link in _RESPONSES:
-            outputs = _RESPONSES[link](outputs)
-        return _of_numbers(entries, outputs)
-    if is_raw and link in ("sigmoid", "softmax"):
-        outputs = sigmoid(outputs) if link == "sigmoid" else softmax(outputs)
-    names = explainer.output_names
+    """Labels, and how well the outputs (n_rows, n_outputs) meet them; ``link`` turns raw ones into predictions."""
+    entries, known = _entries(y, len(outputs)), explainer._output_link()
+    if known is None and _are_numbers(explainer, entries, outputs):
+        is_raw = getattr(explainer, "output", "raw") == "raw"
+        return _of_numbers(entries, _RESPONSES[link](outputs) if is_raw and link in _RESPONSES else outputs)
+    if known == "logit":
+        outputs = sigmoid(outputs) if outputs.shape[1] == 1 else softmax(outputs)
+    if not _are_shares(outputs):
+        raise InputError(
+            f"y holds classes, such as {short(entries[0])}, but nobody knows how the outputs of this explainer become "
+            "probabilities. Explain output='probability', or leave y out."
+        )
+    names, shares = explainer.output_names, np.clip(outputs, 0.0, 1.0)
     if outputs.shape[1] == 1:
-        return _of_two_classes(entries, outputs[:, 0], None if names is None else names[0])
-    return _of_classes(entries, outputs, names or tuple(map(str, range(outputs.shape[1]))))
+        return _of_two_classes(entries, shares[:, 0], None if names is None else names[0])
+    return _of_classes(entries, shares, names or tuple(map(str, range(outputs.shape[1]))))
+
+
+def _are_numbers(explainer: Explainer, entries: NDArray[Any], outputs: Floats) -> bool:
+    """Whether labels are numbers to be met, where nobody knows whether the outputs are probabilities."""
+    if explainer.output_names is not None or entries.dtype.kind not in "iufb":
+        return False
+    if hasattr(explainer, "ensemble") or not _are_shares(outputs):
+        return True
+    # A function whose answers are shares, and labels that number classes: these are probabilities.
+    return not np.isin(entries, np.arange(max(outputs.shape[1], 2))).all()
+
+
+def _are_shares(outputs: Floats) -> bool:
+    """Whether outputs are shares of classes; those of a representation miss them a little."""
+    within = ((outputs > -_NEARLY) & (outputs < 1 + _NEARLY)).all()
+    return bool(within and (outputs.shape[1] == 1 or (np.abs(outputs.sum(axis=1) - 1) < _NEARLY).all()))
 
 
 def _entries(y: Any, n_rows: int) -> NDArray[Any]:
@@ -53,24 +73,10 @@ def _entries(y: Any, n_rows: int) -> NDArray[Any]:
     return entries
 
 
-def _are_probabilities(outputs: Floats, entries: NDArray[Any]) -> bool:
-    """Whether outputs of which nothing is known can be shares of classes, and labels be such."""
-    if not ((outputs >= -1e-6) & (outputs <= 1 + 1e-6)).all():
-        return False
-    if outputs.shape[1] > 1:
-        return bool(np.allclose(outputs.sum(axis=1), 1, atol=1e-3))
-    return entries.dtype.kind not in "iuf" or bool(np.isin(entries, (0, 1)).all())
-
-
 def _of_numbers(entries: NDArray[Any], outputs: Floats) -> Actual:
     if outputs.shape[1] > 1:
         raise InputError(
             f"y was given, but the model has {outputs.shape[1]} outputs that are no classes; a page compares one."
-        )
-    if entries.dtype.kind not in "iufb":
-        raise InputError(
-            f"y holds {short(entries[0])}, but nobody knows whether this explainer's outputs are probabilities; give "
-            "numbers, or explain output='probability'."
         )
     values, predicted = as_floats(entries, "y"), outputs[:, 0]
     if not np.isfinite(values).all():
@@ -145,7 +151,6 @@ def _of_classes(entries: NDArray[Any], shares: Floats, names: tuple[str, ...]) -
         )
     which = np.array([position[text] for text in texts])
     rates = np.bincount(which, minlength=len(names)) / len(which)
-    shares = np.clip(shares, 0.0, 1.0)
     areas = [auc(shares[:, k], which == k) for k in range(len(names)) if 0 < rates[k] < 1]
     loss = -np.log(np.clip(shares[np.arange(len(which)), which], _EDGE, None))
     metrics: list[Metric] = []

@@ -38,6 +38,8 @@ _NO_PRODUCTS = "sums of products are no tables that a page could look up."
 _RAW_UNITS = {"binary": "log-odds", "multiclass": "margin", "probability": "probability"}
 _RAW_UNITS |= {"log": "log of the prediction", "log1p": "log of 1 + the prediction"}
 _LINKS = {"binary": "sigmoid", "multiclass": "softmax", "log": "exp", "log1p": "expm1"}
+_PRODUCT_UNITS = {"logistic": "log-odds", "softmax": "margin", "exp": "log of the prediction"}
+_PRODUCT_LINKS = {"logistic": "sigmoid", "softmax": "softmax", "exp": "exp"}
 _LINK_TEXTS = {
     "sigmoid": "The probability beside a prediction is the sigmoid of its log-odds.",
     "softmax": "The column “softmax” turns the outputs into shares of 1: the classes' probabilities.",
@@ -195,9 +197,15 @@ def blackbox_subject(
 
 
 def product_subject(
-    kind: str, output: str, engine: Engine, rows: Rows, names: tuple[str, ...], player: NDArray[np.int32]
+    kind: str,
+    output: str,
+    engine: Engine,
+    rows: Rows,
+    names: tuple[str, ...],
+    player: NDArray[np.int32],
+    link: str | None,
 ) -> Subject:
-    """Of a sum of products; ``names`` and owners of its features."""
+    """Of a sum of products; ``names`` and owners of its features, ``link`` of its raw output (`Reading`)."""
     facts, plan = engine.describe(), engine.plan(None)
     entered = rows.shown if rows.entered is None else rows.entered
     told = [
@@ -219,8 +227,10 @@ def product_subject(
     pool, inputs = Pool(entered, "X"), []
     for f, name in enumerate(pool.names if pool.is_frame else names):
         inputs.append(Input(name, int(player[f]), rows.codes[:, f], False))
-    unit = "probability" if output == "probability" else ""
-    return Subject(kind, told, meaning, inputs, without=_NO_PRODUCTS, unit=unit)
+    unit = "probability" if output == "probability" else _PRODUCT_UNITS.get(link or "", "")
+    found = _PRODUCT_LINKS.get(link or "")
+    meaning += [] if found is None else [_LINK_TEXTS[found]]
+    return Subject(kind, told, meaning, inputs, without=_NO_PRODUCTS, unit=unit, link=found)
 
 
 def spectrum_subject(engine: SpectrumEngine, rows: Rows) -> Subject:

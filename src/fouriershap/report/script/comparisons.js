@@ -53,7 +53,7 @@ class Comparison {
     const base = this.arrays.base[this.output];
     const label = shorten(report.label(this.output), 60);
     const after = part.groups.map((group, g) => `${group ? `${shorten(group, 40)}: ` : ""}${format(this.mean(g))} (${count(part.n_rows[g], "row")})`);
-    const arrow = part.groups.length === 1 ? ` → ${after[0]}` : `; ${after.slice(0, 12).join(", ")}${after.length > 12 ? ", …" : ""}`;
+    const arrow = part.groups.length === 1 ? ` → ${after[0]}` : `; ${after.slice(0, MOST_BESIDE).join(", ")}${after.length > MOST_BESIDE ? ", …" : ""}`;
     byId(`${name}-means`).textContent = `Mean ${label}: ${format(base)} in the background${arrow}`;
     if (part.groups.length > MOST_BESIDE) this.#lines();
     else this.#bars();
@@ -121,7 +121,9 @@ class Comparison {
     const known = this.ends(0, 0) !== null;
     const heads = groups.flatMap((g) => [this.groupName(g), ...(known ? ["from", "to"] : [])]);
     const cells = (p) => groups.flatMap((g) => [this.at("values", g, p), ...(known ? this.ends(g, p) ?? [NaN, NaN] : [])]);
-    return [["feature", ...heads], this.ranking().map((p) => [report.data.players[p], ...cells(p)])];
+    const means = groups.flatMap((g) => [this.mean(g), ...(known ? ["", ""] : [])]);
+    const lines = this.ranking().map((p) => [report.data.players[p], ...cells(p)]);
+    return [["feature", ...heads], [[`mean ${report.label(this.output)}`, ...means], ...lines]];
   }
 
   /** All numbers, of all outputs, for a file. */

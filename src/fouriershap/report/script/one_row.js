@@ -94,15 +94,19 @@ class OneRow {
     const { output, other } = report;
     const difference = (p) => values.at(p, output) - theirs.at(p, output);
     const players = playersBySize(report, [{ at: difference }, output]);
+    const shown = players.slice(0, MOST_SHOWN);
     const names = [report.row, other].map((row) => shorten(report.rowName(row), 24));
     const inputs = [report.original(), report.original(other)];
     const digits = decimals(Math.abs(difference(players[0])) || 1);
     const heads = ["feature", ...names, ...names.map((name) => `SHAP of ${name}`), "difference"];
-    const lines = players.map((p) => [
+    const lines = shown.map((p) => [
       report.data.players[p],
       ...inputs.map((mine) => report.playerText(p, mine)),
       ...[values.at(p, output), theirs.at(p, output), difference(p)].map((number) => fixed(number, digits, true)),
     ]);
+    const rest = (of) => fixed(players.slice(MOST_SHOWN).reduce((sum, p) => sum + of(p), 0), digits, true);
+    const others = [(p) => values.at(p, output), (p) => theirs.at(p, output), difference];
+    if (players.length > MOST_SHOWN) lines.push([count(players.length - MOST_SHOWN, "other"), "", "", ...others.map(rest)]);
     fillTable(byId("comparison-table"), heads, lines);
     const [now, then] = [values.prediction(output), theirs.prediction(output)];
     byId("comparison-text").textContent = `${this.#words(other, theirs)}. Difference in the ${shorten(report.label(output), 60)}: ${signed(now - then)}, which the features make up as follows.`;
