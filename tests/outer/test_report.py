@@ -21,7 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import make_classification
 from sklearn.ensemble import RandomForestRegressor
-from sklearn.linear_model import LinearRegression
+from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from typer.testing import CliRunner
@@ -151,9 +151,9 @@ def test_deep_trees_have_leaves_and_without_a_background_nothing(tmp_path: Path)
 
 def test_a_part_that_is_left_out_is_told_and_warned_of(tmp_path: Path) -> None:
     _, X = small()
-    model = LinearRegression().fit(X, X["a"])
+    model = LogisticRegression().fit(X, X["a"] > 0)
     with pytest.warns(fs.ReportWarning, match=r"r\.html: There is no what-if part") as warned:
-        data = Parts(fs.Explainer(model, X).report(X, tmp_path / "r.html")).data
+        data = Parts(fs.Explainer(model, X, output="probability").report(X, tmp_path / "r.html")).data
     assert all(Path(w.filename) == Path(__file__) for w in warned)
     assert data["what_if"] is None
     assert any("no what-if part" in note for note in data["notes"])

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xgboost
+from sklearn.linear_model import LogisticRegression
 
 import fouriershap as fs
 
@@ -157,8 +158,14 @@ def from_a_file() -> Case:
         return case._replace(explainer=fs.load(Path(folder) / "m.fshap"), n_edits=12)
 
 
+def linear() -> Case:
+    X = pd.DataFrame(np.random.default_rng(7).normal(size=(60, 4)).round(2), columns=list("abcd"))
+    model = LogisticRegression().fit(X, pd.qcut(X["a"] - X["b"], 3, labels=False))
+    return Case(fs.Explainer(model, X[:20], groups={"two": ["a", "c"]}), X, [[name] for name in X], 12)
+
+
 CASES = [xgboost_regressor, lightgbm_classes, black_box, exact_black_box, spectrum]
-CASES += [without_a_background, from_a_file]
+CASES += [without_a_background, from_a_file, linear]
 CASES += [waves_by_subsets, waves_by_pairs, waves_by_mixture, blended_black_box]
 
 # What the page shows: prediction and SHAP values by player; the last is what it does not list one by one.

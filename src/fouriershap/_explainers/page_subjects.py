@@ -19,6 +19,7 @@ from fouriershap._rows.pool import Pool
 from fouriershap._shapley.engine import Engine
 from fouriershap._shapley.lookup import Lookup, bit_lookup, level_lookup, tree_lookup
 from fouriershap._shapley.products.engine import ProductEngine
+from fouriershap._shapley.products.linear_lookup import LinearLookup, linear_lookup
 from fouriershap._shapley.products.lookup import ProductLookup, product_lookup
 from fouriershap._shapley.spectrum.engine import SpectrumEngine
 from fouriershap._shapley.sum import SumEngine
@@ -28,12 +29,12 @@ from fouriershap._shapley.trees.model import make_background
 from fouriershap._waves.waves import Waves
 from fouriershap.report import Input, WhatIf
 
-AnyLookup = Lookup | LeafLookup | ProductLookup
+AnyLookup = Lookup | LeafLookup | ProductLookup | LinearLookup
 _ESTIMATE_SLACK = 24  # tables estimated larger than this many budgets are not built only to be left out
 _MOST_CURVE = 500
 _TRIED_ROWS = 200  # on which the error of rounded tables is measured
 _NO_TABLE = "some terms of the spectrum have no table."
-_NO_PRODUCTS = "sums of products are no tables that a page could look up."
+_NO_PRODUCTS = "products over features, which are not linear, are no tables that a page could look up."
 # What raw outputs of trees are, and what turns them into what the model predicts, by the model's objective.
 _RAW_UNITS = {"binary": "log-odds", "multiclass": "margin", "probability": "probability"}
 _RAW_UNITS |= {"log": "log of the prediction", "log1p": "log of 1 + the prediction"}
@@ -230,7 +231,8 @@ def product_subject(
     unit = "probability" if output == "probability" else _PRODUCT_UNITS.get(link or "", "")
     found = _PRODUCT_LINKS.get(link or "")
     meaning += [] if found is None else [_LINK_TEXTS[found]]
-    return Subject(kind, told, meaning, inputs, without=_NO_PRODUCTS, unit=unit, link=found)
+    lookups = _those_found(linear_lookup(engine))
+    return Subject(kind, told, meaning, inputs, lookups, _NO_PRODUCTS, unit, found)
 
 
 def spectrum_subject(engine: SpectrumEngine, rows: Rows) -> Subject:

@@ -53,7 +53,7 @@ class Output:
 class WhatIf:
     """By what the page explains a row that its reader changed: single numbers, named arrays, their size.
 
-    The header's ``kind`` is "tables", "leaves" or "products".
+    The header's ``kind`` is "tables", "leaves", "products" or "linear".
     """
 
     header: dict[str, Any]

@@ -14,7 +14,7 @@ from fouriershap.report._pack import script_json
 
 # Plain scripts that share one scope: each is a part of the page, the last one starts it.
 _SCRIPTS = [
-    *("data", "text", "state", "codes", "tables", "leaves", "products", "waterfall"),
+    *("data", "text", "state", "codes", "tables", "leaves", "products", "linear", "waterfall"),
     *("charts", "overview", "dependence", "interactions", "spectrum", "performance", "comparisons"),
     *("rows", "one_row", "what_if", "save", "start"),
 ]

@@ -11,7 +11,7 @@ class Sum {
   }
 }
 
-const KINDS = { tables: Tables, leaves: Leaves, products: Products };
+const KINDS = { tables: Tables, leaves: Leaves, products: Products, linear: Linear };
 
 async function whatIfOf(parts) {
   const make = async (part) => new KINDS[part.kind](part, await unpackAll(part.arrays));
