@@ -452,6 +452,108 @@ def test_the_command_writes_the_same_page(tmp_path: Path) -> None:
         assert by_command[part] == by_python[part]
 
 
+def test_the_command_asks_the_same_questions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+    explainer, X = small()
+    explainer.save(tmp_path / "m.fshap")
+    extra = X.assign(number=[f"n{k}" for k in range(300)], side=np.where(X["a"] > 0, "right", "left"))
+    extra.assign(seen=X["a"] * X["b"]).to_parquet(tmp_path / "rows.parquet", index=False)
+    extra[100:].to_csv(tmp_path / "new.csv", index=False)
+    X[:50].to_parquet(tmp_path / "background.parquet", index=False)
+    (tmp_path / "text.json").write_text('{"a": "a is {value}"}')
+    options = ["--label", "seen", "--id", "number", "--cohorts", "side", "--unit", "€", "--title", "T"]
+    for name in ("--drift new.csv", "--background background.parquet", "--text text.json"):
+        option, file = name.split()
+        options += [option, str(tmp_path / file)]
+    arguments = ["report", tmp_path / "m.fshap", tmp_path / "rows.parquet", "-o", tmp_path / "r.html"]
+    result = CliRunner().invoke(app, [*map(str, arguments), *options])
+    assert result.exit_code == 0, result.output
+    by_command = Parts(tmp_path / "r.html").data
+    facts = dict(by_command["facts"])
+    assert facts["Rows file"] == "rows.parquet"
+    assert facts["Explainer file"] == "m.fshap"
+    assert facts["Written"] == "2023-11-14 22:13 UTC"
+    page = explainer.report(
+        X,
+        tmp_path / "r.html",
+        X["a"] * X["b"],
+        ids=extra["number"],
+        drift=X[100:],
+        cohorts=extra["side"],
+        text={"a": "a is {value}"},
+        unit="€",
+        title="T",
+    )
+    by_python = Parts(page).data
+    assert by_command["rows"]["names"][:2] == ["n0", "n1"]
+    assert by_command["outputs"] == [{"label": "prediction", "scale": "€"}]
+    assert by_command["sentences"][0] == [["a is ", "value", ""]]
+    for part in ("what_if", "inputs", "players", "outputs", "sentences"):
+        assert by_command[part] == by_python[part], part
+    for name in ("shap", "inputs", "actual"):
+        found, expected = (unpacked(data["rows"]["arrays"][name]) for data in (by_command, by_python))
+        np.testing.assert_allclose(found, expected, atol=1e-5)
+    for part in ("drift", "cohorts"):
+        assert by_command[part]["groups"] == by_python[part]["groups"]
+        for name in ("values", "low", "high", "means", "base"):
+            found, expected = (unpacked(data[part]["arrays"][name]) for data in (by_command, by_python))
+            np.testing.assert_allclose(found, expected, atol=1e-6)
+    result = CliRunner().invoke(app, [*map(str, arguments), "--label", "nothing"])
+    assert result.exit_code == 1
+    assert "no column 'nothing', which --label names" in result.output
+
+
+def test_columns_of_the_rows_by_name(tmp_path: Path) -> None:
+    explainer, X = small()
+    whole = X.assign(id=range(300), seen=X["a"] * X["b"], side=X["a"] > 0)
+    options: dict[str, Any] = {"ids": "id", "cohorts": "side"}
+    data = Parts(explainer.report(whole, tmp_path / "r.html", "seen", **options)).data
+    assert data["rows"]["names"][:3] == ["0", "1", "2"]
+    np.testing.assert_allclose(unpacked(data["rows"]["arrays"]["actual"]), whole["seen"])
+    assert data["cohorts"]["groups"] == ["False", "True"]
+    polars = pytest.importorskip("polars")
+    again = Parts(explainer.report(polars.from_pandas(whole), tmp_path / "p.html", "seen", **options)).data
+    assert again["rows"] == data["rows"]
+    by_feature = Parts(explainer.report(X.round(), tmp_path / "f.html", cohorts="d")).data
+    assert len(by_feature["cohorts"]["groups"]) == len(np.unique(X["d"].round()))
+    trees = Parts(explainer.report(X, tmp_path / "t.html", cohorts=True)).data
+    assert 2 <= len(trees["cohorts"]["groups"]) <= 4
+
+
+def test_answers_are_shown_as_they_are(tmp_path: Path) -> None:
+    explainer, X = small()
+    dates = np.datetime64("2025-01-01") + np.arange(300)
+    drift = explainer.drift(X, by=dates, every="month")
+    cohorts = explainer.cohorts(X, X["b"] > 0, level=None)
+    data = Parts(explainer.report(X, tmp_path / "r.html", drift=drift, cohorts=cohorts)).data
+    assert data["drift"]["groups"] == list(drift.groups)
+    np.testing.assert_array_equal(unpacked(data["drift"]["arrays"]["values"]), drift.values.reshape(-1))
+    assert data["cohorts"]["words"][-1] == "No intervals were asked for."
+    with pytest.raises(fs.InputError, match="drift is an answer about"):
+        explainer.report(X, tmp_path / "r.html", drift=explainer.drift(X, interactions=True))
+
+
+def test_wishes_that_cannot_be_met_are_named(tmp_path: Path) -> None:
+    explainer, X = small()
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({"y": "nothing"}, "y is 'nothing', which X has no column of"),
+        ({"ids": [1, 2]}, r"ids has shape \(2,\)"),
+        ({"cohorts": [1, 2]}, "by has 2 entries for 300 rows"),
+        ({"unit": 5}, "unit is 5"),
+        ({"facts": ["a"]}, "facts is"),
+        ({"text": {"nobody": "x"}}, "text names 'nobody'"),
+        ({"text": lambda *_: ""}, "text is a function"),
+        ({"text": "{worth}"}, "the field 'worth'"),
+        ({"drift": X.drop(columns="a")}, "X_new"),
+    ]
+    for options, message in wrong:
+        with pytest.raises(fs.InputError, match=message):
+            explainer.report(X, tmp_path / "r.html", **options)
+    with pytest.raises(fs.InputError, match="X has no names of columns"):
+        explainer.report(X.to_numpy(), tmp_path / "r.html", ids="number")
+    assert not list(tmp_path.iterdir())
+
+
 def test_an_expected_value_that_is_no_number(tmp_path: Path) -> None:
     model = RandomForestRegressor(1, random_state=0).fit([[0.0], [1.0]], [1.0, 2.0])
     ensemble = fs.TreeExplainer(model, [[0.0]]).ensemble
