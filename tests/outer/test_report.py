@@ -52,6 +52,7 @@ class Parts(HTMLParser):
             self.policy = given["content"]
         if tag == "script":
             self._script, self._is_data = [], given.get("type") == "application/json"
+            self._is_packed = given.get("type") == "application/octet-stream"
 
     def handle_data(self, data: str) -> None:
         if self._script is not None:
@@ -63,12 +64,16 @@ class Parts(HTMLParser):
             if self._is_data:
                 self.data = json.loads(text)
             else:
-                self.scripts.append(text)
+                self.scripts.append(
+                    zlib.decompress(base64.b64decode(text)).decode() if self._is_packed else text
+                )
             self._script = None
 
 
 def unpacked(entry: dict[str, str]) -> np.ndarray:
-    return np.frombuffer(zlib.decompress(base64.b64decode(entry["data"])), dtype=entry["dtype"])
+    shuffled = np.frombuffer(zlib.decompress(base64.b64decode(entry["data"])), dtype=np.uint8)
+    size = np.dtype(entry["dtype"]).itemsize
+    return np.frombuffer(shuffled.reshape(size, -1).T.tobytes(), dtype=entry["dtype"])
 
 
 def small() -> tuple[Any, pd.DataFrame]:

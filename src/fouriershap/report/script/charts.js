@@ -8,11 +8,10 @@ const MOST_SHOWN = 15; // players in a chart
 const MOST_DOTS = 3000; // SVG elements that browsers draw without effort
 const NARROW = 560; // pixels below which names are shorter
 
-/** Run plotly, which is text until here: what needs no chart is shown before. Its hash is in the page's policy. */
-function loadPlotly() {
-  const text = byId("plotly");
-  const script = element("script", text.textContent);
-  text.replaceWith(script);
+/** Run plotly, which is packed until here: what needs no chart is shown before. Its hash is in the page's policy. */
+async function loadPlotly() {
+  const packed = byId("plotly");
+  packed.replaceWith(element("script", await inflate(packed.textContent).text()));
 }
 
 const PRINTED = 680; // pixels across a sheet of paper

@@ -66,7 +66,7 @@ async function start() {
     report.tables = await whatIfOf(data.what_if);
     whatIf = new WhatIf(report);
   }
-  loadPlotly();
+  await loadPlotly();
   const charts = [drawPerformance, drawImportance, drawBeeswarm, drawDependence, drawInteractions, ...comparisons.map((part) => () => part.draw())];
   const drawCharts = () => charts.forEach((draw) => draw(report));
   byId("output").addEventListener("input", () => {
