@@ -153,7 +153,7 @@ def _outputs(explainer: Explainer, subject: Subject, unit: str | None) -> list[O
         for k in range(n):
             label = "prediction" if n == 1 else f"output {k}"
             if names is not None:
-                label = f"{own} of {names[k]}" if own else names[k]
+                label = f"{own or 'output'} of {names[k]}"
             elif own:
                 label = own if n == 1 else f"{own} of output {k}"
             is_told = own or names is not None

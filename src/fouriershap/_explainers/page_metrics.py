@@ -35,8 +35,9 @@ def make_actual(explainer: Explainer, y: Any, outputs: Floats, link: str | None)
     if known == "logit":
         outputs = sigmoid(outputs) if outputs.shape[1] == 1 else softmax(outputs)
     if not _are_shares(outputs):
+        label = short(entries.tolist()[0])
         raise InputError(
-            f"y holds classes, such as {short(entries[0])}, but nobody knows how the outputs of this explainer become "
+            f"y holds classes, such as {label}, but nobody knows how the outputs of this explainer become "
             "probabilities. Explain output='probability', or leave y out."
         )
     names, shares = explainer.output_names, np.clip(outputs, 0.0, 1.0)

@@ -39,16 +39,7 @@ def of_drift(explainer: Explainer, asked: Any) -> Comparison:
         f"From the background to {int(found.n_rows.sum()):,} other rows. The bars are what each feature brings to the "
         "change of the mean prediction; they add up to it."
     ]
-    return Comparison(
-        words=[*words, _sureness(found)],
-        groups=found.groups,
-        n_rows=found.n_rows.tolist(),
-        values=found.values,
-        low=found.low,
-        high=found.high,
-        means=found.before + found.change,
-        base=found.before,
-    )
+    return _comparison(found, words, found.before + found.change, found.before)
 
 
 def of_cohorts(explainer: Explainer, X: Any, asked: Any) -> Comparison:
@@ -64,6 +55,11 @@ def of_cohorts(explainer: Explainer, X: Any, asked: Any) -> Comparison:
         words.append(
             "A small tree found the groups on half of the rows; the means are those of the other half."
         )
+    base = np.array(explainer._engine.expected, dtype=np.float64)
+    return _comparison(found, words, found.predictions, base)
+
+
+def _comparison(found: Drift | Cohorts, words: list[str], means: Floats, base: Floats) -> Comparison:
     return Comparison(
         words=[*words, _sureness(found)],
         groups=found.groups,
@@ -71,8 +67,8 @@ def of_cohorts(explainer: Explainer, X: Any, asked: Any) -> Comparison:
         values=found.values,
         low=found.low,
         high=found.high,
-        means=found.predictions,
-        base=np.array(explainer._engine.expected, dtype=np.float64),
+        means=means,
+        base=base,
     )
 
 

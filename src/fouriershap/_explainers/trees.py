@@ -438,7 +438,7 @@ class TreeExplainer(Explainer):
                 "a page shows predictions; this explainer has output='log_loss'. Use another output."
             )
         beside = None
-        if self._engine is not self._trees:
+        if self.output != "raw" and self._engine is not self._trees:
             beside = BesideMargin(not self.exact, self.fidelity)
         return tree_subject(self._trees, rows, self.feature_names, budget, self.output, beside)
 

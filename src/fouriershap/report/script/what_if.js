@@ -150,10 +150,12 @@ class WhatIf {
     const strong = element("strong");
     strong.append(element("data", format(now), { value: now }));
     const label = shorten(report.label(output), 60);
-    const response = shap.response(output - report.data.first_raw);
-    const said = response === null ? "" : `, ${report.responseText(response)}`;
-    const change = now === was ? "" : ` (${signed(now - was)} from ${report.predictionText(rowShap, output)})`;
-    byId("answer").replaceChildren(`${label[0].toUpperCase()}${label.slice(1)} `, strong, said, change);
+    const said = (values) => {
+      const response = values.response(output - report.data.first_raw);
+      return response === null ? "" : `, ${report.responseText(response)}`;
+    };
+    const change = now === was ? "" : `; as it is ${format(was)}${said(rowShap)} (${signed(now - was)})`;
+    byId("answer").replaceChildren(`${label[0].toUpperCase()}${label.slice(1)} `, strong, said(shap), change);
   }
 
   /** All outputs of the changed row beside those of the row as it is. */
