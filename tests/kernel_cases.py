@@ -383,12 +383,29 @@ def factors(draw: Draw) -> Case:
     return Case((values, slot, frequencies, player, out), atol=atol)
 
 
+# numbers
+
+
+@st.composite
+def parse(draw: Draw) -> Case:
+    number = (
+        st.floats() | st.integers(-(10**20), 10**20) | st.sampled_from(["1e-400", "1e400", "-0.0", "inf"])
+    )
+    words = [str(word) for word in draw(st.lists(number, max_size=30))]
+    if draw(st.booleans()):
+        words.insert(draw(st.integers(0, len(words))), draw(st.sampled_from(["x", "1.5.2", "--1", "1e"])))
+    text = (" " * draw(st.integers(1, 2))).join(words)
+    out = np.full(draw(st.integers(0, len(words) + 1)), 7.0)
+    return Case((np.frombuffer(text.encode(), dtype=np.uint8), out))
+
+
 CASES: dict[str, Callable[[], st.SearchStrategy[Case]]] = {
     "bits.direct": direct,
     "bits.evaluate": evaluate,
     "build.cover": cover,
     "build.group": group,
     "build.spectrum_tables": spectrum_tables,
+    "numbers.parse": parse,
     "encode.encode": encode,
     "encode.encode32": encode32,
     "encode.pages": pages,

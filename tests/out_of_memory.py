@@ -166,6 +166,7 @@ WITHOUT_SCRATCH = {
     "encode.encode",
     "encode.encode32",
     "encode.pages",
+    "numbers.parse",
     "tables.histogram",
     "waves.factors",
 }

@@ -238,7 +238,7 @@ def test_linear_boosters_can_be_asked() -> None:
 
 
 def test_the_front_door_reads_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    from fouriershap._explainers import arguments as reading
+    from fouriershap._trees import readers as reading
 
     calls = []
     read = reading.read_opened

@@ -117,7 +117,7 @@ def test_signatures_are_those_of_the_classes():
         every |= set(list(parameters)[1:])
         for name, parameter in list(parameters.items())[2:]:
             assert of_door[name].kind is parameter.kind is inspect.Parameter.KEYWORD_ONLY
-    assert set(of_door) == every | {"model", "masker"}
+    assert set(of_door) == every | {"model", "masker", "model_output"}
     assert "X" in inspect.signature(fs.Explainer(tree(), X)).parameters  # of an object: how it is called
 
 

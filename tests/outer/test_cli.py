@@ -171,7 +171,7 @@ def test_check_asks_the_library_itself(tmp_path: Path, library: str) -> None:
 def test_fit_asks_an_estimator_that_was_unpickled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import lightgbm
 
-    from fouriershap._explainers import arguments as reading
+    from fouriershap._trees import readers as reading
     from fouriershap._trees.readers import read_opened
 
     case = CASES["lightgbm"]["frame"]()

@@ -21,8 +21,8 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import fouriershap as fs
 from fouriershap._base.errors import InputError, UnsupportedModelError
-from fouriershap._explainers import arguments
 from fouriershap._explainers.referee import rounding, rows_at_thresholds
+from fouriershap._trees import readers
 from fouriershap._trees.codes import code_trees
 from fouriershap._trees.ensemble import TreeEnsemble
 from fouriershap._trees.readers import read_model, read_opened
@@ -57,7 +57,7 @@ def misread(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[TreeEnsemble
     """Have models read wrongly, as a version that stores them anew would."""
 
     def install(change: Callable[[TreeEnsemble], TreeEnsemble]) -> None:
-        monkeypatch.setattr(arguments, "read_opened", lambda opened: change(read_opened(opened)))
+        monkeypatch.setattr(readers, "read_opened", lambda opened: change(read_opened(opened)))
 
     return install
 

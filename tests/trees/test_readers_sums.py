@@ -42,7 +42,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import fouriershap as fs
-from fouriershap._explainers import arguments
+from fouriershap._trees import readers
 from fouriershap._trees.arithmetic import add, average, on_columns, side_by_side
 from fouriershap._trees.ensemble import MIXED
 from fouriershap._trees.readers import read_model, read_opened
@@ -294,7 +294,7 @@ def test_values_by_brute_force(name: str) -> None:
 @pytest.mark.parametrize("name", MODELS)
 def test_the_referee_sees_a_wrong_reading(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     change = lambda e: e.replace(base=e.base + 0.01 * np.arange(1, e.n_outputs + 1))  # noqa: E731
-    monkeypatch.setattr(arguments, "read_opened", lambda opened: change(read_opened(opened)))
+    monkeypatch.setattr(readers, "read_opened", lambda opened: change(read_opened(opened)))
     model = fitted(name)
     for background in (X[:20, : model.n_features_in_], None):
         with pytest.raises(fs.UnsupportedModelError, match=r"not read right.*scikit-learn"):

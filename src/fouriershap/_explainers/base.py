@@ -6,15 +6,24 @@ import os
 import time
 from collections.abc import Callable
 from copy import copy
-from inspect import Signature, signature
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fouriershap._base import files
-from fouriershap._base.checks import Progress, check_device, check_weights, check_whole, need, unshared
+from fouriershap._base.checks import (
+    Progress,
+    are_numbered,
+    check_device,
+    check_weights,
+    check_whole,
+    need,
+    unshared,
+)
 from fouriershap._base.errors import InputError
 from fouriershap._base.parallel import Watch
 from fouriershap._explainers.backgrounds import kept_background
@@ -38,6 +47,27 @@ class _Signature:
             raise AttributeError("__signature__")  # of an object that is its `__call__`
         whole = signature(owner.__init__)  # type: ignore[misc]
         return whole.replace(parameters=list(whole.parameters.values())[1:])
+
+
+P = ParamSpec("P")
+
+
+def in_shap_words(init: Callable[P, None]) -> Callable[P, None]:
+    """An ``__init__`` (self, model, background, *, ...) that also takes shap's arguments, see `shap_words`."""
+    parameters = list(signature(init).parameters.values())[1:]
+    taken = {parameter.name: parameter.default is Parameter.empty for parameter in parameters}
+    ours = taken.keys() - {"data"}
+
+    @wraps(init)
+    def understood(self: Any, *args: Any, **options: Any) -> None:
+        background = args[1] if len(args) > 1 else options.get("background")
+        if background is None or not options.keys() <= ours or type(background).__name__ == "DenseData":
+            from fouriershap._explainers.shap_words import in_our_words
+
+            args, options = in_our_words(type(self).__name__, args, options, taken)
+        init(self, *args, **options)
+
+    return understood  # type: ignore[return-value]
 
 
 class Explainer(Streams, Questions):
@@ -184,6 +214,11 @@ class Explainer(Streams, Questions):
         Nothing is known of the columns that enter a Pipeline, and of columns without names.
         """
         return {}
+
+    @property
+    def input_names(self) -> tuple[str, ...] | None:
+        """Names by which the columns of a frame are found; None where columns have positions only."""
+        return None if are_numbered(self.feature_names) else self.feature_names
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """What the values add up to, by the representation: (n_rows,) or (n_rows, n_outputs)."""

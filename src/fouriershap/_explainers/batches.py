@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._base.checks import are_numbered, check_choice, check_whole
+from fouriershap._base.checks import check_choice, check_whole
 from fouriershap._base.errors import InputError
 from fouriershap._base.parallel import count_jobs
 from fouriershap._base.short import short
@@ -60,8 +60,7 @@ class Streams:
 
     @property
     def input_names(self) -> tuple[str, ...] | None:
-        """Names by which the columns of a frame are found; None where columns have positions only."""
-        return None if are_numbered(self.feature_names) else self.feature_names
+        raise NotImplementedError
 
     def select(self, frame: Any, *, ids: Sequence[str] | None = None) -> Any:
         """The columns of the model out of a data frame, found by name, in the model's order.

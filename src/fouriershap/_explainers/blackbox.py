@@ -45,8 +45,7 @@ from fouriershap._blackbox.select import BLEND, CANDIDATES, Candidate
 from fouriershap._blackbox.shap_certificate import MOST_ROWS, certify_values, reserved_queries
 from fouriershap._blackbox.sum_surrogate import without_compression
 from fouriershap._blackbox.surrogates import SpectrumSurrogate
-from fouriershap._explainers.base import Explainer, without_single_output
-from fouriershap._explainers.shap_words import in_shap_words
+from fouriershap._explainers.base import Explainer, in_shap_words, without_single_output
 from fouriershap._fourier.spectrum import Spectrum
 from fouriershap._fourier.top_terms import TopTerms
 from fouriershap._rows.frames import Rows, densified, in_order, unmask

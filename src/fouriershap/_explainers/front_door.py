@@ -87,8 +87,8 @@ def _is_tree_model(model: Any) -> bool:
 
 def _tree_explainer(model: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Explainer:
     """A `TreeExplainer` with the model read; a black box, with a warning, where it cannot be."""
-    from fouriershap._explainers.arguments import read_inside
     from fouriershap._explainers.trees import TreeExplainer
+    from fouriershap._trees.readers import read_inside
 
     try:
         reading = read_inside(model)

@@ -22,15 +22,14 @@ from fouriershap._base.headers import require, take, take_part
 from fouriershap._base.parallel import count_jobs
 from fouriershap._base.short import short
 from fouriershap._base.warn import warn
-from fouriershap._explainers.arguments import find_players
-from fouriershap._explainers.base import Explainer
+from fouriershap._explainers.base import Explainer, in_shap_words
 from fouriershap._explainers.product_referee import check_products
 from fouriershap._explainers.referee import CHECKS
-from fouriershap._explainers.shap_words import in_shap_words
 from fouriershap._rows.frames import Rows, column_names, densified, in_order, unmask
 from fouriershap._rows.numbers import to_numbers
 from fouriershap._rows.opening import open_model
 from fouriershap._rows.pipelines import LOST_PIPELINE, Preprocessing, rows_of_inputs
+from fouriershap._rows.players import find_players
 from fouriershap._shapley.engine import Engine
 from fouriershap._shapley.indices import INDICES
 from fouriershap._shapley.products.engine import ProductEngine

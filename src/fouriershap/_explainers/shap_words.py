@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import wraps
-from inspect import Parameter, signature
-from typing import Any, ParamSpec
+from collections.abc import Container
+from typing import Any
 
 from fouriershap._base.checks import are_numbered
 from fouriershap._base.errors import InputError
-
-P = ParamSpec("P")
 
 # shap's word -> ours; one that the explainer at hand does not have is answered by `_ANSWERS`.
 _OURS = {"data": "background", "masker": "background", "model_output": "output", "seed": "random_state"}
@@ -28,44 +24,42 @@ _ANSWERS = {
 }
 
 
-def in_shap_words(init: Callable[P, None]) -> Callable[P, None]:
-    """An ``__init__`` that also takes shap's arguments: (self, model, background, *, ...)."""
-    parameters = list(signature(init).parameters.values())[1:]
-    taken = {parameter.name for parameter in parameters}
-    model, background = parameters[:2]
+def in_our_words(
+    class_name: str, args: tuple[Any, ...], options: dict[str, Any], taken: dict[str, bool]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments of an explainer as its ``__init__`` has them.
 
-    @wraps(init)
-    def understood(self: Any, *args: Any, **options: Any) -> None:
-        options = translated(args, options, taken)
-        if not args and model.name != "model" and "model" in options:
-            options[model.name] = options.pop("model")
-        if len(args) < 2 and "background" not in options and background.default is Parameter.empty:
-            raise InputError(
-                "background is missing: give rows that stand for 'feature unknown', such as the training data: "
-                f"fs.{type(self).__name__}(model, X). All of them are used, and their number costs next to nothing."
-            )
-        args, options = _unclustered(args, options)
-        init(self, *args, **options)
-
-    return understood  # type: ignore[return-value]
+    ``taken`` are the names there, the model's and the background's first, and whether they must be given.
+    """
+    options = translated(args, options, taken)
+    model = next(iter(taken))
+    if not args and model != "model" and "model" in options:
+        options[model] = options.pop("model")
+    if len(args) < 2 and "background" not in options and taken["background"]:
+        raise InputError(
+            "background is missing: give rows that stand for 'feature unknown', such as the training data: "
+            f"fs.{class_name}(model, X). All of them are used, and their number costs next to nothing."
+        )
+    return _unclustered(args, options)
 
 
-def translated(args: tuple[Any, ...], options: dict[str, Any], taken: set[str]) -> dict[str, Any]:
+def translated(args: tuple[Any, ...], options: dict[str, Any], taken: Container[str]) -> dict[str, Any]:
     """Keyword arguments under our names; ``taken`` are those of the explainer."""
     found = dict(options)
     has_background = len(args) > 1 or options.get("background") is not None
     for name in options:
         if name == "data" and (has_background or options[name] is None) and name in taken:
-            continue  # of a black box that is another thing; `TreeExplainer` says that one is enough
+            continue  # of a black box that is another thing
         ours = _OURS.get(name)
         if name == "model_output" and options[name] in (None, "raw") and ours not in taken:
             del found[name]  # shap's default: what the function returns
-        elif ours in taken:
+        elif ours is not None and ours in taken:
             value = found.pop(name)
+            if value is None:
+                continue
             if (ours == "background" and has_background) or ours in options:
                 raise InputError(f"{ours} and {name} are the same argument; give one of them.")
-            if value is not None:
-                found[ours] = value
+            found[ours] = value
         elif name not in taken and name in _ANSWERS:
             raise InputError(f"{name} is an argument of shap that has no place here; {_ANSWERS[name]}.")
     return found

@@ -17,35 +17,37 @@ from fouriershap._base.checks import (
     check_progress,
     check_weights,
     is_whole,
+    numbered,
     unshared,
 )
-from fouriershap._base.errors import InputError
+from fouriershap._base.errors import InputError, ModelWarning, UnsupportedModelError
 from fouriershap._base.files import Contents
 from fouriershap._base.headers import require, take
 from fouriershap._base.parallel import Watch, count_jobs
 from fouriershap._base.short import short, short_text
-from fouriershap._explainers.arguments import (
-    check_index,
-    either,
-    find_players,
-    name_features,
-    native_rows,
-    read_or_refuse,
-    say_what_is_explained,
-)
-from fouriershap._explainers.base import Explainer, without_single_output
+from fouriershap._base.warn import warn
+from fouriershap._explainers.base import Explainer, in_shap_words, without_single_output
 from fouriershap._explainers.referee import CHECKS, check_reading
-from fouriershap._explainers.shap_words import in_shap_words
-from fouriershap._rows.frames import Rows, as_rows, densified, in_order, is_sparse, unmask
+from fouriershap._rows.frames import (
+    Rows,
+    as_rows,
+    column_names,
+    densified,
+    in_order,
+    is_sparse,
+    unmask,
+)
 from fouriershap._rows.opening import Opened
 from fouriershap._rows.pipelines import LOST_PIPELINE, Preprocessing, rows_of_inputs
-from fouriershap._shapley.engine import check_additivity
+from fouriershap._rows.players import find_players
+from fouriershap._shapley.engine import Engine, check_additivity
 from fouriershap._shapley.indices import INDICES
 from fouriershap._shapley.interactions import TopInteractions, interaction_values
 from fouriershap._shapley.trees.engine import TreeEngine
 from fouriershap._shapley.trees.model import make_background, make_model
 from fouriershap._trees.arithmetic import one_output
 from fouriershap._trees.ensemble import TreeEnsemble
+from fouriershap._trees.readers import read_inside
 from fouriershap._trees.rows import absent_is_missing, to_rows
 
 if TYPE_CHECKING:
@@ -112,8 +114,8 @@ class TreeExplainer(Explainer):
         `TreeEnsemble`), or its library answers no such rows; `checked` tells. "off" saves the milliseconds.
     progress : bool or callable, optional
         Whether long calls tell how far they are; see `Explainer`.
-    data, model_output
-        shap's names of ``background`` and ``output``.
+    data, model_output, ...
+        shap's words for these are understood as keywords.
 
     Attributes
     ----------
@@ -167,11 +169,7 @@ class TreeExplainer(Explainer):
         device: str = "cpu",
         check: str = "model",
         progress: Progress = None,
-        data: Any = None,
-        model_output: str | int | None = None,
     ) -> None:
-        background = either("background", background, "data", data, None)
-        output = either("output", output, "model_output", model_output, "raw")
         check_device(device)
         check_choice("feature_perturbation", feature_perturbation, _PERTURBATIONS)
         check_choice("precision", precision, tuple(_PRECISIONS))
@@ -180,15 +178,15 @@ class TreeExplainer(Explainer):
         check_choice("index", index, INDICES)
         count_jobs(n_jobs)
         self.progress = check_progress(progress)
-        opened, ensemble = self.__dict__.pop("_reading", None) or read_or_refuse(model)
+        opened, ensemble = self.__dict__.pop("_reading", None) or _read_or_refuse(model)
         before = opened.before
         if opened.response != "same":
-            say_what_is_explained(opened.response, output)
+            _say_what_is_explained(opened.response, output)
         only = None
         if is_whole(output):
-            only, output = check_index(output, ensemble), "raw"
+            only, output = int(output), "raw"
             ensemble = one_output(ensemble, only)
-        given = native_rows(unmask(background), "background")
+        given = _native_rows(unmask(background), "background")
         given = in_order(given, ensemble.feature_names if before is None else before.known_names())
         background = given if before is None or given is None else before.transform(given, "background")
         if feature_perturbation == "interventional" and background is None:
@@ -200,8 +198,10 @@ class TreeExplainer(Explainer):
                 f"the model ({short_text(ensemble.kind)}) does not say how many training rows reached its nodes, which "
                 "path-dependent values need. Give a background."
             )
-        ensemble, names = name_features(feature_names, ensemble, background, before)
-        player, player_names, inputs = find_players(groups, names, before, given)
+        ensemble, names = _name_features(feature_names, ensemble, background, before)
+        player, player_names, inputs = np.arange(len(names), dtype=np.int32), names, None
+        if groups is not None:
+            player, player_names, inputs = find_players(groups, names, before, given)
         rows, share = None, None
         if background is not None:
             rows = unshared(to_rows(background, ensemble, name="background"), background)
@@ -372,7 +372,8 @@ class TreeExplainer(Explainer):
             if check_additivity:
                 self._check_sums(values.sum(axis=2), rows, tolerance)
         else:
-            values, expected = self._checked(rows, y, check_additivity, tolerance, self.n_jobs)
+            values, engine = self._checked(rows, y, check_additivity, tolerance, self.n_jobs)
+            expected = engine.expected
         explanation = self._explanation(rows, values, expected, time.perf_counter() - begin)
         return explanation[0] if is_one else explanation
 
@@ -384,8 +385,8 @@ class TreeExplainer(Explainer):
 
     def _checked(
         self, rows: Rows, y: ArrayLike | None, check: bool, tolerance: float, n_jobs: int | None
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Values, and what they are added to; where ``check`` says so, compared with the outputs of the rows."""
+    ) -> tuple[NDArray[np.float64], Engine]:
+        """Values, and the engine that they are of; where ``check`` says so, compared with the outputs of the rows."""
         tolerance = check_number("tolerance", tolerance, 0)
         engine = self._engine
         if self.output == "log_loss":
@@ -401,7 +402,7 @@ class TreeExplainer(Explainer):
             values = engine.shap_values(rows.codes, n_jobs, outputs)
         if outputs is not None:
             check_additivity(values, engine.expected, outputs, tolerance, self.checked)
-        return values, engine.expected
+        return values, engine
 
     def _code_players(self) -> NDArray[np.int32]:
         return self._trees.model.player
@@ -414,7 +415,7 @@ class TreeExplainer(Explainer):
 
     def _read(self, X: Any, name: str = "X") -> Rows:
         """Rows through the pipeline, where there is one, and as the trees compare them: both once."""
-        X = in_order(native_rows(X, name), self.input_names)
+        X = in_order(_native_rows(X, name), self.input_names)
         prepared = X if self._before is None else self._before.transform(X, name)
         model = self._trees.model
         entered = prepared
@@ -459,3 +460,58 @@ class TreeExplainer(Explainer):
         require(not lost, f"output {short(what[0])} needs a background, which is not there")
         explainer._lost_pipeline = take(header, "pipeline", bool, False)
         return explainer
+
+
+def _read_or_refuse(model: Any) -> tuple[Opened, TreeEnsemble]:
+    """`read_inside`, whose errors name the way out."""
+    try:
+        return read_inside(model)
+    except UnsupportedModelError as error:
+        if not hasattr(model, "predict"):
+            raise
+        raise UnsupportedModelError(
+            f"{error} fs.Explainer(model, background) fits it as a black box."
+        ) from error
+
+
+def _say_what_is_explained(response: str, output: Any) -> None:
+    """Warn that values are not in the units of what the model predicts."""
+    if output == "response":
+        return
+    way = (
+        "output='response' explains that, in its units."
+        if response != "other"
+        else ("fs.BlackBoxExplainer(model.predict, background) explains that, in its units.")
+    )
+    warn(
+        "model is a TransformedTargetRegressor: values are those of the regressor inside it, in the units of the "
+        f"transformed target, not of what model.predict returns. {way}",
+        ModelWarning,
+    )
+
+
+def _name_features(
+    given: ArrayLike | None, ensemble: TreeEnsemble, background: Any, before: Preprocessing | None
+) -> tuple[TreeEnsemble, tuple[str, ...]]:
+    """Names of the features, and the ensemble with the names that frames are checked against."""
+    made = before.output_names() if before is not None else None
+    if made is not None and len(made) == ensemble.n_features:
+        ensemble = ensemble.replace(feature_names=made)
+    if given is not None:
+        names = tuple(str(name) for name in np.asarray(given).reshape(-1).tolist())
+        if len(names) != ensemble.n_features:
+            raise InputError(f"feature_names has {len(names)} names for {ensemble.n_features} features.")
+        return ensemble, names
+    found = ensemble.feature_names
+    if found is None and background is not None and not isinstance(background, np.ndarray):
+        found = column_names(background)
+    return ensemble, found or numbered(ensemble.n_features)
+
+
+def _native_rows(X: Any, name: str) -> Any:
+    """Rows of a ``xgboost.DMatrix`` or a ``catboost.Pool`` as a matrix or a frame, anything else as it is."""
+    if type(X).__module__.partition(".")[0] not in ("xgboost", "catboost"):
+        return X
+    from fouriershap._rows.foreign import given_back
+
+    return given_back(X, name)

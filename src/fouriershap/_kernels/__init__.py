@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import fouriershap._kernels.bits_numpy as bits
     import fouriershap._kernels.build_numpy as build
     import fouriershap._kernels.encode_numpy as encode
+    import fouriershap._kernels.numbers_numpy as numbers
     import fouriershap._kernels.products_numpy as products
     import fouriershap._kernels.stream_numpy as stream
     import fouriershap._kernels.tables_numpy as tables
@@ -31,6 +32,7 @@ FAMILIES = (
     "bits",
     "build",
     "encode",
+    "numbers",
     "products",
     "stream",
     "tables",
@@ -47,6 +49,7 @@ __all__ = [
     "build",
     "encode",
     "instruction_set",
+    "numbers",
     "products",
     "stream",
     "tables",

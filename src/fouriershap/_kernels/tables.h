@@ -6,11 +6,12 @@
 #define FOURIERSHAP_TABLES_ARGUMENTS
 namespace fouriershap {
 
-// Rows as codes, a line per column: (n8, stride) and (n16, stride). `missing`: some may be a missing value's.
+// Rows as codes, a line per column: (n_narrow, stride) and (n_wide, stride). `missing`: some may be a missing
+// value's.
 struct Codes {
   const uint8_t* narrow;
   const uint16_t* wide;
-  int64_t stride, n_rows;
+  int64_t n_narrow, n_wide, stride, n_rows;
   bool missing;
 };
 
@@ -18,6 +19,7 @@ struct Blocks {
   const int32_t *cut_start, *cut_missing, *cut_column;
   const uint16_t* cut_at;
   const int32_t *cut_weight, *base, *n_patterns;
+  int64_t n;
 };
 
 // Adds to `out` the rows of each pattern of blocks [first_block, last_block), from `offset[block]` on.

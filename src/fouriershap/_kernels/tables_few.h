@@ -1,7 +1,9 @@
-// Looking up a row by itself: its patterns by one comparison after the other, and tables asked for in time.
+// Looking up a row by itself: its patterns by one comparison after the other, then tables that were asked for
+// in time.
 #pragma once
 #include "patterns.h"
 #include "scratch.h"
+#include "simd.h"
 
 namespace fouriershap {
 namespace FS_LEVEL {
@@ -21,28 +23,29 @@ class FewRows {
         n_tables(tables.n_groups ? tables.group_start[tables.n_groups] : 0),
         n_columns(tables.n_players * tables.n_outputs),
         flush_after(tables_per_flush),
-        entries(n_tables),
-        sums(n_columns),
+        code(codes.n_wide + codes.n_narrow),
+        patterns(blocks.n),
+        sums(n_columns + 1),
         totals(n_columns) {}
 
-  bool ok() const { return entries && sums && totals; }
+  bool ok() const { return code && patterns && sums && totals; }
 
   void add(int64_t row, double* out) {
-    // Tables are fetched from memory while the patterns of those further on are made.
-    constexpr int64_t kAhead = 24;
-    int64_t ready = 0, since_flush = 0;
     for (int64_t c = 0; c < n_columns; ++c) sums[c] = 0, totals[c] = 0.0;
+    sums[n_columns] = 0;
+    for (int64_t c = 0; c < codes.n_wide; ++c) code[codes.n_wide + ~c] = codes.wide[c * codes.stride + row];
+    for (int64_t c = 0; c < codes.n_narrow; ++c)
+      code[codes.n_wide + c] = codes.narrow[c * codes.stride + row];
+    for (int64_t b = 0; b < blocks.n; ++b) patterns[b] = pattern(b);
+    int64_t asked = 0, since_flush = 0;
     for (int64_t g = 0; g < tables.n_groups; ++g) {
-      const int64_t last = tables.group_start[g + 1];
-      for (const int64_t until = last + kAhead < n_tables ? last + kAhead : n_tables; ready < until;
-           ++ready) {
-        entries[ready] =
-            tables.values + tables.table_offset[ready] + pattern(tables.table_block[ready], row) * kEntry;
-        __builtin_prefetch(entries[ready]);
-      }
+      const int64_t first = tables.group_start[g], last = tables.group_start[g + 1];
+      // Tables are fetched from memory while those before them are added.
+      for (const int64_t until = last + kAhead < n_tables ? last + kAhead : n_tables; asked < until; ++asked)
+        __builtin_prefetch(entry(asked));
       for (int64_t w = 0; w < tables.group_width[g]; ++w) add_group(g, w);
       // Where many rows do: a row's values are the same to the last bit, whatever comes beside it.
-      since_flush += last - tables.group_start[g];
+      since_flush += last - first;
       if (since_flush >= flush_after) {
         flush();
         since_flush = 0;
@@ -55,15 +58,19 @@ class FewRows {
  private:
   static constexpr int kEntry = 8;  // players of a table
 
-  int64_t pattern(int64_t block, int64_t row) const {
+  static constexpr int64_t kAhead = 24;
+
+  const T* entry(int64_t table) const {
+    return tables.values + tables.table_offset[table] + patterns[tables.table_block[table]] * int64_t{kEntry};
+  }
+
+  int32_t pattern(int64_t block) const {
     const Cuts cuts = cuts_of(blocks, block, codes.missing);
+    const int32_t* mine = code + codes.n_wide;
     int32_t sum = cuts.base;
-    for (int64_t c = cuts.first; c < cuts.last; ++c) {
-      const int32_t column = cuts.column[c];
-      const uint32_t code =
-          column >= 0 ? codes.narrow[column * codes.stride + row] : codes.wide[~column * codes.stride + row];
-      sum += code >= cuts.at[c] ? cuts.weight[c] : 0;
-    }
+    // A branch would be guessed wrongly every other time.
+    for (int64_t c = cuts.first; c < cuts.last; ++c)
+      sum += -static_cast<int32_t>(mine[cuts.column[c]] >= cuts.at[c]) & cuts.weight[c];
     assert(sum >= 0 && sum < blocks.n_patterns[block]);
     return sum;
   }
@@ -76,23 +83,31 @@ class FewRows {
   }
 
   void add_group(int64_t g, int64_t w) {
-    T sum[kEntry] = {};
+    typedef typename Vec<T>::type V;
+    constexpr int L = Vec<T>::lanes, H = kEntry / L;
+    V vectors[H] = {};
     for (int64_t t = tables.group_start[g]; t < tables.group_start[g + 1]; ++t) {
-      const T* entry = entries[t] + w * blocks.n_patterns[tables.table_block[t]] * kEntry;
-      for (int c = 0; c < kEntry; ++c) sum[c] += entry[c];
+      const T* mine = entry(t);
+      if (w) mine += w * blocks.n_patterns[tables.table_block[t]] * kEntry;
+      for (int h = 0; h < H; ++h) vectors[h] += load<V>(mine + h * L);
     }
+    T sum[kEntry];
+    for (int h = 0; h < H; ++h) store(sum + h * L, vectors[h]);
     const int32_t* players = tables.group_players + g * kEntry;
     const int64_t output = tables.group_output[g] + w;
-    for (int c = 0; c < kEntry; ++c)
-      if (players[c] >= 0) sums[players[c] * tables.n_outputs + output] += sum[c];
+    for (int c = 0; c < kEntry; ++c) {
+      const int64_t nobody = n_columns;
+      sums[players[c] < 0 ? nobody : players[c] * tables.n_outputs + output] += sum[c];
+    }
   }
 
   const Codes& codes;
   const Blocks& blocks;
   const TableSet<T>& tables;
   int64_t n_tables, n_columns, flush_after;
-  Scratch<const T*> entries;
-  Scratch<T> sums;
+  Scratch<int32_t> code;      // of the row in each column: wide ones from the last to the first, narrow ones
+  Scratch<int32_t> patterns;  // of the row in each block
+  Scratch<T> sums;            // and one for what a table has no player for
   Scratch<double> totals;
 };
 

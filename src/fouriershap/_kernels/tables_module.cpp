@@ -14,10 +14,11 @@ static void histogram(In<uint8_t, 2> codes8, In<uint16_t, 2> codes16, int64_t n_
                       In<int32_t, 1> cut_column, In<uint16_t, 1> cut_at, In<int32_t, 1> cut_weight,
                       In<int32_t, 1> block_base, In<int32_t, 1> block_patterns, In<int64_t, 1> offset,
                       int64_t first_block, int64_t last_block, Out<double, 1> out) {
-  FS_PICK(histogram)({codes8.data(), codes16.data(), length(codes8, 1), n_rows, missing},
-                     {cut_start.data(), cut_missing.data(), cut_column.data(), cut_at.data(),
-                      cut_weight.data(), block_base.data(), block_patterns.data()},
-                     {optional(weights), offset.data(), first_block, last_block, out.data()});
+  FS_PICK(histogram)(
+      {codes8.data(), codes16.data(), length(codes8), length(codes16), length(codes8, 1), n_rows, missing},
+      {cut_start.data(), cut_missing.data(), cut_column.data(), cut_at.data(), cut_weight.data(),
+       block_base.data(), block_patterns.data(), length(block_base)},
+      {optional(weights), offset.data(), first_block, last_block, out.data()});
 }
 
 template <class T>
@@ -31,10 +32,11 @@ static void explain(In<uint8_t, 2> codes8, In<uint16_t, 2> codes16, int64_t n_ro
   const TableSet<T> tables = {
       table_block.data(), table_offset.data(),  group_start.data(), group_players.data(), group_output.data(),
       group_width.data(), length(group_output), values.data(),      length(out, 1),       length(out, 2)};
-  require(FS_PICK(explain<T>)({codes8.data(), codes16.data(), length(codes8, 1), n_rows, missing},
-                              {cut_start.data(), cut_missing.data(), cut_column.data(), cut_at.data(),
-                               cut_weight.data(), block_base.data(), block_patterns.data()},
-                              tables, rows_per_block, out.data()));
+  require(FS_PICK(explain<T>)(
+      {codes8.data(), codes16.data(), length(codes8), length(codes16), length(codes8, 1), n_rows, missing},
+      {cut_start.data(), cut_missing.data(), cut_column.data(), cut_at.data(), cut_weight.data(),
+       block_base.data(), block_patterns.data(), length(block_base)},
+      tables, rows_per_block, out.data()));
 }
 
 void bind_tables(nb::module_& parent) {

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from fouriershap._base.checks import as_array, find_position
 from fouriershap._base.errors import InputError
 from fouriershap._base.short import short, short_text
+from fouriershap._rows.pipelines import Preprocessing
 
 
 def check_players(players: ArrayLike | None, n_bits: int) -> NDArray[np.int32]:
@@ -73,3 +74,14 @@ def check_groups(
     owner = [players.setdefault(i if group is None else group, len(players)) for i, group in enumerate(label)]
     player_names = tuple(names[key] if isinstance(key, int) else key[0] for key in players)
     return np.array(owner, dtype=np.int32), player_names
+
+
+def find_players(
+    groups: Any, names: tuple[str, ...], before: Preprocessing | None, background: Any
+) -> tuple[NDArray[np.int32], tuple[str, ...], tuple[str, ...] | None]:
+    """Player of each feature, the players' names, and the input columns of a Pipeline where ``groups`` is "input"."""
+    if not isinstance(groups, str) or groups != "input":
+        return *check_groups(groups, names), None
+    if before is None:
+        raise InputError("groups is 'input', which needs a Pipeline with steps before the model.")
+    return before.input_players(background, len(names))

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fouriershap._base.errors import UnsupportedModelError
+from fouriershap._base.errors import InputError, UnsupportedModelError
 from fouriershap._base.short import short, short_text
 from fouriershap._trees.ensemble import LEAF, MIXED, TreeEnsemble
 
@@ -39,6 +39,11 @@ def map_outputs(e: TreeEnsemble, matrix: ArrayLike, shift: ArrayLike = 0.0) -> T
 
 def one_output(e: TreeEnsemble, output: int) -> TreeEnsemble:
     """One of the outputs, by the trees that add to it; its meaning is kept where it depends on no other output."""
+    if not 0 <= output < e.n_outputs:
+        raise InputError(
+            f"output is {short(output)}; the model has {e.n_outputs} outputs: give a number from 0 to "
+            f"{e.n_outputs - 1}, or the name of what is explained."
+        )
     matrix = np.zeros((1, e.n_outputs))
     matrix[0, output] = 1.0
     adding = (e.tree_output == output) | (e.tree_output < 0)

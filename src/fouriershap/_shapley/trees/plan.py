@@ -22,12 +22,12 @@ _HISTOGRAM = 0.25  # per leaf and background row (leaves share blocks)
 # leaves take a table or two each, from memory that is touched for the first time.
 _MOST_SHARED = 8
 _BUILD_PATTERN = (45.0, 130.0)  # filling tables, per pattern of a leaf
-_LOOK_UP = (0.35, 3.0)  # per leaf and explained row
+_LOOK_UP = (0.27, 1.2)  # per leaf and explained row
 # A batch of rows brings the tables from memory once; a few rows wait for what they read of them, a row for about this
 # long per leaf, n rows for the square root of n times as long: they share what is near the beginning of a tree.
 _IN_CACHE = 64 << 20  # bytes
 _PER_BYTE = (0.05, 0.25)  # in a cache, beyond
-_WAIT = 40.0  # per leaf
+_WAIT = 30.0  # per leaf
 _TABLE_ROWS = 16_384  # of a batch
 _BYTES_PER_PATTERN = (
     24.0,
@@ -116,6 +116,8 @@ def feasible_trees(
     if too_many_codes.any():
         fits[e.tree_of_node[(e.feature >= 0) & too_many_codes[e.feature]]] = False
     need = trees[:, 3] * _by_depth(trees, _BYTES_PER_PATTERN) * (itemsize / 4 * e.values.shape[1])
+    if fits.all() and need.sum() <= memory:
+        return fits
     by_size = np.argsort(need, kind="stable")
     allowed = np.zeros(len(trees), dtype=bool)
     allowed[by_size] = np.cumsum(np.where(fits, need, 0.0)[by_size]) <= memory

@@ -42,8 +42,8 @@ class WalkTrees:
     arrays : tuple of arrays
         What the kernels take first (see `fouriershap._kernels.walk_numpy`).
     n_players, n_outputs : int
-    ratio : (n_nodes,) float64
-        Cover of a node over its parent's: 1 at roots, 1/2 below a node without cover.
+    cover : (n_nodes,) float64
+        Training rows of each node.
     mean_leaves : float
         Of a tree.
     """
@@ -51,7 +51,7 @@ class WalkTrees:
     arrays: tuple[NDArray[Any], ...]
     n_players: int
     n_outputs: int
-    ratio: Floats
+    cover: Floats
     mean_leaves: float
 
     @property
@@ -62,6 +62,18 @@ class WalkTrees:
     @property
     def n_trees(self) -> int:
         return len(self.arrays[2])
+
+    @cached_property
+    def ratio(self) -> Floats:
+        """(n_nodes,) cover of a node over its parent's: 1 at roots, 1/2 below a node without cover."""
+        nodes, cover = self.arrays[0], self.cover
+        ratio = np.ones(len(nodes))
+        inner = np.flatnonzero(nodes[:, 0] >= 0)
+        total = cover[inner]
+        for child in (nodes[inner, 2], nodes[inner, 3]):
+            # Where no training row came no ratio is right; halves keep the sum of both at 1.
+            ratio[child] = np.divide(cover[child], total, out=np.full(len(inner), 0.5), where=total > 0)
+        return ratio
 
     @cached_property
     def balanced(self) -> bool:
@@ -146,7 +158,7 @@ def prepare(
     arrays += [coded.book.n_codes[features], owner[features], e.is_categorical[features], coded.set_bits]
     kernels.walk.path_shape(*arrays, n_players, shape[0], shape[1])
     mean_leaves = e.n_leaves / max(e.n_trees, 1)
-    return WalkTrees(tuple(arrays), n_players, e.n_outputs, _cover_ratios(coded), mean_leaves)
+    return WalkTrees(tuple(arrays), n_players, e.n_outputs, e.cover, mean_leaves)
 
 
 def _pack_nodes(coded: CodedTrees) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
@@ -163,17 +175,6 @@ def _pack_nodes(coded: CodedTrees) -> tuple[NDArray[np.int32], NDArray[np.int32]
     nodes[:, 2] = e.left
     nodes[:, 3] = e.right
     return nodes, features
-
-
-def _cover_ratios(coded: CodedTrees) -> Floats:
-    e = coded.ensemble
-    ratio = np.ones(e.n_nodes)
-    inner = np.flatnonzero(e.feature >= 0)
-    total = e.cover[inner]
-    for child in (e.left[inner], e.right[inner]):
-        # Where no training row came no ratio is right; halves keep the sum of both at 1.
-        ratio[child] = np.divide(e.cover[child], total, out=np.full(len(inner), 0.5), where=total > 0)
-    return ratio
 
 
 def add_lean(values: Floats, out: Floats) -> None:

@@ -123,6 +123,12 @@ def read_opened(opened: Opened) -> TreeEnsemble:
     return _with_response(_read_final(model), opened.response)
 
 
+def read_inside(model: Any) -> tuple[Opened, TreeEnsemble]:
+    """What is inside a model, and its trees."""
+    opened = Opened(model) if is_readable(model) else open_model(model)  # what is read has no wrapper
+    return opened, read_opened(opened)
+
+
 def _read_final(model: Any) -> TreeEnsemble:
     found = _find_reader(model)
     if found is not None:

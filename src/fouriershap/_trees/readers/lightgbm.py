@@ -7,11 +7,15 @@ as missing, and drops the labels of categories.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fouriershap import _kernels as kernels
 from fouriershap._base.errors import InputError, UnsupportedModelError
 from fouriershap._trees.ensemble import ZERO_BAND, TreeEnsemble
 from fouriershap._trees.readers.assemble import Tree, bits_of, class_names, join, leaf, right_above
@@ -21,6 +25,7 @@ _OBJECTIVES = {"binary sigmoid:1": "binary", "cross_entropy": "binary", "multicl
 _OBJECTIVES |= {"regression": "squared_error"}
 _OBJECTIVES |= dict.fromkeys(("regression_l1", "huber", "fair", "quantile", "mape"), "regression")
 _OBJECTIVES |= dict.fromkeys(("poisson", "gamma", "tweedie"), "log")
+_MANY_TREES = 50  # whose text takes longer than making a file
 _NONE, _ZERO, _NAN = 0, 1, 2  # kinds of missing values
 
 
@@ -35,7 +40,21 @@ def read_estimator(model: Any) -> TreeEnsemble:
 
 def read_booster(model: Any) -> TreeEnsemble:
     """Booster: as ``Booster.predict`` does, the trees up to the best iteration where there is one."""
-    return read_text(model.model_to_string())
+    return read_text(_text_of(model))
+
+
+def _text_of(model: Any) -> str:
+    """What ``model_to_string`` returns, which prints a model of more than a megabyte twice: through a file."""
+    if model.num_trees() < _MANY_TREES:
+        return str(model.model_to_string())
+    try:
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / "model.txt"
+            model.save_model(path)
+            text = path.read_text(encoding="utf-8")
+    except OSError:  # nowhere to write
+        return str(model.model_to_string())
+    return text if "\nend of trees" in text else str(model.model_to_string())
 
 
 def read_text(text: str) -> TreeEnsemble:
@@ -48,8 +67,11 @@ def read_text(text: str) -> TreeEnsemble:
     # A forest predicts the mean over its trees, and then applies the link function. LightGBM's own raw scores
     # and contributions are the sums.
     scale = n_outputs / len(documents) if "average_output" in header else 1.0
-    zeros = _zero_as_missing(documents, n_features)
-    trees = [_tree(document, scale) for document in documents]
+    columns = _Columns(documents)
+    zeros = _zero_as_missing(columns.inner["decision_type"], columns.inner["split_feature"], n_features)
+    trees = [
+        _tree(document, numbers, scale) for document, numbers in zip(documents, columns.split(), strict=True)
+    ]
     labels = _frame_labels(text)
     vocabularies, lost = _vocabularies(labels, header["feature_infos"].split())
     return TreeEnsemble(
@@ -89,13 +111,56 @@ def _missing_kind(decision: NDArray[np.int64]) -> NDArray[np.int64]:
     return decision >> 2 & 3
 
 
-def _zero_as_missing(documents: list[dict[str, str]], n_features: int) -> NDArray[np.bool_]:
+class _Columns:
+    """The numbers of the inner nodes and of the leaves of all trees, by key: parsed at once."""
+
+    def __init__(self, documents: list[dict[str, str]]) -> None:
+        self.n_leaves = [int(document["num_leaves"]) for document in documents]
+        self.n_inner = [n - 1 for n in self.n_leaves]
+        whole = ("decision_type", "split_feature", "left_child", "right_child")
+        self.inner: dict[str, NDArray[Any]] = {
+            key: _column(documents, key, self.n_inner).astype(np.int64) for key in whole
+        }
+        self.inner |= {key: _column(documents, key, self.n_inner) for key in ("threshold", "internal_count")}
+        decision, threshold = self.inner["decision_type"], self.inner["threshold"]
+        self.inner |= {"canonical": _canonical(threshold), "missing_left": _missing_left(decision, threshold)}
+        self.leaves = {"leaf_value": _column(documents, "leaf_value", self.n_leaves)}
+        # A tree that is one leaf may leave out how many rows reached it.
+        self.counted = [
+            n if document.get("leaf_count") else 0
+            for n, document in zip(self.n_leaves, documents, strict=True)
+        ]
+        self.leaf_count = _column(documents, "leaf_count", self.counted)
+
+    def split(self) -> Iterator[dict[str, NDArray[Any]]]:
+        """Tree by tree."""
+        inner, leaf, counted = 0, 0, 0
+        for n_leaves, n_counted in zip(self.n_leaves, self.counted, strict=True):
+            of_inner, of_leaves = slice(inner, inner + n_leaves - 1), slice(leaf, leaf + n_leaves)
+            found = {key: numbers[of_inner] for key, numbers in self.inner.items()}
+            found |= {key: numbers[of_leaves] for key, numbers in self.leaves.items()}
+            yield found | {"leaf_count": self.leaf_count[counted : counted + n_counted]}
+            inner, leaf, counted = of_inner.stop, of_leaves.stop, counted + n_counted
+
+
+def _column(documents: list[dict[str, str]], key: str, sizes: list[int]) -> NDArray[np.float64]:
+    texts = [document[key].strip() if size else "" for document, size in zip(documents, sizes, strict=True)]
+    for size, text in zip(sizes, texts, strict=True):
+        if size and text.count(" ") + 1 != size:
+            raise ValueError(f"{key} of a tree has {len(text.split())} numbers, and not {size}")
+    numbers = np.empty(sum(sizes))
+    joined = np.frombuffer(" ".join(texts).encode("ascii"), dtype=np.uint8)
+    if kernels.numbers.parse(joined, numbers) < len(numbers):
+        raise ValueError(f"{key} of some tree holds what is no number")
+    return numbers
+
+
+def _zero_as_missing(
+    decision: NDArray[np.int64], feature: NDArray[np.int64], n_features: int
+) -> NDArray[np.bool_]:
     kinds = np.zeros((3, n_features), dtype=bool)
-    for document in documents:
-        decision = _numbers(document.get("decision_type", ""), np.int64)
-        feature = _numbers(document.get("split_feature", ""), np.int64)
-        numerical = decision & 1 == 0
-        kinds[_missing_kind(decision[numerical]), feature[numerical]] = True
+    numerical = decision & 1 == 0
+    kinds[_missing_kind(decision[numerical]), feature[numerical]] = True
     mixed = np.flatnonzero(kinds[_ZERO] & kinds[_NAN])
     if len(mixed):
         raise UnsupportedModelError(
@@ -106,36 +171,31 @@ def _zero_as_missing(documents: list[dict[str, str]], n_features: int) -> NDArra
     return zeros
 
 
-def _tree(document: dict[str, str], scale: float) -> Tree:
+def _tree(document: dict[str, str], numbers: dict[str, NDArray[Any]], scale: float) -> Tree:
     if document.get("is_linear", "0") != "0":
         raise UnsupportedModelError(
             "model is a LightGBM model with linear_tree=True: its leaves hold linear functions, which no "
             "table of leaf values can represent. Train with linear_tree=False."
         )
-    n_leaves = int(document["num_leaves"])
-    values = _numbers(document["leaf_value"], np.float64) * scale
-    leaf_cover = _numbers(document.get("leaf_count", ""), np.float64)
+    values = numbers["leaf_value"] * scale
+    n_leaves, n_inner = len(values), len(values) - 1
     if n_leaves == 1:
-        return leaf(values, float(leaf_cover.sum()))
-    decision = _numbers(document["decision_type"], np.int64)
-    threshold = _numbers(document["threshold"], np.float64)
-    n_inner = n_leaves - 1
+        return leaf(values, float(numbers["leaf_count"].sum()))
     ends = np.full(n_leaves, -1)
 
-    def nodes(key: str) -> NDArray[Any]:
+    def nodes(child: NDArray[np.int64]) -> NDArray[np.int64]:
         # Inner nodes come first; a negative child c is the leaf -c - 1.
-        child = _numbers(document[key], np.int64)
         return np.concatenate([np.where(child < 0, n_inner - child - 1, child), ends])
 
     return Tree(
-        feature=np.concatenate([_numbers(document["split_feature"], np.int64), ends]),
-        threshold=np.concatenate([_canonical(threshold), np.zeros(n_leaves)]),
-        left=nodes("left_child"),
-        right=nodes("right_child"),
-        missing_left=np.concatenate([_missing_left(decision, threshold), np.zeros(n_leaves, dtype=bool)]),
-        cover=np.concatenate([_numbers(document["internal_count"], np.float64), leaf_cover]),
+        feature=np.concatenate([numbers["split_feature"], ends]),
+        threshold=np.concatenate([numbers["canonical"], np.zeros(n_leaves)]),
+        left=nodes(numbers["left_child"]),
+        right=nodes(numbers["right_child"]),
+        missing_left=np.concatenate([numbers["missing_left"], np.zeros(n_leaves, dtype=bool)]),
+        cover=np.concatenate([numbers["internal_count"], numbers["leaf_count"]]),
         values=np.concatenate([np.zeros(n_inner), values]),
-        categories=_categories(document, decision, threshold),
+        categories=_categories(document, numbers["decision_type"], numbers["threshold"]),
     )
 
 
