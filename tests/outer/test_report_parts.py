@@ -179,6 +179,7 @@ def test_two_rows_are_compared(opened: OpenPage, loans: Loans) -> None:
     other = page.locator("#row-table tbody tr").nth(3).locator("button").nth(1)
     other.focus()
     page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "Compare with row L-3"
     values = loans.explainer.shap_values(loans.X)
     told = table_of(page, "#comparison-table")
     for k, name in enumerate(loans.X):

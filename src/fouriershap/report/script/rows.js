@@ -44,13 +44,13 @@ class RowTable {
     this.onChoose(row);
   }
 
-  /** Search; where a row is given, turn to its page. */
-  find(row = 0) {
+  /** Search, and turn to the first page, or to that of a row. */
+  find(row = null) {
     const words = byId("search").value.toLowerCase().split(/\s+/).filter(Boolean);
     const rows = Array.from({ length: this.report.nRows }, (_, r) => r);
     this.found = words.length ? rows.filter((r) => words.every((word) => this.#searchText(r).includes(word))) : rows;
     this.sort();
-    this.turn(Math.floor(Math.max(this.found.indexOf(row), 0) / PAGE) - this.page);
+    this.turn((row === null ? 0 : Math.floor(this.found.indexOf(row) / PAGE)) - this.page);
   }
 
   sort() {
@@ -78,7 +78,7 @@ class RowTable {
       const sorted = this.sortBy?.column === column ? this.sortBy.sign : 0;
       const head = element("th", "", { scope: "col", "aria-sort": sorted ? (sorted > 0 ? "ascending" : "descending") : "none" });
       const mark = sorted ? (sorted > 0 ? " ↑" : " ↓") : "";
-      const button = head.appendChild(element("button", shorten(name, 40) + mark, { type: "button", title: shorten(name, 300) }));
+      const button = head.appendChild(element("button", shorten(name, 40) + mark, { type: "button", title: shorten(name, 300), "data-key": `sort ${column}` }));
       button.addEventListener("click", () => {
         this.sortBy = { column, sign: sorted > 0 ? -1 : 1 };
         this.sort();
@@ -89,12 +89,18 @@ class RowTable {
     return line;
   }
 
+  /** Who goes by keyboard stays where they were: the buttons are new ones. */
+  #focus(table, key) {
+    const find = (wanted) => table.querySelector(`button[data-key="${wanted}"]`);
+    (find(key) ?? find(key.replace("compare", "show")))?.focus({ preventScroll: true });
+  }
+
   #compareCell(row) {
     const { report } = this;
     const cell = element("td");
     if (row === report.row) return cell;
     const name = shorten(report.rowName(row), 60);
-    const button = cell.appendChild(element("button", "compare", { type: "button", "aria-label": `Compare with row ${name}`, "aria-pressed": String(row === report.other) }));
+    const button = cell.appendChild(element("button", "compare", { type: "button", "aria-label": `Compare with row ${name}`, "aria-pressed": String(row === report.other), "data-key": `compare ${row}` }));
     button.addEventListener("click", () => this.onCompare(row === report.other ? null : row));
     return cell;
   }
@@ -104,10 +110,11 @@ class RowTable {
     const nPages = Math.max(1, Math.ceil(this.found.length / PAGE));
     this.page = Math.min(Math.max(this.page, 0), nPages - 1);
     const table = byId("row-table");
+    const focused = table.contains(document.activeElement) ? document.activeElement.dataset.key : null;
     table.tHead.replaceChildren(this.#header());
     const lines = this.found.slice(this.page * PAGE, (this.page + 1) * PAGE).map((row) => {
       const line = element("tr", "", row === report.row ? { class: "chosen", "aria-current": "true" } : {});
-      const button = element("button", shorten(report.rowName(row), 30), { type: "button", "aria-label": `Show row ${shorten(report.rowName(row), 60)}` });
+      const button = element("button", shorten(report.rowName(row), 30), { type: "button", "aria-label": `Show row ${shorten(report.rowName(row), 60)}`, "data-key": `show ${row}` });
       button.addEventListener("click", () => this.onChoose(row));
       line.append(element("td"));
       line.firstChild.append(button);
@@ -122,6 +129,7 @@ class RowTable {
       return line;
     });
     table.tBodies[0].replaceChildren(...lines);
+    if (focused) this.#focus(table, focused);
     const hidden = report.data.inputs.length - this.columns.length;
     byId("found").textContent = `${count(this.found.length, "row")}${hidden > 0 ? `; ${hidden} more columns, all of them searched` : ""}`;
     byId("page-text").textContent = `page ${this.page + 1} of ${nPages.toLocaleString("en")}`;

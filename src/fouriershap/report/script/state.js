@@ -1,5 +1,7 @@
 // The report's state: the data as they came, and what the reader has chosen.
 
+const ROUNDING = 3e-7;
+
 /** SHAP values of one row: those of player p and output k lie at p * n + k - first. */
 class Values {
   constructor(report, shap, first, n) {
@@ -10,10 +12,15 @@ class Values {
     return this.shap[player * this.n + output - this.first];
   }
 
+  /** The expected value plus the SHAP values; 0 where no more than the rounding of single precision is left. */
   prediction(output) {
     let total = this.report.data.expected[output];
-    for (let p = 0; p < this.report.nPlayers; p++) total += this.at(p, output);
-    return total;
+    let size = Math.abs(total);
+    for (let p = 0; p < this.report.nPlayers; p++) {
+      total += this.at(p, output);
+      size += Math.abs(this.at(p, output));
+    }
+    return Math.abs(total) < ROUNDING * size ? 0 : total;
   }
 
   /** What the model predicts, from its raw outputs; null where these are it. Output k is counted from the first raw one. */

@@ -4,8 +4,8 @@ const MISSING = "missing";
 
 function format(number) {
   if (!Number.isFinite(number)) return Number.isNaN(number) ? MISSING : String(number);
-  if (number !== 0 && Math.abs(number) < 1e-4) return number.toExponential(2).replace("-", "−");
-  return String(Number(number.toPrecision(5))).replace("-", "−");
+  if (number !== 0 && Math.abs(number) < 1e-4) return number.toExponential(2).replaceAll("-", "−");
+  return String(Number(number.toPrecision(5))).replaceAll("-", "−");
 }
 
 function signed(number) {
@@ -33,7 +33,7 @@ function decimals(span) {
 
 function fixed(number, digits, sign = false) {
   const text = Math.abs(number) < 1e7 ? number.toFixed(digits) : number.toExponential(2);
-  return (sign && number >= 0 ? "+" : "") + text.replace("-", "−");
+  return (sign && number >= 0 ? "+" : "") + text.replaceAll("-", "−");
 }
 
 function shorten(text, length) {
