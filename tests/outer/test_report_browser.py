@@ -334,11 +334,27 @@ def test_hostile_names_are_text(browser: Any, tmp_path: Path) -> None:
 
     explainer = fs.BlackBoxExplainer(model, X, method="trees", budget=600, random_state=0, min_fidelity=-9)
     X.index = [f"<u>{i}</u></td><script>alert(3)</script>" for i in range(len(X))]
-    path = explainer.report(X, tmp_path / "report.html", title=HOSTILE[0] + "\ud800" + HOSTILE[5])
+    options: dict[str, Any] = {
+        "title": HOSTILE[0] + "\ud800" + HOSTILE[5],
+        "y": X.iloc[:, 0].to_numpy(),
+        "drift": X[:40],
+        "cohorts": np.array(HOSTILE)[np.arange(80) % 6],
+        "facts": {HOSTILE[1]: HOSTILE[0]},
+        "text": HOSTILE[0] + " {feature} {value}",
+        "unit": HOSTILE[2],
+    }
+    path = explainer.report(X, tmp_path / "report.html", **options)
     opened = OpenPage(browser, path)
     page = opened.page
     page.hover("#beeswarm .points path >> nth=0", force=True)
     page.select_option("#dependence-x", index=5)
+    page.locator("#row-table tbody button[aria-pressed]").first.click()
+    page.fill("#find-id", "<u>3")
+    page.keyboard.press("Enter")
+    for text in (HOSTILE[0], HOSTILE[1]):
+        assert text in page.locator("#facts").text_content()
+    assert HOSTILE[0] in page.locator("#raised, #lowered").all_text_contents()[0]
+    assert HOSTILE[1] in page.locator("#cohorts-table").text_content()
     assert opened.messages == []
     assert opened.requests == [page.url]
     assert page.title().startswith(HOSTILE[0])

@@ -16,7 +16,7 @@ function numberAs(number, form) {
   const [, sign, digits, kind] = /^([+]?)(?:\.(\d+))?([fge%]?)$/.exec(form) ?? [];
   if (digits === undefined) return sign ? signed(number) : format(number);
   if (kind === "%") return `${fixed(100 * number, Number(digits), Boolean(sign))}%`;
-  return kind === "f" ? fixed(number, Number(digits), Boolean(sign)) : (sign && number >= 0 ? "+" : "") + String(Number(number.toPrecision(Math.max(Number(digits), 1)))).replace("-", "−");
+  return kind === "f" ? fixed(number, Number(digits), Boolean(sign)) : (sign && number >= 0 ? "+" : "") + String(Number(number.toPrecision(Math.max(Number(digits), 1)))).replaceAll("-", "−");
 }
 
 class OneRow {
