@@ -4,7 +4,7 @@ import fouriershap
 
 NAMES = """
     AdditivityError CapacityError DiskFullError FidelityWarning FileFormatError FourierShapError FourierShapWarning
-    CostWarning InputError MissingDependencyError ModelWarning NoiseWarning QueryError SlowKernelWarning
+    CostWarning InputError MissingDependencyError ModelWarning NoiseWarning QueryError ReportWarning SlowKernelWarning
     UnsupportedModelError BlackBoxExplainer Candidate Explainer Fidelity Interval OutputColumn Plan ProductExplainer
     ProductPlan Spectrum SpectrumExplainer Stage Tables TopInteractions TopTerms TreeEnsemble TreeExplainer TreePlan
     Waves compile library_output load plan read_model shap_interaction_values shap_values sparse_walsh_hadamard

@@ -17,6 +17,7 @@ from fouriershap._base.errors import (
     ModelWarning,
     NoiseWarning,
     QueryError,
+    ReportWarning,
     SlowKernelWarning,
     UnsupportedModelError,
 )
@@ -131,6 +132,7 @@ __all__ = [
     "ProductPlan",
     "QueryError",
     "Reasons",
+    "ReportWarning",
     "SlowKernelWarning",
     "Spectrum",
     "SpectrumExplainer",

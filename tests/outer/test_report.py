@@ -7,24 +7,28 @@ import hashlib
 import json
 import sys
 import zlib
-from dataclasses import replace
 from html.parser import HTMLParser
+from math import factorial
 from pathlib import Path
 from typing import Any
 
+import lightgbm
 import numpy as np
 import pandas as pd
 import pytest
 import xgboost
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.datasets import make_classification
 from sklearn.ensemble import RandomForestRegressor
+from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from typer.testing import CliRunner
 
 import fouriershap as fs
-from fouriershap._shapley.lookup import Lookup
+from fouriershap._shapley.lookup import Lookup, tree_lookup
+from fouriershap._shapley.trees.leaves import LeafLookup, leaf_lookup
 from fouriershap.cli._app import app
 from fouriershap.report._pack import packed, script_json
 from fouriershap.report._page import Page
@@ -48,6 +52,7 @@ class Parts(HTMLParser):
             self.policy = given["content"]
         if tag == "script":
             self._script, self._is_data = [], given.get("type") == "application/json"
+            self._is_packed = given.get("type") == "application/octet-stream"
 
     def handle_data(self, data: str) -> None:
         if self._script is not None:
@@ -59,12 +64,16 @@ class Parts(HTMLParser):
             if self._is_data:
                 self.data = json.loads(text)
             else:
-                self.scripts.append(text)
+                self.scripts.append(
+                    zlib.decompress(base64.b64decode(text)).decode() if self._is_packed else text
+                )
             self._script = None
 
 
 def unpacked(entry: dict[str, str]) -> np.ndarray:
-    return np.frombuffer(zlib.decompress(base64.b64decode(entry["data"])), dtype=entry["dtype"])
+    shuffled = np.frombuffer(zlib.decompress(base64.b64decode(entry["data"])), dtype=np.uint8)
+    size = np.dtype(entry["dtype"]).itemsize
+    return np.frombuffer(shuffled.reshape(size, -1).T.tobytes(), dtype=entry["dtype"])
 
 
 def small() -> tuple[Any, pd.DataFrame]:
@@ -114,7 +123,8 @@ def test_rows_are_sampled_then_the_tables_left_out(tmp_path: Path) -> None:
     assert 200 <= len(kept) < len(X)
     assert any("random sample" in note for note in data["notes"])
     fixed = Page("xgboost gbtree, explained").nbytes
-    without = explainer.report(X, tmp_path / "without.html", max_bytes=fixed + 14_000)
+    with pytest.warns(fs.ReportWarning, match="no what-if part"):
+        without = explainer.report(X, tmp_path / "without.html", max_bytes=fixed + 14_000)
     assert without.stat().st_size <= fixed + 14_000
     data = Parts(without).data
     assert data["what_if"] is None
@@ -124,35 +134,141 @@ def test_rows_are_sampled_then_the_tables_left_out(tmp_path: Path) -> None:
     assert len(unpacked(Parts(explainer.report(X, whole, rows=7)).data["rows"]["arrays"]["index"])) == 7
 
 
-def test_deep_trees_have_no_what_if_and_say_so(tmp_path: Path) -> None:
+def lost(explainer: fs.Explainer, folder: Path) -> Any:
+    """The same explainer from a file, which has tables in place of the background."""
+    explainer.save(folder / "lost.fshap")
+    return fs.load(folder / "lost.fshap")
+
+
+def test_deep_trees_have_leaves_and_without_a_background_nothing(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 30))
     forest = RandomForestRegressor(3, random_state=0).fit(X, X.sum(axis=1))
     explainer = fs.TreeExplainer(forest, X[:20], memory=1_000)
     data = Parts(explainer.report(X[:50], tmp_path / "r.html")).data
+    assert [part["kind"] for part in data["what_if"]] == ["leaves"]
+    wide = np.random.default_rng(1).normal(size=(300, 60))
+    deep = RandomForestRegressor(2, max_features=1, random_state=0).fit(wide, wide.sum(axis=1) ** 3)
+    chain = fs.TreeExplainer(deep, wide[:20], memory=1_000)
+    leaves = leaf_lookup(chain._trees)
+    assert leaves is None or leaves.most_players <= 31
+
+
+def test_a_part_that_is_left_out_is_told_and_warned_of(tmp_path: Path) -> None:
+    _, X = small()
+    model = LogisticRegression().fit(X, X["a"] > 0)
+    with pytest.warns(fs.ReportWarning, match=r"r\.html: There is no what-if part") as warned:
+        data = Parts(fs.Explainer(model, X, output="probability").report(X, tmp_path / "r.html")).data
+    assert all(Path(w.filename) == Path(__file__) for w in warned)
     assert data["what_if"] is None
     assert any("no what-if part" in note for note in data["notes"])
 
 
-def test_an_explainer_that_walks_still_gets_its_tables(tmp_path: Path) -> None:
+def test_a_default_boosted_classifier_has_a_small_page_with_everything(
+    tmp_path: Path, recwarn: pytest.WarningsRecorder
+) -> None:
+    X, y = make_classification(1500, 30, n_informative=12, random_state=0)
+    model = lightgbm.LGBMClassifier(verbose=-1, n_jobs=1).fit(X, np.where(y, "good", "bad"))
+    explainer = fs.Explainer(model, X[:100])
+    path = explainer.report(X, tmp_path / "r.html")
+    assert path.stat().st_size < 10_000_000
+    data = Parts(path).data
+    assert [part["kind"] for part in data["what_if"]] == ["leaves"]
+    assert "interactions" in data["arrays"]
+    assert data["outputs"] == [{"label": "log-odds of good", "scale": "log-odds of good"}]
+    assert not [w for w in recwarn if issubclass(w.category, fs.ReportWarning)]
+    with pytest.warns(fs.ReportWarning, match="There are no interactions"):
+        path = lost(explainer, tmp_path).report(X[:300], tmp_path / "file.html")
+    data = Parts(path).data
+    assert path.stat().st_size < 10_000_000
+    assert [part["kind"] for part in data["what_if"]] == ["tables"]
+    assert any("rounded" in note and "at most" in note for note in data["notes"])
+
+
+def test_of_many_features_the_strongest_pairs_are_shown(tmp_path: Path) -> None:
+    X = np.random.default_rng(0).normal(size=(300, 40))
+    model = xgboost.XGBRegressor(n_estimators=20, max_depth=3, n_jobs=1).fit(X, X[:, 3] * X[:, 30] + X[:, 7])
+    explainer = fs.TreeExplainer(model, X[:20])
+    data = Parts(explainer.report(X, tmp_path / "r.html")).data
+    players = unpacked(data["arrays"]["interaction_players"])
+    sizes = unpacked(data["arrays"]["interactions"]).reshape(1, 20, 20)
+    assert {3, 7, 30} <= set(players.tolist())
+    whole = np.abs(explainer.shap_interaction_values(X[:200])).mean(axis=0)
+    off = ~np.eye(20, dtype=bool)
+    np.testing.assert_allclose(sizes[0][off], whole[np.ix_(players, players)][off], atol=1e-9)
+    assert np.isnan(sizes[0][~off]).all()
+
+
+def test_an_explainer_that_walks_still_gets_its_what_if(tmp_path: Path) -> None:
     explainer, X = small()
     walking = fs.TreeExplainer(explainer.ensemble, X[:50], method="walk")
     assert Parts(walking.report(X, tmp_path / "r.html")).data["what_if"] is not None
     assert walking.describe()["n_tables"] == 0
 
 
-def look_up(lookup: Lookup, rows: np.ndarray) -> np.ndarray:
-    """What the page's script does, by the kernels' own code."""
-    codes = lookup.book.encode_columns(rows.astype(lookup.book.dtype), lookup.column, lookup.pages)
-    if lookup.pages is not None:  # pages that share a line hold its parity
-        narrow = np.zeros_like(codes.narrow)
-        first = len(codes.narrow) - len(lookup.page_line)
-        narrow[:first] = codes.narrow[:first]
-        for p, line in enumerate(lookup.page_line):
-            narrow[line] ^= codes.narrow[first + p]
-        codes = replace(codes, narrow=narrow)
-    out = np.zeros((len(rows), lookup.tables.n_players, lookup.tables.n_outputs))
-    lookup.tables.add(codes, out)
+def leaf_values(lookup: LeafLookup, rows: np.ndarray) -> np.ndarray:
+    """What the page's `Leaves` does, from the same arrays, for all rows at once."""
+    a, header = lookup.arrays(), lookup.header()
+    codes = lookup.book.encode(rows)
+    out = np.zeros((len(rows), header["n_players"], header["n_outputs"]))
+    missing = lookup.book.n_codes - 1
+    node, leaf, first = 0, 0, 0
+
+    def visit(fails: np.ndarray, path: list[int], ratios: list[float], output: int) -> None:
+        nonlocal node, leaf, first
+        head, test = int(a["head"][node]), int(a["test"][node])
+        node += 1
+        if head < 0:
+            holds = ~(fails[:, None] >> np.arange(len(path)) & 1).astype(bool)
+            share = np.zeros((len(rows), len(path)))
+            if header["by_path"]:
+                for t, weight in zip(header["points"], header["point_weights"], strict=True):
+                    factor = t * holds + (1 - t) * np.array(ratios)
+                    for j in range(len(path)):
+                        others = np.delete(factor, j, axis=1).prod(axis=1)
+                        share[:, j] += weight * (holds[:, j] - ratios[j]) * others
+            else:
+                last = first + int(a["set_count"][leaf])
+                z = (~holds).sum(axis=1)
+                for X, n in zip(
+                    a["sets"][first:last].tolist(), a["shares"][first:last].tolist(), strict=True
+                ):
+                    alive, size = (fails & X) == 0, X.bit_count()
+                    for j in range(len(path)):
+                        mine = [0.0] * len(z)
+                        for r in np.flatnonzero(alive):
+                            if X >> j & 1:
+                                mine[r] = n * factorial(size - 1) * factorial(z[r]) / factorial(size + z[r])
+                            elif not holds[r, j]:
+                                mine[r] = -n * factorial(size) * factorial(z[r] - 1) / factorial(size + z[r])
+                        share[:, j] += np.array(mine) / header["total"]
+                first = last
+            values = a["values"][leaf]
+            columns = slice(None) if output < 0 else slice(output, output + 1)
+            mine = values if output < 0 or len(values) == 1 else values[output : output + 1]
+            for j, player in enumerate(path):
+                out[:, player, columns] += share[:, j, None] * mine
+            leaf += 1
+            return
+        f = head >> 1
+        if test < 0:
+            left = (a["set_bits"][-1 - test][codes[f] >> 3] >> (codes[f] & 7) & 1).astype(bool)
+        else:
+            left = (codes[f] < test) | ((codes[f] == missing[f]) & bool(head & 1))
+        player = int(a["players"][f])
+        at = path.index(player) if player in path else len(path)
+        for side in (left, ~left):
+            r = float(a["ratio"][node]) if "ratio" in a else 1.0
+            mine = [*ratios, 1.0] if at == len(path) else list(ratios)
+            mine[at] *= r
+            visit(
+                fails | np.where(side, 0, 1 << at), [*path, player] if at == len(path) else path, mine, output
+            )
+
+    for output in a["tree_output"].tolist():
+        visit(np.zeros(len(rows), dtype=np.int64), [], [], output)
+    assert (node, leaf) == (len(a["head"]), len(a["values"]))
+    assert first == len(a["sets"])
     return out
 
 
@@ -170,16 +286,19 @@ TREES = [(library, name) for library, cases in CASES.items() for name in cases]
 
 
 @pytest.mark.parametrize(("library", "name"), TREES)
-def test_inputs_and_tables_give_the_values_of_every_library(library: str, name: str) -> None:
+def test_inputs_and_look_ups_give_the_values_of_every_library(library: str, name: str) -> None:
     case = CASES[library][name]()
     explainer = fs.TreeExplainer(case.model, case.X, precision="double").compile()
     read = explainer._read(case.X)
     subject = explainer._subject(read, 15_000_000)
-    (lookup,) = subject.lookups
-    assert isinstance(lookup, Lookup)
+    (leaves,) = subject.lookups
+    assert isinstance(leaves, LeafLookup)
     rows = explainer.ensemble.clean_rows(model_values(subject))
     values = explainer._explain(read, None)
-    np.testing.assert_allclose(look_up(lookup, rows), values, atol=1e-9 * np.abs(values).max())
+    tables = tree_lookup(explainer._trees)
+    assert tables is not None
+    np.testing.assert_allclose(tables.shap_values(rows), values, atol=1e-9 * np.abs(values).max())
+    np.testing.assert_allclose(leaf_values(leaves, rows[:9]), values[:9], atol=1e-9 * np.abs(values).max())
     for entry in subject.inputs:
         if entry.labels is not None:
             assert (
@@ -187,6 +306,45 @@ def test_inputs_and_tables_give_the_values_of_every_library(library: str, name: 
                 == len(entry.numbers)
                 == len(set(zip(entry.labels, entry.numbers, strict=True)))
             )
+
+
+@pytest.mark.parametrize("kind", ["groups", "weights", "by path"])
+def test_leaves_with_groups_weights_and_without_a_background(kind: str) -> None:
+    case = CASES["lightgbm"][next(iter(CASES["lightgbm"]))]()
+    n = fs.TreeExplainer(case.model, case.X).ensemble.n_features
+    options: dict[str, Any] = {
+        "groups": {"groups": {"two": [0, n - 1]}},
+        "weights": {"weights": np.arange(1.0, len(case.X) + 1)},
+        "by path": {},
+    }[kind]
+    explainer = fs.TreeExplainer(case.model, None if kind == "by path" else case.X, **options)
+    read = explainer._read(case.X)
+    lookup = leaf_lookup(explainer._trees)
+    assert lookup is not None
+    values = explainer._explain(read, None)
+    np.testing.assert_allclose(
+        leaf_values(lookup, read.codes[:12]), values[:12], atol=1e-6 * np.abs(values).max()
+    )
+
+
+def test_rounded_tables_tell_their_error() -> None:
+    explainer, X = small()
+    lookup = tree_lookup(explainer.compile()._trees)
+    assert lookup is not None
+    rows = explainer._read(X).codes
+    exact = lookup.shap_values(rows)
+    np.testing.assert_allclose(exact, explainer.shap_values(X)[:, :, None], atol=1e-6)
+    errors = []
+    for bits in (16, 12, 9):
+        coarser = lookup.rounded(bits)
+        whole = coarser.arrays()["values"]
+        assert whole.dtype == np.int16
+        assert np.abs(whole).max() == 2 ** (bits - 1) - 1
+        np.testing.assert_allclose(
+            whole * np.float32(coarser.header()["step"]), coarser.tables.values, rtol=1e-5, atol=1e-9
+        )
+        errors.append(np.abs(coarser.shap_values(rows) - exact).max())
+    assert errors[0] < errors[1] < errors[2] < 0.02 * np.abs(exact).max()
 
 
 @settings(max_examples=25, deadline=None)
@@ -201,7 +359,7 @@ def test_inputs_and_tables_of_spectra(seed: int, n_bits: int, n_terms: int, n_ou
     subject = explainer._subject(read, 15_000_000)
     (lookup,) = subject.lookups
     assert isinstance(lookup, Lookup)
-    found = look_up(lookup, model_values(subject))
+    found = lookup.shap_values(model_values(subject))
     np.testing.assert_allclose(found, explainer._explain(read, None), atol=1e-9)
 
 
@@ -255,13 +413,26 @@ def test_bad_arguments_are_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("exact", [False, True])
-def test_outputs_beyond_the_margin_are_refused(tmp_path: Path, exact: bool) -> None:
-    """The page looks values up in the margin's tables: it would show them beside probabilities."""
+def test_probabilities_come_with_the_margin_beside_them(tmp_path: Path, exact: bool) -> None:
     X = np.random.default_rng(0).normal(size=(60, 4)).astype(np.float32)
     model = xgboost.XGBClassifier(n_estimators=5, max_depth=3).fit(X, X[:, 0] * X[:, 1] > 0)
     explainer = fs.TreeExplainer(model, X[:5], output="probability", exact=exact)
-    with pytest.raises(fs.InputError, match="output='probability'"):
-        explainer.report(X, tmp_path / "r.html")
+    margin = fs.TreeExplainer(model, X[:5])
+    data = Parts(explainer.report(X, tmp_path / "r.html")).data
+    assert [output["label"] for output in data["outputs"]] == ["probability of 1", "log-odds of 1"]
+    assert (data["first_raw"], data["link"]) == (1, "sigmoid")
+    shap = unpacked(data["rows"]["arrays"]["shap"]).reshape(60, 4, 2)
+    np.testing.assert_allclose(shap[:, :, 0], explainer.shap_values(X), atol=1e-6)
+    np.testing.assert_allclose(shap[:, :, 1], margin.shap_values(X), atol=1e-6)
+    np.testing.assert_allclose(data["expected"], [explainer.expected_value, margin.expected_value])
+    assert [part["n_outputs"] for part in data["what_if"]] == [1]
+
+
+def test_losses_are_refused(tmp_path: Path) -> None:
+    X = np.random.default_rng(0).normal(size=(60, 4))
+    model = xgboost.XGBClassifier(n_estimators=5, max_depth=3).fit(X, X[:, 0] > 0)
+    with pytest.raises(fs.InputError, match="output='log_loss'"):
+        fs.TreeExplainer(model, X[:5], output="log_loss").report(X, tmp_path / "r.html")
     assert not list(tmp_path.iterdir())
 
 
@@ -282,8 +453,110 @@ def test_the_command_writes_the_same_page(tmp_path: Path) -> None:
     by_command = Parts(tmp_path / "r.html").data
     explainer.report(X, tmp_path / "r.html", title="T")
     by_python = Parts(tmp_path / "r.html").data
-    for part in ("what_if", "rows", "arrays", "inputs", "players"):
+    for part in ("rows", "arrays", "inputs", "players", "outputs"):
         assert by_command[part] == by_python[part]
+
+
+def test_the_command_asks_the_same_questions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+    explainer, X = small()
+    explainer.save(tmp_path / "m.fshap")
+    extra = X.assign(number=[f"n{k}" for k in range(300)], side=np.where(X["a"] > 0, "right", "left"))
+    extra.assign(seen=X["a"] * X["b"]).to_parquet(tmp_path / "rows.parquet", index=False)
+    extra[100:].to_csv(tmp_path / "new.csv", index=False)
+    X[:50].to_parquet(tmp_path / "background.parquet", index=False)
+    (tmp_path / "text.json").write_text('{"a": "a is {value}"}')
+    options = ["--label", "seen", "--id", "number", "--cohorts", "side", "--unit", "€", "--title", "T"]
+    for name in ("--drift new.csv", "--background background.parquet", "--text text.json"):
+        option, file = name.split()
+        options += [option, str(tmp_path / file)]
+    arguments = ["report", tmp_path / "m.fshap", tmp_path / "rows.parquet", "-o", tmp_path / "r.html"]
+    result = CliRunner().invoke(app, [*map(str, arguments), *options])
+    assert result.exit_code == 0, result.output
+    by_command = Parts(tmp_path / "r.html").data
+    facts = dict(by_command["facts"])
+    assert facts["Rows file"] == "rows.parquet"
+    assert facts["Explainer file"] == "m.fshap"
+    assert facts["Written"] == "2023-11-14 22:13 UTC"
+    page = explainer.report(
+        X,
+        tmp_path / "r.html",
+        X["a"] * X["b"],
+        ids=extra["number"],
+        drift=X[100:],
+        cohorts=extra["side"],
+        text={"a": "a is {value}"},
+        unit="€",
+        title="T",
+    )
+    by_python = Parts(page).data
+    assert by_command["rows"]["names"][:2] == ["n0", "n1"]
+    assert by_command["outputs"] == [{"label": "prediction", "scale": "€"}]
+    assert by_command["sentences"][0] == [["a is ", "value", ""]]
+    for part in ("what_if", "inputs", "players", "outputs", "sentences"):
+        assert by_command[part] == by_python[part], part
+    for name in ("shap", "inputs", "actual"):
+        found, expected = (unpacked(data["rows"]["arrays"][name]) for data in (by_command, by_python))
+        np.testing.assert_allclose(found, expected, atol=1e-5)
+    for part in ("drift", "cohorts"):
+        assert by_command[part]["groups"] == by_python[part]["groups"]
+        for name in ("values", "low", "high", "means", "base"):
+            found, expected = (unpacked(data[part]["arrays"][name]) for data in (by_command, by_python))
+            np.testing.assert_allclose(found, expected, atol=1e-6)
+    result = CliRunner().invoke(app, [*map(str, arguments), "--label", "nothing"])
+    assert result.exit_code == 1
+    assert "no column 'nothing', which --label names" in result.output
+
+
+def test_columns_of_the_rows_by_name(tmp_path: Path) -> None:
+    explainer, X = small()
+    whole = X.assign(id=range(300), seen=X["a"] * X["b"], side=X["a"] > 0)
+    options: dict[str, Any] = {"ids": "id", "cohorts": "side"}
+    data = Parts(explainer.report(whole, tmp_path / "r.html", "seen", **options)).data
+    assert data["rows"]["names"][:3] == ["0", "1", "2"]
+    np.testing.assert_allclose(unpacked(data["rows"]["arrays"]["actual"]), whole["seen"])
+    assert data["cohorts"]["groups"] == ["False", "True"]
+    polars = pytest.importorskip("polars")
+    again = Parts(explainer.report(polars.from_pandas(whole), tmp_path / "p.html", "seen", **options)).data
+    assert again["rows"] == data["rows"]
+    by_feature = Parts(explainer.report(X.round(), tmp_path / "f.html", cohorts="d")).data
+    assert len(by_feature["cohorts"]["groups"]) == len(np.unique(X["d"].round()))
+    trees = Parts(explainer.report(X, tmp_path / "t.html", cohorts=True)).data
+    assert 2 <= len(trees["cohorts"]["groups"]) <= 4
+
+
+def test_answers_are_shown_as_they_are(tmp_path: Path) -> None:
+    explainer, X = small()
+    dates = np.datetime64("2025-01-01") + np.arange(300)
+    drift = explainer.drift(X, by=dates, every="month")
+    cohorts = explainer.cohorts(X, X["b"] > 0, level=None)
+    data = Parts(explainer.report(X, tmp_path / "r.html", drift=drift, cohorts=cohorts)).data
+    assert data["drift"]["groups"] == list(drift.groups)
+    np.testing.assert_array_equal(unpacked(data["drift"]["arrays"]["values"]), drift.values.reshape(-1))
+    assert data["cohorts"]["words"][-1] == "No intervals were asked for."
+    with pytest.raises(fs.InputError, match="drift is an answer about"):
+        explainer.report(X, tmp_path / "r.html", drift=explainer.drift(X, interactions=True))
+
+
+def test_wishes_that_cannot_be_met_are_named(tmp_path: Path) -> None:
+    explainer, X = small()
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({"y": "nothing"}, "y is 'nothing', which X has no column of"),
+        ({"ids": [1, 2]}, r"ids has shape \(2,\)"),
+        ({"cohorts": [1, 2]}, "by has 2 entries for 300 rows"),
+        ({"unit": 5}, "unit is 5"),
+        ({"facts": ["a"]}, "facts is"),
+        ({"text": {"nobody": "x"}}, "text names 'nobody'"),
+        ({"text": lambda *_: ""}, "text is a function"),
+        ({"text": "{worth}"}, "the field 'worth'"),
+        ({"drift": X.drop(columns="a")}, "X_new"),
+    ]
+    for options, message in wrong:
+        with pytest.raises(fs.InputError, match=message):
+            explainer.report(X, tmp_path / "r.html", **options)
+    with pytest.raises(fs.InputError, match="X has no names of columns"):
+        explainer.report(X.to_numpy(), tmp_path / "r.html", ids="number")
+    assert not list(tmp_path.iterdir())
 
 
 def test_an_expected_value_that_is_no_number(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xgboost
+from sklearn.linear_model import LogisticRegression
 
 import fouriershap as fs
 
@@ -141,7 +144,28 @@ def spectrum() -> Case:
     )
 
 
+def without_a_background() -> Case:
+    case = xgboost_regressor()
+    explainer = fs.TreeExplainer(case.explainer.ensemble)
+    return Case(explainer, case.X, case.inputs, 12)
+
+
+def from_a_file() -> Case:
+    """Its background is lost: the page has tables."""
+    case = lightgbm_classes()
+    with tempfile.TemporaryDirectory() as folder:
+        case.explainer.save(Path(folder) / "m.fshap")
+        return case._replace(explainer=fs.load(Path(folder) / "m.fshap"), n_edits=12)
+
+
+def linear() -> Case:
+    X = pd.DataFrame(np.random.default_rng(7).normal(size=(60, 4)).round(2), columns=list("abcd"))
+    model = LogisticRegression().fit(X, pd.qcut(X["a"] - X["b"], 3, labels=False))
+    return Case(fs.Explainer(model, X[:20], groups={"two": ["a", "c"]}), X, [[name] for name in X], 12)
+
+
 CASES = [xgboost_regressor, lightgbm_classes, black_box, exact_black_box, spectrum]
+CASES += [without_a_background, from_a_file, linear]
 CASES += [waves_by_subsets, waves_by_pairs, waves_by_mixture, blended_black_box]
 
 # What the page shows: prediction and SHAP values by player; the last is what it does not list one by one.
@@ -232,6 +256,24 @@ def test_what_if_is_what_python_says(make: Any, browser: Any, tmp_path: Path) ->
     assert opened.requests == [page.url]
 
 
+def test_rounded_tables_err_by_what_they_say(
+    browser: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fouriershap.report._write._MOST_EXACT", 0)
+    case = from_a_file()
+    opened = OpenPage(browser, case.explainer.report(case.X, tmp_path / "report.html"))
+    page = opened.page
+    said = page.locator("#notes").text_content()
+    told = float(re.search(r"at most ([0-9.e-]+) from", said)[1])
+    values = case.explainer._explain(case.explainer._read(case.X), None)[:, :, 0]
+    for row in range(5):
+        page.locator("#row-table tbody tr").nth(row).locator("button").first.click()
+        _, shap = page.evaluate(READ)
+        wrong = max(abs(shap[str(p)] - values[row, p]) for p in range(values.shape[1]))
+        assert wrong <= 1.1 * told  # it has one digit
+    assert told < 0.01 * np.abs(values).max()
+
+
 def test_a_row_is_searched_chosen_and_shown(browser: Any, tmp_path: Path) -> None:
     case = lightgbm_classes()
     case.X.index = [f"bird {i}" for i in range(len(case.X))]
@@ -292,11 +334,27 @@ def test_hostile_names_are_text(browser: Any, tmp_path: Path) -> None:
 
     explainer = fs.BlackBoxExplainer(model, X, method="trees", budget=600, random_state=0, min_fidelity=-9)
     X.index = [f"<u>{i}</u></td><script>alert(3)</script>" for i in range(len(X))]
-    path = explainer.report(X, tmp_path / "report.html", title=HOSTILE[0] + "\ud800" + HOSTILE[5])
+    options: dict[str, Any] = {
+        "title": HOSTILE[0] + "\ud800" + HOSTILE[5],
+        "y": X.iloc[:, 0].to_numpy(),
+        "drift": X[:40],
+        "cohorts": np.array(HOSTILE)[np.arange(80) % 6],
+        "facts": {HOSTILE[1]: HOSTILE[0]},
+        "text": HOSTILE[0] + " {feature} {value}",
+        "unit": HOSTILE[2],
+    }
+    path = explainer.report(X, tmp_path / "report.html", **options)
     opened = OpenPage(browser, path)
     page = opened.page
     page.hover("#beeswarm .points path >> nth=0", force=True)
     page.select_option("#dependence-x", index=5)
+    page.locator("#row-table tbody button[aria-pressed]").first.click()
+    page.fill("#find-id", "<u>3")
+    page.keyboard.press("Enter")
+    for text in (HOSTILE[0], HOSTILE[1]):
+        assert text in page.locator("#facts").text_content()
+    assert HOSTILE[0] in page.locator("#raised, #lowered").all_text_contents()[0]
+    assert HOSTILE[1] in page.locator("#cohorts-table").text_content()
     assert opened.messages == []
     assert opened.requests == [page.url]
     assert page.title().startswith(HOSTILE[0])

@@ -17,6 +17,7 @@
     ├── ModelWarning                       what is explained is not quite the model that was given
     ├── NoiseWarning                       a model answers the same row differently
     ├── CostWarning                        a call will take long: how long, and the ways out
+    ├── ReportWarning                      a page lacks a part: which, and why
     └── SlowKernelWarning                  the native kernels are missing: NumPy does the work
 """
 
@@ -102,6 +103,10 @@ class NoiseWarning(FourierShapWarning):
 
 class CostWarning(FourierShapWarning):
     """A call will take long. The message says about how long, why, and the ways out."""
+
+
+class ReportWarning(FourierShapWarning):
+    """A page of `Explainer.report` lacks a part. The message says which, and why; the page says so, too."""
 
 
 class SlowKernelWarning(FourierShapWarning):

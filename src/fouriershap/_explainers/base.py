@@ -28,6 +28,7 @@ from fouriershap._base.errors import InputError
 from fouriershap._base.parallel import Watch
 from fouriershap._explainers.backgrounds import kept_background
 from fouriershap._explainers.batches import Streams
+from fouriershap._explainers.given import name_of
 from fouriershap._explainers.questions.asking import Questions
 from fouriershap._explainers.reasons import make_frame
 from fouriershap._rows.frames import Rows, as_rows, unmask
@@ -35,7 +36,7 @@ from fouriershap._shapley.engine import Engine
 from fouriershap._shapley.interactions import TopInteractions, interaction_values
 
 if TYPE_CHECKING:
-    from fouriershap._explainers.page import Subject
+    from fouriershap._explainers.page_subjects import Subject
 
 
 class _Signature:
@@ -131,6 +132,7 @@ class Explainer(Streams, Questions):
     has_pipeline: bool = False
     checksum: str | None = None
     progress: Progress = None
+    _given: str | None = None  # what was explained, by name, for pages
     _kind: ClassVar[str]  # of its files
     # Codes and weights of the background, where the engine does not keep them; None where files did not either.
     _against: tuple[NDArray[Any], NDArray[np.float64] | None] | None = None
@@ -140,9 +142,10 @@ class Explainer(Streams, Questions):
 
     def __new__(cls, *args: Any, **options: Any) -> Self:
         # As pathlib.Path does: the base makes an object of a subclass, whose __init__ Python then runs.
-        if cls is Explainer and cls._choose is not None:
-            return cast("Self", cls._choose(*args, **options))
-        return object.__new__(cls)
+        is_open = cls is Explainer and cls._choose is not None
+        made = cast("Self", cls._choose(*args, **options)) if is_open else object.__new__(cls)  # type: ignore[misc]
+        made._given = name_of(args[0] if args else options.get("model", options.get("predict")))
+        return made
 
     __signature__ = _Signature()
 
@@ -370,7 +373,14 @@ class Explainer(Streams, Questions):
         self,
         X: Any,
         path: str | os.PathLike[str],
+        y: Any = None,
         *,
+        ids: Any = None,
+        drift: Any = None,
+        cohorts: Any = None,
+        text: Any = None,
+        unit: str | None = None,
+        facts: Any = None,
         rows: int | None = None,
         title: str | None = None,
         max_bytes: int = 15_000_000,
@@ -384,21 +394,43 @@ class Explainer(Streams, Questions):
         X : array or data frame, shape (n_rows, n_columns)
             Rows to explain; importance is over all of them.
         path : path of the file
+        y : array_like or str, optional
+            What was observed, or the column of X that holds it: numbers, or classes. The page then tells how well the
+            model does on these rows.
+        ids : array_like or str, optional
+            What rows are called, or the column of X that says it; by default the index of a pandas frame.
+        drift : array or data frame, or Drift, optional
+            Other rows: the page tells why the mean prediction changed from the background to them.
+        cohorts : array_like or str, True, or Cohorts, optional
+            Groups of rows that the page compares: an entry per row, a column of X, or True for a tree that finds them.
+        text : mapping or str, optional
+            The sentences of reasons, as in `reasons`.
+        unit : str, optional
+            What predictions are counted in, such as "€".
+        facts : mapping, optional
+            What the page says beside what it knows: ``{"Data": "loans of 2025", "Approved by": ...}``.
         rows : int, optional
             Most rows that the page holds, a random sample of X; by default 10,000.
         title : str, optional
         max_bytes : int
-            Most bytes of the file. Where they are too few, the page holds fewer rows and, last, no what-if part,
-            and says so.
+            Most bytes of the file. Where they are too few, the page holds fewer rows and, last, no what-if part.
 
         Returns
         -------
         pathlib.Path
             The file that was written.
-        """
-        from fouriershap._explainers.page import write_page
 
-        return write_page(self, X, path, rows=rows, title=title, max_bytes=max_bytes)
+        Warns
+        -----
+        ReportWarning
+            Where the page lacks its what-if part or interactions, with the reason; the page says so, too.
+        """
+        from fouriershap._explainers.page import Wishes, write_page
+
+        shown = {"y": y, "ids": ids, "drift": drift, "cohorts": cohorts, "text": text, "unit": unit}
+        return write_page(
+            self, X, path, Wishes(**shown, facts=facts, rows=rows, title=title, max_bytes=max_bytes)
+        )
 
     def _explanation(
         self, rows: Rows, values: NDArray[np.float64], expected: NDArray[np.float64], seconds: float

@@ -59,7 +59,7 @@ from fouriershap._trees.ensemble import TreeEnsemble
 from fouriershap._waves.waves import Waves
 
 if TYPE_CHECKING:
-    from fouriershap._explainers.page import Subject
+    from fouriershap._explainers.page_subjects import Subject
 
 METHODS = ("auto", "exact", *CANDIDATES, BLEND)
 
@@ -485,7 +485,7 @@ class BlackBoxExplainer(Explainer):
         return Rows(codes, pool.native, self._fitted.encoding.column_player, self.feature_names)
 
     def _subject(self, rows: Rows, budget: int) -> Subject:
-        from fouriershap._explainers.page import blackbox_subject
+        from fouriershap._explainers.page_subjects import blackbox_subject
 
         return blackbox_subject(self._fitted, self._engine, rows, self.feature_names, budget)
 

@@ -40,7 +40,7 @@ from fouriershap._waves.readers.reading import Reading
 from fouriershap._waves.responses import PROBABILITIES, respond
 
 if TYPE_CHECKING:
-    from fouriershap._explainers.page import Subject
+    from fouriershap._explainers.page_subjects import Subject
     from fouriershap._explainers.saved_steps import Before
 
 OUTPUTS = ("raw", "probability", "response")
@@ -120,6 +120,7 @@ class ProductExplainer(Explainer):
     _before: Before | None = None  # what a Pipeline does before its model
     _tried: Any = None  # rows on which its steps are tried out before they are saved
     _inputs: tuple[str, ...] | None = None  # its input columns, where they are the players
+    _link: str | None = None  # of the raw output, see `Reading`
     _lost_pipeline: bool = False  # a file held the model of a Pipeline, not what comes before it
 
     @in_shap_words
@@ -181,6 +182,7 @@ class ProductExplainer(Explainer):
         if not np.isfinite(engine.expected).all():
             raise InputError(f"output={short(output)} is not finite on the background; explain output='raw'.")
         self.output, self.kind, self.output_names = output, reading.kind, reading.output_names
+        self._link = reading.link
         self.feature_names, self.player_names, self.n_jobs = names, player_names, n_jobs
         self.has_pipeline = self._before is not None
         self._engine = engine if device == "cpu" else engine.to(device)
@@ -230,7 +232,9 @@ class ProductExplainer(Explainer):
         return self._player
 
     def _output_link(self) -> str | None:
-        return "identity" if self.output == "probability" else None
+        if self.output == "probability":
+            return "identity"
+        return "logit" if self.output == "raw" and self._link in ("logistic", "softmax") else None
 
     def _read(self, X: Any, name: str = "X") -> Rows:
         """Rows through the pipeline, where there is one, as numbers: both once."""
@@ -258,10 +262,11 @@ class ProductExplainer(Explainer):
         return values
 
     def _subject(self, rows: Rows, budget: int) -> Subject:
-        from fouriershap._explainers.page import product_subject
+        from fouriershap._explainers.page_subjects import product_subject
 
+        link = self._link if self.output == "raw" else None
         about = (self.kind, self.output, self._engine)
-        return product_subject(*about, rows, self.feature_names, self._player)
+        return product_subject(*about, rows, self.feature_names, self._player, link)
 
     def _header(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         arrays, header = self.representation.to_contents()
@@ -269,6 +274,7 @@ class ProductExplainer(Explainer):
             "kind": self.kind,
             "output": self.output,
             "output_names": self.output_names,
+            "link": self._link or "",
             "known_names": self._known,
             "missing_is_zero": self._missing,
             "pipeline": self.has_pipeline or self._lost_pipeline,
@@ -290,7 +296,7 @@ class ProductExplainer(Explainer):
         require(as_many, "it has not as many names as features and players")
         explainer.feature_names, explainer.player_names = names, players
         explainer.output = check_choice("output", take(header, "output", str), OUTPUTS)
-        explainer.kind = take(header, "kind", str)
+        explainer.kind, explainer._link = take(header, "kind", str), take(header, "link", str, "") or None
         explainer.output_names = take(header, "output_names", tuple[str, ...] | None)
         many = explainer.output_names is None or len(explainer.output_names) == model.n_outputs
         require(many, "it has not as many names as outputs")

@@ -25,7 +25,7 @@ from fouriershap._shapley.spectrum.tables import Tables
 from fouriershap._shapley.verify import verify_owners, verify_players
 
 if TYPE_CHECKING:
-    from fouriershap._explainers.page import Subject
+    from fouriershap._explainers.page_subjects import Subject
     from fouriershap._shapley.jax.prepared import Prepared
 
 _METHODS = ("tables", *VERSIONS)
@@ -140,7 +140,7 @@ class SpectrumExplainer(Explainer):
         return self._version.shap_values(rows.codes).reshape(len(rows), len(self.player_names), -1)
 
     def _subject(self, rows: Rows, budget: int) -> Subject:
-        from fouriershap._explainers.page import spectrum_subject
+        from fouriershap._explainers.page_subjects import spectrum_subject
 
         return spectrum_subject(self._engine, rows)
 

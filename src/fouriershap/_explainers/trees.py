@@ -52,7 +52,7 @@ from fouriershap._trees.rows import absent_is_missing, to_rows
 
 if TYPE_CHECKING:
     from fouriershap._explainers.outputs import Fitted, Rescaled
-    from fouriershap._explainers.page import Subject
+    from fouriershap._explainers.page_subjects import Subject
     from fouriershap._explainers.saved_steps import Before
 
 _PERTURBATIONS = ("auto", "interventional", "tree_path_dependent")
@@ -426,14 +426,16 @@ class TreeExplainer(Explainer):
         return rows_of_inputs(codes, X, entered, self._inputs, self.player_names)
 
     def _subject(self, rows: Rows, budget: int) -> Subject:
-        from fouriershap._explainers.page import tree_subject
+        from fouriershap._explainers.page_subjects import BesideMargin, tree_subject
 
-        if self._engine is not self._trees:  # the page computes by the tables, and these are the margin's
+        if self.output == "log_loss":
             raise InputError(
-                f"this explainer has output={short(self.output)}, which the page could not compute anew: it has the "
-                "tables of the raw output. Use output='raw'."
+                "a page shows predictions; this explainer has output='log_loss'. Use another output."
             )
-        return tree_subject(self._trees, rows, self.feature_names, budget)
+        beside = None
+        if self.output != "raw" and self._engine is not self._trees:
+            beside = BesideMargin(not self.exact, self.fidelity)
+        return tree_subject(self._trees, rows, self.feature_names, budget, self.output, beside)
 
     def _header(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         had_pipeline = self.has_pipeline or self._lost_pipeline

@@ -5,7 +5,7 @@ The page reads them as `_kernels.tables_numpy` does: `encode`, `pages`, `pattern
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from fouriershap._shapley.spectrum.engine import SpectrumEngine
 from fouriershap._shapley.tables import Blocks, TableSet
 from fouriershap._shapley.trees.engine import TreeEngine
+from fouriershap._shapley.trees.leaves import book_arrays, book_header
 from fouriershap._trees.codes import Codebook, Pages, count_lines
-from fouriershap._trees.ensemble import ZERO_BAND
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,24 +30,45 @@ class Lookup:
     tables: TableSet
     missing_value: float  # a number that counts as missing, NaN for none
     zero_as_missing: NDArray[np.bool_]  # (n_inputs,)
+    step: float | None = None  # where the tables hold multiples of it, see `rounded`
 
     @property
     def nbytes(self) -> int:
         return self.tables.nbytes
 
+    def rounded(self, n_bits: int) -> Lookup:
+        """The same with entries rounded to whole steps, of which ``n_bits`` bits (9 to 16) count the largest."""
+        values = self.tables.values
+        step = float(np.abs(values).max(initial=0.0)) / (2 ** (n_bits - 1) - 1) or 1.0
+        tables = replace(self.tables, values=(np.rint(values / step) * step).astype(values.dtype))
+        return replace(self, tables=tables, step=step)
+
+    def shap_values(self, rows: NDArray[Any]) -> NDArray[np.float64]:
+        """What the page computes for rows of inputs, (n_rows, n_players, n_outputs), by the kernels."""
+        codes = self.book.encode_columns(rows.astype(self.book.dtype, copy=False), self.column, self.pages)
+        if self.pages is not None:  # pages that share a line hold its parity
+            narrow = np.zeros_like(codes.narrow)
+            first = len(codes.narrow) - len(self.page_line)
+            narrow[:first] = codes.narrow[:first]
+            for p, line in enumerate(self.page_line):
+                narrow[line] ^= codes.narrow[first + p]
+            codes = replace(codes, narrow=narrow)
+        out = np.zeros((len(rows), self.tables.n_players, self.tables.n_outputs))
+        self.tables.add(codes, out)
+        return out
+
     def header(self) -> dict[str, Any]:
         """Single numbers."""
         narrow, wide = count_lines(self.column)
         narrow = max(narrow, int(self.page_line.max(initial=-1)) + 1)
-        missing = None if np.isnan(self.missing_value) else float(self.missing_value)
         return {
+            "kind": "tables",
             "n_narrow": narrow,
             "n_wide": wide,
             "n_players": self.tables.n_players,
             "n_outputs": self.tables.n_outputs,
-            "single": self.book.dtype.itemsize == 4,
-            "missing_value": missing,
-            "zero_band": ZERO_BAND,
+            "step": self.step or 1.0,
+            **book_header(self.book, self.missing_value),
         }
 
     def arrays(self) -> dict[str, NDArray[Any]]:
@@ -55,13 +76,14 @@ class Lookup:
         blocks, tables = self.tables.blocks, self.tables
         named = {f.name: getattr(blocks, f.name) for f in fields(Blocks)}
         named |= {f.name: getattr(tables, f.name) for f in fields(TableSet)[1:-2]}
-        named |= {"level_start": self.book.start, "levels": self.book.levels}
-        named |= {"categorical": self.book.categorical, "zero_as_missing": self.zero_as_missing}
+        named |= book_arrays(self.book, self.zero_as_missing)
         named["column"] = self.column
         if self.pages is not None:
             named |= {f"page_{f.name}": getattr(self.pages, f.name) for f in fields(Pages)}
             named["page_line"] = self.page_line
         named["values"] = tables.values.astype(np.float32, copy=False)
+        if self.step is not None:
+            named["values"] = np.rint(tables.values / self.step).astype(np.int16)
         return named
 
 

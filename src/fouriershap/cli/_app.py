@@ -26,7 +26,8 @@ from fouriershap.cli._info import describe
 from fouriershap.cli._lines import print_lines
 from fouriershap.cli._models import ModelFile, open_model
 from fouriershap.cli._options import ROWS, Debug, Drop, File, Jobs, Quiet, RowsFile, Trust
-from fouriershap.cli._parsed import parse_groups, parse_output, under_ids
+from fouriershap.cli._page import report
+from fouriershap.cli._parsed import parse_groups, parse_output
 from fouriershap.cli._plots import MOST_ROWS, check_plots, draw_plots
 from fouriershap.cli._questions import cohorts, drift, importance, reasons
 from fouriershap.cli._report import CHECK_FAILED, Commands, named, progress, reported
@@ -228,43 +229,8 @@ def explain(
         typer.echo(f"{short_text(output)}: {n_rows:,} rows in {seconds:.1f} s{speed}", err=True)
 
 
-@app.command()
-@reported
-def report(
-    file: File,
-    rows: RowsFile,
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="PAGE.html", help="What is written.")],
-    title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
-    most: Annotated[int | None, typer.Option("--rows", min=1, help="Most rows that the page holds.")] = None,
-    ids: Annotated[
-        list[str] | None, typer.Option("--id", help="A column that names the rows; may be repeated.")
-    ] = None,
-    drop: Drop = None,
-    quiet: Quiet = False,
-    debug: Debug = False,
-) -> None:
-    """Write a page that explains rows, and answers "what if" in the browser."""
-    if output.suffix.lower() not in (".html", ".htm"):
-        raise InputError(f"{short_text(output)}: give the output the suffix .html.")
-    check_folder(output)
-    check_apart(output, file, rows)
-    explainer = open_explainer(file)
-    ids_of_rows = tuple(ids or ())
-    stream = open_rows(rows, csv_kinds(explainer, ids_of_rows), tuple(drop or ()))
-    with named(stream.name):
-        table = read_all(stream)
-        features = explainer.select(table, ids=ids_of_rows)
-        if ids_of_rows:
-            features = under_ids(features, table, ids_of_rows)
-        page = explainer.report(features, output, rows=most, title=title)
-    if not quiet:
-        typer.echo(
-            f"{short_text(page)}: {table.num_rows:,} rows, {page.stat().st_size / 1e6:.1f} MB", err=True
-        )
-
-
-for question in (drift, importance, cohorts, reasons):
-    app.command()(question)
+for command in (report, drift, importance, cohorts, reasons):
+    app.command()(command)
 
 
 @app.command()

@@ -1,11 +1,8 @@
-"""Options that are more than a word: groups of columns, outputs, and the names of rows."""
+"""Options that are more than a word: groups of columns, and outputs."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from fouriershap import InputError
-from fouriershap._base.checks import need
 from fouriershap._base.short import short, short_text
 
 
@@ -26,11 +23,3 @@ def parse_groups(given: list[str]) -> dict[str, dict[str, list[str]]]:
 def parse_output(text: str) -> str | int:
     """A word, or the number of an output."""
     return int(text) if text.isdecimal() else text
-
-
-def under_ids(features: Any, table: Any, ids: tuple[str, ...]) -> Any:
-    """Features (an Arrow table) as a frame whose index is the ids of the rows, by which a page calls them."""
-    need("pandas", "--id on report", "pandas")
-    columns = [[str(value) for value in table.column(name).to_pylist()] for name in ids]
-    frame = features.to_pandas()
-    return frame.set_axis([", ".join(parts) for parts in zip(*columns, strict=True)], axis=0)

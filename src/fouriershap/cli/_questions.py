@@ -177,7 +177,7 @@ def reasons(
             against=against,
             cohort=compared,
             output=int(of) if of is not None and of.isdecimal() else of,
-            text=None if text is None else _sentences(text),
+            text=None if text is None else read_sentences(text),
             actionable=actionable or None,
             least=least,
             ids=ids,
@@ -185,7 +185,8 @@ def reasons(
         _tell(found, output, None, quiet)
 
 
-def _sentences(path: Path) -> Any:
+def read_sentences(path: Path) -> Any:
+    """What a file of sentences holds."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:

@@ -3,7 +3,16 @@
 A renderer: it takes plain data, and knows no model and no explainer. `Explainer.report` gathers the data.
 """
 
-from fouriershap.report._content import Content, Input, WhatIf
+from fouriershap.report._content import Actual, Comparison, Content, Input, Interactions, Output, WhatIf
 from fouriershap.report._write import write_report
 
-__all__ = ["Content", "Input", "WhatIf", "write_report"]
+__all__ = [
+    "Actual",
+    "Comparison",
+    "Content",
+    "Input",
+    "Interactions",
+    "Output",
+    "WhatIf",
+    "write_report",
+]

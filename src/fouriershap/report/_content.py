@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -40,16 +41,65 @@ class Input:
         }
 
 
+@dataclass(frozen=True)
+class Output:
+    """What is explained, in words."""
+
+    label: str  # "log-odds of good", "prediction"
+    scale: str  # what its numbers are: "log-odds of good", "€"; "" where nobody said
+
+
 @dataclass(frozen=True, eq=False)
 class WhatIf:
     """By what the page explains a row that its reader changed: single numbers, named arrays, their size.
 
-    Tables, or, where the header has the kind "products", waves.
+    The header's ``kind`` is "tables", "leaves", "products" or "linear".
     """
 
     header: dict[str, Any]
     arrays: dict[str, NDArray[Any]]
     nbytes: int
+    # The same with entries of so many bits, where that can be had, with the error that it makes in ``note``.
+    rounded: Callable[[int], WhatIf] | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Interactions:
+    """Mean sizes of pair interactions."""
+
+    players: NDArray[np.int64]  # (k,) those that are shown
+    sizes: Floats  # (n_outputs, k, k); NaN on the diagonal where main effects are not known
+
+
+@dataclass(frozen=True, eq=False)
+class Actual:
+    """What was observed, and how well the predictions meet it."""
+
+    values: Floats  # (n_rows,) numbers, or positions among the labels
+    labels: tuple[str, ...] | None
+    metrics: list[tuple[str, float, str]]  # name, number, what it says
+    # (n_outputs, n_bins, 5) of classes: mean prediction, share observed, ends of its interval, number of rows.
+    calibration: Floats | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Mean SHAP values of groups of rows, with intervals: drift, or cohorts."""
+
+    words: list[str]  # what is compared
+    groups: tuple[str, ...]
+    n_rows: list[int]
+    values: Floats  # (n_groups, n_players, n_outputs)
+    low: Floats
+    high: Floats
+    means: Floats  # (n_groups, n_outputs) mean prediction
+    base: Floats  # (n_outputs,) mean prediction that the values are added to
+
+    def describe(self) -> dict[str, Any]:
+        arrays = {name: getattr(self, name) for name in ("values", "low", "high", "means", "base")}
+        about = {"words": self.words, "groups": self.groups, "n_rows": self.n_rows}
+        return about | {"n_outputs": len(self.base), "arrays": packed_all(arrays)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,31 +111,56 @@ class Content:
     meaning: list[str]  # what the values are, and how far to trust them
     inputs: list[Input]
     players: list[str]
-    outputs: tuple[str, ...]
+    outputs: list[Output]
     expected: Floats  # (n_outputs,)
     values: Floats  # (n_rows, n_players, n_outputs)
     row_names: list[str] | None
     what_if: list[WhatIf] | str  # parts that add up, or why there are none
-    link: str | None  # {None, "softmax"} what turns the outputs into probabilities
+    # What turns raw outputs into what the model predicts: {None, "sigmoid", "softmax", "exp", "expm1"}.
+    link: str | None
     # Of a spectrum: ``degree_terms``, ``degree_share``, ``curve_terms``, ``curve_share``.
     profile: dict[str, NDArray[Any]]
-    interactions: Floats | None  # (n_outputs, n_players, n_players) mean size of the interactions of pairs
+    interactions: Interactions | str  # or why there are none; "" where there could not be any
+    first_raw: int = 0  # from here on outputs are raw ones, which the what-if part and interactions are of
+    output: int = 0  # the one that is shown first
+    importance_ends: tuple[Floats, Floats] | None = None  # (n_players, n_outputs) both: 95 % intervals
+    actual: Actual | None = None
+    drift: Comparison | None = None
+    cohorts: Comparison | None = None
+    # Of each player the sentence of a reason: texts between which the fields stand, see the page's `sentence`.
+    sentences: list[list[tuple[str, str, str]]] | None = None
+    versions: dict[str, str] = field(default_factory=dict)
 
     def static(self) -> dict[str, Any]:
         """All but rows and tables, as the page's script reads it."""
         arrays: dict[str, NDArray[Any]] = {"importance": np.abs(self.values).mean(axis=0), **self.profile}
-        if self.interactions is not None:
-            arrays["interactions"] = self.interactions
+        if self.importance_ends is not None:
+            arrays["importance_low"], arrays["importance_high"] = self.importance_ends
+        if isinstance(self.interactions, Interactions):
+            arrays["interactions"] = self.interactions.sizes
+            arrays["interaction_players"] = self.interactions.players
+        if self.actual is not None and self.actual.calibration is not None:
+            arrays["calibration"] = self.actual.calibration
         return {
             "title": self.title,
             "facts": self.facts,
             "meaning": self.meaning,
             "players": self.players,
-            "outputs": self.outputs,
+            "outputs": [{"label": output.label, "scale": output.scale} for output in self.outputs],
             "expected": self.expected.tolist(),
             "link": self.link,
+            "first_raw": self.first_raw,
+            "output": self.output,
             "inputs": [entry.describe() for entry in self.inputs],
             "n_rows": len(self.values),
+            "has_ids": self.row_names is not None,
+            "actual": None
+            if self.actual is None
+            else {"labels": self.actual.labels, "metrics": self.actual.metrics},
+            "drift": None if self.drift is None else self.drift.describe(),
+            "cohorts": None if self.cohorts is None else self.cohorts.describe(),
+            "sentences": self.sentences,
+            "versions": self.versions,
             "arrays": packed_all(arrays),
         }
 
@@ -102,5 +177,7 @@ class Content:
             "inputs": np.stack(columns) if columns else np.empty((0, len(kept))),
             "shap": self.values[kept].astype(np.float32),
         }
+        if self.actual is not None:
+            arrays["actual"] = self.actual.values[kept]
         names = None if self.row_names is None else [self.row_names[k] for k in kept]
         return {"arrays": packed_all(arrays), "names": names}

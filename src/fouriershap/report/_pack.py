@@ -1,4 +1,4 @@
-"""Arrays as text inside a page: base64 of deflated bytes."""
+"""Arrays, and whatever else is long, as text inside a page: base64 of deflated bytes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from fouriershap._base.short import short_text
 
 # What JavaScript has typed arrays for. Booleans travel as bytes, long integers as int32.
-_DTYPES = ("uint8", "uint16", "int32", "float32", "float64")
+_DTYPES = ("uint8", "uint16", "int16", "int32", "float32", "float64")
 
 
 def packed(array: NDArray[Any]) -> dict[str, str]:
@@ -27,7 +27,17 @@ def packed(array: NDArray[Any]) -> dict[str, str]:
     if array.dtype.name not in _DTYPES:
         raise TypeError(f"a report cannot hold arrays of {short_text(array.dtype)}.")
     little = np.ascontiguousarray(array.astype(array.dtype.newbyteorder("<"), copy=False))
-    return {"dtype": array.dtype.name, "data": base64.b64encode(zlib.compress(little.tobytes())).decode()}
+    return {"dtype": array.dtype.name, "data": packed_bytes(_shuffled(little))}
+
+
+def _shuffled(array: NDArray[Any]) -> bytes:
+    """The first byte of every number, then the second ...: those that say about the same lie together."""
+    return array.reshape(-1).view(np.uint8).reshape(-1, array.itemsize).T.tobytes()
+
+
+def packed_bytes(whole: bytes) -> str:
+    """Base64 of deflated bytes."""
+    return base64.b64encode(zlib.compress(whole)).decode()
 
 
 def packed_all(arrays: dict[str, NDArray[Any]]) -> dict[str, dict[str, str]]:

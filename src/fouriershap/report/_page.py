@@ -10,11 +10,22 @@ from importlib import resources
 from typing import Any
 
 from fouriershap._base.checks import need
-from fouriershap.report._pack import script_json
+from fouriershap.report._pack import packed_bytes, script_json
+
+# Plain scripts that share one scope: each is a part of the page, the last one starts it.
+_SCRIPTS = [
+    *("data", "text", "state", "codes", "tables", "leaves", "products", "linear", "waterfall"),
+    *("charts", "overview", "dependence", "interactions", "spectrum", "performance", "comparisons"),
+    *("rows", "one_row", "what_if", "save", "start"),
+]
 
 
 def _asset(name: str) -> str:
     return resources.files("fouriershap.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def _script() -> str:
+    return "\n".join(_asset(f"script/{name}.js") for name in _SCRIPTS)
 
 
 def _hash(script: str) -> str:
@@ -43,8 +54,10 @@ class Page:
         plotly = need("plotly.offline", "the report", "[report]")
         # Half a surrogate pair, which Python text may hold, cannot be written as UTF-8.
         safe = title.encode("utf-8", "replace").decode("utf-8")
-        scripts = {"plotly": str(plotly.get_plotlyjs()), "script": _asset("report.js")}
-        self._parts = scripts | {
+        scripts = {"plotly": str(plotly.get_plotlyjs()), "script": _script()}
+        self._parts = {
+            "script": scripts["script"],
+            "plotly": packed_bytes(scripts["plotly"].encode()),  # a third of its length
             "title": html.escape(safe),
             "style": _asset("report.css"),
             "policy": html.escape(policy(list(scripts.values()))),

@@ -162,7 +162,7 @@ def make_reasons(
     if labels is not None and len(labels) != len(rows):
         raise InputError(f"ids has {len(labels)} entries for {len(rows)} rows.")
     names, members = _merged(explainer.player_names, groups)
-    sentences, can = _sentences(text, names), _flags(actionable, names)
+    sentences, can = read_sentences(text, names), _flags(actionable, names)
     by_player = explainer._explain(rows, explainer.n_jobs)[:, :, chosen]
     values = np.column_stack([by_player[:, mine].sum(axis=1) for mine in members])
     order, counted = ranked(values, against, least)
@@ -246,7 +246,7 @@ def _merged(players: tuple[str, ...], groups: Any) -> tuple[tuple[str, ...], lis
     return tuple(names), members
 
 
-def _sentences(text: Any, names: tuple[str, ...]) -> list[str | Callable[..., Any]]:
+def read_sentences(text: Any, names: tuple[str, ...]) -> list[str | Callable[..., Any]]:
     """What each reason is said by."""
     plain = "{feature} = {value}"
     if text is None:

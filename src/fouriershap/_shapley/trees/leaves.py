@@ -1,0 +1,224 @@
+"""`LeafLookup`: the leaves of trees, each with what it sees of the background, by which a page explains one row.
+
+A leaf sees a background row only through the set of players whose conditions on its path the row fails. The counts of
+these sets are all that SHAP values need (see `fouriershap._shapley`), and are a hundredth of the tables that are made
+of them: a page sums over them anew for each row, which is quick enough for one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fouriershap._kernels.walk_numpy import Trees
+from fouriershap._shapley.indices import points
+from fouriershap._shapley.trees.engine import TreeEngine
+from fouriershap._trees.codes import Codebook
+from fouriershap._trees.ensemble import ZERO_BAND
+
+Floats = NDArray[np.float64]
+MOST_PLAYERS = 31  # on a path: a set of them is an integer of JavaScript
+_MOST_LEAVES = 200_000  # more take too long to count
+_MOST_SETS = 5_000_000  # more take a page longer than a move should
+
+
+@dataclass(frozen=True, eq=False)
+class LeafLookup:
+    """Everything that explaining one row needs. Nodes come in the order of a walk: a node, its left side, its right.
+
+    Attributes
+    ----------
+    book : Codebook
+        How the values of inputs become codes.
+    head, test : (n_nodes,) int32
+        ``2 * feature + missing_left``, or -1 at a leaf; the cut, or ``-1 - set`` at a categorical node.
+    tree_output : (n_trees,) int32
+        The output that a tree adds to; -1 for all.
+    values : (n_leaves, width) float64
+    players : (n_features,) int32
+    set_bits : (n_category_sets, n_bytes) uint8
+        Codes that go left, as bits.
+    n_players, n_outputs : int
+    most_players : int
+        On a path.
+    set_count : (n_leaves,)
+        Sets of each leaf. A set is of positions on its path, players in the order in which they come.
+    sets : (n_sets,)
+        Players that background rows fail, as bits.
+    shares : (n_sets,)
+        How many background rows fail exactly these, or, where their weights differ, which share of them.
+    total : float
+        What the shares of a leaf add up to.
+    ratio : (n_nodes,) float64 or None
+        Without a background: the share of a node's training rows among its parent's.
+    """
+
+    book: Codebook
+    head: NDArray[np.int32]
+    test: NDArray[np.int32]
+    tree_output: NDArray[np.int32]
+    values: Floats
+    players: NDArray[np.int32]
+    set_bits: NDArray[np.uint8]
+    n_players: int
+    n_outputs: int
+    most_players: int
+    set_count: NDArray[Any]
+    sets: NDArray[Any]
+    shares: NDArray[Any]
+    total: float
+    ratio: Floats | None
+    missing_value: float
+    zero_as_missing: NDArray[np.bool_]
+
+    @property
+    def nbytes(self) -> int:
+        return sum(array.nbytes for array in self.arrays().values())
+
+    def header(self) -> dict[str, Any]:
+        """Single numbers."""
+        at, weights = points("shapley", max((self.most_players + 1) // 2, 1))
+        return {
+            "kind": "leaves",
+            "n_players": self.n_players,
+            "n_outputs": self.n_outputs,
+            "most_players": self.most_players,
+            "width": self.values.shape[1],
+            "set_bytes": self.set_bits.shape[1],
+            "by_path": self.ratio is not None,
+            "total": self.total,
+            "points": at.tolist(),
+            "point_weights": weights.tolist(),
+            **book_header(self.book, self.missing_value),
+        }
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Arrays by name."""
+        names = (
+            "head",
+            "test",
+            "tree_output",
+            "values",
+            "players",
+            "set_bits",
+            "set_count",
+            "sets",
+            "shares",
+        )
+        named = {name: getattr(self, name) for name in names} | book_arrays(self.book, self.zero_as_missing)
+        return named if self.ratio is None else named | {"ratio": self.ratio}
+
+
+def book_header(book: Codebook, missing_value: float) -> dict[str, Any]:
+    """Single numbers that turn values into codes."""
+    return {
+        "single": book.dtype.itemsize == 4,
+        "missing_value": None if np.isnan(missing_value) else float(missing_value),
+        "zero_band": ZERO_BAND,
+    }
+
+
+def book_arrays(book: Codebook, zero_as_missing: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
+    """Arrays that turn values into codes."""
+    return {
+        "level_start": book.start,
+        "levels": book.levels,
+        "categorical": book.categorical,
+        "zero_as_missing": zero_as_missing,
+    }
+
+
+def leaf_lookup(engine: TreeEngine) -> LeafLookup | None:
+    """The leaves of an engine; None where its background is lost, or where there would be too much to sum over."""
+    e, walk, background = engine.ensemble, engine.model.walk_trees, engine.background
+    most = int(walk.tree_players.max(initial=0))
+    if background.is_lost or most > MOST_PLAYERS or e.n_leaves > _MOST_LEAVES:
+        return None
+    trees = Trees(*walk.arrays)
+    found = _Counted(trees, background.codes, background.weights)
+    for root in trees.roots.tolist():
+        if not found.add(root):
+            return None
+    order = np.array(found.order, dtype=np.int64)
+    head = trees.nodes[order, 0]
+    # Positions among the features that are tested become positions among all of them.
+    feature = trees.features[np.maximum(head, 0) >> 1] if len(trees.features) else head
+    owner = np.zeros(e.n_features, dtype=np.int32)
+    owner[trees.features] = trees.players
+    equal = background.weights is None
+    shares = np.concatenate([*found.shares, np.empty(0)])
+    return LeafLookup(
+        book=engine.model.coded.book,
+        head=np.where(head < 0, -1, 2 * feature + (head & 1)).astype(np.int32),
+        test=trees.nodes[order, 1],
+        tree_output=trees.tree_output,
+        values=trees.values[order[head < 0]],
+        players=owner,
+        set_bits=np.ascontiguousarray(trees.set_bits).view(np.uint8),
+        n_players=walk.n_players,
+        n_outputs=walk.n_outputs,
+        most_players=most,
+        set_count=_smallest(np.array([len(mine) for mine in found.sets], dtype=np.int64)),
+        sets=_smallest(np.concatenate([*found.sets, np.empty(0, np.int64)])),
+        shares=_smallest(shares) if equal else shares,
+        total=float(background.n_rows or 1) if equal else 1.0,
+        ratio=walk.ratio[order] if background.codes is None else None,
+        missing_value=e.missing_value,
+        zero_as_missing=e.zero_as_missing,
+    )
+
+
+class _Counted:
+    """Nodes in the order of the walk, and the sets of each leaf that the walk has met."""
+
+    def __init__(self, trees: Trees, codes: NDArray[np.int32] | None, weights: Floats | None) -> None:
+        self._trees, self._weights = trees, weights
+        self._codes = np.zeros((len(trees.n_codes), 0), np.int32) if codes is None else codes
+        self._counts = codes is not None
+        self.order: list[int] = []
+        self.sets: list[NDArray[np.int64]] = []
+        self.shares: list[NDArray[Any]] = []
+        self._n_sets = 0
+
+    def add(self, root: int) -> bool:
+        """Walk a tree; False where there are too many sets."""
+        trees = self._trees
+        everything = np.zeros(self._codes.shape[1], dtype=np.int64)
+        stack: list[tuple[int, NDArray[np.int64], tuple[int, ...]]] = [(root, everything, ())]
+        while stack:
+            node, fails, path = stack.pop()
+            self.order.append(node)
+            if trees.nodes[node, 0] < 0:
+                self._count(fails, len(path))
+                continue
+            player = trees.player(node)
+            path = path if player in path else (*path, player)
+            bit = 1 << path.index(player)
+            left = trees.goes_left(node, self._codes)
+            first, second = trees.nodes[node, 2:].tolist()
+            stack.append((second, fails | np.where(left, bit, 0), path))
+            stack.append((first, fails | np.where(left, 0, bit), path))
+        return self._n_sets <= _MOST_SETS
+
+    def _count(self, fails: NDArray[np.int64], n_path: int) -> None:
+        if not self._counts:
+            return
+        if 1 << n_path <= 4 * len(fails):
+            share = np.bincount(fails, self._weights)
+            seen = np.flatnonzero(np.bincount(fails))
+            share = share[seen]
+        else:
+            seen, which = np.unique(fails, return_inverse=True)
+            share = np.bincount(which, self._weights)
+        self.sets.append(seen)
+        self.shares.append(share)
+        self._n_sets += len(seen)
+
+
+def _smallest(whole: NDArray[Any]) -> NDArray[Any]:
+    """Whole numbers >= 0 in the smallest type that a page has for them."""
+    top = int(whole.max(initial=0))
+    return whole.astype(np.uint8 if top < 256 else np.uint16 if top < 65_536 else np.int32)

@@ -1,0 +1,74 @@
+// What all charts share.
+
+const CONFIG = { displayModeBar: false, responsive: true };
+const SCALE = [[0, "#3a86d8"], [0.5, "#9d86c4"], [1, "#e5487f"]]; // readable on light and on dark
+const GROUPS = ["#3a86d8", "#e58a1f", "#2a9d74", "#e5487f", "#9d6fd0", "#8d9a2b", "#c0694e", "#808b9c"];
+const GREY = "#808b9c";
+const MOST_SHOWN = 15; // players in a chart
+const MOST_DOTS = 3000; // SVG elements that browsers draw without effort
+const NARROW = 560; // pixels below which names are shorter
+
+/** Run plotly, which is packed until here: what needs no chart is shown before. Its hash is in the page's policy. */
+async function loadPlotly() {
+  const packed = byId("plotly");
+  packed.replaceWith(element("script", await inflate(packed.textContent).text()));
+}
+
+const PRINTED = 680; // pixels across a sheet of paper
+
+/** Charts as wide as paper while the page is printed. */
+function fitToPaper() {
+  const drawn = () => [...document.querySelectorAll(".chart.js-plotly-plot")];
+  window.addEventListener("beforeprint", () => drawn().forEach((chart) => Plotly.relayout(chart, { width: PRINTED })));
+  window.addEventListener("afterprint", () => drawn().forEach((chart) => Plotly.relayout(chart, { width: null, autosize: true })));
+}
+
+const isNarrow = (id) => byId(id).clientWidth < NARROW;
+
+function layout(changes) {
+  return {
+    margin: { l: 150, r: 20, t: 10, b: 45 },
+    paper_bgcolor: "rgba(0,0,0,0)",
+    plot_bgcolor: "rgba(0,0,0,0)",
+    font: { family: "system-ui, sans-serif", size: 13 },
+    hoverlabel: { bgcolor: "#1d2430", bordercolor: "#1d2430", font: { color: "#ffffff" }, align: "left" },
+    showlegend: false,
+    dragmode: false,
+    ...changes,
+  };
+}
+
+/** Margin and axis of a chart with a line per player. */
+function playerLines(report, players, id) {
+  const narrow = isNarrow(id);
+  const yaxis = {
+    tickvals: players.map((_, rank) => rank),
+    ticktext: players.map((p) => chartText(report.data.players[p], narrow ? 12 : 20)),
+    range: [players.length - 0.4, -0.6],
+    showgrid: false,
+    zeroline: false,
+    fixedrange: true,
+  };
+  return { margin: { l: narrow ? 100 : 150, r: 20, t: 10, b: 45 }, yaxis, height: chartHeight(players.length) };
+}
+
+/** The title of an axis of values, as long as there is room for. */
+function valueTitle(report, id, what, output = report.output) {
+  const narrow = isNarrow(id);
+  return { text: chartText(report.valueText(output, what), narrow ? 36 : 60), font: { size: narrow ? 11 : 13 } };
+}
+
+const chartHeight = (n) => 80 + 26 * Math.max(n, 3);
+
+/** Error bars of plotly from the ends of intervals. */
+function errorBars(values, ends) {
+  return {
+    type: "data",
+    symmetric: false,
+    array: values.map((value, i) => (ends[i] ? ends[i][1] - value : 0)),
+    arrayminus: values.map((value, i) => (ends[i] ? value - ends[i][0] : 0)),
+    color: GREY,
+    thickness: 1.5,
+    width: 3,
+  };
+}

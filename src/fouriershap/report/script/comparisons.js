@@ -1,0 +1,142 @@
+// Mean SHAP values of groups of rows: why the mean prediction changed, and how cohorts differ.
+
+const MOST_BESIDE = 4; // groups as bars beside each other; more are lines
+
+/** One of the two sections; `part` is what Python gathered for it. */
+class Comparison {
+  static async make(report, name) {
+    const part = report.data[name];
+    return part && new Comparison(report, name, part, await unpackAll(part.arrays));
+  }
+
+  constructor(report, name, part, arrays) {
+    Object.assign(this, { report, name, part, arrays });
+    byId(name).hidden = byId(`${name}-link`).hidden = false;
+    for (const text of part.words) byId(`${name}-words`).append(element("p", text));
+  }
+
+  /** The output that is shown: one of those that are explained, of which the margin's are not. */
+  get output() {
+    const { first_raw: first } = this.report.data;
+    return first && this.report.output >= first ? this.report.output - first : this.report.output;
+  }
+
+  at(array, group, player) {
+    return this.arrays[array][(group * this.report.nPlayers + player) * this.part.n_outputs + this.output];
+  }
+
+  ends(group, player) {
+    const ends = [this.at("low", group, player), this.at("high", group, player)];
+    return Number.isNaN(ends[0]) ? null : ends;
+  }
+
+  mean(group) {
+    return this.arrays.means[group * this.part.n_outputs + this.output];
+  }
+
+  groupName(group) {
+    return this.part.groups[group] || "all of them";
+  }
+
+  /** Players whose means are largest, or differ most, first. */
+  ranking() {
+    const groups = this.part.groups.map((_, g) => g);
+    const size = (p) => {
+      const values = groups.map((g) => this.at("values", g, p));
+      return groups.length === 1 ? Math.abs(values[0]) : Math.max(...values) - Math.min(...values);
+    };
+    return Array.from({ length: this.report.nPlayers }, (_, p) => p).sort((a, b) => size(b) - size(a));
+  }
+
+  draw() {
+    const { report, part, name } = this;
+    const base = this.arrays.base[this.output];
+    const label = shorten(report.label(this.output), 60);
+    const after = part.groups.map((group, g) => `${group ? `${shorten(group, 40)}: ` : ""}${format(this.mean(g))} (${count(part.n_rows[g], "row")})`);
+    const arrow = part.groups.length === 1 ? ` → ${after[0]}` : `; ${after.slice(0, MOST_BESIDE).join(", ")}${after.length > MOST_BESIDE ? ", …" : ""}`;
+    byId(`${name}-means`).textContent = `Mean ${label}: ${format(base)} in the background${arrow}`;
+    if (part.groups.length > MOST_BESIDE) this.#lines();
+    else this.#bars();
+    fillTable(byId(`${name}-table`), ...this.table());
+  }
+
+  #bars() {
+    const { report, part, name } = this;
+    const players = this.ranking().slice(0, part.groups.length > 1 ? 8 : MOST_SHOWN);
+    const traces = part.groups.map((group, g) => {
+      const x = players.map((p) => this.at("values", g, p));
+      const ends = players.map((p) => this.ends(g, p));
+      const between = (pair) => (pair ? `<br>${signed(pair[0])} to ${signed(pair[1])}` : "");
+      const color = part.groups.length > 1 ? GROUPS[g] : x.map((value) => (value >= 0 ? GROUPS[3] : GROUPS[0]));
+      return {
+        type: "bar",
+        orientation: "h",
+        name: chartText(this.groupName(g), 40),
+        x,
+        y: players.map((_, rank) => rank),
+        error_x: errorBars(x, ends),
+        marker: { color },
+        hoverinfo: "text",
+        hovertext: players.map((p, i) => `${chartText(report.data.players[p], 60)}${group ? `, ${chartText(group, 40)}` : ""}<br>${signed(x[i])}${between(ends[i])}`),
+      };
+    });
+    const { margin, yaxis, height } = playerLines(report, players, `${name}-chart`);
+    const many = part.groups.length > 1;
+    const xaxis = { title: valueTitle(report, `${name}-chart`, "mean SHAP value", this.output), fixedrange: true };
+    const legend = { orientation: "h", y: 1.02, yanchor: "bottom", x: 0 };
+    const grown = many ? 60 + players.length * (14 * part.groups.length + 14) : height;
+    Plotly.react(`${name}-chart`, traces, layout({ margin: many ? { ...margin, t: 40 } : margin, yaxis, xaxis, height: grown, bargap: 0.3, showlegend: many, legend }), CONFIG);
+  }
+
+  /** A line per player over the groups, which are periods as a rule. */
+  #lines() {
+    const { report, part, name } = this;
+    const players = this.ranking().slice(0, GROUPS.length - 1);
+    const traces = players.map((p, k) => {
+      const y = part.groups.map((_, g) => this.at("values", g, p));
+      return {
+        type: "scatter",
+        mode: "lines+markers",
+        name: chartText(report.data.players[p], 24),
+        x: part.groups.map((_, g) => g),
+        y,
+        error_y: { ...errorBars(y, part.groups.map((_, g) => this.ends(g, p))), color: GROUPS[k], thickness: 1 },
+        line: { color: GROUPS[k] },
+        hoverinfo: "text",
+        hovertext: part.groups.map((group, g) => `${chartText(report.data.players[p], 60)}<br>${chartText(group, 40)}: ${signed(y[g])}`),
+      };
+    });
+    const every = Math.ceil(part.groups.length / (isNarrow(`${name}-chart`) ? 6 : 16));
+    const shown = part.groups.map((_, g) => g).filter((g) => g % every === 0);
+    const xaxis = { tickvals: shown, ticktext: shown.map((g) => chartText(part.groups[g], 14)), fixedrange: true, automargin: true };
+    const yaxis = { title: valueTitle(report, `${name}-chart`, "mean SHAP value", this.output), fixedrange: true };
+    const legend = { orientation: "h", y: 1.02, yanchor: "bottom", x: 0 };
+    Plotly.react(`${name}-chart`, traces, layout({ height: 420, margin: { l: 65, r: 20, t: 60, b: 60 }, xaxis, yaxis, showlegend: true, legend, hovermode: "closest" }), CONFIG);
+  }
+
+  /** Heads and lines of all numbers. */
+  table() {
+    const { part, report } = this;
+    const groups = part.groups.map((_, g) => g);
+    const known = this.ends(0, 0) !== null;
+    const heads = groups.flatMap((g) => [this.groupName(g), ...(known ? ["from", "to"] : [])]);
+    const cells = (p) => groups.flatMap((g) => [this.at("values", g, p), ...(known ? this.ends(g, p) ?? [NaN, NaN] : [])]);
+    const means = groups.flatMap((g) => [this.mean(g), ...(known ? ["", ""] : [])]);
+    const lines = this.ranking().map((p) => [report.data.players[p], ...cells(p)]);
+    return [["feature", ...heads], [[`mean ${report.label(this.output)}`, ...means], ...lines]];
+  }
+
+  /** All numbers, of all outputs, for a file. */
+  json() {
+    const { n_outputs: n, groups } = this.part;
+    const nothing = (number) => (Number.isFinite(number) ? number : null);
+    const labels = this.report.data.outputs.slice(0, n).map((output) => output.label);
+    const means = groups.flatMap((group, g) => labels.map((output, k) => ({ group, output, mean: this.arrays.means[g * n + k] })));
+    const values = groups.flatMap((group, g) => this.report.data.players.flatMap((feature, p) => labels.map((output, k) => {
+      const at = (g * this.report.nPlayers + p) * n + k;
+      const [value, low, high] = ["values", "low", "high"].map((name) => nothing(this.arrays[name][at]));
+      return { group, output, feature, value, low, high };
+    })));
+    return { base: Array.from(this.arrays.base), means, values };
+  }
+}

@@ -1,0 +1,67 @@
+// How well predictions meet what was observed.
+
+function showPerformance(report) {
+  const { actual } = report.data;
+  if (!actual) return;
+  byId("performance").hidden = byId("performance-link").hidden = false;
+  for (const [name, number, text] of actual.metrics) {
+    const pair = byId("metrics").appendChild(element("div"));
+    pair.append(element("dt", name), element("dd", format(number)), element("dd", text, { class: "meaning" }));
+  }
+  byId("performance-text").textContent = `On ${count(report.data.n_rows, "row")} whose outcome is known.`;
+}
+
+function drawPerformance(report) {
+  if (!report.data.actual) return;
+  if (report.arrays.calibration) drawCalibration(report);
+  else drawPredicted(report);
+}
+
+const DIAGONAL = { type: "scatter", mode: "lines", line: { color: GREY, dash: "dot", width: 1.5 }, hoverinfo: "skip" };
+const SQUARE = { height: 360, margin: { l: 65, r: 20, t: 10, b: 50 } };
+
+/** Shares that were observed where such shares were predicted. */
+function drawCalibration(report) {
+  const nClasses = report.arrays.calibration.length / 50;
+  const k = report.output >= report.data.first_raw ? report.output - report.data.first_raw : report.output;
+  const all = Array.from({ length: 10 }, (_, b) => report.arrays.calibration.subarray((k % nClasses) * 50 + 5 * b, (k % nClasses) * 50 + 5 * b + 5));
+  const bins = all.filter((bin) => bin[4] > 0);
+  const name = shorten(report.data.actual.labels[nClasses === 1 ? 1 : k], 40);
+  const observed = bins.map((bin) => bin[1]);
+  const dots = {
+    type: "scatter",
+    mode: "lines+markers",
+    x: bins.map((bin) => bin[0]),
+    y: observed,
+    error_y: errorBars(observed, bins.map((bin) => [bin[2], bin[3]])),
+    text: bins.map((bin) => `predicted ${percent(bin[0])}<br>observed ${percent(bin[1])} (${percent(bin[2])} to ${percent(bin[3])})<br>${count(bin[4], "row")}`),
+    hoverinfo: "text",
+    line: { color: GROUPS[0] },
+    marker: { color: GROUPS[0], size: 8 },
+  };
+  const axis = (text) => ({ title: { text }, range: [-0.03, 1.03], tickformat: ".0%", fixedrange: true, zeroline: false });
+  const axes = { xaxis: axis(`predicted probability of ${chartText(name, 24)}`), yaxis: axis(`share of ${chartText(name, 16)}`) };
+  Plotly.react("performance-chart", [{ ...DIAGONAL, x: [0, 1], y: [0, 1] }, dots], layout({ ...SQUARE, ...axes }), CONFIG);
+  byId("performance-caption").textContent = "Calibration: rows in ten groups by their prediction, with 95 % intervals. On the dotted line, shares are as predicted.";
+}
+
+/** What was observed against what was predicted. */
+function drawPredicted(report) {
+  const rows = report.sample(MOST_DOTS);
+  const predicted = rows.map((r) => report.stored(r).response(0) ?? report.stored(r).prediction(0));
+  const observed = rows.map((r) => report.rows.actual[r]);
+  const ends = [Math.min(...predicted, ...observed), Math.max(...predicted, ...observed)];
+  const dots = {
+    type: "scatter",
+    mode: "markers",
+    x: predicted,
+    y: observed,
+    customdata: rows,
+    text: rows.map((r, i) => `row ${chartText(report.rowName(r))}<br>predicted ${format(predicted[i])}<br>observed ${format(observed[i])}`),
+    hoverinfo: "text",
+    marker: { color: GROUPS[0], size: 5, opacity: 0.6 },
+  };
+  const axis = (what) => ({ title: valueTitle(report, "performance-chart", what, 0), fixedrange: true, zeroline: false });
+  Plotly.react("performance-chart", [{ ...DIAGONAL, x: ends, y: ends }, dots], layout({ ...SQUARE, xaxis: axis("predicted"), yaxis: axis("observed"), hovermode: "closest" }), CONFIG);
+  byId("performance-caption").textContent = "A dot per row. On the dotted line, what was observed is as predicted.";
+}

@@ -1,0 +1,95 @@
+// Everything put together; the last of the scripts.
+
+function showGlance(report) {
+  const { data, nRows } = report;
+  const facts = [...data.facts];
+  facts.splice(1, 0, ["Explained", [...new Set(data.outputs.slice(0, 12).map((output) => output.label))].join(", ")]);
+  facts.splice(2, 0, ["Rows", nRows < data.n_rows ? `${data.n_rows.toLocaleString("en")} explained, ${nRows.toLocaleString("en")} of them here` : `${data.n_rows.toLocaleString("en")} explained`]);
+  const base = new Values(report, new Float64Array(report.nPlayers * report.nOutputs), 0, report.nOutputs);
+  if (data.outputs.length === 1) facts.splice(3, 0, ["Expected value", report.predictionText(base)]);
+  else facts.splice(3, 0, ["Expected values", data.outputs.slice(0, 12).map((output, k) => `${shorten(output.label, 40)}: ${format(data.expected[k])}`).join(", ")]);
+  for (const [term, text] of facts) {
+    const pair = byId("facts").appendChild(element("div"));
+    pair.append(element("dt", term), element("dd", shorten(text, 300)));
+  }
+  for (const text of data.meaning) byId("meaning").append(element("p", text));
+  for (const text of data.notes) byId("notes").append(element("p", text, { class: "note" }));
+}
+
+function fillChoices(report) {
+  const order = report.inputRanking();
+  for (const [id, chosen] of [["dependence-x", order[0]], ["dependence-color", order[1] ?? order[0]]]) {
+    const select = byId(id);
+    for (const i of order) select.append(element("option", shorten(report.data.inputs[i].name, 60), { value: i }));
+    select.value = String(chosen);
+    select.addEventListener("input", () => drawDependence(report));
+  }
+  report.data.outputs.forEach((output, k) => byId("output").append(element("option", shorten(output.label, 60), { value: k })));
+  byId("output").value = String(report.output);
+  byId("output-label").hidden = report.nOutputs === 1;
+}
+
+/** Until the browser has shown what is there. */
+const shown = () => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
+
+async function start() {
+  const data = JSON.parse(byId("data").textContent);
+  const [arrays, rows] = await Promise.all([unpackAll(data.arrays), unpackAll(data.rows.arrays)]);
+  const report = new Report(data, arrays, { ...rows, names: data.rows.names });
+  showGlance(report);
+  showPerformance(report);
+  fillChoices(report);
+  const comparisons = (await Promise.all(["drift", "cohorts"].map((name) => Comparison.make(report, name)))).filter(Boolean);
+  const row = new OneRow(report);
+  let whatIf = null;
+  const redraw = () => {
+    row.draw();
+    table.draw();
+  };
+  const choose = (chosen) => {
+    report.choose(chosen);
+    if (report.other === chosen) report.other = null;
+    redraw();
+    whatIf?.start();
+  };
+  const compare = (other) => {
+    report.other = other;
+    redraw();
+  };
+  const table = new RowTable(report, { onChoose: choose, onCompare: compare });
+  byId("compare-end").addEventListener("click", () => compare(null));
+  byId("save-csv").addEventListener("click", () => download(fileName(report, "rows.csv"), "text/csv", rowsAsCsv(report, table.found)));
+  byId("save-json").addEventListener("click", () => download(fileName(report, "report.json"), "application/json", asJson(report, comparisons)));
+  row.draw();
+  await shown();
+  if (data.what_if) {
+    report.tables = await whatIfOf(data.what_if);
+    whatIf = new WhatIf(report);
+  }
+  await loadPlotly();
+  const charts = [drawPerformance, drawImportance, drawBeeswarm, drawDependence, drawInteractions, ...comparisons.map((part) => () => part.draw())];
+  const drawCharts = () => charts.forEach((draw) => draw(report));
+  byId("output").addEventListener("input", () => {
+    report.output = Number(byId("output").value);
+    drawCharts();
+    redraw();
+    whatIf?.draw();
+  });
+  for (const draw of [...charts, drawSpectrum]) {
+    draw(report);
+    await shown();
+  }
+  for (const id of ["beeswarm", "dependence"]) byId(id).on("plotly_click", ({ points }) => choose(points[0].customdata));
+  fitToPaper();
+  let width = window.innerWidth;
+  let waiting = 0;
+  window.addEventListener("resize", () => {
+    if (window.innerWidth === width) return;
+    width = window.innerWidth;
+    clearTimeout(waiting);
+    waiting = setTimeout(drawCharts, 200); // names are as long as there is room for
+  });
+  document.documentElement.dataset.ready = "true";
+}
+
+if (typeof document !== "undefined") start();

@@ -1,0 +1,161 @@
+// The report's state: the data as they came, and what the reader has chosen.
+
+const ROUNDING = 3e-7;
+
+/** SHAP values of one row: those of player p and output k lie at p * n + k - first. */
+class Values {
+  constructor(report, shap, first, n) {
+    Object.assign(this, { report, shap, first, n });
+  }
+
+  at(player, output) {
+    return this.shap[player * this.n + output - this.first];
+  }
+
+  /** The expected value plus the SHAP values; 0 where no more than the rounding of single precision is left. */
+  prediction(output) {
+    let total = this.report.data.expected[output];
+    let size = Math.abs(total);
+    for (let p = 0; p < this.report.nPlayers; p++) {
+      total += this.at(p, output);
+      size += Math.abs(this.at(p, output));
+    }
+    return Math.abs(total) < ROUNDING * size ? 0 : total;
+  }
+
+  /** What the model predicts, from its raw outputs; null where these are it. Output k is counted from the first raw one. */
+  response(k) {
+    const { data, nRaw } = this.report;
+    const raw = (i) => this.prediction(data.first_raw + i);
+    if (data.link === "sigmoid") return 1 / (1 + Math.exp(-raw(k)));
+    if (data.link === "exp") return Math.exp(raw(k));
+    if (data.link === "expm1") return Math.expm1(raw(k));
+    if (data.link !== "softmax") return null;
+    const all = Array.from({ length: nRaw }, (_, i) => raw(i));
+    const largest = Math.max(...all);
+    return Math.exp(all[k] - largest) / all.reduce((sum, x) => sum + Math.exp(x - largest), 0);
+  }
+}
+
+class Report {
+  constructor(data, arrays, rows) {
+    Object.assign(this, { data, arrays, rows, tables: null, other: null });
+    this.output = data.output;
+    this.nRows = rows.index.length;
+    this.nPlayers = data.players.length;
+    this.nOutputs = data.outputs.length;
+    this.nRaw = this.nOutputs - data.first_raw;
+    // An input that a player owns alone gives the player its value.
+    this.inputsOf = data.players.map(() => []);
+    data.inputs.forEach((input, i) => this.inputsOf[input.player].push(i));
+    this.choose(0);
+  }
+
+  choose(row) {
+    this.row = row;
+    this.edited = this.original();
+  }
+
+  /** The raw output that belongs to the chosen one. */
+  rawOutput(output = this.output) {
+    return output >= this.data.first_raw ? output : this.data.first_raw + output;
+  }
+
+  label(output = this.output) {
+    return this.data.outputs[output].label;
+  }
+
+  /** "SHAP value", with what it is counted in, where that is known. */
+  valueText(output = this.output, what = "SHAP value") {
+    const { scale } = this.data.outputs[output];
+    return scale ? `${what} (${shorten(scale, 40)})` : what;
+  }
+
+  value(row, input) {
+    return this.rows.inputs[input * this.nRows + row];
+  }
+
+  shap(row, player, output = this.output) {
+    return this.rows.shap[(row * this.nPlayers + player) * this.nOutputs + output];
+  }
+
+  stored(row) {
+    const size = this.nPlayers * this.nOutputs;
+    return new Values(this, this.rows.shap.subarray(row * size, (row + 1) * size), 0, this.nOutputs);
+  }
+
+  original(row = this.row) {
+    return Float64Array.from(this.data.inputs, (_, i) => this.value(row, i));
+  }
+
+  /** SHAP values of a row of inputs, of raw outputs; labels enter by the numbers that the model knows them by. */
+  explain(values) {
+    const numbers = values.map((value, i) => {
+      const { labels, numbers } = this.data.inputs[i];
+      return labels && !Number.isNaN(value) ? numbers[value] : value;
+    });
+    return new Values(this, this.tables.explain(numbers), this.data.first_raw, this.nRaw);
+  }
+
+  /** A prediction in words: "log-odds of good 1.2 (probability 77.0 %)". */
+  predictionText(values, output = this.output) {
+    const response = output >= this.data.first_raw ? values.response(output - this.data.first_raw) : null;
+    return `${format(values.prediction(output))}${response === null ? "" : ` (${this.responseText(response)})`}`;
+  }
+
+  responseText(response) {
+    return ["sigmoid", "softmax"].includes(this.data.link) ? `probability ${percent(response)}` : `predicts ${format(response)}`;
+  }
+
+  text(input, value) {
+    const { labels } = this.data.inputs[input];
+    if (Number.isNaN(value)) return MISSING;
+    return labels ? labels[value] : format(value);
+  }
+
+  /** What a player looks like in a row of inputs. */
+  playerText(player, values) {
+    const mine = this.inputsOf[player];
+    if (mine.length === 1) return this.text(mine[0], values[mine[0]]);
+    return mine.map((i) => `${this.data.inputs[i].name} = ${this.text(i, values[i])}`).join(", ");
+  }
+
+  rowName(row) {
+    return this.rows.names ? this.rows.names[row] : String(this.rows.index[row]);
+  }
+
+  /** What was observed in a row; null where nobody said. */
+  actualText(row) {
+    if (!this.data.actual) return null;
+    const value = this.rows.actual[row];
+    return this.data.actual.labels ? this.data.actual.labels[value] : format(value);
+  }
+
+  importance(player, output = this.output) {
+    return this.arrays.importance[player * this.nOutputs + output];
+  }
+
+  /** Ends of the interval of the importance; null where there is none. */
+  importanceEnds(player, output = this.output) {
+    if (!this.arrays.importance_low) return null;
+    const at = player * this.nOutputs + output;
+    return [this.arrays.importance_low[at], this.arrays.importance_high[at]];
+  }
+
+  /** Players, the most important first. */
+  ranking(output = this.output) {
+    const players = Array.from({ length: this.nPlayers }, (_, p) => p);
+    return players.sort((a, b) => this.importance(b, output) - this.importance(a, output));
+  }
+
+  /** Inputs, those of the most important players first. */
+  inputRanking() {
+    return this.ranking().flatMap((player) => this.inputsOf[player]);
+  }
+
+  /** Rows spread evenly over those that the page holds, at most `most`. */
+  sample(most) {
+    const n = Math.min(this.nRows, most);
+    return Array.from({ length: n }, (_, k) => Math.floor((k * this.nRows) / n));
+  }
+}

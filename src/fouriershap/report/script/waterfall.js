@@ -1,0 +1,79 @@
+// From the expected value to a prediction, a bar per player.
+
+const MOST_BARS = 12;
+
+/** Drawn once, then moved. */
+class Waterfall {
+  constructor(container) {
+    this.heading = container.appendChild(element("h3"));
+    this.list = container.appendChild(element("ol"));
+    this.items = [];
+  }
+
+  #item(index) {
+    if (!this.items[index]) {
+      const item = this.list.appendChild(element("li"));
+      const name = item.appendChild(element("span", "", { class: "name" }));
+      const label = name.appendChild(element("span"));
+      const value = name.appendChild(element("small"));
+      const bar = item.appendChild(element("span", "", { class: "track" })).appendChild(element("span", "", { class: "bar" }));
+      this.items[index] = { item, name, label, value, bar, number: item.appendChild(element("data")) };
+    }
+    return this.items[index];
+  }
+
+  /** Each step: {name, text, from, to, kind}; positions are shares of the range. */
+  draw(title, steps, [low, high]) {
+    this.heading.textContent = title;
+    const place = (x) => (100 * (x - low)) / (high - low || 1);
+    const digits = decimals(high - low);
+    steps.forEach((step, index) => {
+      const { item, name, label, value, bar, number } = this.#item(index);
+      item.className = step.kind;
+      label.textContent = shorten(step.name, 200);
+      value.textContent = step.text ? ` = ${shorten(step.text, 200)}` : "";
+      name.title = shorten(label.textContent + value.textContent, 400);
+      bar.style.left = `${place(Math.min(step.from, step.to))}%`;
+      bar.style.width = step.kind === "total" ? "" : `${place(Math.max(step.from, step.to)) - place(Math.min(step.from, step.to))}%`;
+      number.value = String(step.number);
+      number.textContent = fixed(step.number, digits, step.kind !== "total");
+      if (step.player === undefined) item.removeAttribute("data-player");
+      else item.dataset.player = step.player;
+    });
+    while (this.items.length > steps.length) this.items.pop().item.remove();
+  }
+}
+
+/** Players, those with the largest values first. */
+function playersBySize(report, ...many) {
+  const size = (p) => Math.max(...many.map(([values, output]) => Math.abs(values.at(p, output))));
+  return Array.from({ length: report.nPlayers }, (_, p) => p).sort((a, b) => size(b) - size(a));
+}
+
+/** Players to draw: those with the largest values, and all that were changed. */
+function playersToDraw(order, changed = []) {
+  const first = order.slice(0, order.length <= MOST_BARS + 1 ? MOST_BARS + 1 : MOST_BARS);
+  return first.concat([...changed].filter((p) => !first.includes(p)));
+}
+
+function waterfallSteps(report, values, output, inputs, players, changed = new Set()) {
+  const { data } = report;
+  let at = data.expected[output];
+  const steps = [{ name: "expected value", from: at, to: at, number: at, kind: "total" }];
+  const add = (name, text, number, player) => {
+    const kind = (number >= 0 ? "plus" : "minus") + (changed.has(player) ? " changed" : "");
+    steps.push({ name, text, from: at, to: at + number, number, kind, player });
+    at += number;
+  };
+  for (const p of players) add(data.players[p], report.playerText(p, inputs), values.at(p, output), p);
+  const prediction = values.prediction(output);
+  const nOthers = report.nPlayers - players.length;
+  if (nOthers > 0) add(count(nOthers, "other"), "", prediction - at);
+  steps.push({ name: report.label(output), from: prediction, to: prediction, number: prediction, kind: "total" });
+  return steps;
+}
+
+function stepRange(...lists) {
+  const ends = lists.flat().flatMap((step) => [step.from, step.to]);
+  return [Math.min(...ends), Math.max(...ends)];
+}
