@@ -28,7 +28,6 @@ from fouriershap._base.errors import InputError
 from fouriershap._base.parallel import Watch
 from fouriershap._explainers.backgrounds import kept_background
 from fouriershap._explainers.batches import Streams
-from fouriershap._explainers.given import name_of
 from fouriershap._explainers.questions.asking import Questions
 from fouriershap._explainers.reasons import make_frame
 from fouriershap._rows.frames import Rows, as_rows, unmask
@@ -144,7 +143,7 @@ class Explainer(Streams, Questions):
         # As pathlib.Path does: the base makes an object of a subclass, whose __init__ Python then runs.
         is_open = cls is Explainer and cls._choose is not None
         made = cast("Self", cls._choose(*args, **options)) if is_open else object.__new__(cls)  # type: ignore[misc]
-        made._given = name_of(args[0] if args else options.get("model", options.get("predict")))
+        made._given = _name_of(args[0] if args else options.get("model", options.get("predict")))
         return made
 
     __signature__ = _Signature()
@@ -488,3 +487,14 @@ class Explainer(Streams, Questions):
 def without_single_output(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Values (..., n_outputs) as users expect them: no last axis where there is one output."""
     return values[..., 0] if values.shape[-1] == 1 else values
+
+
+def _name_of(model: Any) -> str | None:
+    """Where a model comes from: its class, a function's name, or the name of a file."""
+    if model is None:
+        return None
+    if isinstance(model, str | os.PathLike):
+        return Path(model).name
+    named = model if hasattr(model, "__qualname__") else type(model)
+    package = str(getattr(named, "__module__", "")).partition(".")[0]
+    return f"{package}.{named.__qualname__}" if package else str(named.__qualname__)
