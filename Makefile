@@ -154,7 +154,8 @@ paper: $(VENV)/.bench
 	cd benchmarks && $(abspath $(BIN))/python -m paper $(if $(QUICK),--quick)
 
 readme-table: $(VENV)/.bench
-	cd benchmarks && $(abspath $(BIN))/python -m paper --report --readme ../README.md
+	cd benchmarks && $(abspath $(BIN))/python -m paper --report --readme ../docs/reproduce.md
+	$(BIN)/python benchmarks/glance.py
 
 clean:
 	rm -rf .venv .venv-* build dist demo benchmarks/.cache benchmarks/results/paper-quick
