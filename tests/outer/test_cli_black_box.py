@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import sys
 from pathlib import Path
 from typing import Any
@@ -178,3 +179,36 @@ def test_a_folder_of_ydf(tmp_path: Path) -> None:
     rows, file = rows_file(tmp_path, X), tmp_path / "m.fshap"
     run("fit", tmp_path / "model", "-b", rows, "-o", file)
     assert run("check", file, rows, "--model", tmp_path / "model").output.count(": ok") == 2
+
+
+def test_estimators_that_are_read_are_not_asked(tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    from sklearn.ensemble import RandomForestRegressor
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import FunctionTransformer, StandardScaler
+
+    rng = np.random.default_rng(0)
+    frame = pandas.DataFrame(rng.normal(size=(60, 3)), columns=["a", "b", "c"])
+    y = (frame["a"] - frame["b"] > 0).astype(int)
+    frame.to_parquet(tmp_path / "X.parquet")
+    linear = make_pipeline(StandardScaler(), LogisticRegression()).fit(frame, y)
+    trees = make_pipeline(StandardScaler(), RandomForestRegressor(5, max_depth=3, random_state=0)).fit(
+        frame, y
+    )
+    strange = make_pipeline(FunctionTransformer(np.tanh), LogisticRegression()).fit(frame, y)
+    for name, model in {"linear": linear, "trees": trees, "strange": strange}.items():
+        (tmp_path / f"{name}.pkl").write_bytes(pickle.dumps(model))
+    fit = ("-b", tmp_path / "X.parquet", "-o", tmp_path / "m.fshap", "--trust-pickle")
+    said = run("fit", tmp_path / "linear.pkl", *fit, "--model-output", "probability").output
+    assert "ProductExplainer" in said
+    explainer = fs.load(tmp_path / "m.fshap")
+    np.testing.assert_allclose(explainer.predict(frame), linear.predict_proba(frame)[:, 1], atol=1e-9)
+    assert "TreeExplainer" in run("fit", tmp_path / "trees.pkl", *fit).output
+    np.testing.assert_allclose(fs.load(tmp_path / "m.fshap").predict(frame), trees.predict(frame), atol=1e-6)
+    for name, more in {"linear": FAST, "strange": FAST}.items():
+        assert "fidelity" in run("fit", tmp_path / f"{name}.pkl", *fit, *more).output
+    assert (
+        "is a black box"
+        in run("fit", tmp_path / "strange.pkl", *fit, "--model-output", "probability", code=1).output
+    )

@@ -21,6 +21,7 @@ from fouriershap._base.short import short_text
 from fouriershap.cli._answers import answer_format, check_apart, check_folder, open_answer
 from fouriershap.cli._black_box import fit_black_box
 from fouriershap.cli._check import largest_gaps
+from fouriershap.cli._exact import save_exactly
 from fouriershap.cli._explainers import csv_kinds, open_explainer, tree_kinds
 from fouriershap.cli._info import describe
 from fouriershap.cli._lines import print_lines
@@ -103,8 +104,8 @@ def fit(
 ) -> None:
     """Compile a model and a background into a file that explains rows.
 
-    Models of trees are read, and explained exactly. All others are black boxes: they are asked, and what is fitted to
-    their answers is certified.
+    Models of trees, linear models and kernel machines are read, and explained exactly. All others are black boxes: they
+    are asked, and what is fitted to their answers is certified.
     """
     if (background is None) != path_dependent:
         raise InputError("give either --background ROWS or --path-dependent.")
@@ -118,18 +119,8 @@ def fit(
     players = parse_groups(groups or [])
     begin = time.perf_counter()
     if opened.ensemble is None:
-        if background is None or precision != "single" or model_output != "raw":
-            raise InputError(
-                f"{short_text(model)}: is a black box ({opened.why}), which needs --background ROWS, and has no "
-                "--precision and no --model-output."
-            )
-        rows = open_rows(background, {}, tuple(drop or ()))
-        with named(rows.name):
-            fitted = fit_black_box(opened, read_all(rows), given | players, n_jobs, quiet)
-        fitted.save(output)
-        if not quiet:
-            _tell_certificate(opened, fitted)
-        explainer: Explainer = fitted
+        asking = (given | players, model_output, precision, n_jobs, quiet)
+        explainer = _fit_estimator(opened, background, tuple(drop or ()), output, *asking, bool(given))
     else:
         if given:
             names = ", ".join(f"--{name.replace('_', '-')}" for name in given)
@@ -141,6 +132,42 @@ def fit(
         explainer.save(output)
     if not quiet:
         typer.echo(f"{short_text(output)}: {explainer!r} in {time.perf_counter() - begin:.1f} s", err=True)
+
+
+def _fit_estimator(
+    opened: ModelFile,
+    background: Path | None,
+    drop: tuple[str, ...],
+    output: Path,
+    options: dict[str, Any],
+    model_output: str,
+    precision: str,
+    n_jobs: int | None,
+    quiet: bool,
+    is_asked: bool,
+) -> Explainer:
+    """Read what an estimator is where that can be done and no option is for asking; else ask it, and fit."""
+    refusal = InputError(
+        f"{short_text(opened.path)}: is a black box ({opened.why}), which needs --background ROWS, and has no "
+        "--precision and no --model-output."
+    )
+    if background is None:
+        raise refusal
+    rows = open_rows(background, {}, drop)
+    with named(rows.name):
+        table = read_all(rows)
+        if not is_asked:
+            exactly = options | {"output": parse_output(model_output), "n_jobs": n_jobs}
+            explainer = save_exactly(opened, table, exactly, precision, output)
+            if explainer is not None:
+                return explainer
+        if precision != "single" or model_output != "raw":
+            raise refusal
+        fitted = fit_black_box(opened, table, options, n_jobs, quiet)
+    fitted.save(output)
+    if not quiet:
+        _tell_certificate(opened, fitted)
+    return fitted
 
 
 def _compile_trees(

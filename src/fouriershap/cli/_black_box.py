@@ -18,10 +18,8 @@ def fit_black_box(
     opened: ModelFile, table: Any, options: dict[str, Any], n_jobs: int | None, quiet: bool
 ) -> BlackBoxExplainer:
     """Ask a model about rows put together from an Arrow table, and fit what it says."""
-    need("pandas", "asking a model", "pandas")
     need("sklearn", "fitting a black box", "scikit-learn")
-    model = opened.estimator
-    frame = _columns(table, model).to_pandas()
+    model, frame = opened.estimator, frame_for(opened, table)
     if isinstance(model, OnnxModel):
         model.check_width(frame.shape[1])
     elif not callable(model) or hasattr(model, "predict"):
@@ -36,6 +34,12 @@ def fit_black_box(
             asked = done
 
         return BlackBoxExplainer(model, frame, n_jobs=n_jobs, progress=step, **settings)
+
+
+def frame_for(opened: ModelFile, table: Any) -> Any:
+    """An Arrow table as the pandas frame that a model takes."""
+    need("pandas", "asking a model", "pandas")
+    return _columns(table, opened.estimator).to_pandas()
 
 
 def _columns(table: Any, model: Any) -> Any:
