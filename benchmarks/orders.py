@@ -1,4 +1,4 @@
-"""Interactions of order 2 and 3 beside shapiq, 100 rows against 100: `python benchmarks/orders.py`.
+"""Interactions of order 2 and 3 beside shapiq, 100 rows against 100 and more: `python benchmarks/orders.py`.
 
 CPU time on one thread, explainers made anew each time, the quickest of some rounds. shapiq is asked twice: by its
 public TreeExplainer, and by the class beneath it row by row, which is its C++ with little around. Every number is
@@ -78,40 +78,47 @@ def largest_difference(ours: Any, theirs: Any) -> float:
     return float(np.abs(gaps).max() / np.abs(ours.values).max())
 
 
+def one_cell(
+    model: Any, rows: np.ndarray, background: np.ndarray, order: int, index: str, rounds: int
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """What is kept of a comparison, and its line of the table."""
+    run = contenders(model, rows, background, order, index)
+    differs = largest_difference(run["fouriershap"](), run["shapiq"]())
+    spent = time_interleaved(run, rounds=rounds, most_seconds=20)
+    ratios = [times(spent["fouriershap"], spent[peer])["cpu"] for peer in list(run)[1:]]
+    kept = {"rows": len(rows), "background": len(background), "order": order, "index": index}
+    line = (f"{len(rows):,} x {len(background):,}", str(order), index)
+    seconds = [f"{spent[contender].cpu_seconds:.3f}" for contender in run]
+    line = (*line, *seconds, *(f"{value:.1f}" for value in ratios), f"{differs:.0e}")
+    return kept | {"differs": differs, "times": spent}, line
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, default=100)
-    parser.add_argument("--background", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--large", type=int, default=1000, help="rows and background rows of the last cell")
     options = parser.parse_args()
     X, y = make_data(5000)
-    background, rows = X[: options.background], X[-options.rows :]
+    models = make_models(X, y)
+    cells = [(name, 100, order, index) for name in models for order in (2, 3) for index in INDICES]
+    cells.append(("XGBoost, 100 x depth 6", options.large, 3, "STII"))
     print_machine(PACKAGES)
     results, lines = [], []
-    for name, model in make_models(X, y).items():
-        for order in (2, 3):
-            for index in INDICES:
-                run = contenders(model, rows, background, order, index)
-                differs = largest_difference(run["fouriershap"](), run["shapiq"]())
-                spent = time_interleaved(run, rounds=options.rounds, most_seconds=20)
-                ratios = [times(spent["fouriershap"], spent[peer])["cpu"] for peer in list(run)[1:]]
-                results.append(
-                    {"model": name, "order": order, "index": index, "differs": differs, "times": spent}
-                )
-                seconds = [f"{spent[contender].cpu_seconds:.3f}" for contender in run]
-                ratio = [f"{value:.1f}" for value in ratios]
-                lines.append((name, str(order), index, *seconds, *ratio, f"{differs:.0e}"))
-                print(" | ".join(lines[-1]), flush=True)
-    what = {"rows": options.rows, "background": options.background, "features": N_FEATURES}
-    write_results("orders", what | {"cells": results}, PACKAGES)
-    write_page(lines, options.rows, options.background)
+    for name, n, order, index in cells:
+        kept, line = one_cell(models[name], X[-n:], X[:n], order, index, options.rounds)
+        results.append({"model": name} | kept)
+        lines.append((name, *line))
+        print(" | ".join(lines[-1]), flush=True)
+    write_results("orders", {"features": N_FEATURES, "cells": results}, PACKAGES)
+    write_page(lines)
 
 
-def write_page(lines: list[tuple[str, ...]], n_rows: int, n_background: int) -> None:
+def write_page(lines: list[tuple[str, ...]]) -> None:
     machine = describe_machine(PACKAGES)
     versions = ", ".join(f"{name} {found}" for name, found in machine["versions"].items())
     header = (
         "model",
+        "rows",
         "order",
         "index",
         "ours, s",
@@ -119,15 +126,14 @@ def write_page(lines: list[tuple[str, ...]], n_rows: int, n_background: int) -> 
         "beneath, s",
         "x shapiq",
         "x beneath",
-        "differs",
     )
     text = (
-        f"# Interactions of higher order\n\n{n_rows} rows, {n_background} background rows, {N_FEATURES} features; CPU "
-        f"seconds on one thread, the explainer made anew each time.\n{machine['cpu']}; {versions}.\n"
+        f"# Interactions of higher order\n\nRows x background rows, {N_FEATURES} features; CPU seconds on one thread, "
+        f"the explainer made anew each time.\n{machine['cpu']}; {versions}.\n"
         "`shapiq` is its public `TreeExplainer`, `beneath` the class that it calls, asked row by row; `x`: its time "
         "over ours; `differs`: the largest difference, as a share of the largest value.\n\n"
     )
-    (RESULTS / "orders.md").write_text(text + markdown_table(header, lines) + "\n")
+    (RESULTS / "orders.md").write_text(text + markdown_table((*header, "differs"), lines) + "\n")
 
 
 if __name__ == "__main__":

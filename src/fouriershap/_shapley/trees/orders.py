@@ -18,7 +18,7 @@ from fouriershap._shapley.trees import walk
 from fouriershap._shapley.trees.model import Background, TreeModel
 
 MOST_PLAYERS = 64  # on a path: the kernel has a bit for each
-_MOST_SLOTS = 1 << 23  # sets of players of a path, which the kernel has sums for
+_MOST_SLOTS = 1 << 20  # sets of players of a path, which the kernel has sums for
 _ROWS_PER_BLOCK = 1024
 _TIMED_TREES, _TIMED_SECONDS = 4, 0.2
 _LONG = 10.0  # seconds from which on an estimate is worth more time
