@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from xgboost import XGBClassifier
 
 import fouriershap as fs
+from cli_files import save_rows
 from fouriershap.cli._app import app
 
 RNG = np.random.default_rng(0)
@@ -91,3 +92,35 @@ def test_versions_and_completion() -> None:
     command = [sys.executable, "-m", "fouriershap.cli", "info"]
     said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert said == "".join(f"{what:11}  {value}\n" for what, value in fs.about().items())
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+@pytest.mark.parametrize("last", ["trees", "linear"])
+def test_a_pipeline_with_known_steps_takes_its_own_rows(tmp_path: Path, last: str, suffix: str) -> None:
+    from sklearn.compose import make_column_transformer
+    from sklearn.impute import SimpleImputer
+    from sklearn.linear_model import Ridge
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
+    from sklearn.tree import DecisionTreeRegressor
+
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"age": rng.normal(40, 9, 60), "city": rng.choice(["Bern", "007", "Zug"], 60)})
+    X = X.assign(grade=rng.choice(["a", "b"], 60), rooms=rng.choice([1, 2, 5], 60))
+    X.loc[2, "age"] = np.nan
+    labels = make_pipeline(SimpleImputer(strategy="most_frequent"), OneHotEncoder(handle_unknown="ignore"))
+    prepare = make_column_transformer(
+        (labels, ["city"]),
+        (OrdinalEncoder(), ["grade", "rooms"]),
+        (make_pipeline(SimpleImputer(), StandardScaler()), ["age"]),
+    )
+    model = DecisionTreeRegressor(max_depth=4) if last == "trees" else Ridge()
+    pipeline = make_pipeline(prepare, model).fit(X, X["rooms"] * (X["city"] == "007"))
+    explainer = fs.Explainer(pipeline, X, groups="input")
+    explainer.save(tmp_path / "p.fshap")
+    known = fs.load(tmp_path / "p.fshap").known_labels
+    assert set(known["city"]) == {"Bern", "007", "Zug"} and known["rooms"] == (1, 2, 5) and "age" not in known
+    rows = save_rows(X, tmp_path / f"rows{suffix}")
+    run("explain", tmp_path / "p.fshap", rows, "-o", tmp_path / "out.parquet", "--quiet")
+    found = pd.read_parquet(tmp_path / "out.parquet")[list(explainer.player_names)]
+    np.testing.assert_allclose(found, explainer.shap_values(X), atol=1e-5)

@@ -210,7 +210,7 @@ class Explainer(Streams, Questions):
     def known_labels(self) -> dict[str, tuple[Any, ...]]:
         """Of each column that holds labels, those that the model knows; other columns hold numbers.
 
-        Nothing is known of the columns that enter a Pipeline, and of columns without names.
+        Nothing is known of the columns that enter a live Pipeline, and of columns without names.
         """
         return {}
 

@@ -218,6 +218,10 @@ class ProductExplainer(Explainer):
             return self._before.known_names()
         return self._known or super().input_names
 
+    @property
+    def known_labels(self) -> dict[str, tuple[Any, ...]]:
+        return {} if self._before is None else self._before.known_labels()
+
     def _with_engine(self, engine: Engine) -> ProductExplainer:
         other = super()._with_engine(engine)
         other._warn()

@@ -286,7 +286,9 @@ class TreeExplainer(Explainer):
 
     @property
     def known_labels(self) -> dict[str, tuple[Any, ...]]:
-        names = None if self.has_pipeline else self.input_names
+        if self._before is not None:
+            return self._before.known_labels()
+        names = self.input_names
         return {} if names is None else {names[f]: known for f, known in self.ensemble.vocabularies.items()}
 
     def shap_values(

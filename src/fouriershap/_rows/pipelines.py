@@ -61,6 +61,10 @@ class Preprocessing:
         few = background[:_ROWS_TO_KEEP] if frame is None else frame.head(_ROWS_TO_KEEP).to_native()
         return few.copy() if hasattr(few, "copy") else few
 
+    def known_labels(self) -> dict[str, tuple[Any, ...]]:
+        """Labels of the columns that enter: not looked for, since a live Pipeline takes what it takes."""
+        return {}
+
     def known_names(self) -> tuple[str, ...] | None:
         """Names of the columns that enter the pipeline; None where it was fitted on arrays."""
         names = getattr(self.pipelines[0], "feature_names_in_", None)

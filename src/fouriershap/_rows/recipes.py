@@ -27,6 +27,7 @@ from fouriershap._rows.steps import (
     StepError,
     apply_steps,
     check_steps,
+    labels_known,
 )
 
 _KINDS: dict[str, type[Step]] = {
@@ -54,6 +55,12 @@ class Recipe:
     def known_names(self) -> tuple[str, ...] | None:
         """Names of the columns that enter; None where the Pipeline was fitted on arrays."""
         return self.names
+
+    def known_labels(self) -> dict[str, tuple[Any, ...]]:
+        """Of each named column that holds labels, those that its encoders know."""
+        _, found = labels_known(self.steps, list(range(self.n_columns)))
+        names = self.names or ()
+        return {names[c]: tuple(dict.fromkeys(found[c])) for c in sorted(found) if 0 <= c < len(names)}
 
     def transform(self, X: Any, name: str) -> NDArray[Any]:
         """Rows as the model takes them, (n_rows, n_features)."""

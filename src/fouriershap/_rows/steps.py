@@ -246,6 +246,32 @@ def check_steps(steps: tuple[Step, ...], n_columns: int, depth: int = 0) -> int:
     return n_columns
 
 
+def labels_known(steps: tuple[Step, ...], origins: list[int]) -> tuple[list[int], dict[int, list[Label]]]:
+    """Origins of the columns after all steps (-1 for numbers that stand for labels), and of each the labels known."""
+    found: dict[int, list[Label]] = {}
+    for step in steps:
+        if isinstance(step, Select):
+            origins = [origins[c] for c in step.columns]
+        elif isinstance(step, Fill):
+            if not step.numeric:
+                for c, value in zip(step.kept, step.values, strict=True):
+                    found.setdefault(origins[c], []).append(value)
+            origins = [origins[c] for c in step.kept] + [-1] * len(step.indicated)
+        elif isinstance(step, Ordinal | OneHot):
+            for origin, vocabulary in zip(origins, step.columns, strict=True):
+                found.setdefault(origin, []).extend(vocabulary.labels)
+            origins = [-1] * (len(step.columns) if isinstance(step, Ordinal) else sum(step.widths))
+        elif isinstance(step, Parts):
+            after: list[int] = []
+            for chosen, inner in zip(step.columns, step.steps, strict=True):
+                ends, more = labels_known(inner, [origins[c] for c in chosen])
+                after += ends
+                for origin, labels in more.items():
+                    found.setdefault(origin, []).extend(labels)
+            origins = after
+    return origins, found
+
+
 def matrix(columns: list[Column]) -> NDArray[Any]:
     """(n_rows, n_columns) of the floating type that scikit-learn would take these columns for."""
     try:

@@ -32,11 +32,12 @@ def open_explainer(path: Path) -> Explainer:
 
 def csv_kinds(explainer: Explainer, ids: tuple[str, ...]) -> dict[str, str]:
     """What each column of a CSV file holds: ids are texts, whatever they look like."""
-    if isinstance(explainer, TreeExplainer):
+    if isinstance(explainer, TreeExplainer) and not explainer.has_pipeline:
         kinds = tree_kinds(explainer.ensemble, explainer.input_names)
     else:
         labels = {name: _kind(known) for name, known in explainer.known_labels.items()}
-        kinds = dict.fromkeys(explainer.feature_names, NUMBER) | labels
+        names = explainer.input_names if explainer.has_pipeline else explainer.feature_names
+        kinds = dict.fromkeys(names or (), NUMBER) | labels
     return kinds | dict.fromkeys(ids, AS_IT_IS)
 
 
