@@ -14,7 +14,10 @@ def name_of(model: Any) -> str | None:
     if model is None:
         return None
     if isinstance(model, str | os.PathLike):
-        return short_text(Path(model).name)
-    named = model if hasattr(model, "__qualname__") else type(model)
-    package = str(getattr(named, "__module__", "")).partition(".")[0]
-    return short_text(f"{package}.{named.__qualname__}" if package else named.__qualname__)
+        name = Path(model).name
+    else:
+        named = model if hasattr(model, "__qualname__") else type(model)
+        package = str(getattr(named, "__module__", "")).partition(".")[0]
+        name = f"{package}.{named.__qualname__}" if package else str(named.__qualname__)
+    # Names of files may hold bytes that are no text, which could not be written.
+    return short_text(name.encode("utf-8", "replace").decode("utf-8"))
