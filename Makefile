@@ -13,7 +13,7 @@ export FOURIERSHAP_DATA ?= $(abspath $(DATA))
 endif
 export MPLBACKEND ?= Agg
 
-.PHONY: help demo test test-versions test-sanitize test-compilers wheel docs-check format lint types unit docs bench fuzz paper readme-table clean
+.PHONY: help demo test test-versions test-sanitize test-compilers wheel docs-check format lint types unit docs bench bench-here fuzz paper readme-table clean
 
 help:
 	@echo "make demo    explain a model and show the result (writes demo/)"
@@ -124,15 +124,25 @@ format: $(VENV)/.test
 	$(BIN)/ruff check --fix .
 	$(BIN)/clang-format -i $(KERNELS)
 
-bench: $(VENV)/.bench
+# The peers' newest releases need Python 3.12 or newer: the newest one that is found, in an environment of its own. Benchmarks
+# go on where they stopped; each result names the commit.
+BENCH_PYTHON = $(shell $(PYTHON) tests/versions.py --find 3.14 3.13 3.12)
+
+bench:
+	$(MAKE) VENV=.venv-bench PYTHON=$(or $(BENCH_PYTHON),$(PYTHON)) bench-here
+
+bench-here: $(VENV)/.bench
 	$(BIN)/python benchmarks/stage2.py
+	$(BIN)/python benchmarks/growth.py
 	$(BIN)/python benchmarks/trees.py
 	$(BIN)/python benchmarks/deep_trees.py
 	$(BIN)/python benchmarks/jax_versions.py
 	$(BIN)/python benchmarks/blackbox.py
 	$(BIN)/python benchmarks/sparse_wht.py
 	$(BIN)/python benchmarks/interactions.py
+	$(BIN)/python benchmarks/orders.py
 	$(BIN)/python benchmarks/linear.py
+	$(BIN)/python benchmarks/gallery.py
 
 # Goes on where it stopped. It takes every environment .venv* that is there.
 fuzz:
@@ -144,7 +154,8 @@ paper: $(VENV)/.bench
 	cd benchmarks && $(abspath $(BIN))/python -m paper $(if $(QUICK),--quick)
 
 readme-table: $(VENV)/.bench
-	cd benchmarks && $(abspath $(BIN))/python -m paper --report --readme ../README.md
+	cd benchmarks && $(abspath $(BIN))/python -m paper --report --readme ../docs/reproduce.md
+	$(BIN)/python benchmarks/glance.py
 
 clean:
 	rm -rf .venv .venv-* build dist demo benchmarks/.cache benchmarks/results/paper-quick

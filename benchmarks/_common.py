@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -70,6 +71,18 @@ def describe_machine(packages: tuple[str, ...] = ()) -> dict[str, Any]:
     }
 
 
+def commit() -> str:
+    """The commit that is measured, with a plus where the package was changed since; "unknown" outside a clone."""
+    try:
+        found, changed = (
+            subprocess.run(["git", *words], capture_output=True, text=True, check=True, cwd=RESULTS.parent)
+            for words in (("rev-parse", "--short", "HEAD"), ("status", "--porcelain", "--", "../src"))
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return found.stdout.strip() + ("+" if changed.stdout.strip() else "")
+
+
 def _cpu_model() -> str:
     info = Path("/proc/cpuinfo")
     if info.exists():
@@ -90,7 +103,8 @@ def write_results(name: str, results: dict[str, Any], packages: tuple[str, ...] 
     """Write results/<name>.json with the machine and the date beside the numbers."""
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"{name}.json"
-    document = {"machine": describe_machine(packages), "date": time.strftime("%Y-%m-%d"), "results": results}
+    where = {"machine": describe_machine(packages), "commit": commit(), "date": time.strftime("%Y-%m-%d")}
+    document = where | {"load": os.getloadavg()[0], "results": results}
     path.write_text(json.dumps(document, indent=2, default=_plain) + "\n")
     return path
 

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from _common import RESULTS, describe_machine
+from _common import RESULTS, commit, describe_machine
 from deep_cells import depth, models, regret, serving, sizes
 
 PACKAGES = ("lightgbm", "xgboost", "scikit-learn", "shap", "shapiq", "woodelf-explainer")
@@ -146,7 +146,8 @@ def main() -> None:
             continue
         print(f"{name} ...", flush=True)
         load = os.getloadavg()[0]
-        results["members"][name] = {"date": time.strftime("%Y-%m-%d %H:%M"), "load": load, "cells": run()}
+        where = {"commit": commit(), "date": time.strftime("%Y-%m-%d %H:%M"), "load": load}
+        results["members"][name] = where | {"cells": run()}
         PATH.write_text(json.dumps(_finite(results), indent=1) + "\n")
         PATH.with_suffix(".md").write_text(page(results))
     print(f"written to {PATH.with_suffix('.md')}")

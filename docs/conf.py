@@ -23,3 +23,5 @@ default_role = "code"
 html_theme = "furo"
 html_title = "fouriershap"
 html_copy_source = False
+html_static_path = ["_static"]
+html_css_files = ["pages.css"]

@@ -162,6 +162,26 @@ def products(name: str) -> Callable[[], tuple[Any, Any]]:
     return make
 
 
+def pipeline() -> tuple[Any, Any]:
+    """Steps of every kind before the trees, in the columns that enter them."""
+    from sklearn.compose import make_column_transformer
+    from sklearn.ensemble import RandomForestRegressor
+    from sklearn.impute import SimpleImputer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, OrdinalEncoder, StandardScaler
+
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"grade": rng.choice(list("abc"), 60), "size": rng.choice([1, 2, 5], 60)})
+    X["age"] = np.where(rng.random(60) < 0.2, np.nan, rng.normal(size=60).round(2))
+    prepare = make_column_transformer(
+        (OneHotEncoder(handle_unknown="ignore"), ["grade"]),
+        (OrdinalEncoder(), ["size"]),
+        (make_pipeline(SimpleImputer(add_indicator=True), StandardScaler(), MinMaxScaler()), ["age"]),
+    )
+    model = make_pipeline(prepare, RandomForestRegressor(3, max_depth=3, random_state=0))
+    return fs.TreeExplainer(model.fit(X, X["size"]), X[:20], groups="input"), X[:3]
+
+
 def spectrum() -> fs.Spectrum:
     rng = np.random.default_rng(0)
     return fs.Spectrum(rng.random((25, 10)) < 0.3, rng.standard_normal((25, 2)))
@@ -200,6 +220,7 @@ MAKERS: dict[str, Callable[[], tuple[Any, Any]]] = {
     "probability": probability(False),
     "exact probability": probability(True),
     "path-dependent": path_dependent,
+    "pipeline": pipeline,
     "black box, exact": black_box("exact"),
     "black box, trees": black_box("trees"),
     "black box, swht": black_box("swht"),

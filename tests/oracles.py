@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import combinations
-from math import factorial
+from math import comb, factorial
 from typing import Any
 
 import numpy as np
@@ -113,3 +113,79 @@ def banzhaf_values(v: NDArray[Any], n_players: int) -> NDArray[np.float64]:
     coalitions = np.arange(1 << n_players)
     without = [coalitions[coalitions >> i & 1 == 0] for i in range(n_players)]
     return np.stack([(v[S | 1 << i] - v[S]).mean(axis=0) for i, S in enumerate(without)])
+
+
+def set_interactions(
+    v: NDArray[Any], n_players: int, index: str, order: int
+) -> dict[tuple[int, ...], NDArray[np.float64]]:
+    """Interactions of all sets of 1 to ``order`` players, each index by its own definition.
+
+    Shapley: Grabisch and Roubens 1999; n-Shapley: Bordt and von Luxburg 2023, by their recursion; Taylor: Sundararajan
+    et al. 2020; faithful: Tsai et al. 2023, by the weighted regression that defines it.
+    """
+    if index == "FSII":
+        return _faithful(v, n_players, order)
+    sets = [S for s in range(1, order + 1) for S in combinations(range(n_players), s)]
+    if index == "STII":
+        return {S: _taylor(v, n_players, S, order) for S in sets}
+    plain = {S: _shapley_interaction(v, n_players, S) for S in sets}
+    if index == "SII":
+        return plain
+    found = {S: plain[S] for S in sets if len(S) == 1}
+    for k in range(2, order + 1):  # from order k - 1 to order k
+        more = {S: plain[S] for S in sets if len(S) == k}
+        for S in found:
+            larger = [plain[T] for T in more if set(S) <= set(T)]
+            found[S] = found[S] + BERNOULLI[k - len(S)] * np.sum(larger, axis=0) if larger else found[S]
+        found |= more
+    return found
+
+
+BERNOULLI = (1.0, -1 / 2, 1 / 6, 0.0, -1 / 30, 0.0, 1 / 42, 0.0)
+
+
+def _derivative(v: NDArray[Any], S: tuple[int, ...], T: int) -> NDArray[Any]:
+    """What the players of S bring together to the coalition T."""
+    parts = [sum(1 << i for i in L) for size in range(len(S) + 1) for L in combinations(S, size)]
+    return np.sum([(-1) ** (len(S) - L.bit_count()) * v[T | L] for L in parts], axis=0)
+
+
+def _others(n_players: int, S: tuple[int, ...]) -> list[int]:
+    mine = sum(1 << i for i in S)
+    return [T for T in range(1 << n_players) if not T & mine]
+
+
+def _shapley_interaction(v: NDArray[Any], n_players: int, S: tuple[int, ...]) -> NDArray[Any]:
+    total = np.zeros(v.shape[1])
+    for T in _others(n_players, S):
+        t, s = T.bit_count(), len(S)
+        weight = factorial(n_players - t - s) * factorial(t) / factorial(n_players - s + 1)
+        total += weight * _derivative(v, S, T)
+    return total
+
+
+def _taylor(v: NDArray[Any], n_players: int, S: tuple[int, ...], order: int) -> NDArray[Any]:
+    if len(S) < order:
+        return _derivative(v, S, 0)
+    total = np.zeros(v.shape[1])
+    for T in _others(n_players, S):
+        total += order / n_players / comb(n_players - 1, T.bit_count()) * _derivative(v, S, T)
+    return total
+
+
+def _faithful(v: NDArray[Any], n: int, order: int) -> dict[tuple[int, ...], NDArray[np.float64]]:
+    sets = [S for s in range(min(order, n) + 1) for S in combinations(range(n), s)]
+    masks = np.array([sum(1 << i for i in S) for S in sets])
+    coalitions = np.arange(1 << n)
+    design = (coalitions[:, None] & masks == masks).astype(float)
+    size = np.bitwise_count(coalitions).astype(int)
+    middle = (size > 0) & (size < n)
+    weight = np.array([1 / comb(n, s) / s / (n - s) for s in size[middle]])
+    ends = design[[0, -1]]
+    # Minimise over the middle, exact at the ends: the system of Lagrange.
+    normal = design[middle].T @ (weight[:, None] * design[middle])
+    system = np.block([[normal, ends.T], [ends, np.zeros((2, 2))]])
+    right = np.concatenate([design[middle].T @ (weight[:, None] * v[middle]), v[[0, -1]]])
+    found = np.linalg.lstsq(system, right, rcond=None)[0]
+    missing = {S: np.zeros(v.shape[1]) for s in range(n + 1, order + 1) for S in combinations(range(n), s)}
+    return {S: found[k] for k, S in enumerate(sets) if S} | missing

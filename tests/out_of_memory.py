@@ -121,6 +121,7 @@ STREAMED = (
     0,
     True,
 )
+SETS = *ROWS, zeros((1, 1), i32), ones(1), ones((2, 2, 2)), ones(1, i64), 2, zeros((1, 1, 1))
 NO_PAIRS = zeros((1, 1), i32), zeros((1, 1, 1))
 
 
@@ -141,6 +142,7 @@ ARGUMENTS: dict[str, Callable[[], tuple[Any, ...]]] = {
     "build.cover": cover,
     "build.group": group,
     "build.spectrum_tables": spectrum_tables,
+    "orders.interventional": lambda: (*tree(depth=BIG), *SETS),
     "products.components": components,
     "products.games": lambda: (subsets()[0], zeros((1, BIG, 2, 0)), zeros((0, BIG, 1))),
     "products.subset_sums": subsets,

@@ -8,7 +8,7 @@ NAMES = """
     UnsupportedModelError BlackBoxExplainer Candidate Explainer Fidelity Interval OutputColumn Plan ProductExplainer
     ProductPlan Spectrum SpectrumExplainer Stage Tables TopInteractions TopTerms TreeEnsemble TreeExplainer TreePlan
     Waves compile library_output load plan read_model shap_interaction_values shap_values sparse_walsh_hadamard
-    survival_trees tree_spectrum walsh_hadamard Cohorts Drift Importance Reasons about
+    survival_trees tree_spectrum walsh_hadamard Cohorts Drift Importance Interactions Reasons about plots
 """
 
 

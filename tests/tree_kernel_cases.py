@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from fouriershap._shapley.indices import moments, points, quadrature
+from fouriershap._shapley.orders.indices import ORDER_INDICES, leaf_shares
+from fouriershap._shapley.orders.sets import radix_of, set_keys
 from fouriershap._shapley.pairs import n_places
 from fouriershap._shapley.trees import walk
 from fouriershap._shapley.trees.blocks import coded_arrays
@@ -173,6 +176,24 @@ def interventional_pairs(draw: st.DrawFn) -> Case:
 
 
 @st.composite
+def interventional_orders(draw: st.DrawFn) -> Case:
+    """Some of the sets; long paths, too, which the word of a list does not hold."""
+    order = draw(st.sampled_from([1, 2, 3, 4, 9]))  # sums side by side: up to 4, up to 8, and more
+    trees, coded, rng = draw(walks(draw(st.sampled_from([3, 6, 14 if order < 4 else 6]))))
+    players = np.arange(trees.n_players)
+    every = [set_keys(np.array(list(combinations(players, s))), trees.n_players) for s in range(1, order + 1)]
+    keys = np.concatenate([keys for keys in every if keys.size])
+    keys = keys[rng.random(len(keys)) < draw(st.sampled_from([1.0, 0.6]))]
+    n_rows, n_background = draw(st.sampled_from([(1, 1), (3, 30), (30, 3), (25, 25)]))
+    codes, background = random_codes(rng, coded, n_rows), random_codes(rng, coded, n_background)
+    weights = rng.dirichlet(np.ones(n_background))
+    shares = leaf_shares(draw(st.sampled_from(ORDER_INDICES)), order, int(trees.tree_players.max(initial=0)))
+    out = rng.standard_normal((n_rows, len(keys), trees.n_outputs))
+    against = (codes, *row_range(rng, n_rows), background, weights)
+    return Case((*trees.arrays, *against, shares, keys, radix_of(trees.n_players), out), atol=1e-9)
+
+
+@st.composite
 def path_dependent_pairs(draw: st.DrawFn) -> Case:
     trees, coded, rng = draw(walks(12))
     columns, n_pairs = pair_columns(trees, rng)
@@ -238,6 +259,7 @@ def count_twigs(draw: st.DrawFn) -> Case:
 
 
 CASES: dict[str, Callable[[], st.SearchStrategy[Case]]] = {
+    "orders.interventional": interventional_orders,
     "stream.count_twigs": count_twigs,
     "stream.interventional": stream,
     "tree_blocks.cut_trees": cut_trees,

@@ -42,6 +42,7 @@ TESTS = (
     "tree_explainer",
     "tree_input",
     "pipelines",
+    "recipes",
     "frames",
     "frame_names",
     "batches",
@@ -190,7 +191,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("names", nargs="*", help="environments, e.g. oldest 3.12 (default: all)")
     parser.add_argument("--tested", type=Path, help="an environment in which every test has passed already")
     parser.add_argument("--install", action="store_true", help="make the environments, and run nothing")
+    parser.add_argument(
+        "--find", nargs="+", metavar="VERSION", help="print the first of these Pythons that runs"
+    )
     options = parser.parse_args(arguments)
+    if options.find:
+        print(next(filter(None, map(find_python, options.find)), ""))
+        return 0
     tested = _says(str(options.tested / "bin" / "python")) if options.tested else None
     chosen = [found for found in environments() if not options.names or found.name in options.names]
     if any(found.name == tested for found in chosen):

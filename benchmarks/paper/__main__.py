@@ -5,7 +5,7 @@ python -m paper                   # everything; finished cells are not run again
 python -m paper --quick           # small settings, into results/paper-quick
 python -m paper --only fig3       # some parts
 python -m paper --report          # figures and pages from the results, without a run
-python -m paper --readme ../README.md   # write the benchmark table between the page's markers
+python -m paper --readme ../docs/reproduce.md   # write the table of results between the page's markers
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The benchmark table of the project's README, written between its markers from the results."""
+"""The table of results for docs/reproduce.md, written between its markers."""
 
 from __future__ import annotations
 

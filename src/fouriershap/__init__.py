@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from fouriershap._explainers.questions.drift import Drift
     from fouriershap._explainers.questions.importance import Importance
     from fouriershap._explainers.questions.letters import Reasons
+    from fouriershap._explainers.questions.orders import Interactions
     from fouriershap._explainers.referee import library_output
     from fouriershap._explainers.spectrum import SpectrumExplainer
     from fouriershap._explainers.trees import TreeExplainer
@@ -70,6 +71,7 @@ _HOMES = {
     "Explainer": "_explainers.front_door",
     "Fidelity": "_blackbox.fidelity",
     "Importance": "_explainers.questions.importance",
+    "Interactions": "_explainers.questions.orders",
     "Interval": "_blackbox.fidelity",
     "OutputColumn": "_explainers.batches",
     "Plan": "_shapley.spectrum.plan",
@@ -119,6 +121,7 @@ __all__ = [
     "FourierShapWarning",
     "Importance",
     "InputError",
+    "Interactions",
     "Interval",
     "MissingDependencyError",
     "ModelWarning",
@@ -147,6 +150,7 @@ __all__ = [
     "library_output",
     "load",
     "plan",
+    "plots",
     "read_model",
     "shap_interaction_values",
     "shap_values",
@@ -158,6 +162,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name == "plots":
+        return import_module(f"{__name__}.plots")
     if name not in _HOMES:
         raise AttributeError(f"module {short(__name__)} has no attribute {short(name)}")
     value = globals()[name] = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -205,7 +205,12 @@ def test_answers_are_written_and_drawn(tmp_path: Any) -> None:
     assert (tmp_path / "drift.json").read_text() == text
     assert json.loads(text)["question"] == "drift"
     pytest.importorskip("matplotlib").use("Agg")
-    assert drift.plot(top=2) is not None
+    assert drift.in_order
+    assert len(drift.plot(top=2).lines) == 1 + 2 + 1  # the whole, two players, zero
+    depots = np.array(["north", "south"])[np.arange(50) % 2]
+    named = fs.TreeExplainer(forest(), sample(60, 1)).drift(sample(50, 2), by=depots)
+    assert not named.in_order  # no line leads from the north to the south
+    assert [text.get_text() for text in named.plot(top=2).get_legend().get_texts()] == ["north", "south"]
     assert fs.TreeExplainer(forest(), sample(60, 1)).drift(sample(50, 2)).plot(top=2) is not None
     assert "both samples" in repr(drift)
 

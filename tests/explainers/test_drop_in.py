@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xgboost
+from sklearn.linear_model import LinearRegression
 
 import fouriershap as fs
 from models import CASES, XGBOOST_KEEPS_LABELS, classes, numbers, target
@@ -158,3 +159,21 @@ def test_the_first_trees() -> None:
     total = some.shap_values(FRAME[:9]).sum(axis=1) + some.expected_value
     margin = model.predict(xgboost.DMatrix(FRAME[:9]), iteration_range=(0, 2))
     np.testing.assert_allclose(total, margin, rtol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["products", "black box", "spectrum"])
+def test_every_explainer_takes_one_row(kind: str) -> None:
+    rng = np.random.default_rng(0)
+    rows = rng.integers(0, 2, (40, 4)).astype(float)
+    explainer: Any
+    if kind == "products":
+        explainer = fs.Explainer(LinearRegression().fit(rows, rows[:, 0] - rows[:, 2]), rows)
+    elif kind == "black box":
+        explainer = fs.Explainer(lambda x: x[:, 0] * x[:, 1], rows, budget=300, random_state=0)
+    else:
+        explainer = fs.Explainer(fs.Spectrum([[1, 0, 0, 0], [0, 1, 1, 0]], [1.0, 0.5]), rows)
+    alone = explainer.shap_values(rows[3])
+    np.testing.assert_array_equal(alone, explainer.shap_values(rows[3:4])[0])
+    np.testing.assert_array_equal(explainer(rows[3]).values, alone)
+    pairs = explainer.shap_interaction_values(rows[3])
+    np.testing.assert_array_equal(pairs, explainer.shap_interaction_values(rows[3:4])[0])

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
@@ -94,11 +95,20 @@ def test_files_of_something_else(tmp_path: Path) -> None:
         make_job(tmp_path / "text.fshap", None, "columns", 3, 1)
 
 
-def test_a_pipeline_does_not_travel() -> None:
+def test_a_pipeline_travels_where_its_steps_are_known() -> None:
     X = np.random.default_rng(0).normal(size=(50, 2))
     pipeline = make_pipeline(StandardScaler(), DecisionTreeRegressor(max_depth=2)).fit(X, X[:, 0])
-    with pytest.raises(fs.InputError, match="whose transformers do not travel"):
-        make_job(fs.TreeExplainer(pipeline, X), None, "columns", 3, 1)
+    explainer = fs.TreeExplainer(pipeline, X)
+    job = pickle.loads(pickle.dumps(make_job(explainer, None, "columns", 3, 1)))
+    rows = pd.DataFrame(X, columns=list(explainer.feature_names))
+    found = next(job.explain([rows]))[list(explainer.player_names)]
+    np.testing.assert_allclose(found, explainer.shap_values(X), atol=1e-6)
+    turned = make_pipeline(PCA(2), DecisionTreeRegressor(max_depth=2)).fit(X, X[:, 0])
+    with (
+        pytest.warns(fs.ModelWarning, match="PCA"),
+        pytest.raises(fs.InputError, match="some of whose steps do not travel"),
+    ):
+        make_job(fs.TreeExplainer(turned, X), None, "columns", 3, 1)
 
 
 @pytest.mark.parametrize(

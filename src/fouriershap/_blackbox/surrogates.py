@@ -13,6 +13,7 @@ from fouriershap._base.checks import check_memory
 from fouriershap._blackbox.bit_code import BitCode
 from fouriershap._fourier.spectrum import Spectrum
 from fouriershap._shapley.engine import Contents, Engine, Floats
+from fouriershap._shapley.orders.sets import Keys, RecodedSets, SetEngine
 from fouriershap._shapley.pairs import PairEngine, RecodedPairs
 from fouriershap._shapley.spectrum.engine import SpectrumEngine, compile_spectrum
 from fouriershap._shapley.spectrum.plan import Plan
@@ -129,6 +130,10 @@ class LevelEngine:
 
     def pairs(self, wanted: NDArray[np.int64] | None) -> PairEngine:
         return RecodedPairs(self.inner.pairs(wanted), self.code.bits)
+
+    def sets(self, index: str, order: int, wanted: Keys | None) -> SetEngine:
+        """See `HigherOrders`."""
+        return RecodedSets(self.inner.sets(index, order, wanted), self.code.bits)
 
     def with_background(self, rows: NDArray[Any], weights: Floats | None) -> LevelEngine:
         return replace(self, inner=self.inner.with_background(self.code.bits(rows, "background"), weights))

@@ -29,10 +29,9 @@ from fouriershap._base.headers import take
 from fouriershap._base.parallel import Watch
 from fouriershap._explainers.backgrounds import kept_background
 from fouriershap._explainers.batches import Streams
-from fouriershap._explainers.given import name_of
 from fouriershap._explainers.questions.asking import Questions
 from fouriershap._explainers.reasons import make_frame
-from fouriershap._rows.frames import Rows, unmask
+from fouriershap._rows.frames import Rows, as_rows, unmask
 from fouriershap._shapley.engine import Engine
 from fouriershap._shapley.interactions import TopInteractions, interaction_values
 
@@ -123,7 +122,7 @@ class Explainer(Streams, Questions):
         and else in the log "fouriershap"; True at once, False never. A function is called with (done, total), in
         percent of a stage; where it has a parameter ``stage``, it gets a `Stage`, too.
     has_pipeline : bool
-        Whether rows go through the steps of a Pipeline before they are explained; files do not keep those.
+        Whether rows go through the steps of a Pipeline before they are explained; files keep those that they know.
     checksum : str, optional
         Of the file that this explainer was loaded from, over all its contents; None where there was none.
     """
@@ -145,7 +144,7 @@ class Explainer(Streams, Questions):
         # As pathlib.Path does: the base makes an object of a subclass, whose __init__ Python then runs.
         is_open = cls is Explainer and cls._choose is not None
         made = cast("Self", cls._choose(*args, **options)) if is_open else object.__new__(cls)  # type: ignore[misc]
-        made._given = name_of(args[0] if args else options.get("model", options.get("predict")))
+        made._given = _name_of(args[0] if args else options.get("model", options.get("predict")))
         return made
 
     __signature__ = _Signature()
@@ -315,6 +314,7 @@ class Explainer(Streams, Questions):
         Parameters
         ----------
         X : array or data frame, shape (n_rows, n_columns)
+            Or one row, as an array (n_columns,) or a pandas Series: its values come back without the first axis.
         n_jobs : int, optional
             Threads; by default those of the explainer.
 
@@ -322,7 +322,9 @@ class Explainer(Streams, Questions):
         -------
         ndarray, shape (n_rows, n_players) or (n_rows, n_players, n_outputs)
         """
-        return without_single_output(self._explain(self._read(X), self._jobs(n_jobs)))
+        X, is_one = as_rows(X)
+        values = without_single_output(self._explain(self._read(X), self._jobs(n_jobs)))
+        return values[0] if is_one else values
 
     def shap_interaction_values(
         self, X: Any, *, pairs: Any = None, top: int | None = None, n_jobs: int | None = None
@@ -351,19 +353,23 @@ class Explainer(Streams, Questions):
         TopInteractions
             With ``top``: names, strengths and values of the pairs.
         """
+        X, is_one = as_rows(X)
         codes = self._read(X).codes
         single = self._engine.n_outputs == 1
         with Watch(self.progress):
-            return interaction_values(
+            found = interaction_values(
                 self._engine, codes, self.player_names, pairs, top, self._jobs(n_jobs), single
             )
+        return found[0] if is_one and isinstance(found, np.ndarray) else found
 
     def __call__(self, X: Any) -> Any:
         """Explain rows as a ``shap.Explanation``, for every plot of shap."""
         begin = time.perf_counter()
+        X, is_one = as_rows(X)
         rows = self._read(X)
         values = self._explain(rows, self.n_jobs)
-        return self._explanation(rows, values, self._engine.expected, time.perf_counter() - begin)
+        explanation = self._explanation(rows, values, self._engine.expected, time.perf_counter() - begin)
+        return explanation[0] if is_one else explanation
 
     def report(
         self,
@@ -484,3 +490,15 @@ class Explainer(Streams, Questions):
 def without_single_output(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Values (..., n_outputs) as users expect them: no last axis where there is one output."""
     return values[..., 0] if values.shape[-1] == 1 else values
+
+
+def _name_of(model: Any) -> str | None:
+    """Where a model comes from: its class, a function's name, or the name of a file."""
+    if model is None:
+        return None
+    if isinstance(model, str | os.PathLike):
+        # It may hold bytes that are no text, which no file could.
+        return Path(model).name.encode("utf-8", "replace").decode("utf-8")
+    named = model if hasattr(model, "__qualname__") else type(model)
+    package = str(getattr(named, "__module__", "")).partition(".")[0]
+    return f"{package}.{named.__qualname__}" if package else str(named.__qualname__)

@@ -48,7 +48,7 @@ from fouriershap._blackbox.surrogates import SpectrumSurrogate
 from fouriershap._explainers.base import Explainer, in_shap_words, without_single_output
 from fouriershap._fourier.spectrum import Spectrum
 from fouriershap._fourier.top_terms import TopTerms
-from fouriershap._rows.frames import Rows, densified, in_order, unmask
+from fouriershap._rows.frames import Rows, as_rows, densified, in_order, unmask
 from fouriershap._rows.levels import LABEL, make_encoding
 from fouriershap._rows.players import check_groups
 from fouriershap._rows.pool import Pool
@@ -404,6 +404,7 @@ class BlackBoxExplainer(Explainer):
         Parameters
         ----------
         X : array or data frame, shape (n_rows, n_columns)
+            Or one row, as an array (n_columns,) or a pandas Series: its values come back without the first axis.
         refine : int, optional
             Pairs of permutations for which the model itself is asked, per row: accuracy does not end at the
             representation, and is exact where players interact in pairs only. Costs `refine_cost` queries.
@@ -421,6 +422,7 @@ class BlackBoxExplainer(Explainer):
             raise InputError(
                 f"refine and spread_gap are for Shapley values; this explainer has {short(self._engine.index)}."
             )
+        X, is_one = as_rows(X)
         pool, codes = self._encode(X)
         values = self._engine.shap_values(codes, self._jobs(n_jobs))
         if refine is not None:
@@ -433,7 +435,8 @@ class BlackBoxExplainer(Explainer):
             gap = self._gap(pool, codes, values)
             size = np.abs(values) + 1e-300
             values = values + gap[:, None] * size / size.sum(axis=1, keepdims=True)
-        return without_single_output(values)
+        values = without_single_output(values)
+        return values[0] if is_one else values
 
     def gap(self, X: Any) -> NDArray[np.float64]:
         """Per row, the model's f(x) - mean f(background) less the sum of the values.

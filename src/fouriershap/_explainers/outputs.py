@@ -37,8 +37,9 @@ from fouriershap._explainers.links import (
 )
 from fouriershap._rows.levels import Encoding, make_encoding
 from fouriershap._rows.pool import Pool
-from fouriershap._shapley.coalitions import CoalitionPairs, coalition_values, values_of_game
+from fouriershap._shapley.coalitions import CoalitionPairs, CoalitionSets, coalition_values, values_of_game
 from fouriershap._shapley.engine import Contents, Engine
+from fouriershap._shapley.orders.sets import Keys, RecodedSets, SetEngine, sets_of
 from fouriershap._shapley.pairs import PairEngine, RecodedPairs
 from fouriershap._shapley.trees import walk
 from fouriershap._shapley.trees.engine import TreeEngine
@@ -52,6 +53,10 @@ MOST_HYBRIDS = 1 << 18  # of one row: coalitions times background rows
 _WAYS_OUT = (
     "fewer players by groups= and a smaller background (under 16 players the definition may be affordable), or "
     "BlackBoxExplainer(model.predict_proba, background, budget=...) with a larger budget"
+)
+_NOT_RESCALED = (
+    "rescaled values (of a probability, a response or a loss) have no interactions. Use output='raw', or "
+    "exact=True."
 )
 _SAME = 1e-12  # margins closer than this, relative, count as equal
 
@@ -288,10 +293,11 @@ class Rescaled(BeyondTheMargin):
         return out
 
     def pairs(self, wanted: NDArray[np.int64] | None) -> PairEngine:
-        raise InputError(
-            "rescaled values (of a probability, a response or a loss) have no interactions. Use output='raw', or "
-            "exact=True."
-        )
+        raise InputError(_NOT_RESCALED)
+
+    def sets(self, index: str, order: int, wanted: Keys | None) -> SetEngine:
+        """See `HigherOrders`."""
+        raise InputError(_NOT_RESCALED)
 
 
 def _slope(change: Floats, output_change: Floats, scale: Floats) -> Floats:
@@ -328,6 +334,10 @@ class ByDefinition(BeyondTheMargin):
 
     def pairs(self, wanted: NDArray[np.int64] | None) -> PairEngine:
         return CoalitionPairs(self._game, self.n_players, self.n_outputs, self.index)
+
+    def sets(self, index: str, order: int, wanted: Keys | None) -> SetEngine:
+        """See `HigherOrders`."""
+        return CoalitionSets(self._game, self.n_players, self.n_outputs, index, order, wanted)
 
 
 @dataclass(frozen=True, eq=False)
@@ -383,6 +393,9 @@ class Fitted(ByDefinition):
 
     def pairs(self, wanted: NDArray[np.int64] | None) -> PairEngine:
         return RecodedPairs(self.fit[2].pairs(wanted), self._codes)
+
+    def sets(self, index: str, order: int, wanted: Keys | None) -> SetEngine:
+        return RecodedSets(sets_of(self.fit[2], index, order, wanted), self._codes)
 
 
 def make_output(engine: TreeEngine, output: str, exact: bool) -> Engine:

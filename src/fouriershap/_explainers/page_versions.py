@@ -10,6 +10,8 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
+from fouriershap._base.short import short_text
+
 if TYPE_CHECKING:
     from fouriershap._explainers.base import Explainer  # types alone: the base imports this module
 
@@ -22,7 +24,7 @@ def make_facts(
     """What an explainer tells, where it came from, and what the caller adds."""
     found = list(told)
     if explainer._given is not None:
-        found.insert(1, ("Model class", explainer._given))
+        found.insert(1, ("Model class", short_text(explainer._given)))
     if explainer.checksum is not None:
         found.append(("Checksum of the explainer", explainer.checksum))
     found += [(str(name)[:_MOST_TEXT], str(text)[:_MOST_TEXT]) for name, text in (more or {}).items()]

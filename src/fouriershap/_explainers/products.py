@@ -41,6 +41,7 @@ from fouriershap._waves.responses import PROBABILITIES, respond
 
 if TYPE_CHECKING:
     from fouriershap._explainers.page_subjects import Subject
+    from fouriershap._explainers.saved_steps import Before
 
 OUTPUTS = ("raw", "probability", "response")
 TOLERANCE = 1e-4  # of the square sum of the values, for a compressed background
@@ -116,7 +117,8 @@ class ProductExplainer(Explainer):
 
     _kind = "product explainer"
     checked: bool = False
-    _before: Preprocessing | None = None  # what a Pipeline does before its model
+    _before: Before | None = None  # what a Pipeline does before its model
+    _tried: Any = None  # rows on which its steps are tried out before they are saved
     _inputs: tuple[str, ...] | None = None  # its input columns, where they are the players
     _link: str | None = None  # of the raw output, see `Reading`
     _lost_pipeline: bool = False  # a file held the model of a Pipeline, not what comes before it
@@ -155,13 +157,14 @@ class ProductExplainer(Explainer):
                 "model is a TransformedTargetRegressor, whose predictions are no sum of products. Explain "
                 "model.regressor_, or give fs.BlackBoxExplainer model.predict."
             )
-        self._before, final = opened.before, opened.final
+        before, final = opened.before, opened.final
         reading = read_products(final)
         given = unmask(background)
-        given = in_order(given, reading.feature_names if self._before is None else self._before.known_names())
-        entered = given if self._before is None else self._before.transform(given, "background")
-        known, names = _names(feature_names, reading, entered, self._before)
-        player, player_names, self._inputs = find_players(groups, names, self._before, given)
+        given = in_order(given, reading.feature_names if before is None else before.known_names())
+        entered = given if before is None else before.transform(given, "background")
+        known, names = _names(feature_names, reading, entered, before)
+        player, player_names, self._inputs = find_players(groups, names, before, given)
+        self._before, self._tried = before, None if before is None else before.first_rows(given)
         self._known, self._missing, self._player = known, reading.missing_is_zero, player
         rows = unshared(self._numbers(entered, "background"), entered)
         share = check_weights(weights, len(rows))
@@ -276,6 +279,10 @@ class ProductExplainer(Explainer):
             "missing_is_zero": self._missing,
             "pipeline": self.has_pipeline or self._lost_pipeline,
         }
+        if self._before is not None:
+            from fouriershap._explainers.saved_steps import steps_for_file
+
+            about |= steps_for_file(self._before, self._tried, self._inputs)
         return arrays, header | about
 
     @classmethod
@@ -298,7 +305,12 @@ class ProductExplainer(Explainer):
             explainer._known is None or len(explainer._known) == len(names), "its names are not its features'"
         )
         explainer._missing = take(header, "missing_is_zero", bool)
-        explainer._lost_pipeline = take(header, "pipeline", bool)
+        if "steps" in header:
+            from fouriershap._explainers.saved_steps import steps_from_file
+
+            explainer._before, explainer._inputs = steps_from_file(header, len(names), players)
+            explainer.has_pipeline = True
+        explainer._lost_pipeline = take(header, "pipeline", bool) and not explainer.has_pipeline
         return explainer
 
 

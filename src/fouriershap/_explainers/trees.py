@@ -42,7 +42,7 @@ from fouriershap._rows.pipelines import LOST_PIPELINE, Preprocessing, rows_of_in
 from fouriershap._rows.players import find_players
 from fouriershap._shapley.engine import Engine, check_additivity
 from fouriershap._shapley.indices import INDICES
-from fouriershap._shapley.interactions import TopInteractions, interaction_values
+from fouriershap._shapley.interactions import interaction_values
 from fouriershap._shapley.trees.engine import TreeEngine
 from fouriershap._shapley.trees.model import make_background, make_model
 from fouriershap._trees.arithmetic import one_output
@@ -53,6 +53,7 @@ from fouriershap._trees.rows import absent_is_missing, to_rows
 if TYPE_CHECKING:
     from fouriershap._explainers.outputs import Fitted, Rescaled
     from fouriershap._explainers.page_subjects import Subject
+    from fouriershap._explainers.saved_steps import Before
 
 _PERTURBATIONS = ("auto", "interventional", "tree_path_dependent")
 _PRECISIONS = {"single": np.float32, "double": np.float64}
@@ -144,7 +145,8 @@ class TreeExplainer(Explainer):
 
     _kind = "tree explainer"
     checked: bool = False
-    _before: Preprocessing | None = None  # what a Pipeline does before its trees
+    _before: Before | None = None  # what a Pipeline does before its trees
+    _tried: Any = None  # rows on which its steps are tried out before they are saved
     _inputs: tuple[str, ...] | None = None  # its input columns, where they are the players
     _reading: tuple[Opened, TreeEnsemble] | None = None  # of a model that the front door has read already
     _lost_pipeline: bool = False  # a file held the trees of a Pipeline, not what comes before them
@@ -214,6 +216,7 @@ class TreeExplainer(Explainer):
         checked = check == "model" and check_reading(opened, engine, background, only)
         self._set(engine, names, player_names, n_jobs, cast("str", output), exact)
         self._before, self._inputs, self.checked = before, inputs, checked
+        self._tried = None if before is None else before.first_rows(given)
         self.has_pipeline = before is not None
         if device != "cpu":  # outputs beyond the margin have no tables to move, and say so
             self._engine = self._engine.to(device)
@@ -320,15 +323,6 @@ class TreeExplainer(Explainer):
         values, _ = self._checked(rows, y, check_additivity, tolerance, self._jobs(n_jobs))
         values = without_single_output(values)
         return values[0] if is_one else values
-
-    def shap_interaction_values(
-        self, X: Any, *, pairs: Any = None, top: int | None = None, n_jobs: int | None = None
-    ) -> NDArray[np.float64] | TopInteractions:
-        X, is_one = as_rows(X)
-        found = super().shap_interaction_values(X, pairs=pairs, top=top, n_jobs=n_jobs)
-        return found[0] if is_one and isinstance(found, np.ndarray) else found
-
-    shap_interaction_values.__doc__ = Explainer.shap_interaction_values.__doc__
 
     def __call__(
         self,
@@ -445,7 +439,12 @@ class TreeExplainer(Explainer):
 
     def _header(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         had_pipeline = self.has_pipeline or self._lost_pipeline
-        return {}, {"pipeline": had_pipeline, "output": self.output, "exact": self.exact}
+        header = {"pipeline": had_pipeline, "output": self.output, "exact": self.exact}
+        if self._before is not None:
+            from fouriershap._explainers.saved_steps import steps_for_file
+
+            header |= steps_for_file(self._before, self._tried, self._inputs, self.ensemble.absent_is_missing)
+        return {}, header
 
     @classmethod
     def _from_contents(cls, contents: Contents) -> TreeExplainer:
@@ -458,7 +457,12 @@ class TreeExplainer(Explainer):
         explainer._set(engine, names, players, None, *what)
         lost = explainer._engine is not engine and engine.background.is_lost
         require(not lost, f"output {short(what[0])} needs a background, which is not there")
-        explainer._lost_pipeline = take(header, "pipeline", bool, False)
+        if "steps" in header:
+            from fouriershap._explainers.saved_steps import steps_from_file
+
+            explainer._before, explainer._inputs = steps_from_file(header, len(names), players)
+            explainer.has_pipeline = True
+        explainer._lost_pipeline = take(header, "pipeline", bool, False) and not explainer.has_pipeline
         return explainer
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import fouriershap._kernels.build_numpy as build
     import fouriershap._kernels.encode_numpy as encode
     import fouriershap._kernels.numbers_numpy as numbers
+    import fouriershap._kernels.orders_numpy as orders
     import fouriershap._kernels.products_numpy as products
     import fouriershap._kernels.stream_numpy as stream
     import fouriershap._kernels.tables_numpy as tables
@@ -33,6 +34,7 @@ FAMILIES = (
     "build",
     "encode",
     "numbers",
+    "orders",
     "products",
     "stream",
     "tables",
@@ -50,6 +52,7 @@ __all__ = [
     "encode",
     "instruction_set",
     "numbers",
+    "orders",
     "products",
     "stream",
     "tables",

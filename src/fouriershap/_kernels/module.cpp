@@ -39,6 +39,7 @@ void bind_bits(nb::module_&);
 void bind_build(nb::module_&);
 void bind_encode(nb::module_&);
 void bind_numbers(nb::module_&);
+void bind_orders(nb::module_&);
 void bind_products(nb::module_&);
 void bind_stream(nb::module_&);
 void bind_tables(nb::module_&);
@@ -56,6 +57,7 @@ NB_MODULE(_native, m) {
   fouriershap::bind_build(m);
   fouriershap::bind_encode(m);
   fouriershap::bind_numbers(m);
+  fouriershap::bind_orders(m);
   fouriershap::bind_products(m);
   fouriershap::bind_stream(m);
   fouriershap::bind_tables(m);

@@ -73,15 +73,21 @@ def _pipeline(pipeline: Any, origins: Origins, step: str) -> Origins:
 
 
 def _column_transformer(transformer: Any, origins: Origins, step: str) -> Origins:
+    found: Origins = []
+    for name, part, columns in parts_of(transformer, len(origins)):
+        found += through(part, [origins[c] for c in columns], f"{step}.{name}" if step else name)
+    return found
+
+
+def parts_of(transformer: Any, n_columns: int) -> list[tuple[str, Any, list[int]]]:
+    """Names, transformers and columns of a fitted ColumnTransformer's parts, in the order of what they give."""
     names = [str(name) for name in getattr(transformer, "feature_names_in_", ())]
-    parts: dict[str, Origins] = {}
+    parts = {}
     for name, part, columns in transformer.transformers_:
-        chosen = _positions(columns, names, len(origins))
-        if (isinstance(part, str) and part == "drop") or not chosen:
-            continue
-        parts[name] = through(part, [origins[c] for c in chosen], f"{step}.{name}" if step else name)
-    placed = sorted(parts, key=lambda name: transformer.output_indices_[name].start)
-    return [origin for name in placed for origin in parts[name]]
+        chosen = _positions(columns, names, n_columns)
+        if chosen and not (isinstance(part, str) and part == "drop"):
+            parts[name] = (name, part, chosen)
+    return [parts[name] for name in sorted(parts, key=lambda name: transformer.output_indices_[name].start)]
 
 
 def _positions(columns: Any, names: list[str], n_columns: int) -> list[int]:

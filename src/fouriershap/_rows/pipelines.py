@@ -12,9 +12,10 @@ from fouriershap._base.checks import numbered
 from fouriershap._base.errors import InputError, UnsupportedModelError
 from fouriershap._base.short import reason, short
 from fouriershap._rows.column_origins import through
-from fouriershap._rows.frames import Rows, check_columns, column_names, densified, is_sparse
+from fouriershap._rows.frames import Rows, as_frame, check_columns, column_names, densified, is_sparse
 
 _ROWS_TO_TRY = 32
+_ROWS_TO_KEEP = 256
 _CELLS_TO_TRY = 1 << 22  # at a time
 
 
@@ -51,6 +52,14 @@ class Preprocessing:
             return X
         except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
             raise InputError(f"{name} does not go through the pipeline: {reason(error)}") from error
+
+    def first_rows(self, background: Any) -> Any:
+        """Some rows to try steps on before a file keeps them: a copy, which does not keep the whole table alive."""
+        if background is None or is_sparse(background):
+            return background
+        frame = as_frame(background)
+        few = background[:_ROWS_TO_KEEP] if frame is None else frame.head(_ROWS_TO_KEEP).to_native()
+        return few.copy() if hasattr(few, "copy") else few
 
     def known_names(self) -> tuple[str, ...] | None:
         """Names of the columns that enter the pipeline; None where it was fitted on arrays."""

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._shapley.indices import moments
+from fouriershap._shapley.orders.indices import unanimity_share
+from fouriershap._shapley.orders.sets import Keys, all_keys, key_sets, only_wanted
 
 Floats = NDArray[np.float64]
 
@@ -73,3 +76,48 @@ class CoalitionPairs:
                 a, b = 1 << i, 1 << j
                 S = coalitions[coalitions & (a | b) == 0]
                 out[r, k] += weight[size[S], n - 2 - size[S]] @ (v[S | a | b] - v[S | a] - v[S | b] + v[S])
+
+
+@dataclass(frozen=True, eq=False)
+class CoalitionSets:
+    """Interactions of any order by the definition (see `SetEngine`); ``game`` as in `CoalitionPairs`."""
+
+    game: Callable[[NDArray[Any]], Floats]
+    n_players: int
+    n_outputs: int
+    index: str
+    order: int
+    wanted: Keys | None
+    rows_per_block: int = 1
+
+    @cached_property
+    def keys(self) -> Keys:
+        return only_wanted(all_keys(range(self.n_players), self.order, self.n_players), self.wanted)
+
+    @cached_property
+    def _shares(self) -> Floats:
+        """(n_sets, 2^n_players): what each set gets of the games "all of these are in"."""
+        coalitions = np.arange(1 << self.n_players)
+        size = np.bitwise_count(coalitions)
+        shares = np.zeros((len(self.keys), len(coalitions)))
+        for k, players in enumerate(key_sets(self.keys, self.n_players)):
+            mine = sum(1 << player for player in players)
+            by_size = [
+                float(unanimity_share(self.index, self.order, len(players), whole))
+                for whole in range(self.n_players + 1)
+            ]
+            shares[k] = np.where(coalitions & mine == mine, np.array(by_size)[size], 0.0)
+        return shares
+
+    def add(self, rows: NDArray[Any], out: Floats) -> None:
+        for r, row in enumerate(rows):
+            out[r] += self._shares @ _dividends(self.game(row), self.n_players)
+
+
+def _dividends(v: Floats, n_players: int) -> Floats:
+    """The weights of the games "all of these are in" whose sum is v (2^n_players, n_outputs): its Moebius transform."""
+    out = v.copy()
+    for player in range(n_players):
+        halves = out.reshape(-1, 2, 1 << player, v.shape[1])
+        halves[:, 1] -= halves[:, 0]
+    return out

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._shapley.engine import Contents, Engine, Floats
+from fouriershap._shapley.orders.sets import Keys, SumSets, sets_of, sum_sets
 from fouriershap._shapley.pairs import PairEngine, key_pairs, pair_keys
 from fouriershap._shapley.products.engine import ProductEngine
 
@@ -55,6 +56,10 @@ class SumEngine:
 
     def pairs(self, wanted: NDArray[np.int64] | None) -> SumPairs:
         return sum_pairs([part.pairs(wanted) for part in self.parts], self.n_players)
+
+    def sets(self, index: str, order: int, wanted: Keys | None) -> SumSets:
+        """See `HigherOrders`."""
+        return sum_sets([sets_of(part, index, order, wanted) for part in self.parts])
 
     def with_background(self, rows: NDArray[Any], weights: Floats | None) -> SumEngine:
         return replace(self, parts=tuple(part.with_background(rows, weights) for part in self.parts))

@@ -85,15 +85,16 @@ def make_job(
 
 def _portable(explainer: Explainer) -> Explainer:
     """The same explainer with what a file would keep: tables, but not the model; the background only if need be."""
-    if explainer.has_pipeline:
-        raise InputError(
-            "explainer explains a Pipeline, whose transformers do not travel: give one of the last step, "
-            "`TreeExplainer(pipeline[-1], pipeline[:-1].transform(background))`, and transformed rows."
-        )
     with tempfile.TemporaryDirectory(prefix="fouriershap-", ignore_cleanup_errors=True) as folder:
         path = Path(folder) / "explainer.fshap"
         explainer.save(path)
-        return _load(path)
+        loaded = _load(path)
+    if explainer.has_pipeline and not loaded.has_pipeline:
+        raise InputError(
+            "explainer explains a Pipeline, some of whose steps do not travel: give one of the last step, "
+            "`TreeExplainer(pipeline[-1], pipeline[:-1].transform(background))`, and transformed rows."
+        )
+    return loaded
 
 
 def _open(saved: SavedExplainer) -> Explainer:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from fouriershap._explainers.questions.drift import Drift
     from fouriershap._explainers.questions.importance import Importance
     from fouriershap._explainers.questions.letters import Reasons
+    from fouriershap._explainers.questions.orders import Interactions
 
 
 class Questions:
@@ -167,6 +168,45 @@ class Questions:
 
         explainer = _against(self, background, background_weights)
         return make_cohorts(explainer, X, by, every, bins, leaves, weights, level, random_state)
+
+    def interactions(
+        self,
+        X: Any,
+        order: int = 3,
+        *,
+        index: str = "k-SII",
+        top_k: int | None = None,
+        min_order: int = 1,
+        background: Any = None,
+        background_weights: ArrayLike | None = None,
+    ) -> Interactions:
+        """What sets of up to ``order`` players bring together, exactly, row by row: of trees against rows, and spectra.
+
+        Parameters
+        ----------
+        X : array or data frame, shape (n_rows, n_columns)
+        order : int
+            Most players of a set.
+        index : {"k-SII", "STII", "FSII", "SII"}
+            n-Shapley values, Shapley-Taylor, faithful Shapley, or the plain Shapley interaction index; the first three
+            add up to the prediction (see ``docs/interactions.md`` for which to choose).
+        top_k : int, optional
+            Only the strongest sets, by mean absolute value over the rows. Where all of them would be too many to be
+            held, rows are taken in blocks, twice. None for all sets that interact at all.
+        min_order : int
+            Fewest players of a set: ``min_order=order`` for those of the highest order alone.
+        background, background_weights
+            As in `drift`.
+
+        Returns
+        -------
+        Interactions
+            With ``frame()``, ``row(i)``, ``value_of(*players)``, ``plot()`` and ``to_json()``.
+        """
+        from fouriershap._explainers.questions.orders import make_interactions
+
+        explainer = _against(self, background, background_weights)
+        return make_interactions(explainer, X, order, index, top_k, min_order)
 
     def reasons(
         self,

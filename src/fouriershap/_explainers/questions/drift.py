@@ -55,6 +55,8 @@ class Drift(Answer):
         Coverage of the intervals.
     counts_background : bool
         Whether the intervals count that the background is a sample, too.
+    in_order : bool
+        Whether the groups come one after the other (periods, numbers, bins), which pictures join by lines.
 
     Examples
     --------
@@ -81,6 +83,7 @@ class Drift(Answer):
     n_rows: NDArray[np.int64]
     level: float | None
     counts_background: bool
+    in_order: bool = True
     like: Any = None
     question = "drift"
 
@@ -135,7 +138,7 @@ class Drift(Answer):
         }
 
     def plot(self, *, output: int | str = 0, top: int = 10, ax: Any = None) -> Any:
-        """Bars of what each player brings, with intervals; over groups or periods, a line each (matplotlib).
+        """Bars of what each player brings, with intervals; over periods a line each, of groups points (matplotlib).
 
         Parameters
         ----------
@@ -156,6 +159,8 @@ class Drift(Answer):
             return pictures.bars(self.names, self.values[0, :, o], *ends, top, title, ax)
         title = f"change of the mean prediction from {self.before[o]:.4g}"
         ends = (self.low[:, :, o], self.high[:, :, o])
+        if not self.in_order:
+            return pictures.side_by_side(self.groups, self.names, self.values[:, :, o], *ends, top, title, ax)
         whole = self.change[:, o]
         return pictures.lines(self.groups, self.names, self.values[:, :, o], *ends, whole, top, title, ax)
 
@@ -206,6 +211,7 @@ def make_drift(
         n_rows=np.bincount(groups.member, minlength=len(groups.labels)),
         level=level,
         counts_background=others is not None,
+        in_order=groups.in_order,
         like=X,
     )
 

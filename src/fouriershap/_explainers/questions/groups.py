@@ -26,6 +26,7 @@ class Groups:
 
     labels: tuple[str, ...]
     member: NDArray[np.int64]  # (n_rows,)
+    in_order: bool = True  # numbers, bins and periods come one after the other; names do not
 
 
 def find_groups(
@@ -149,4 +150,6 @@ def _numbered(entries: NDArray[Any]) -> Groups:
     if None in plain:
         position[None] = len(labels)
         labels.append(MISSING)
-    return Groups(tuple(labels), np.array([position[e] for e in plain], dtype=np.int64))
+    # "2025-01" and "3 rooms" have an order, "north" and True have none.
+    in_order = all(not isinstance(e, bool) and text_of(e)[:1] in "-0123456789" for e in known)
+    return Groups(tuple(labels), np.array([position[e] for e in plain], dtype=np.int64), in_order)

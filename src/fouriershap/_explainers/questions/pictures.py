@@ -127,6 +127,7 @@ def side_by_side(
         ax.axhline(line, color="#dddddd", lw=0.6)
     ax.axvline(0, color="#444444", lw=0.8)
     ax.set_title(title, fontsize=10)
-    ax.legend(fontsize=8, frameon=False, loc="lower center", bbox_to_anchor=(0.5, 1.06), ncols=2)
+    columns = 2 if max(map(len, groups)) > 16 else 4
+    ax.legend(fontsize=8, frameon=False, loc="lower center", bbox_to_anchor=(0.5, 1.06), ncols=columns)
     tidy(ax)
     return ax

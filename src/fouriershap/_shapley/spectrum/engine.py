@@ -17,8 +17,10 @@ from fouriershap._base.parallel import for_each_block
 from fouriershap._shapley.engine import Contents, Floats, KeptPairs
 from fouriershap._shapley.indices import INDICES
 from fouriershap._shapley.jax import put_tables
+from fouriershap._shapley.orders.sets import Keys
 from fouriershap._shapley.spectrum.blocks import MOST_ATOMS, Cover, atom_codes, compile_terms
 from fouriershap._shapley.spectrum.direct import add_direct
+from fouriershap._shapley.spectrum.orders import SpectrumSets, make_spectrum_sets
 from fouriershap._shapley.spectrum.pairs import SpectrumPairs, add_differences, make_spectrum_pairs
 from fouriershap._shapley.spectrum.plan import Plan, plan_terms
 from fouriershap._shapley.spectrum.terms import Terms
@@ -93,6 +95,10 @@ class SpectrumEngine:
             return make_spectrum_pairs(self.terms, *settings)
 
         return self.kept.get(wanted, make)
+
+    def sets(self, index: str, order: int, wanted: Keys | None) -> SpectrumSets:
+        """See `HigherOrders`."""
+        return make_spectrum_sets(self.terms, self.background, self.weights, index, order, wanted)
 
     def with_background(self, rows: NDArray[Any], weights: Floats | None) -> SpectrumEngine:
         other = compile_spectrum(self.terms, rows, weights, self.memory, None, "auto", self.index)

@@ -13,11 +13,13 @@ from numpy.typing import NDArray
 from fouriershap._base.errors import InputError
 from fouriershap._base.parallel import enter, for_each_block
 from fouriershap._shapley.engine import Contents, Floats, KeptPairs, Policy
+from fouriershap._shapley.orders.sets import Keys
 from fouriershap._shapley.tables import TableSet
 from fouriershap._shapley.trees import stream, walk
 from fouriershap._shapley.trees.compiled import CompiledTrees, check_capacity, compile_trees
 from fouriershap._shapley.trees.files import trees_from_contents, trees_to_contents
 from fouriershap._shapley.trees.model import Background, TreeModel, make_background
+from fouriershap._shapley.trees.orders import TreeSets, make_sets
 from fouriershap._shapley.trees.pairs import TreePairs, make_pairs
 from fouriershap._shapley.trees.plan import LooseCosts, TableCosts, TreePlan, describe, table_costs
 from fouriershap._trees.ensemble import TreeEnsemble
@@ -383,6 +385,10 @@ class TreeEngine:
             return make_pairs(self.model, self.background, layout, wanted, n_jobs)
 
         return self._kept.get(wanted, make)
+
+    def sets(self, index: str, order: int, wanted: Keys | None) -> TreeSets:
+        """See `HigherOrders`."""
+        return make_sets(self.model, self.background, index, order, wanted)
 
     def describe(self) -> dict[str, Any]:
         e, compiled = self.ensemble, self.compiled

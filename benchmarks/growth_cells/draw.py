@@ -1,0 +1,50 @@
+"""The picture of cost against background size and depth."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+TITLES = {
+    "background": "1,000 rows of XGBoost, 100 trees of depth 6",
+    "depth": "100 rows, 100 background rows: LightGBM, 100 trees",
+}
+LABELS = {"background": "background rows", "depth": "depth of the trees"}
+COLORS = {"fouriershap": "#c8102e", "shap": "#4c72b0", "shapiq": "#8172b3", "woodelf": "#55a868"}
+
+
+def draw(panels: dict[str, dict[str, list[tuple[int, float]]]], us: str, path: Path) -> None:
+    """A panel per axis, a line per contender, named at its end."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    figure, axes = plt.subplots(1, len(panels), figsize=(10, 4), layout="constrained")
+    for axis, (name, found) in zip(axes, panels.items(), strict=True):
+        for who, points in found.items():
+            values, took = zip(*points, strict=True)
+            mine = who == us
+            axis.plot(
+                values, took, marker="o", ms=5 if mine else 4, lw=2.6 if mine else 1.6, color=COLORS[who]
+            )
+            axis.annotate(
+                who,
+                (values[-1], took[-1]),
+                xytext=(7, 0),
+                textcoords="offset points",
+                va="center",
+                color=COLORS[who],
+                weight="bold" if mine else "normal",
+            )
+        axis.set_yscale("log")
+        if name != "depth":
+            axis.set_xscale("log")
+        low, high = axis.get_xlim()
+        axis.set_xlim(low, high * 6 if name != "depth" else high + 0.22 * (high - low))
+        axis.set_title(TITLES[name], loc="left", fontsize=10)
+        axis.set_xlabel(LABELS[name])
+        axis.set_ylabel("CPU seconds, one thread")
+        axis.grid(alpha=0.25, which="major")
+        axis.spines[["top", "right"]].set_visible(False)
+    figure.savefig(path, dpi=160)
+    plt.close(figure)

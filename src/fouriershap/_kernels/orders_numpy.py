@@ -1,0 +1,57 @@
+"""Interactions of sets of players in trees, leaf by leaf: the specification of the native ``orders`` family."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from fouriershap._kernels.walk_numpy import Trees, alive_pairs
+
+
+def interventional(*arguments: Any) -> None:
+    """Interventional interactions of sets of players, of any index.
+
+    ``(*trees, codes, first_row, last_row, background, weights, shares, keys, radix, out)`` with trees, codes,
+    background and weights as in `walk_numpy.interventional_joint`.
+
+    shares : (m + 1, m + 1, order + 1) float64, m >= most players on a path
+        See `fouriershap._shapley.orders.indices.leaf_shares`. m <= 64.
+    keys : (n_sets,) int64, ascending
+        The sets that are wanted: ``key_of(players, radix)``.
+    out : (rows, n_sets, n_outputs) float64
+        Added to: at a set of s players, i of which only the row brings to a leaf and j only the background row, the
+        leaf's value times ``(-1)^j shares[c + j, z - j, s]``, where c and z are the numbers of all such players.
+    """
+    *arrays, codes, first_row, last_row, background, weights, shares, keys, radix, out = arguments
+    trees = Trees(*arrays)
+    order, n_rows = shares.shape[2] - 1, last_row - first_row
+    column = {key: k for k, key in enumerate(keys.tolist())}
+    both = np.concatenate([codes[:, first_row:last_row], background], axis=1)
+    for tree in range(len(trees.roots)):
+        for leaf in trees.leaves(tree, both):
+            row_fails, other_fails = ~leaf.holds[:, :n_rows].T, ~leaf.holds[:, n_rows:].T
+            z, c = row_fails.sum(axis=1)[:, None], other_fails.sum(axis=1)
+            alive = alive_pairs(row_fails, other_fails) * weights
+            columns, values = trees.leaf_values(tree, leaf.node)
+            for size in range(1, min(order, len(leaf.players)) + 1):
+                for chosen in combinations(range(len(leaf.players)), size):
+                    key = key_of([leaf.players[i] for i in chosen], radix)
+                    if key not in column:
+                        continue
+                    mine, theirs = row_fails[:, None, chosen], other_fails[None, :, chosen]
+                    reached = alive * (mine ^ theirs).all(axis=2)
+                    j = mine.sum(axis=2)
+                    most = len(shares) - 1
+                    share = shares[np.minimum(c + j, most), np.maximum(z - j, 0), size]
+                    total = (reached * share * (-1.0) ** j).sum(axis=1)
+                    out[first_row:last_row, column[key], columns] += total[:, None] * values
+
+
+def key_of(players: Any, radix: int) -> int:
+    """A number for a set of players: digits p + 1, ascending, so that keys sort by size, then by players."""
+    key = 0
+    for player in sorted(players):
+        key = key * radix + player + 1
+    return key

@@ -1,0 +1,178 @@
+"""`Recipe`: what a file keeps of the Pipelines before a model, in place of their transformers."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fouriershap._base.checks import are_numbered
+from fouriershap._base.errors import InputError
+from fouriershap._base.headers import from_json, require, take
+from fouriershap._base.short import reason
+from fouriershap._rows.frames import as_frame, as_matrix, check_columns, densified, is_sparse
+from fouriershap._rows.pipelines import Preprocessing
+from fouriershap._rows.step_readers import Steps, UnknownStepError, read_steps
+from fouriershap._rows.steps import (
+    Column,
+    Fill,
+    OneHot,
+    Ordinal,
+    Parts,
+    Scale,
+    Select,
+    Step,
+    StepError,
+    apply_steps,
+    check_steps,
+)
+
+_KINDS: dict[str, type[Step]] = {
+    "fill": Fill,
+    "one-hot": OneHot,
+    "ordinal": Ordinal,
+    "parts": Parts,
+    "scale": Scale,
+    "select": Select,
+}
+_NAMES = {kind: name for name, kind in _KINDS.items()}
+_TYPES = ("float64", "float32", "int64", "int32", "int8", "uint8", "bool")
+
+
+@dataclass(frozen=True, eq=False)
+class Recipe:
+    """Steps before a model, as plain data: from the caller's rows to the model's, without scikit-learn."""
+
+    names: tuple[str, ...] | None  # of the columns that enter, where the Pipeline was fitted on a frame
+    n_columns: int
+    steps: Steps
+    dtype: str  # of what enters the model
+    zeros_are_missing: bool  # of a sparse matrix whose model takes what is not stored for missing
+
+    def known_names(self) -> tuple[str, ...] | None:
+        """Names of the columns that enter; None where the Pipeline was fitted on arrays."""
+        return self.names
+
+    def transform(self, X: Any, name: str) -> NDArray[Any]:
+        """Rows as the model takes them, (n_rows, n_features)."""
+        if self.names is not None:
+            check_columns(X, self.names, name)
+        try:
+            columns = apply_steps(self.steps, self._columns(X, name))
+            made = np.column_stack([np.asarray(column, dtype=np.float64) for column in columns])
+        except (StepError, ValueError, TypeError, OverflowError) as error:
+            raise InputError(f"{name} does not go through the pipeline: {reason(error)}") from error
+        if self.zeros_are_missing:
+            made[made == 0] = np.nan
+        return made.astype(self.dtype)
+
+    def _columns(self, X: Any, name: str) -> list[Column]:
+        if is_sparse(X):
+            raise InputError(f"{name} is a sparse matrix; give the Pipeline's rows as a frame or an array.")
+        frame = as_frame(X, name)
+        if frame is None:
+            return list(as_matrix(X, self.n_columns, name).T)
+        if len(frame.columns) != self.n_columns:
+            raise InputError(
+                f"{name} has {len(frame.columns)} columns, but the pipeline has {self.n_columns}."
+            )
+        return [_plain(np.asarray(frame[column].to_numpy())) for column in frame.columns]
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "names": self.names,
+            "n_columns": self.n_columns,
+            "dtype": self.dtype,
+            "zeros_are_missing": self.zeros_are_missing,
+            "steps": _to_json(self.steps),
+        }
+
+    @classmethod
+    def from_json(cls, header: Any, n_features: int) -> Recipe:
+        """What `to_json` gave, from a file: every size and position is looked at."""
+        require(isinstance(header, dict), "its steps are no object")
+        names = take(header, "names", tuple[str, ...] | None)
+        n_columns = take(header, "n_columns", int)
+        require(0 < n_columns <= 1 << 20, "its steps take no such number of columns")
+        require(names is None or len(names) == n_columns, "its steps have not as many names as columns")
+        dtype = take(header, "dtype", str)
+        require(dtype in _TYPES, "its steps make rows of an unknown type")
+        zeros = take(header, "zeros_are_missing", bool)
+        require(not zeros or dtype.startswith("float"), "its steps make integers that may be missing")
+        steps = _from_json(take(header, "steps", Any))
+        n_made = check_steps(steps, n_columns)
+        require(n_made == n_features, "its steps make other columns than enter its model")
+        return cls(names, n_columns, steps, dtype, zeros)
+
+
+def _plain(column: Column) -> Column:
+    return column if column.dtype.kind in "biufO" else column.astype(object)
+
+
+def _to_json(steps: Steps) -> list[Any]:
+    made = []
+    for step in steps:
+        parts: dict[str, Any] = {"kind": _NAMES[type(step)]}
+        if isinstance(step, Parts):
+            parts |= {"columns": step.columns, "steps": [_to_json(inner) for inner in step.steps]}
+        else:
+            parts |= asdict(step)
+        made.append(parts)
+    return made
+
+
+def _from_json(value: Any) -> Steps:
+    require(isinstance(value, list), "its steps are no list")
+    return tuple(_step(entry) for entry in value)
+
+
+def _step(entry: Any) -> Step:
+    require(isinstance(entry, dict), "a step is no object")
+    kind = _KINDS.get(take(entry, "kind", str))
+    require(kind is not None, "it has a step that this fouriershap does not know")
+    rest = {key: value for key, value in entry.items() if key != "kind"}
+    if kind is Parts:
+        inner = take(rest, "steps", Any)
+        require(isinstance(inner, list) and rest.keys() == {"columns", "steps"}, "a step has other parts")
+        columns = take(rest, "columns", tuple[tuple[int, ...], ...])
+        return Parts(columns, tuple(_from_json(steps) for steps in inner))
+    step: Step = from_json(kind, rest, "a step")
+    return step
+
+
+def make_recipe(before: Preprocessing, rows: Any, absent_is_missing: bool) -> Recipe:
+    """The steps of Pipelines, tried out on rows of theirs; `UnknownStepError` where files cannot keep them."""
+    if rows is None:
+        raise UnknownStepError("there are no background rows to try its steps on")
+    if is_sparse(rows):
+        raise UnknownStepError("it takes sparse matrices")
+    names, n_columns = before.known_names(), len(before.input_names(rows))
+    steps: Steps = ()
+    width = n_columns
+    for pipeline in before.pipelines:
+        steps += read_steps(pipeline, width)
+        width = check_steps(steps, n_columns)
+    want = before.transform(rows, "background")
+    zeros = is_sparse(want) and absent_is_missing
+    want = np.asarray(densified(want, zeros))
+    if want.dtype.kind == "O":
+        want = want.astype(np.float64)
+    if want.dtype.name not in _TYPES or (zeros and want.dtype.kind != "f"):
+        raise UnknownStepError(f"what it makes is {want.dtype}")
+    if names is not None and are_numbered(names):
+        names = None
+    recipe = Recipe(names, n_columns, steps, want.dtype.name, zeros)
+    made = recipe.transform(rows, "background")
+    if made.shape != want.shape or not np.array_equal(made, want, equal_nan=want.dtype.kind == "f"):
+        raise UnknownStepError("its steps, as we read them, do not give what it gives")
+    return recipe
+
+
+def why_not_kept(error: UnknownStepError) -> str:
+    """What saving says of a Pipeline whose steps no file can keep."""
+    return (
+        f"the file does not hold the steps of the Pipeline: {error}. Give what is loaded from it "
+        "transformed rows, `pipeline[:-1].transform(X)`."
+    )

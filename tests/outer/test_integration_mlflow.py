@@ -1,0 +1,145 @@
+"""MLflow with a store of its own in a folder: what is logged comes back, and says what the explainer said."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import fouriershap as fs
+from fouriershap.integrations import mlflow as integration
+
+mlflow = pytest.importorskip("mlflow", reason="MLflow is not installed: pip install mlflow-skinny")
+pytest.importorskip("sqlalchemy", reason="a local store of MLflow needs sqlalchemy and alembic")
+pytest.importorskip("alembic", reason="a local store of MLflow needs sqlalchemy and alembic")
+
+pytestmark = [
+    pytest.mark.xdist_group("mlflow"),  # one store
+    pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning"),  # of MLflow itself
+]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    folder = tmp_path_factory.mktemp("mlflow")
+    before = mlflow.get_tracking_uri()
+    mlflow.set_tracking_uri(f"sqlite:///{folder}/mlflow.db")
+    mlflow.create_experiment("explainers", artifact_location=(folder / "artifacts").as_uri())
+    mlflow.set_experiment("explainers")
+    yield folder
+    mlflow.set_tracking_uri(before)
+
+
+def costs(n: int = 300) -> tuple[pd.DataFrame, Any]:
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"age": rng.integers(20, 80, n), "bmi": rng.normal(27, 4, n).round(1)})
+    X["smoker"] = pd.Categorical(rng.choice(["no", "yes"], n))
+    y = 100 * X.age + 50 * X.bmi + 9000 * (X.smoker == "yes")
+    return X, HistGradientBoostingRegressor(max_iter=10, categorical_features="from_dtype").fit(X, y)
+
+
+@pytest.fixture(scope="module")
+def logged(store: Path) -> tuple[pd.DataFrame, fs.Explainer, Any]:
+    X, model = costs()
+    explainer = fs.TreeExplainer(model, X)
+    with mlflow.start_run():
+        given = {"model_uri": "models:/cost/1", "registered_model_name": "cost-explainer"}
+        info = integration.log_explainer(explainer, X=X, metadata={"team": "risk"}, **given)
+        assert mlflow.active_run() is not None  # the caller's run goes on
+    return X, explainer, info
+
+
+def test_it_comes_back_as_an_explainer(logged: Any) -> None:
+    X, explainer, info = logged
+    for uri in (info.model_uri, f"runs:/{info.run_id}/explainer", "models:/cost-explainer/1"):
+        loaded = integration.load_explainer(uri)
+        assert isinstance(loaded, fs.TreeExplainer)
+        np.testing.assert_array_equal(loaded.shap_values(X), explainer.shap_values(X))
+
+
+def test_it_comes_back_as_a_pyfunc(logged: Any) -> None:
+    X, explainer, info = logged
+    model = mlflow.pyfunc.load_model(info.model_uri)
+    rows = X.sample(7, random_state=0)
+    values = model.predict(rows)
+    assert list(values.columns) == ["age", "bmi", "smoker", "base_value"]
+    np.testing.assert_allclose(values.to_numpy()[:, :3], explainer.shap_values(rows))
+    reasons = model.predict(rows, params={"out": "reasons", "top_k": 2})
+    expected = next(explainer.explain_batches([rows], out="top_k", top_k=2))
+    pd.testing.assert_frame_equal(reasons, expected)
+    shown = model.predict(rows.astype({"smoker": str}), params={"out": "prediction"})
+    np.testing.assert_allclose(shown, explainer.predict(rows))
+    with pytest.raises(fs.InputError, match="out is 'everything'"):
+        model.predict(rows, params={"out": "everything"})
+    with pytest.raises(mlflow.MlflowException, match="missing inputs"):
+        model.predict(rows.drop(columns="bmi"))
+
+
+def test_the_model_says_what_it_takes_and_needs(logged: Any) -> None:
+    _, _, info = logged
+    inputs, outputs = info.signature.inputs, info.signature.outputs
+    assert inputs.input_names() == ["age", "bmi", "smoker"]
+    assert [str(kind) for kind in inputs.input_types()[:2]] == ["DataType.long", "DataType.double"]
+    assert outputs.input_names() == ["age", "bmi", "smoker", "base_value"]
+    assert {param.name: param.default for param in info.signature.params} == {"out": "values", "top_k": 3}
+    folder = Path(mlflow.artifacts.download_artifacts(info.model_uri))
+    assert f"fouriershap=={fs.__version__}" in (folder / "requirements.txt").read_text().split()
+    assert info.metadata["team"] == "risk"
+    assert info.metadata["fouriershap"]["explains"] == "models:/cost/1"
+    assert not list(folder.rglob("*.pkl"))  # nothing that has to be trusted
+
+
+def test_report_and_importance_are_artifacts_of_the_run(logged: Any) -> None:
+    X, explainer, info = logged
+    listed = {file.path for file in mlflow.artifacts.list_artifacts(run_id=info.run_id)}
+    assert {"explainer.report.html", "explainer.importance.json"} <= listed
+    answer = json.loads(mlflow.artifacts.load_text(f"runs:/{info.run_id}/explainer.importance.json"))
+    assert answer == json.loads(explainer.importance(X).to_json())
+    assert "<html" in mlflow.artifacts.load_text(f"runs:/{info.run_id}/explainer.report.html")[:500]
+
+
+def test_columns_without_names_several_outputs_and_no_run(store: Path) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    model = RandomForestClassifier(3, max_depth=3, random_state=0).fit(X, rng.integers(3, size=60))
+    explainer = fs.TreeExplainer(model, X)
+    info = integration.log_explainer(explainer, "unnamed", X=X, report=False, importance=False)
+    assert mlflow.active_run() is None
+    assert not mlflow.artifacts.list_artifacts(run_id=info.run_id)
+    found = mlflow.pyfunc.load_model(info.model_uri).predict(X[:4])
+    want = explainer.shap_values(X[:4])
+    for output in range(3):
+        columns = [f"Feature {player}__{output}" for player in range(3)]
+        np.testing.assert_allclose(found[columns], want[:, :, output])
+
+
+def test_a_black_box_is_logged_without_its_function(store: Path) -> None:
+    X = pd.DataFrame(np.random.default_rng(0).integers(0, 2, size=(40, 3)), columns=["a", "b", "c"])
+    explainer = fs.BlackBoxExplainer(lambda rows: rows["a"] * rows["b"] + rows["c"], X, method="exact")
+    info = integration.log_explainer(explainer, "black-box")
+    loaded = integration.load_explainer(info.model_uri)
+    np.testing.assert_allclose(loaded.shap_values(X), explainer.shap_values(X))
+    values = mlflow.pyfunc.load_model(info.model_uri).predict(X.astype(float))
+    np.testing.assert_allclose(values[["a", "b", "c"]], explainer.shap_values(X))
+
+
+def test_what_is_refused(store: Path, tmp_path: Path) -> None:
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    pipeline = make_pipeline(StandardScaler(), HistGradientBoostingRegressor(max_iter=2)).fit(X, X[:, 0])
+    with pytest.raises(fs.InputError, match="Pipeline"):
+        integration.log_explainer(fs.Explainer(pipeline, X))
+    with pytest.raises(fs.InputError, match="explainer is a str"):
+        integration.log_explainer("explainer.fshap")  # type: ignore[arg-type]
+    with pytest.raises(fs.InputError, match="no MLflow model"):
+        integration.load_explainer(tmp_path)
+    mlflow.pyfunc.save_model(str(tmp_path / "other"), loader_module="os", pip_requirements=[])
+    with pytest.raises(fs.InputError, match="a model of os and no explainer"):
+        integration.load_explainer(tmp_path / "other")

@@ -1,0 +1,201 @@
+"""Interactions of any order: each index by its definition, on trees and spectra; sums; which sets there are."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_interactions import game_values
+
+import fouriershap as fs
+import oracles
+from fouriershap._base.checks import check_memory
+from fouriershap._shapley.orders import sets as set_module
+from fouriershap._shapley.orders import values as values_module
+from fouriershap._shapley.orders.indices import ORDER_INDICES, leaf_shares, unanimity_share
+from fouriershap._shapley.orders.sets import (
+    SetEngine,
+    all_keys,
+    check_keys,
+    count_sets,
+    first_key,
+    key_sets,
+    keys_within,
+    set_keys,
+)
+from fouriershap._shapley.orders.values import set_values
+from fouriershap._shapley.trees import orders as tree_orders
+from fouriershap._shapley.trees.engine import TreeEngine
+from fouriershap._shapley.trees.model import make_background, make_model
+from fouriershap._shapley.trees.orders import make_sets
+from strategies import generators, random_frequencies, random_players
+from tree_kernel_cases import ensembles
+from tree_oracles import RandomTrees, interventional_game
+
+
+def values_of(sets: SetEngine, rows: np.ndarray, n_players: int) -> list[dict[tuple[int, ...], np.ndarray]]:
+    out = np.zeros((len(rows), len(sets.keys), sets.n_outputs))
+    sets.add(rows, out)
+    return [dict(zip(key_sets(sets.keys, n_players), mine, strict=True)) for mine in out]
+
+
+def agree(found: dict[tuple[int, ...], np.ndarray], truth: dict[tuple[int, ...], np.ndarray]) -> None:
+    scale = max(1.0, *(float(np.abs(each).max()) for each in truth.values()))
+    assert found.keys() <= truth.keys()
+    for players, want in truth.items():
+        np.testing.assert_allclose(found.get(players, 0.0 * want), want, atol=1e-9 * scale, rtol=0)
+
+
+@pytest.mark.parametrize("index", ORDER_INDICES)
+@pytest.mark.parametrize(("n", "order"), [(1, 1), (3, 1), (4, 2), (5, 3), (6, 4), (7, 3), (3, 5), (8, 2)])
+def test_shares_are_the_definition_on_games_of_all_or_nothing(index: str, n: int, order: int) -> None:
+    coalitions = np.arange(1 << n)
+    for a in range(n + 1):
+        for b in range(n + 1 - a) if n < 7 else [n - a]:
+            inside, outside = (1 << a) - 1, ((1 << b) - 1) << a
+            v = ((coalitions & inside == inside) & (coalitions & outside == 0)).astype(float)[:, None]
+            truth = oracles.set_interactions(v, n, index, order)
+            for players, want in truth.items():
+                i, j = sum(p < a for p in players), sum(a <= p < a + b for p in players)
+                share = leaf_shares(index, order, n)[a + j, b - j, i + j] if i + j == len(players) else 0.0
+                assert (-1) ** j * share == pytest.approx(want[0], abs=1e-9)
+
+
+@given(
+    ensembles(most_features=6),
+    st.booleans(),
+    st.sampled_from(ORDER_INDICES),
+    st.integers(1, 4),
+)
+@settings(max_examples=40, deadline=None)
+def test_trees_match_the_definitions(model: Any, weighted: bool, index: str, order: int) -> None:
+    """Missing values, categories, several outputs, groups of features as players, weights, ties."""
+    coded, players, rng = model
+    players = np.unique(players, return_inverse=True)[1].astype(np.int32)
+    e = coded.ensemble
+    choices = [*np.arange(-1.0, 9.0), np.nan]
+    background, rows = (rng.choice(choices, size=(n, e.n_features)) for n in (6, 2))
+    weights = rng.dirichlet(np.ones(6)) if weighted else None
+    trees = make_model(e, players, check_memory(None), np.dtype("f8"))
+    sets = make_sets(trees, make_background(trees, background, weights), index, order, None)
+    found = values_of(sets, rows, trees.n_players)
+    for row, mine in zip(coded.book.encode(rows).T, found, strict=True):
+        game = interventional_game(coded, row, coded.book.encode(background), weights, players)
+        truth = oracles.set_interactions(game_values(game, trees.n_players), trees.n_players, index, order)
+        agree(mine, truth)
+
+
+@given(generators(), st.integers(1, 7), st.integers(1, 3), st.sampled_from(ORDER_INDICES), st.integers(1, 4))
+@settings(max_examples=40, deadline=None)
+def test_spectra_match_the_definitions(
+    rng: np.random.Generator, n_bits: int, n_outputs: int, index: str, order: int
+) -> None:
+    n_players = int(rng.integers(1, n_bits + 1))
+    players = random_players(rng, n_bits, n_players)
+    spectrum = fs.Spectrum(random_frequencies(rng, 12, n_bits, 5), rng.normal(size=(12, n_outputs)))
+    X, background = (rng.integers(0, 2, size=(n, n_bits)).astype(np.uint8) for n in (3, 9))
+    weights = rng.dirichlet(np.ones(9)) if rng.random() < 0.5 else None
+    tables = fs.compile(spectrum, background, players=players, weights=weights)
+    found = values_of(tables.engine.sets(index, order, None), X, n_players)
+    for row, mine in zip(X, found, strict=True):
+        v = oracles.coalition_values(spectrum, row, background, players, weights)
+        agree(mine, oracles.set_interactions(v, n_players, index, order))
+
+
+@pytest.mark.parametrize("index", ["k-SII", "STII", "FSII"])
+@pytest.mark.parametrize("order", [2, 3, 5])
+def test_all_sets_add_up_to_the_prediction_on_long_paths(index: str, order: int) -> None:
+    """More players on a path than lists are kept for, repeated features, and chains."""
+    rng = np.random.default_rng(order)
+    grown = RandomTrees(rng, 18, categorical=(3,), n_thresholds=4)
+    for _ in range(2):
+        grown.grow(9, p_leaf=0.35)
+        grown.chain(30, target=np.zeros(18, dtype=int))
+    coded = grown.coded(2, vector=True)
+    trees = make_model(coded.ensemble, np.arange(18, dtype=np.int32), check_memory(None), np.dtype("f8"))
+    assert trees.walk_trees.tree_players.max() > 12
+    background, rows = (rng.choice([0.0, 0.0, 1.0, 3.0, np.nan], size=(n, 18)) for n in (12, 9))
+    background[0], rows[0] = 0.0, 0.0
+    engine = TreeEngine(trees, make_background(trees, background))
+    found = set_values(engine, rows, index, order, 1, None, 1 << 40, 1)
+    total = found.values.sum(axis=1) + engine.expected
+    np.testing.assert_allclose(total, engine.predict(rows), atol=1e-9)
+    if index == "k-SII":  # order 1 is the Shapley value, and order 2 of shap's matrices is half the pair
+        first = set_values(engine, rows, index, 1, 1, None, 1 << 40, 1)
+        values = np.zeros((9, 18, 2))
+        values[:, [players[0] for players in key_sets(first.keys, 18)]] = first.values
+        np.testing.assert_allclose(values, engine.shap_values(rows), atol=1e-6)
+
+
+def test_blocks_of_rows_and_the_strongest_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    grown = RandomTrees(rng, 8)
+    for _ in range(4):
+        grown.grow(5)
+    trees = make_model(grown.coded().ensemble, np.arange(8, dtype=np.int32), 1 << 30, np.dtype("f8"))
+    rows, background = rng.choice(6, size=(2, 40, 8)).astype(float)
+    engine = TreeEngine(trees, make_background(trees, background))
+    whole = set_values(engine, rows, "k-SII", 3, 1, None, 1 << 30, 1)
+    assert (np.diff(whole.strength) <= 0).all()
+    monkeypatch.setattr(values_module, "_BLOCK_NUMBERS", 7 * len(whole.keys))
+    monkeypatch.setattr(values_module, "_HELD_NUMBERS", 10)
+    few = set_values(engine, rows, "k-SII", 3, 1, 5, 1 << 30, 2)
+    np.testing.assert_array_equal(few.keys, whole.keys[:5])
+    np.testing.assert_allclose(few.values, whole.values[:, :5], atol=1e-12)
+    np.testing.assert_allclose(few.strength, whole.strength[:5], atol=1e-12)
+    np.testing.assert_allclose(few.total, whole.total, atol=1e-12)
+    assert few.n_met == whole.n_met
+    triples = set_values(engine, rows, "k-SII", 3, 3, None, 1 << 30, 1)
+    assert {len(players) for players in key_sets(triples.keys, 8)} == {3}
+    with pytest.raises(fs.CapacityError, match="top_k"):
+        set_values(engine, rows, "k-SII", 3, 1, None, 1000, 1)
+
+
+def test_keys_sort_by_size_and_say_who_is_in() -> None:
+    keys = all_keys(range(5), 3, 5)
+    sets = key_sets(keys, 5)
+    assert sets == [S for s in (1, 2, 3) for S in combinations(range(5), s)]
+    assert (np.diff(keys) > 0).all() and len(keys) == count_sets(5, 3)
+    for size in (1, 2, 3):
+        mine = set_keys(np.array(list(combinations(range(5), size))), 5)
+        assert mine.min() >= first_key(size, 5) > max([0, *keys[[len(S) < size for S in sets]]])
+    with pytest.raises(fs.CapacityError, match="groups="):
+        check_keys(5, 10_000)
+
+
+def test_only_sets_that_meet_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    members = np.zeros((40, 60), dtype=bool)
+    members[np.arange(40)[:, None], np.random.default_rng(0).integers(0, 60, size=(40, 6))] = True
+    truth = {S for line in members for s in (1, 2, 3) for S in combinations(np.flatnonzero(line).tolist(), s)}
+    monkeypatch.setattr(set_module, "_CHUNK", 50)
+    assert set(key_sets(keys_within(members, 3), 60)) == truth
+    monkeypatch.setattr(set_module, "MOST_LISTED", 100)
+    with pytest.raises(fs.CapacityError, match="lower order"):
+        keys_within(members, 3)
+
+
+def test_what_cannot_be_paid_is_told_before_it_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    grown = RandomTrees(rng, 70)
+    grown.chain(400)
+    trees = make_model(grown.coded().ensemble, np.arange(70, dtype=np.int32), 1 << 30, np.dtype("f8"))
+    rows = rng.choice(6, size=(5, 70)).astype(float)
+    with pytest.raises(fs.CapacityError, match="players"):
+        make_sets(trees, make_background(trees, rows), "k-SII", 3, None)
+    small = RandomTrees(rng, 8)
+    small.grow(6, p_leaf=0.0)
+    trees = make_model(small.coded().ensemble, np.arange(8, dtype=np.int32), 1 << 30, np.dtype("f8"))
+    engine = TreeEngine(trees, make_background(trees, rows[:, :8]))
+    seconds, why = engine.sets("k-SII", 3, None).seconds(rows[:, :8])
+    assert 0 <= seconds < 10 and "1 trees" in why
+    monkeypatch.setattr(tree_orders.TreeSets, "seconds", lambda self, rows: (1e4, "many trees"))
+    with pytest.warns(fs.CostWarning, match="many trees"):
+        set_values(engine, rows[:, :8], "k-SII", 3, 1, None, 1 << 30, 1)
+
+
+def test_the_share_of_a_set_larger_than_the_game_is_nothing() -> None:
+    assert all(unanimity_share(index, 3, 3, 2) == 0 for index in ORDER_INDICES)
