@@ -140,6 +140,15 @@ def lost(explainer: fs.Explainer, folder: Path) -> Any:
     return fs.load(folder / "lost.fshap")
 
 
+def test_a_file_remembers_what_was_explained(tmp_path: Path) -> None:
+    explainer, X = small()
+    with pytest.warns(fs.ReportWarning, match="no interactions"):
+        page = lost(explainer, tmp_path).report(X, tmp_path / "r.html")
+    facts = dict(Parts(page).data["facts"])
+    assert facts["Model class"] == "xgboost.XGBRegressor"
+    assert len(facts["Checksum of the explainer"]) > 8
+
+
 def test_deep_trees_have_leaves_and_without_a_background_nothing(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 30))

@@ -25,6 +25,7 @@ from fouriershap._base.checks import (
     unshared,
 )
 from fouriershap._base.errors import InputError
+from fouriershap._base.headers import take
 from fouriershap._base.parallel import Watch
 from fouriershap._explainers.backgrounds import kept_background
 from fouriershap._explainers.batches import Streams
@@ -285,7 +286,8 @@ class Explainer(Streams, Questions):
         arrays, header = self._engine.to_contents(interactions)
         more, about = self._header()
         names = {"feature_names": self.feature_names, "player_names": self.player_names}
-        files.write(path, self._kind, arrays | more, header | names | about)
+        given = {} if self._given is None else {"given": self._given}
+        files.write(path, self._kind, arrays | more, header | names | about | given)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -297,6 +299,7 @@ class Explainer(Streams, Questions):
         """`_from_contents`, and whose contents they are."""
         explainer = cls._from_contents(contents)
         explainer.checksum = contents.checksum
+        explainer._given = take(contents.header, "given", str, "") or None
         return explainer
 
     @property
@@ -494,7 +497,8 @@ def _name_of(model: Any) -> str | None:
     if model is None:
         return None
     if isinstance(model, str | os.PathLike):
-        return Path(model).name
+        # It may hold bytes that are no text, which no file could.
+        return Path(model).name.encode("utf-8", "replace").decode("utf-8")
     named = model if hasattr(model, "__qualname__") else type(model)
     package = str(getattr(named, "__module__", "")).partition(".")[0]
     return f"{package}.{named.__qualname__}" if package else str(named.__qualname__)

@@ -84,7 +84,7 @@ def _sureness(found: Drift | Cohorts) -> str:
     if found.level is None:
         return "No intervals were asked for."
     both = "" if found.counts_background else "; the background, which is not at hand, counts as given"
-    return f"Lines are {found.level:.0%} intervals{both}."
+    return f"Lines are {100 * found.level:g} % intervals{both}."
 
 
 def make_sentences(text: Any, players: tuple[str, ...]) -> list[list[tuple[str, str, str]]] | None:

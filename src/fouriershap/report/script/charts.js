@@ -55,7 +55,7 @@ function playerLines(report, players, id) {
 /** The title of an axis of values, as long as there is room for. */
 function valueTitle(report, id, what, output = report.output) {
   const narrow = isNarrow(id);
-  return { text: chartText(report.valueText(output, what), narrow ? 36 : 60), font: { size: narrow ? 11 : 13 } };
+  return { text: chartText(report.valueText(output, what), narrow ? 40 : 60), font: { size: narrow ? 11 : 13 } };
 }
 
 const chartHeight = (n) => 80 + 26 * Math.max(n, 3);
