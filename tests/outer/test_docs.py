@@ -34,7 +34,7 @@ def test_pictures_are_there_and_all_are_shown() -> None:
         for link in re.findall(r"\]\(([^)\s]+\.png)\)", page.read_text(encoding="utf-8")):
             assert (page.parent / link).is_file(), f"{page.name} shows {link}"
             shown.add((page.parent / link).resolve())
-    assert shown == set((DOCS / "images").resolve().glob("*.png"))
+    assert set((DOCS / "images").resolve().glob("*.png")) <= shown
 
 
 def test_a_picture_is_what_the_code_before_it_draws(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
