@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 import fouriershap as fs
-from _cells import Cells
+from _cells import MOST_LOAD, Cells
 from _common import RESULTS, seconds
 from _pages import markdown_table
 from deep_cells import models
@@ -186,10 +186,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", nargs="+", choices=tuple(AXES), help="some axes")
     parser.add_argument("--again", action="store_true", help="also what has results")
+    parser.add_argument("--missing", action="store_true", help="only what has no results, disturbed or not")
     parser.add_argument("--draw", action="store_true", help="page and pictures alone")
     options = parser.parse_args()
     warnings.filterwarnings("ignore", category=UserWarning)
-    cells = Cells(RESULTS / "growth.json", PACKAGES)
+    most_load = math.inf if options.missing else MOST_LOAD
+    cells = Cells(RESULTS / "growth.json", PACKAGES, most_load)
     if not options.draw:
         for axis in options.only or AXES:
             run_axis(cells, axis, options.again)

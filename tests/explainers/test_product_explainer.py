@@ -252,7 +252,7 @@ def test_one_column_one_row_and_a_constant_column():
         (lambda X: X.assign(c3=pd.Categorical(["a"] * len(X))), "the model takes numbers"),
         (lambda X: X.assign(c0=np.inf), "has inf in row 0, column 0"),
         (lambda X: X.to_numpy()[:, :3], "has 3 columns, but the model has 4 features"),
-        (lambda X: X.to_numpy()[0], "has shape"),
+        (lambda X: X.to_numpy()[None], "has shape"),
         (lambda X: X.to_numpy().astype(str), "holds what is not a number"),
     ],
 )

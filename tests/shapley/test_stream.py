@@ -170,9 +170,10 @@ def test_trees_with_too_long_paths_are_walked():
     np.testing.assert_allclose(explainer.shap_values(rows), want, rtol=0, atol=1e-6 * np.abs(want).max())
 
 
-def test_a_default_forest_is_streamed(forest):
+def test_a_forest_whose_tables_do_not_fit_is_streamed(forest):
     model, X = forest
-    explainer = fs.TreeExplainer(model, X)
+    assert fs.TreeExplainer(model, X).plan(100_000).method == "tables"
+    explainer = fs.TreeExplainer(model, X, memory=10_000)
     planned = explainer.plan(100_000)
     assert planned.method == "stream" and planned.stream_seconds < 100_000 * planned.walk_row_seconds
     assert fs.TreeExplainer(model, X[:2]).plan(1).method == "walk"
