@@ -40,7 +40,8 @@ def draw(panels: dict[str, dict[str, list[tuple[int, float]]]], us: str, path: P
         if name != "depth":
             axis.set_xscale("log")
         low, high = axis.get_xlim()
-        axis.set_xlim(low, high * 6 if name != "depth" else high + 0.22 * (high - low))
+        axis.set_xlim(low, high * 20 if name != "depth" else high + 0.28 * (high - low))
+        axis.set_xticks(sorted({value for points in found.values() for value, _ in points}))
         axis.set_title(TITLES[name], loc="left", fontsize=10)
         axis.set_xlabel(LABELS[name])
         axis.set_ylabel("CPU seconds, one thread")

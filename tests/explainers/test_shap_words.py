@@ -133,15 +133,16 @@ def test_columns_in_any_order(case):
 
 
 @pytest.mark.parametrize("case", ["linear", "black box"])
-def test_a_series_is_told_what_works(case):
+def test_a_series_is_a_row_and_elsewhere_told_what_works(case):
     make, rows, _ = CASES[case]
     explainer = fs.Explainer(make(), rows)
+    one = explainer.shap_values(rows.iloc[[0]])[0]
+    np.testing.assert_array_equal(explainer.shap_values(rows.iloc[0]), one)
+    np.testing.assert_array_equal(explainer.shap_values(rows.iloc[0].to_numpy()), one)
     with pytest.raises(fs.InputError, match=r"`X\.to_frame\(\)\.T`, or `frame\.iloc\[\[i\]\]`"):
-        explainer.shap_values(rows.iloc[0])
-    one = explainer.shap_values(rows.iloc[0].to_frame().T)
-    np.testing.assert_array_equal(one, explainer.shap_values(rows.iloc[[0]]))
+        explainer.predict(rows.iloc[0])
     with pytest.raises(fs.InputError, match=r"`X\.reshape\(1, -1\)`"):
-        explainer.shap_values(rows.iloc[0].to_numpy())
+        explainer.predict(rows.iloc[0].to_numpy())
 
 
 def test_a_table_keeps_the_index():
