@@ -1,0 +1,122 @@
+"""A neutral harness: TreeBranchMarks' data sets of scikit-learn, shap, WoodelfHD and us, by its own clock.
+
+    git clone https://github.com/ron-wettenstein/TreeBranchMarks
+    pip install pyarrow && pip install --no-deps --target old woodelf-explainer==0.4.0  # the newest that it imports
+    PYTHONPATH=TreeBranchMarks:old python benchmarks/branchmarks.py
+
+Its report is beside its results, in benchmarks/.cache/branchmarks; results/branchmarks.md is a table of it.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from _common import RESULTS, commit, describe_machine, seconds
+from _pages import markdown_table
+
+CACHE = Path(__file__).parent / ".cache" / "branchmarks"
+DEPTHS = (4, 8, 16)
+SETS = {
+    "breast_cancer": (200, 100),
+    "diabetes": (300, 100),
+    "digits": (100, 400),
+}  # trees, rows, as it has them
+N_BACKGROUND = 100
+
+
+def run() -> dict[str, Any]:
+    """The experiment, in the framework's own words."""
+    from treebranchmarks import Experiment, Mission, MissionConfig, datasets
+    from treebranchmarks.core.model import ModelConfig
+    from treebranchmarks.core.params import EnsembleType
+    from treebranchmarks.core.task import Task, TaskType
+    from treebranchmarks.methods.shap_method import SHAPApproach
+    from treebranchmarks.methods.woodelf_original_and_hd_method import WoodelfHDApproach
+    from treebranchmarks.models.xgboost_model import XGBoostWrapper
+
+    from branchmarks_adapter import FourierShapApproach
+
+    approaches = [SHAPApproach(), WoodelfHDApproach(), FourierShapApproach()]
+    sources = {
+        "breast_cancer": (datasets.BreastCancerDataset(), "classification"),
+        "diabetes": (datasets.DiabetesDataset(), "regression"),
+        "digits": (datasets.DigitsDataset(), "classification"),
+    }
+    missions = []
+    for name, (dataset, kind) in sources.items():
+        trees, rows = SETS[name]
+        models = {
+            ModelConfig(
+                ensemble_type=EnsembleType.XGBOOST,
+                hyperparams={
+                    "tree_method": "hist",
+                    "learning_rate": 0.1,
+                    "min_child_weight": 0.0,
+                    "max_depth": depth,
+                    "n_estimators": trees,
+                },
+                random_state=42,
+            ): XGBoostWrapper(task_type=kind)
+            for depth in DEPTHS
+        }
+        for task, background in ((TaskType.PATH_DEPENDENT_SHAP, 0), (TaskType.BACKGROUND_SHAP, N_BACKGROUND)):
+            missions.append(
+                Mission(
+                    MissionConfig(
+                        name=f"{name}: {'path-dependent' if not background else 'background'}",
+                        dataset=dataset,
+                        model_wrappers=models,
+                        tasks=[Task(task, approaches, n_repeats=3, cache_root=CACHE)],
+                        n_values=[rows],
+                        m_values=[background],
+                        cache_root=CACHE,
+                    )
+                )
+            )
+    experiment = Experiment(name="fouriershap", missions=missions, results_dir=CACHE)
+    result = experiment.run()
+    experiment.generate_html()
+    return dict(result.as_dict())
+
+
+def page(found: dict[str, Any]) -> str:
+    """Its results as a table."""
+    names = ("fouriershap", "WoodelfHD", "SHAP")
+    rows = []
+    for mission in found["missions"]:
+        for task in mission["task_results"]:
+            cells = [_cell(task["approach_results"], name) for name in names]
+            rows.append((mission["mission_name"], str(task["params"]["D"]), *cells))
+    machine = describe_machine(("shap", "woodelf-explainer", "xgboost"))
+    where = f"{machine['cpu']}, Python {machine['python']}, {machine['versions']}; commit {commit()}."
+    text = (
+        "TreeBranchMarks' clock (wall, explainer made anew, the mean of its repeats), XGBoost on the data sets that "
+        f"come with scikit-learn, {N_BACKGROUND} background rows. ~: by its own extrapolation."
+    )
+    return "\n".join(
+        ["# A neutral harness", "", where, "", text, "", markdown_table(("task", "depth", *names), rows), ""]
+    )
+
+
+def _cell(took: dict[str, Any], name: str) -> str:
+    entry = next((entry for key, entry in took.items() if key.lower() == name.lower()), None)
+    if entry is None or entry["not_supported"]:
+        return "-"
+    if entry["memory_crash"] or entry["runtime_error"]:
+        return "out of memory" if entry["memory_crash"] else "fails"
+    return ("~" if entry["is_estimated"] else "") + seconds(entry["running_time"])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.parse_args()
+    CACHE.mkdir(parents=True, exist_ok=True)
+    text = page(run())
+    (RESULTS / "branchmarks.md").write_text(text)
+    print(text)
+
+
+if __name__ == "__main__":
+    main()
