@@ -177,9 +177,9 @@ def make_recipe(before: Preprocessing, rows: Any, absent_is_missing: bool) -> Re
     return recipe
 
 
-def why_not_kept(error: UnknownStepError) -> str:
+def why_not_kept(unknown: UnknownStepError) -> str:
     """What saving says of a Pipeline whose steps no file can keep."""
     return (
-        f"the file does not hold the steps of the Pipeline: {reason(error)}. Give what is loaded from it "
+        f"the file does not hold the steps of the Pipeline: {unknown}. Give what is loaded from it "
         "transformed rows, `pipeline[:-1].transform(X)`."
     )
