@@ -103,7 +103,7 @@ unit: $(VENV)/.test
 # Python is not built with them, so their library comes first, and libstdc++ before anything throws.
 SANITIZE := .venv-sanitize
 SANITIZE_TESTS := tests/kernels $(addprefix tests/,shapley/test_tree_engine.py shapley/test_walk.py shapley/test_stream.py \
-                    shapley/test_shap_values.py shapley/test_products.py waves/test_waves.py trees/test_codes.py \
+                    shapley/test_shap_values.py shapley/test_orders.py shapley/test_products.py waves/test_waves.py trees/test_codes.py \
                     trees/test_pages.py)
 $(SANITIZE)/.test: $(SOURCES)
 	$(PYTHON) -m venv $(SANITIZE)
