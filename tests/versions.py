@@ -147,12 +147,13 @@ def _run(*command: str) -> None:
 def test(environment: Environment) -> bool:
     """Whether the tests pass."""
     files = [str(next((ROOT / "tests").rglob(f"test_{name}.py"))) for name in TESTS]
-    command = [environment.interpreter, "-m", "pytest", "-q", "-n", "auto", "--dist", "loadgroup", *files]
+    # Not "loadgroup", as `make test` has it: where a process crashes, that waits for good (pytest-xdist 3.8).
+    command = [environment.interpreter, "-m", "pytest", "-q", "-n", "auto", "--dist", "load", *files]
     # As many processes as cores: threads of OpenMP beside them would take twice the time.
     alone = {"OMP_NUM_THREADS": "1"} | os.environ
     if _passes(command, alone):
         return True
-    # Old libraries crash now and then in company (CatBoost 1.2.8 did while it saved a model). What failed gets a second
+    # Old libraries crash now and then in company (CatBoost 1.2.8 did while it trained or saved a model). What failed gets a second
     # chance in a process of its own; what is wrong fails again.
     _say(f"{environment.name}: failed; what failed is tried again, by itself")
     return _passes([environment.interpreter, "-m", "pytest", "-q", "--last-failed", *files], alone)
