@@ -153,7 +153,7 @@ def test(environment: Environment) -> bool:
     alone = {"OMP_NUM_THREADS": "1"} | os.environ
     if _passes(command, alone):
         return True
-    # Old libraries crash now and then in company (CatBoost 1.2.8 did while it trained, and while it saved a model). What
+    # Old libraries crash now and then in company (CatBoost 1.2.8 did while it trained, and while it saved). What
     # failed gets a second chance in a process of its own; what is wrong fails again.
     _say(f"{environment.name}: failed; what failed is tried again, by itself")
     return _passes([environment.interpreter, "-m", "pytest", "-q", "--last-failed", *files], alone)
