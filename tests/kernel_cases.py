@@ -387,16 +387,24 @@ def factors(draw: Draw) -> Case:
 
 
 @st.composite
-def parse(draw: Draw) -> Case:
+def parse_lines(draw: Draw) -> Case:
     number = (
-        st.floats() | st.integers(-(10**20), 10**20) | st.sampled_from(["1e-400", "1e400", "-0.0", "inf"])
+        st.floats() | st.integers(-(10**20), 10**20) | st.sampled_from(["1e-400", "1e400", "-0.0", "-0", "inf"])
     )
-    words = [str(word) for word in draw(st.lists(number, max_size=30))]
+    text, start, count = "", [], []
+    for words in draw(st.lists(st.lists(number, max_size=8), max_size=5)):
+        line = [str(word) for word in words]
+        if draw(st.integers(0, 9)) == 0:
+            line.insert(draw(st.integers(0, len(line))), draw(st.sampled_from(["x", "1.5.2", "--1", "1e", "-"])))
+        text += "key="
+        start.append(len(text))
+        count.append(len(line) + (draw(st.integers(0, 9)) == 0))
+        text += (" " * draw(st.integers(1, 2))).join(line) + draw(st.sampled_from(["\n", " \n", "\r\n"]))
     if draw(st.booleans()):
-        words.insert(draw(st.integers(0, len(words))), draw(st.sampled_from(["x", "1.5.2", "--1", "1e"])))
-    text = (" " * draw(st.integers(1, 2))).join(words)
-    out = np.full(draw(st.integers(0, len(words) + 1)), 7.0)
-    return Case((np.frombuffer(text.encode(), dtype=np.uint8), out))
+        text = text.rstrip("\n")
+    given = np.frombuffer(text.encode(), dtype=np.uint8)
+    lines = (np.array(start, dtype=np.int64), np.array(count, dtype=np.int64))
+    return Case((given, *lines, np.full(sum(count), 7.0)))
 
 
 CASES: dict[str, Callable[[], st.SearchStrategy[Case]]] = {
@@ -405,7 +413,7 @@ CASES: dict[str, Callable[[], st.SearchStrategy[Case]]] = {
     "build.cover": cover,
     "build.group": group,
     "build.spectrum_tables": spectrum_tables,
-    "numbers.parse": parse,
+    "numbers.parse_lines": parse_lines,
     "encode.encode": encode,
     "encode.encode32": encode32,
     "encode.pages": pages,

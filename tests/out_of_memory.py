@@ -168,7 +168,7 @@ WITHOUT_SCRATCH = {
     "encode.encode",
     "encode.encode32",
     "encode.pages",
-    "numbers.parse",
+    "numbers.parse_lines",
     "tables.histogram",
     "waves.factors",
 }

@@ -34,20 +34,50 @@ bool read(const char* first, const char* last, double* out) {
   return end == word + (last - first);
 }
 
-}  // namespace
+// Whole numbers of few digits, which most are, without a detour; else nothing is written.
+bool read_whole(const char* first, const char* last, double* out) {
+  constexpr int64_t kMost = 15;  // digits that a double holds
+  const bool negative = first < last && *first == '-';
+  const char* at = first + negative;
+  if (at == last || last - at > kMost) return false;
+  int64_t number = 0;
+  for (; at < last; ++at) {
+    if (*at < '0' || *at > '9') return false;
+    number = 10 * number + (*at - '0');
+  }
+  if (negative && number == 0) return false;  // -0.0
+  *out = static_cast<double>(negative ? -number : number);
+  return true;
+}
 
-int64_t parse(const uint8_t* text, int64_t n_bytes, double* out, int64_t n) {
-  const char* at = reinterpret_cast<const char*>(text);
-  const char* end = at + n_bytes;
-  for (int64_t i = 0; i < n; ++i) {
-    while (at < end && *at == ' ') ++at;
+bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r'; }
+
+// Reads `count` numbers from [at, end), and nothing else.
+bool read_line(const char* at, const char* end, int64_t count, double* out) {
+  for (int64_t i = 0;; ++i) {
+    while (at < end && is_space(*at)) ++at;
+    if (at == end) return i == count;
+    if (i == count) return false;
     const char* first = at;
-    while (at < end && *at != ' ') ++at;
+    while (at < end && !is_space(*at)) ++at;
     double number;
-    if (first == at || !read(first, at, &number)) return i;
+    if (!read_whole(first, at, &number) && !read(first, at, &number)) return false;
     out[i] = number;
   }
-  return n;
+}
+
+}  // namespace
+
+int64_t parse_lines(const uint8_t* text, int64_t n_bytes, const int64_t* start, const int64_t* count,
+                    int64_t n_lines, double* out) {
+  const char* all = reinterpret_cast<const char*>(text);
+  for (int64_t line = 0; line < n_lines; out += count[line++]) {
+    const char* first = all + start[line];
+    const void* newline = std::memchr(first, '\n', n_bytes - start[line]);
+    const char* end = newline ? static_cast<const char*>(newline) : all + n_bytes;
+    if (!read_line(first, end, count[line], out)) return line;
+  }
+  return n_lines;
 }
 
 }  // namespace fouriershap

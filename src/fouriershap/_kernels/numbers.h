@@ -5,7 +5,8 @@
 
 namespace fouriershap {
 
-// How many of the first `n` numbers of the text were read.
-int64_t parse(const uint8_t* text, int64_t n_bytes, double* out, int64_t n);
+// See numbers_numpy.py. Lines that were read; each start is inside of the text.
+int64_t parse_lines(const uint8_t* text, int64_t n_bytes, const int64_t* start, const int64_t* count,
+                    int64_t n_lines, double* out);
 
 }  // namespace fouriershap

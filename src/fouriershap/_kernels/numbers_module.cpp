@@ -3,13 +3,15 @@
 
 namespace fouriershap {
 
-static int64_t parse_numbers(In<uint8_t, 1> text, Out<double, 1> out) {
-  return parse(text.data(), length(text), out.data(), length(out));
+static int64_t parse_lines_of(In<uint8_t, 1> text, In<int64_t, 1> start, In<int64_t, 1> count,
+                              Out<double, 1> out) {
+  return parse_lines(text.data(), length(text), start.data(), count.data(), length(start),
+                     out.data());
 }
 
 void bind_numbers(nb::module_& parent) {
   nb::module_ m = parent.def_submodule("numbers", "Numbers out of text.");
-  m.def("parse", &parse_numbers, FreeGil());
+  m.def("parse_lines", &parse_lines_of, FreeGil());
 }
 
 }  // namespace fouriershap

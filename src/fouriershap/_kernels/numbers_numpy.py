@@ -6,25 +6,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-def parse(text: NDArray[np.uint8], out: NDArray[np.float64]) -> int:
-    """Numbers in decimal digits, each rounded once to float64; returns how many were read.
+def parse_lines(
+    text: NDArray[np.uint8], start: NDArray[np.int64], count: NDArray[np.int64], out: NDArray[np.float64]
+) -> int:
+    """Numbers in decimal digits, each rounded once to float64; returns how many lines were read.
 
     Parameters
     ----------
     text : (n_bytes,) uint8
         Numbers as C prints them ("-1.5e-07", "inf", "nan"), with spaces between them, ASCII.
-    out : (n,) float64, written
-        The first n numbers. Reading ends before the first word that is no number, and after n.
+    start, count : (n_lines,) int64
+        Where the numbers of a line begin, and how many there are up to the end of the line, or of the text.
+    out : (sum of count,) float64, written
+        The numbers of all lines. Reading ends in the first line that has more, fewer, or what is no number.
     """
-    n = 0
-    for word in text.tobytes().split(b" "):
-        if not word:
-            continue
-        if n == len(out):
-            break
-        try:
-            out[n] = float(word)
-        except ValueError:
-            break
-        n += 1
-    return n
+    everything, first = text.tobytes(), 0
+    for line, (begin, size) in enumerate(zip(start.tolist(), count.tolist(), strict=True)):
+        words = everything[begin:].partition(b"\n")[0].split()
+        for number, word in enumerate(words[:size], first):
+            try:
+                out[number] = float(word)
+            except ValueError:
+                return line
+        if len(words) != size:
+            return line
+        first += size
+    return len(start)

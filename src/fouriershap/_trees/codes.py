@@ -264,7 +264,7 @@ def code_trees(ensemble: TreeEnsemble) -> CodedTrees:
     members = np.repeat(set_owner, np.diff(e.set_start))
     feature = np.concatenate([e.feature[nodes], members[members >= 0]])
     level = np.concatenate([e.threshold[nodes], e.set_categories[members >= 0]]).astype(e.dtype)
-    order = np.lexsort((level, feature))
+    order = _by_feature(feature, level)
     feature, level = feature[order], level[order]
     new = np.ones(len(order), dtype=bool)
     new[1:] = (feature[1:] != feature[:-1]) | (level[1:] != level[:-1])
@@ -277,6 +277,13 @@ def code_trees(ensemble: TreeEnsemble) -> CodedTrees:
     position[order] = np.cumsum(new) - 1
     cut[nodes] = position[: len(nodes)] - start[e.feature[nodes]] + 1
     return CodedTrees(e, book, cut, _set_bits(e, book, set_owner))
+
+
+def _by_feature(feature: NDArray[np.int32], level: NDArray[Any]) -> NDArray[np.int64]:
+    """The order by feature, then by level; equal ones in any order, which is several times quicker than `lexsort`."""
+    order = np.argsort(level)
+    narrow = feature[order].astype(np.uint16 if feature.max(initial=0) < 65_536 else np.int64)
+    return order[np.argsort(narrow, kind="stable")]
 
 
 def _set_bits(e: TreeEnsemble, book: Codebook, set_owner: NDArray[np.int64]) -> NDArray[np.uint64]:

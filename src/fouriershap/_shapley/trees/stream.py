@@ -51,7 +51,7 @@ class StreamTrees:
 
 def prepare(trees: WalkTrees, twigs: Twigs) -> StreamTrees:
     """Take the trees that can be streamed, and centre their leaves."""
-    serves, lean = twigs.serves, trees.lean
+    serves, lean = twigs.serves, _centred(trees.lean)
     others, counts = [], twigs.counts
     if not serves.all():
         others.append(trees.part(~serves))
@@ -59,29 +59,21 @@ def prepare(trees: WalkTrees, twigs: Twigs) -> StreamTrees:
     mine, rest = cut_wide(lean, MOST_PLAYERS)
     if rest is not None:
         others.append(rest)
-    mine = replace(mine, arrays=(mine.arrays[0], _centred(mine), *mine.arrays[2:]))
     return StreamTrees(mine, tuple(others), counts, twigs.batch_rows)
 
 
-def _centred(trees: WalkTrees) -> Floats:
-    """Leaf values minus their mean over the tree, by the share of the training rows; inner nodes keep 0."""
+def _centred(trees: WalkTrees) -> WalkTrees:
+    """All trees, with leaf values minus their mean over the tree, by training rows; inner nodes keep 0."""
     nodes, values, roots = trees.arrays[:3]
-    share, tree = np.zeros(len(nodes)), np.zeros(len(nodes), dtype=np.int64)
-    share[roots], tree[roots] = 1.0, np.arange(len(roots))
-    level, leaves = roots, []
-    while len(level):
-        is_leaf = nodes[level, 0] < 0
-        leaves.append(level[is_leaf])
-        inner = level[~is_leaf]
-        for child in (nodes[inner, 2], nodes[inner, 3]):
-            share[child], tree[child] = share[inner] * trees.ratio[child], tree[inner]
-        level = np.concatenate([nodes[inner, 2], nodes[inner, 3]])
-    leaf = np.concatenate(leaves) if leaves else np.empty(0, dtype=np.int64)
+    leaf = np.flatnonzero(nodes[:, 0] < 0)
+    tree = np.searchsorted(roots, leaf, side="right") - 1  # nodes lie tree by tree
+    cover = trees.cover[leaf] + 1e-9 * trees.cover.max(initial=1.0)  # where nobody counted, all count alike
+    total = np.bincount(tree, cover, minlength=len(roots))
     out = np.zeros(values.shape)
     for column in range(values.shape[1]):
-        mean = np.bincount(tree[leaf], share[leaf] * values[leaf, column], minlength=len(roots))
-        out[leaf, column] = values[leaf, column] - mean[tree[leaf]]
-    return out
+        mean = np.bincount(tree, cover * values[leaf, column], minlength=len(roots)) / total
+        out[leaf, column] = values[leaf, column] - mean[tree]
+    return replace(trees, arrays=(nodes, out, *trees.arrays[2:]))
 
 
 def interventional(

@@ -15,7 +15,7 @@ from fouriershap._trees.ensemble import LEAF
 
 @dataclass
 class Tree:
-    """One tree, node 0 its root, nodes otherwise in any order.
+    """One tree, node 0 its root, nodes otherwise in any order (or many, end to end: `join_in_line`).
 
     Everything is as in `TreeEnsemble`: thresholds are canonical (``x >= threshold`` goes right), ``left`` and
     ``right`` are -1 at leaves, ``categories`` maps a categorical node to the categories that go left.
@@ -41,50 +41,61 @@ def leaf(value: ArrayLike, cover: float) -> Tree:
 def join(trees: Sequence[Tree], width: int = 1) -> dict[str, Any]:
     """The arrays of a `TreeEnsemble` that describe its nodes, for trees whose leaves hold ``width`` values.
 
-    Nodes keep their order where children come after their parent, else they are numbered breadth first;
-    nodes that no row reaches (XGBoost keeps pruned ones) are left out. A model without trees becomes one leaf
-    of zeros.
+    A model without trees becomes one leaf of zeros.
     """
     trees = trees or [leaf(np.zeros(width), 1.0)]
     sizes = np.array([len(tree.left) for tree in trees])
+    start = (np.cumsum(sizes) - sizes).tolist()
+    names = ("feature", "threshold", "left", "right", "missing_left", "cover")
+    arrays = {name: np.concatenate([getattr(tree, name) for tree in trees]) for name in names}
+    values = np.concatenate([tree.values.reshape(-1, width) for tree in trees])
+    categories = {
+        first + node: found
+        for first, tree in zip(start, trees, strict=True)
+        for node, found in tree.categories.items()
+    }
+    return join_in_line(Tree(**arrays, values=values, categories=categories), sizes)
+
+
+def join_in_line(trees: Tree, sizes: NDArray[np.integer[Any]]) -> dict[str, Any]:
+    """The same for trees of these sizes end to end, whose children are numbered within their own tree.
+
+    Nodes keep their order where children come after their parent, else they are numbered breadth first;
+    nodes that no row reaches (XGBoost keeps pruned ones) are left out.
+    """
     start = np.cumsum(sizes) - sizes
     offset = np.repeat(start, sizes)
+    is_leaf = trees.left < 0
     left, right = (
-        np.concatenate([getattr(t, side) for t in trees]).astype(np.int64) for side in ("left", "right")
+        np.where(is_leaf, LEAF, child.astype(np.int64) + offset) for child in (trees.left, trees.right)
     )
-    is_leaf = left < 0
-    left, right = np.where(is_leaf, LEAF, left + offset), np.where(is_leaf, LEAF, right + offset)
-    set_of_node, set_start, set_categories = _category_sets(trees, start, len(left))
-    values = np.concatenate([t.values.reshape(-1, width) for t in trees])
+    set_of_node, set_start, set_categories = _category_sets(trees.categories, len(left))
     arrays = {
-        "feature": np.where(is_leaf, LEAF, np.concatenate([t.feature for t in trees])),
-        "threshold": np.where(is_leaf, 0.0, np.concatenate([t.threshold for t in trees])),
+        "feature": np.where(is_leaf, LEAF, trees.feature),
+        "threshold": np.where(is_leaf, 0.0, trees.threshold),
         "left": left,
         "right": right,
-        "missing_left": ~is_leaf & (np.concatenate([t.missing_left for t in trees]) != 0),
-        "cover": np.concatenate([t.cover for t in trees]),
-        "values": np.where(is_leaf[:, None], values, 0.0),
+        "missing_left": ~is_leaf & (trees.missing_left != 0),
+        "cover": trees.cover,
+        "values": np.where(is_leaf[:, None], trees.values, 0.0),
         "category_set": set_of_node,
         "roots": start,
     }
-    if not _in_order(left, right, len(trees)):
-        arrays = _renumber(arrays, np.repeat(np.arange(len(trees)), sizes))
+    if not _in_order(left, right, len(sizes)):
+        arrays = _renumber(arrays, np.repeat(np.arange(len(sizes)), sizes))
     return arrays | {"set_start": set_start, "set_categories": set_categories}
 
 
 def _category_sets(
-    trees: Sequence[Tree], start: NDArray[np.int64], n_nodes: int
+    categories: dict[int, NDArray[np.int64]], n_nodes: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """The set of each node, -1 for none; where each set begins; the categories of all sets."""
     set_of_node = np.full(n_nodes, -1)
-    sets: list[NDArray[np.int64]] = []
-    if any(tree.categories for tree in trees):
-        for first, tree in zip(start, trees, strict=True):
-            for node in sorted(tree.categories):
-                set_of_node[first + node] = len(sets)
-                sets.append(np.unique(tree.categories[node]))
-    if not sets:
+    if not categories:
         return set_of_node, np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int64)
+    nodes = sorted(categories)
+    set_of_node[nodes] = np.arange(len(nodes))
+    sets = [np.unique(categories[node]) for node in nodes]
     return set_of_node, np.concatenate([[0], np.cumsum([len(s) for s in sets])]), np.concatenate(sets)
 
 

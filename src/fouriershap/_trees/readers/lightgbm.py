@@ -7,7 +7,8 @@ as missing, and drops the labels of categories.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from fouriershap import _kernels as kernels
 from fouriershap._base.errors import InputError, UnsupportedModelError
 from fouriershap._trees.ensemble import ZERO_BAND, TreeEnsemble
-from fouriershap._trees.readers.assemble import Tree, bits_of, class_names, join, leaf, right_above
+from fouriershap._trees.readers.assemble import Tree, bits_of, class_names, join, join_in_line, right_above
 
 # A sigmoid with another slope is not the log odds.
 _OBJECTIVES = {"binary sigmoid:1": "binary", "cross_entropy": "binary", "multiclass": "multiclass"}
@@ -26,6 +27,7 @@ _OBJECTIVES |= {"regression": "squared_error"}
 _OBJECTIVES |= dict.fromkeys(("regression_l1", "huber", "fair", "quantile", "mape"), "regression")
 _OBJECTIVES |= dict.fromkeys(("poisson", "gamma", "tweedie"), "log")
 _MANY_TREES = 50  # whose text takes longer than making a file
+_TREE, _END = b"\nTree=", b"\nend of trees"
 _NONE, _ZERO, _NAN = 0, 1, 2  # kinds of missing values
 
 
@@ -40,47 +42,47 @@ def read_estimator(model: Any) -> TreeEnsemble:
 
 def read_booster(model: Any) -> TreeEnsemble:
     """Booster: as ``Booster.predict`` does, the trees up to the best iteration where there is one."""
-    return read_text(_text_of(model))
+    return read_bytes(_text_of(model))
 
 
-def _text_of(model: Any) -> str:
+def _text_of(model: Any) -> bytes:
     """What ``model_to_string`` returns, which prints a model of more than a megabyte twice: through a file."""
     if model.num_trees() < _MANY_TREES:
-        return str(model.model_to_string())
+        return str(model.model_to_string()).encode()
     try:
         with TemporaryDirectory() as folder:
             path = Path(folder) / "model.txt"
             model.save_model(path)
-            text = path.read_text(encoding="utf-8")
+            text = path.read_bytes()
     except OSError:  # nowhere to write
-        return str(model.model_to_string())
-    return text if "\nend of trees" in text else str(model.model_to_string())
+        return str(model.model_to_string()).encode()
+    return text if text.rfind(_END) >= 0 else str(model.model_to_string()).encode()
 
 
 def read_text(text: str) -> TreeEnsemble:
     """The text model of LightGBM."""
-    head, *blocks = text.split("\nTree=")
-    header = _fields(head)
+    return read_bytes(text.encode())
+
+
+def read_bytes(text: bytes) -> TreeEnsemble:
+    """The same, as it lies in a file."""
+    head_end, tree_ends = _bounds(text)
+    header = {key.decode(): text[slice(*at)].decode() for key, at in _fields(text, 0, head_end).items()}
     n_features = int(header["max_feature_idx"]) + 1
     n_outputs = int(header["num_tree_per_iteration"])
-    documents = [_fields(block.split("\nend of trees")[0]) for block in blocks]
+    trees = _Trees(text, [_fields(text, *bounds) for bounds in pairwise([head_end, *tree_ends])])
     # A forest predicts the mean over its trees, and then applies the link function. LightGBM's own raw scores
     # and contributions are the sums.
-    scale = n_outputs / len(documents) if "average_output" in header else 1.0
-    columns = _Columns(documents)
-    zeros = _zero_as_missing(columns.inner["decision_type"], columns.inner["split_feature"], n_features)
-    trees = [
-        _tree(document, numbers, scale) for document, numbers in zip(documents, columns.split(), strict=True)
-    ]
-    labels = _frame_labels(text)
+    scale = n_outputs / len(trees.sizes) if "average_output" in header else 1.0
+    labels = _frame_labels(text[(tree_ends or [head_end])[-1] :])
     vocabularies, lost = _vocabularies(labels, header["feature_infos"].split())
     return TreeEnsemble(
         n_features=n_features,
         n_outputs=n_outputs,
         dtype=np.dtype(np.float64),
-        tree_output=(np.arange(max(len(trees), 1)) % n_outputs).astype(np.int32),
+        tree_output=(np.arange(max(len(trees.sizes), 1)) % n_outputs).astype(np.int32),
         base=np.zeros(n_outputs),
-        zero_as_missing=zeros,
+        zero_as_missing=_zero_as_missing(trees.decision, trees.feature, n_features),
         feature_names=given_names(header["feature_names"].split()),
         vocabularies=vocabularies,
         lost_labels=lost,
@@ -88,7 +90,7 @@ def read_text(text: str) -> TreeEnsemble:
         objective=_OBJECTIVES.get(header.get("objective", "").partition(" num_class")[0], ""),
         casting="lightgbm booster",
         kind="lightgbm rf" if "average_output" in header else "lightgbm gbdt",
-        **join(trees),
+        **(join_in_line(trees.in_line(scale), trees.sizes) if len(trees.sizes) else join([])),
     )
 
 
@@ -98,61 +100,126 @@ def given_names(names: list[str]) -> tuple[str, ...] | None:
     return None if names == made_up else tuple(names)
 
 
-def _fields(block: str) -> dict[str, str]:
-    """``key=value`` lines; a line without a value is a flag."""
-    return {key: value for key, _, value in (line.partition("=") for line in block.splitlines())}
+def _bounds(text: bytes) -> tuple[int, list[int]]:
+    """Where the header ends, and each tree."""
+    starts = []
+    at = text.find(_TREE)
+    while at >= 0:
+        starts.append(at)
+        at = text.find(_TREE, at + 1)
+    end = text.rfind(_END)
+    end = len(text) if end < 0 else end
+    return (starts or [end])[0], [*starts[1:], end] if starts else []
 
 
-def _numbers(text: str, dtype: Any) -> NDArray[Any]:
-    return np.array(text.split(), dtype=dtype)
+def _fields(text: bytes, at: int, end: int) -> dict[bytes, tuple[int, int]]:
+    """Where the value of each ``key=value`` line begins and ends; a line without a value is a flag."""
+    found = {}
+    while at < end:
+        stop = text.find(b"\n", at, end)
+        stop = end if stop < 0 else stop
+        equals = text.find(b"=", at, stop)
+        key_end = stop if equals < 0 else equals
+        found[text[at:key_end].rstrip()] = (min(key_end + 1, stop), stop)
+        at = stop + 1
+    return found
 
 
 def _missing_kind(decision: NDArray[np.int64]) -> NDArray[np.int64]:
     return decision >> 2 & 3
 
 
-class _Columns:
-    """The numbers of the inner nodes and of the leaves of all trees, by key: parsed at once."""
+class _Trees:
+    """The numbers of all trees by key, parsed at once: those of inner nodes, and those of leaves."""
 
-    def __init__(self, documents: list[dict[str, str]]) -> None:
-        self.n_leaves = [int(document["num_leaves"]) for document in documents]
-        self.n_inner = [n - 1 for n in self.n_leaves]
-        whole = ("decision_type", "split_feature", "left_child", "right_child")
-        self.inner: dict[str, NDArray[Any]] = {
-            key: _column(documents, key, self.n_inner).astype(np.int64) for key in whole
-        }
-        self.inner |= {key: _column(documents, key, self.n_inner) for key in ("threshold", "internal_count")}
-        decision, threshold = self.inner["decision_type"], self.inner["threshold"]
-        self.inner |= {"canonical": _canonical(threshold), "missing_left": _missing_left(decision, threshold)}
-        self.leaves = {"leaf_value": _column(documents, "leaf_value", self.n_leaves)}
+    def __init__(self, text: bytes, fields: list[dict[bytes, tuple[int, int]]]) -> None:
+        self.text, self.fields = text, fields
+        if any(self._value(found, b"is_linear", b"0") != b"0" for found in fields):
+            raise UnsupportedModelError(
+                "model is a LightGBM model with linear_tree=True: its leaves hold linear functions, which no "
+                "table of leaf values can represent. Train with linear_tree=False."
+            )
+        self.n_leaves = np.array([int(text[slice(*found[b"num_leaves"])]) for found in fields], dtype=np.int64)
+        if self.n_leaves.min(initial=1) < 1:
+            raise ValueError(f"num_leaves of a tree is {self.n_leaves.min()}")
+        self.n_inner = self.n_leaves - 1
+        self.sizes = self.n_leaves + self.n_inner
+        whole = (b"decision_type", b"split_feature", b"left_child", b"right_child")
+        decision, feature, left, right = (self._column(key, self.n_inner).astype(np.int64) for key in whole)
+        self.decision, self.feature, self.left, self.right = decision, feature, left, right
+        self.threshold = self._column(b"threshold", self.n_inner)
+        self.inner_count = self._column(b"internal_count", self.n_inner)
+        self.leaf_value = self._column(b"leaf_value", self.n_leaves)
         # A tree that is one leaf may leave out how many rows reached it.
-        self.counted = [
-            n if document.get("leaf_count") else 0
-            for n, document in zip(self.n_leaves, documents, strict=True)
-        ]
-        self.leaf_count = _column(documents, "leaf_count", self.counted)
+        counted = [bool(self._value(found, b"leaf_count", b"")) for found in fields]
+        self.leaf_count = np.zeros(self.n_leaves.sum())
+        self.leaf_count[np.repeat(counted, self.n_leaves)] = self._column(
+            b"leaf_count", self.n_leaves * counted
+        )
 
-    def split(self) -> Iterator[dict[str, NDArray[Any]]]:
-        """Tree by tree."""
-        inner, leaf, counted = 0, 0, 0
-        for n_leaves, n_counted in zip(self.n_leaves, self.counted, strict=True):
-            of_inner, of_leaves = slice(inner, inner + n_leaves - 1), slice(leaf, leaf + n_leaves)
-            found = {key: numbers[of_inner] for key, numbers in self.inner.items()}
-            found |= {key: numbers[of_leaves] for key, numbers in self.leaves.items()}
-            yield found | {"leaf_count": self.leaf_count[counted : counted + n_counted]}
-            inner, leaf, counted = of_inner.stop, of_leaves.stop, counted + n_counted
+    def _value(self, found: dict[bytes, tuple[int, int]], key: bytes, default: bytes) -> bytes:
+        return self.text[slice(*found[key])].strip() if key in found else default
+
+    def _column(self, key: bytes, sizes: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The numbers of one key, as many of each tree as ``sizes`` says."""
+        some = np.flatnonzero(sizes)
+        bounds = np.array([self.fields[t][key] for t in some.tolist()], dtype=np.int64).reshape(-1, 2)
+        start, count = np.ascontiguousarray(bounds[:, 0]), sizes[some]
+        if (2 * count - 1 > bounds[:, 1] - start).any():  # before there is memory for them
+            raise ValueError(f"{key.decode()} of some tree has fewer numbers than its num_leaves says")
+        numbers = np.empty(count.sum())
+        if kernels.numbers.parse_lines(self._bytes, start, count, numbers) < len(start):
+            raise ValueError(f"{key.decode()} of some tree is not as many numbers as its num_leaves says")
+        return numbers
+
+    @cached_property
+    def _bytes(self) -> NDArray[np.uint8]:
+        return np.frombuffer(self.text, dtype=np.uint8)
+
+    def in_line(self, scale: float) -> Tree:
+        """All trees end to end: of each the inner nodes, then the leaves; a negative child c is the leaf -c - 1."""
+        n_nodes, first = int(self.sizes.sum()), np.cumsum(self.sizes) - self.sizes
+        of_inner = _places(first, self.n_inner)
+        of_leaves = _places(first + self.n_inner, self.n_leaves)
+        n_inner = np.repeat(self.n_inner, self.n_inner)
+
+        def spread(of: NDArray[np.int64], numbers: NDArray[Any], elsewhere: Any) -> NDArray[Any]:
+            out = np.full(n_nodes, elsewhere, dtype=numbers.dtype)
+            out[of] = numbers
+            return out
+
+        cover = spread(of_leaves, self.leaf_count, 0.0)
+        cover[of_inner] = self.inner_count
+        return Tree(
+            feature=spread(of_inner, self.feature, -1),
+            threshold=spread(of_inner, _canonical(self.threshold), 0.0),
+            left=spread(of_inner, np.where(self.left < 0, n_inner - self.left - 1, self.left), -1),
+            right=spread(of_inner, np.where(self.right < 0, n_inner - self.right - 1, self.right), -1),
+            missing_left=spread(of_inner, _missing_left(self.decision, self.threshold), False),
+            cover=cover,
+            values=spread(of_leaves, self.leaf_value * scale, 0.0)[:, None],
+            categories=self._categories(of_inner),
+        )
+
+    def _categories(self, of_inner: NDArray[np.int64]) -> dict[int, NDArray[np.int64]]:
+        """The categories that go left, by node."""
+        found: dict[int, NDArray[np.int64]] = {}
+        nodes = np.flatnonzero(self.decision & 1)
+        trees = np.searchsorted(np.cumsum(self.n_inner), nodes, side="right")
+        for tree in np.unique(trees).tolist():
+            words, bounds = (
+                np.array(self.text[slice(*self.fields[tree][key])].split(), dtype=dtype)
+                for key, dtype in ((b"cat_threshold", np.uint32), (b"cat_boundaries", np.int64))
+            )
+            mine = nodes[trees == tree]
+            for node, index in zip(of_inner[mine].tolist(), self.threshold[mine].astype(np.int64), strict=True):
+                found[node] = bits_of(words[bounds[index] : bounds[index + 1]])
+        return found
 
 
-def _column(documents: list[dict[str, str]], key: str, sizes: list[int]) -> NDArray[np.float64]:
-    texts = [document[key].strip() if size else "" for document, size in zip(documents, sizes, strict=True)]
-    for size, text in zip(sizes, texts, strict=True):
-        if size and text.count(" ") + 1 != size:
-            raise ValueError(f"{key} of a tree has {len(text.split())} numbers, and not {size}")
-    numbers = np.empty(sum(sizes))
-    joined = np.frombuffer(" ".join(texts).encode("ascii"), dtype=np.uint8)
-    if kernels.numbers.parse(joined, numbers) < len(numbers):
-        raise ValueError(f"{key} of some tree holds what is no number")
-    return numbers
+def _places(first: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """first[0], first[0] + 1, ... so many as sizes[0], then from first[1] on, and so forth."""
+    return np.arange(sizes.sum()) + np.repeat(first - np.cumsum(sizes) + sizes, sizes)
 
 
 def _zero_as_missing(
@@ -171,34 +238,6 @@ def _zero_as_missing(
     return zeros
 
 
-def _tree(document: dict[str, str], numbers: dict[str, NDArray[Any]], scale: float) -> Tree:
-    if document.get("is_linear", "0") != "0":
-        raise UnsupportedModelError(
-            "model is a LightGBM model with linear_tree=True: its leaves hold linear functions, which no "
-            "table of leaf values can represent. Train with linear_tree=False."
-        )
-    values = numbers["leaf_value"] * scale
-    n_leaves, n_inner = len(values), len(values) - 1
-    if n_leaves == 1:
-        return leaf(values, float(numbers["leaf_count"].sum()))
-    ends = np.full(n_leaves, -1)
-
-    def nodes(child: NDArray[np.int64]) -> NDArray[np.int64]:
-        # Inner nodes come first; a negative child c is the leaf -c - 1.
-        return np.concatenate([np.where(child < 0, n_inner - child - 1, child), ends])
-
-    return Tree(
-        feature=np.concatenate([numbers["split_feature"], ends]),
-        threshold=np.concatenate([numbers["canonical"], np.zeros(n_leaves)]),
-        left=nodes(numbers["left_child"]),
-        right=nodes(numbers["right_child"]),
-        missing_left=np.concatenate([numbers["missing_left"], np.zeros(n_leaves, dtype=bool)]),
-        cover=np.concatenate([numbers["internal_count"], numbers["leaf_count"]]),
-        values=np.concatenate([np.zeros(n_inner), values]),
-        categories=_categories(document, numbers["decision_type"], numbers["threshold"]),
-    )
-
-
 def _canonical(threshold: NDArray[np.float64]) -> NDArray[np.float64]:
     """The least number that goes right. LightGBM reads all ``|x| <= ZERO_BAND`` as 0.0 before it compares."""
     above = right_above(threshold, np.float64)
@@ -214,21 +253,9 @@ def _missing_left(decision: NDArray[np.int64], threshold: NDArray[np.float64]) -
     return left
 
 
-def _categories(
-    document: dict[str, str], decision: NDArray[np.int64], threshold: NDArray[np.float64]
-) -> dict[int, NDArray[np.int64]]:
-    nodes = np.flatnonzero(decision & 1)
-    if len(nodes) == 0:
-        return {}
-    words = _numbers(document["cat_threshold"], np.uint32)
-    bounds = _numbers(document["cat_boundaries"], np.int64)
-    index = threshold[nodes].astype(np.int64)
-    return {int(v): bits_of(words[bounds[i] : bounds[i + 1]]) for v, i in zip(nodes, index, strict=True)}
-
-
-def _frame_labels(text: str) -> tuple[tuple[Any, ...], ...]:
+def _frame_labels(text: bytes) -> tuple[tuple[Any, ...], ...]:
     """The labels of the columns that were categorical in the frame of the training data, in their order."""
-    mark = "\npandas_categorical:"
+    mark = b"\npandas_categorical:"
     found = json.loads(text.rsplit(mark, 1)[1].splitlines()[0]) if mark in text else None
     return tuple(tuple(labels) for labels in found or ())
 
