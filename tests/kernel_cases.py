@@ -389,13 +389,17 @@ def factors(draw: Draw) -> Case:
 @st.composite
 def parse_lines(draw: Draw) -> Case:
     number = (
-        st.floats() | st.integers(-(10**20), 10**20) | st.sampled_from(["1e-400", "1e400", "-0.0", "-0", "inf"])
+        st.floats()
+        | st.integers(-(10**20), 10**20)
+        | st.sampled_from(["1e-400", "1e400", "-0.0", "-0", "inf"])
     )
     text, start, count = "", [], []
     for words in draw(st.lists(st.lists(number, max_size=8), max_size=5)):
         line = [str(word) for word in words]
         if draw(st.integers(0, 9)) == 0:
-            line.insert(draw(st.integers(0, len(line))), draw(st.sampled_from(["x", "1.5.2", "--1", "1e", "-"])))
+            line.insert(
+                draw(st.integers(0, len(line))), draw(st.sampled_from(["x", "1.5.2", "--1", "1e", "-"]))
+            )
         text += "key="
         start.append(len(text))
         count.append(len(line) + (draw(st.integers(0, 9)) == 0))

@@ -5,8 +5,7 @@ namespace fouriershap {
 
 static int64_t parse_lines_of(In<uint8_t, 1> text, In<int64_t, 1> start, In<int64_t, 1> count,
                               Out<double, 1> out) {
-  return parse_lines(text.data(), length(text), start.data(), count.data(), length(start),
-                     out.data());
+  return parse_lines(text.data(), length(text), start.data(), count.data(), length(start), out.data());
 }
 
 void bind_numbers(nb::module_& parent) {

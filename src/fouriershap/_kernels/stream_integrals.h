@@ -1,15 +1,11 @@
 // The integrals of a twig, for every set of slots that a row can pass: a transform per point of the integral.
 #pragma once
-#include "stream_side.h"
+#include "stream_points.h"
 #include "transpose.h"
 
 namespace fouriershap {
 namespace FS_LEVEL {
 namespace {
-
-constexpr int kFirstBits = 6;  // of the first pass of a transform; smaller tables are padded
-
-inline int table_bits(int n_slots) { return n_slots < kFirstBits ? kFirstBits : n_slots; }
 
 // R bits from `bit` >= 3 on: y[P] += t * y[P without the bit], the factor on the side of P.
 template <int R, class T>
@@ -88,12 +84,6 @@ struct Source {
   int state, n_failed;
 };
 
-// Which slots the integrals range over: `n_slots` have a bit, `n_failed` more are failed by the row, and
-// the background fails at most `n_players` in all with these and the own one.
-struct Domain {
-  int n_slots, n_failed, n_players;
-};
-
 // What the values of a row are read from, by state and passed slots P (z slots are failed):
 //   i in P:   gain[P] - without[P minus i]        i not in P: lost[P]
 // and `own`, where it cannot be had from the sum of all values.
@@ -107,7 +97,7 @@ class Integrator {
  public:
   bool allocate(const StreamIndex& the_index, int64_t size) {
     index = &the_index;
-    return y.reserve(2 * size) && (index->efficient || other.reserve(size));
+    return y.reserve(2 * size) && known.allocate() && (index->efficient || other.reserve(size));
   }
 
   // `nothing_failed`: share of the background by state that fails no slot at all; it is in no source.
@@ -152,59 +142,29 @@ class Integrator {
     remaining_bits(y_out, n_bits, tv);
   }
 
-  // The weights of a point by how many of the high bits of P are set, a lane for each of its 8 low ones.
-  struct PointWeights {
-    alignas(64) T gain[kMostSlots][kLanes], loss[kMostSlots][kLanes];
-
-    void fill(const Domain& domain, double t, double weight) {
-      double power[kMostSlots + 2];  // (1 - t)^(z - 1)
-      power[0] = 0;
-      power[1] = 1;
-      for (int z = 2; z <= kMostSlots + 1; ++z) power[z] = power[z - 1] * (1 - t);
-      for (int high = 0; high <= table_bits(domain.n_slots) - 3; ++high)
-        for (int lane = 0; lane < kLanes; ++lane) {
-          const int z = failed(domain, high, lane);
-          loss[high][lane] = static_cast<T>(z >= 1 ? weight * power[z] : 0.0);
-          gain[high][lane] = static_cast<T>(z >= 1 ? weight / t * power[z] : weight / t);
-        }
-    }
-  };
-
-  // Slots that are failed where so many high bits and these low ones are set; of the padding, anything.
-  static int failed(const Domain& domain, int high, int lane) {
-    const int z = domain.n_failed + domain.n_slots - high - __builtin_popcount(lane);
-    return z < 0 ? 0 : z;
-  }
-
   void one_state(const Domain& domain, int state, int n_states, const double* value, const Source<T>* sources,
                  int n_sources, const double* nothing_failed, const Integrals<T>& out) {
     const int64_t size = 1LL << table_bits(domain.n_slots), n_vectors = size / kLanes;
-    const int64_t first = index->start[domain.n_players],
-                  n_points = (index->start[domain.n_players + 1] - first) / 2;
-    const double *points = index->nodes + first, *weights = points + n_points;
-    double lost_alone[kMostSlots + 2] = {};  // by z: what the background loses that fails nothing
-    bool begun = false;
-    for (int64_t k = 0; k < n_points;) {
-      int n_here = 0;  // points that share a pass over the integrals
-      for (; k < n_points && n_here < 2; ++k) {
-        if (weights[k] == 0.0) continue;
-        const double t = points[k];
-        double by_state[3];
-        for (int b = 0; b < 3; ++b) by_state[b] = coefficient(value, state, b, t);
-        double alone = 0.0, power = weights[k];
+    const PointsOf<T> points = known.of(*index, domain);
+    const int most_failed = domain.n_failed + domain.n_slots;
+    double lost_alone[kMostSlots + 2] = {};      // by z: what the background loses that fails nothing
+    for (int k = 0; k < points.count; k += 2) {  // two points share a pass over the integrals
+      const int n_here = points.count - k < 2 ? points.count - k : 2;
+      for (int i = 0; i < n_here; ++i) {
+        const Point<T>& point = points.first[k + i];
+        double by_state[3], alone = 0.0;
+        for (int b = 0; b < 3; ++b) by_state[b] = coefficient(value, state, b, point.t);
         for (int b = 0; b < n_states; ++b) alone += by_state[b] * nothing_failed[b];
-        for (int z = 1; z <= kMostSlots + 1; ++z, power *= 1 - t) lost_alone[z] += power * alone;
-        transform(domain, sources, n_sources, by_state, t, y + n_here * size);
-        here[n_here++].fill(domain, t, weights[k]);
+        for (int z = 1; z <= most_failed; ++z) lost_alone[z] += point.share[z] * alone;
+        transform(domain, sources, n_sources, by_state, point.t, y + i * size);
       }
-      if (n_here) add_points(n_here, begun, n_vectors, size, out);
-      begun = begun || n_here;
+      add_points(points.first + k, n_here, k > 0, n_vectors, size, out);
     }
     alignas(64) T alone[kMostSlots][kLanes];
     for (int high = 0; high <= table_bits(domain.n_slots) - 3; ++high)
       for (int lane = 0; lane < kLanes; ++lane) {
-        const int z = failed(domain, high, lane);
-        alone[high][lane] = static_cast<T>(lost_alone[z < kMostSlots + 2 ? z : 0]);
+        const int z = domain.failed(high, lane);
+        alone[high][lane] = static_cast<T>(lost_alone[z]);
       }
     for (int64_t i = 0; i < n_vectors; ++i) {
       const V all = load<V>(out.without + 8 * i), loss = load<V>(out.lost + 8 * i);
@@ -214,7 +174,8 @@ class Integrator {
     if (out.own) own_player(domain, state, n_states, value, sources, n_sources, nothing_failed, out.own);
   }
 
-  void add_points(int n_here, bool begun, int64_t n_vectors, int64_t size, const Integrals<T>& out) {
+  void add_points(const Point<T>* here, int n_here, bool begun, int64_t n_vectors, int64_t size,
+                  const Integrals<T>& out) {
     const T *y0 = y, *y1 = y + size;
     for (int64_t i = 0; i < n_vectors; ++i) {
       const int high = __builtin_popcountll(i);
@@ -238,29 +199,24 @@ class Integrator {
   void own_player(const Domain& domain, int state, int n_states, const double* value,
                   const Source<T>* sources, int n_sources, const double* nothing_failed, T* own) {
     const int64_t size = 1LL << table_bits(domain.n_slots);
-    const int64_t first = index->start[domain.n_players],
-                  n_points = (index->start[domain.n_players + 1] - first) / 2;
-    const double *points = index->nodes + first, *weights = points + n_points;
+    const PointsOf<T> points = known.of(*index, domain);
     const double mine = state == 2 ? 0.0 : value[state];
     double by_state[3], alone = 0.0;
     for (int b = 0; b < 3; ++b) by_state[b] = mine - (b == 2 ? 0.0 : value[b]);
     for (int b = 0; b < n_states; ++b) alone += by_state[b] * nothing_failed[b];
     for (int64_t i = 0; i < size; ++i) own[i] = 0;
-    for (int64_t k = 0; k < n_points; ++k) {
-      if (weights[k] == 0.0) continue;
-      transform(domain, sources, n_sources, by_state, points[k], other);
-      for (int64_t i = 0; i < size; ++i) {
-        const int z = failed(domain, __builtin_popcountll(i), 0);
-        double power = weights[k];
-        for (int s = 0; s < z; ++s) power *= 1 - points[k];
-        own[i] += static_cast<T>(power * (other[i] + alone));
-      }
+    for (int k = 0; k < points.count; ++k) {
+      const Point<T>& point = points.first[k];
+      transform(domain, sources, n_sources, by_state, point.t, other);
+      for (int64_t i = 0; i < size; ++i)
+        own[i] +=
+            static_cast<T>(point.share[domain.failed(__builtin_popcountll(i), 0) + 1] * (other[i] + alone));
     }
   }
 
   const StreamIndex* index = nullptr;
   Room<T> y, other;
-  PointWeights here[2];
+  KnownPoints<T> known;
 };
 
 }  // namespace
