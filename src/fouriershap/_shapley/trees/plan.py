@@ -38,12 +38,13 @@ _BYTES_PER_PATTERN = (
 _PAIR_VISIT = 0.28
 # And for each row, each background row, per leaf of those that some row is sure to visit.
 _WALK_ROW_LEAF, _WALK_BACKGROUND_LEAF, _WALK_LEAVES = 4.0, 2.0, 256.0
+_WALK_LEVEL = 3.0  # where each row is walked by itself: per level of a tree and background row
 _PATH_LEAF = 12.0  # walking without a background: per leaf and row
 # Streaming, per twig: a table by its entries and points; a twig that is too wide for one (see `_wide_twig`); and
 # whatever the table, keys and look-ups.
-_STREAM_ENTRY = 1.15
-_STREAM_TWIG, _STREAM_ROW, _STREAM_ROW_SLOT, _STREAM_BACKGROUND = 800.0, 3.0, 0.25, 2.5
-_STREAM_CALL = 600_000.0
+_STREAM_ENTRY = 0.8
+_STREAM_TWIG, _STREAM_ROW, _STREAM_ROW_SLOT, _STREAM_BACKGROUND = 300.0, 3.0, 0.2, 1.7
+_STREAM_CALL = 350_000.0
 _LOOKING = 1.5e-3  # seconds of walking below which looking closer would cost as much as it could save
 _STREAM_MERGED = 0.65  # share of the rows' cost that is left where equal ones are merged
 # What can be streamed, and in which portions.
@@ -227,14 +228,20 @@ class LooseCosts:
         return self._sum(self._walk_row(self.source.visits))
 
     def walk_call(self, n_rows: int) -> float:
-        """Of walking, beside the rows: where they are walked together, finding out who goes where."""
-        if self.n_background is None or n_rows < few_rows(self._mean_leaves, self.n_background):
+        """Of walking, beside the leaves that pairs of rows visit: finding out who goes where."""
+        if self.n_background is None:
             return 0.0
+        if n_rows < few_rows(self._mean_leaves, self.n_background):
+            return n_rows * self._alone
         return self._together
 
     @cached_property
     def _mean_leaves(self) -> float:
         return float(self.leaves.mean()) if len(self.leaves) else 0.0
+
+    @cached_property
+    def _alone(self) -> float:
+        return self._sum(np.log2(np.maximum(self.leaves, 1.0))) * (self.n_background or 0) * _WALK_LEVEL / 1e9
 
     @cached_property
     def _together(self) -> float:
