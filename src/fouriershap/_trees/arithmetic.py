@@ -18,6 +18,8 @@ from fouriershap._base.short import short, short_text
 from fouriershap._trees.ensemble import LEAF, MIXED, TreeEnsemble
 
 _ONE_BY_ONE = ("probability", "binary", "squared_error", "regression", "log", "log1p")
+# What the kinds of models say of which any number of rounds is a model, too.
+_BOOSTED = ("xgboost", "lightgbm gbdt", "catboost", "GradientBoosting", "GRADIENT_BOOSTED", "spark GBT")
 _PER_NODE = ("feature", "threshold", "missing_left", "cover", "values")
 
 
@@ -51,6 +53,20 @@ def one_output(e: TreeEnsemble, output: int) -> TreeEnsemble:
     names = None if e.output_names is None else (e.output_names[output],)
     alone = e.objective if e.n_outputs == 1 or e.objective in _ONE_BY_ONE else ""
     return map_outputs(e, matrix).select(kept).replace(output_names=names, objective=alone)
+
+
+def first_trees(e: TreeEnsemble, limit: int) -> TreeEnsemble:
+    """A boosted model as it was after its first trees."""
+    if not any(word in e.kind for word in _BOOSTED):
+        raise InputError(
+            f"tree_limit is {short(limit)}, but the model ({short_text(e.kind)}) is not boosted, so that some of its "
+            "trees are no model of their own. Leave it out, or train a model with fewer trees."
+        )
+    per_round = len(np.unique(e.tree_output))
+    if not 0 < limit <= e.n_trees or limit % per_round:
+        step = f", a multiple of its {per_round} outputs" if per_round > 1 else ""
+        raise InputError(f"tree_limit is {short(limit)}; give a number of trees from 1 to {e.n_trees}{step}.")
+    return e.select(np.arange(e.n_trees) < limit)
 
 
 def scaled(e: TreeEnsemble, factor: float) -> TreeEnsemble:
