@@ -135,7 +135,7 @@ def add(parts: Sequence[TreeEnsemble]) -> TreeEnsemble:
     _check_missing(reading)
     _check_labels(reading)
     if len({part.dtype for part in reading}) > 1:
-        parts = [_in_double(part) for part in parts]
+        parts = [in_double(part) for part in parts]
         reading = [part for part in parts if (part.feature != LEAF).any()]
     vocabularies, parts = _one_vocabulary(parts, reading)
     labelled = next((part for part in reading if _has_labels(part)), reading[0])
@@ -283,7 +283,7 @@ def _recoded(e: TreeEnsemble, codes: dict[int, dict[Any, int]], features: list[i
     return e.replace(set_categories=categories)
 
 
-def _in_double(e: TreeEnsemble) -> TreeEnsemble:
+def in_double(e: TreeEnsemble) -> TreeEnsemble:
     """The same decisions on rows in float64: thresholds at the least double that float32 rounds to the threshold."""
     if e.dtype == np.float64:
         return e
