@@ -27,6 +27,17 @@ def test_lower_bounds_are_those_of_the_project():
         assert line.replace(">=", "==") in bounds
 
 
+def test_what_is_tested_in_one_kind_of_environment_alone():
+    oldest, newest = (
+        versions.Environment("oldest", "python", ("a==1",)),
+        versions.Environment("3.12", "python"),
+    )
+    extras = PYPROJECT["project"]["optional-dependencies"]
+    assert extras[oldest.extra] == ["scikit-survival>=0.23.1"]
+    assert [line.partition(">=")[0] for line in extras[newest.extra]] == ["interpret-core", "scikit-survival"]
+    assert "scikit-survival==0.23.1" in versions.lower_bounds(PYPROJECT)
+
+
 def test_a_bound_has_one_home():
     assert versions.lower_bounds(document("a>=1.2", extra=["b[x]>=3", "a>=1.2", "c==4", "d[e,f]"])) == (
         "a==1.2",

@@ -354,6 +354,12 @@ class Fitted(ByDefinition):
         """Features that are labels."""
         return np.flatnonzero(self.engine.model.ensemble.is_categorical).tolist()
 
+    @property
+    def members(self) -> TreeEnsemble | None:
+        """The trees behind the output, for rows in which everything that counts as missing is NaN already."""
+        e = self.engine.ensemble
+        return e.replace(missing_value=np.nan, zero_as_missing=np.zeros(e.n_features, dtype=bool))
+
     @cached_property
     def fit(self) -> tuple[Encoding, Fidelity, Engine]:
         """The probability as a black box, the same at every run: how rows become codes, the certificate, the engine."""
@@ -372,7 +378,7 @@ class Fitted(ByDefinition):
             budget=_BUDGET,
             seed=0,
             limits=Limits(),
-            members=members_on_codes(_of_cleaned_rows(self.engine.ensemble), encoding),
+            members=members_on_codes(self.members, encoding),
         )
         fitted = fitter.fit("auto")
         codes = fitted.encoding.encode(pool, "background")
@@ -399,11 +405,6 @@ class Fitted(ByDefinition):
 
     def sets(self, index: str, order: int, wanted: Keys | None) -> SetEngine:
         return RecodedSets(sets_of(self.fit[2], index, order, wanted), self._codes)
-
-
-def _of_cleaned_rows(e: TreeEnsemble) -> TreeEnsemble:
-    """The trees for rows in which everything that counts as missing is NaN."""
-    return e.replace(missing_value=np.nan, zero_as_missing=np.zeros(e.n_features, dtype=bool))
 
 
 def make_output(engine: TreeEngine, output: str, exact: bool) -> Engine:
