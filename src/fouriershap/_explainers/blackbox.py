@@ -227,7 +227,7 @@ class BlackBoxExplainer(Explainer):
                 seed=seed,
                 limits=limits,
                 n_jobs=n_jobs,
-                members=members_on_codes(read_members(predict), encoding),
+                members=None if callable(predict) else members_on_codes(read_members(predict), encoding),
             )
             self._seed = seed
             self._pool: Pool | None = pool
