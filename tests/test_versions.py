@@ -27,6 +27,20 @@ def test_lower_bounds_are_those_of_the_project():
         assert line.replace(">=", "==") in bounds
 
 
+def test_what_is_tested_in_one_kind_of_environment_alone():
+    oldest, newest = (
+        versions.Environment("oldest", "python", ("a==1",)),
+        versions.Environment("3.12", "python"),
+    )
+    extras = PYPROJECT["project"]["optional-dependencies"]
+    bounds = versions.lower_bounds(PYPROJECT)
+    assert oldest.extra != newest.extra
+    for line in extras[oldest.extra]:
+        assert line.replace(">=", "==") in bounds  # without a marker, so that it is held to its bound
+        name = line.partition(">=")[0]
+        assert any(newer.startswith(f"{name}>=") for newer in extras[newest.extra]), f"{name} has no newest"
+
+
 def test_a_bound_has_one_home():
     assert versions.lower_bounds(document("a>=1.2", extra=["b[x]>=3", "a>=1.2", "c==4", "d[e,f]"])) == (
         "a==1.2",

@@ -31,6 +31,8 @@ TESTS = (
     "readers_catboost",
     "readers_xgboost_layouts",
     "readers_formats",
+    "covers",
+    "product_explainer",
     "readers_onnx",
     "readers_spark",
     "model_check",
@@ -67,6 +69,11 @@ class Environment(NamedTuple):
     @property
     def folder(self) -> Path:
         return ROOT / f".venv-{self.name}"
+
+    @property
+    def extra(self) -> str:
+        """Of pyproject.toml: what is tested in such an environment alone."""
+        return "versions-oldest" if self.constraints else "versions-newest"
 
     @property
     def interpreter(self) -> str:
@@ -136,7 +143,7 @@ def install(environment: Environment) -> None:
         file.write_text("\n".join(environment.constraints) + "\n")
         # Wheels alone: a bound for which there is none is a bound that nobody can use.
         options = ("--constraint", str(file), "--build-constraint", str(file), "--only-binary", ":all:")
-    _run(*pip, *options, "--editable", ".[versions]")
+    _run(*pip, *options, "--editable", f".[versions,{environment.extra}]")
     stamp.write_text(wanted)
 
 

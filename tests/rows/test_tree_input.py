@@ -176,7 +176,7 @@ def test_options_that_need_a_background(tree):
         fs.TreeExplainer(model, weights=[1.0])
     with pytest.raises(fs.InputError, match="background is None"):
         fs.TreeExplainer(model).with_background(None)
-    by_path = fs.TreeExplainer(model, X, feature_perturbation="tree_path_dependent")
+    by_path = fs.TreeExplainer(model, feature_perturbation="tree_path_dependent")
     assert np.array_equal(by_path.shap_values(X), fs.TreeExplainer(model).shap_values(X))
     assert_within(by_path.with_background(X).shap_values(X), fs.TreeExplainer(model, X).shap_values(X), 1e-6)
 

@@ -12,6 +12,7 @@ import pytest
 import fouriershap as fs
 from format_models import INSTALLED, survival_target
 from fouriershap._base.errors import InputError, UnsupportedModelError
+from fouriershap._trees.readers.protobuf import Message
 from fouriershap._trees.rows import to_rows
 from models import CASES, classes, frame, frame_target, numbers, rows_of, target
 from shap_oracle import assert_within, brute_force, take, with_outputs
@@ -194,6 +195,60 @@ def test_folders_of_tensorflow_have_a_prefix_and_lie_in_assets(tmp_path):
     with pytest.raises(InputError, match="lacks nodes"):
         fs.read_model(tmp_path / "plain")
     with pytest.raises(InputError, match="neither Spark nor YDF"):
+        fs.read_model(tmp_path)
+
+
+def _field(number, payload):
+    """A field of a message of Protocol Buffers: a whole number, or bytes."""
+    if isinstance(payload, int):
+        return bytes([number << 3, payload])
+    size = len(payload)
+    return (
+        bytes([number << 3 | 2])
+        + (bytes([size]) if size < 128 else bytes([size & 127 | 128, size >> 7]))
+        + payload
+    )
+
+
+@needs("ydf")
+def test_whole_numbers_that_tensorflow_took_as_they_are(tmp_path):
+    """TensorFlow Decision Forests writes columns of whole numbers, the label above all, without a dictionary."""
+    import ydf
+
+    X = pd.DataFrame(numbers(), columns=list("abcd"))
+    X["d"] = np.random.default_rng(0).integers(0, 4, len(X)).astype(str)
+    y = (target(numbers()) > 0) ^ (X["d"] == "2")
+    spec = [("d", ydf.Semantic.CATEGORICAL), *"abc"]
+    model = ydf.RandomForestLearner(
+        label="y", num_trees=5, features=spec, min_vocab_frequency=1, random_seed=1
+    ).train(X.assign(y=y.astype(int).astype(str)))
+    assets = tmp_path / "saved" / "assets"
+    model.save(str(assets))
+    want, labels = model.predict(X), {}
+
+    def without_dictionaries(shifted: bytes) -> bytes:
+        whole = b""
+        for column in Message((tmp_path / "data_spec.pb").read_bytes()).messages(1):
+            name = column.text(2)
+            about = _field(1, column.whole(1)) + _field(2, name.encode())
+            if name in ("d", "y"):
+                dictionary = {i.text(1): i.message(2).whole(1) for i in column.message(6).messages(7)}
+                labels[name] = sorted(dictionary, key=dictionary.get)[1:]  # the first is what is unknown
+                about += _field(6, _field(2, len(dictionary)) + _field(5, 1) + shifted)
+            whole += _field(1, about)
+        return whole
+
+    for file in assets.iterdir():
+        shutil.copy(file, tmp_path / file.name)
+    (assets / "data_spec.pb").write_bytes(without_dictionaries(_field(8, 1)))
+    ensemble = fs.read_model(tmp_path / "saved")
+    assert ensemble.output_names == ("0", "1")
+    # The number of a label is now its place in the dictionary that was there.
+    rows = X.assign(d=[labels["d"].index(label) for label in X["d"]])[list(ensemble.feature_names)]
+    classes = ensemble.predict(rows_of(ensemble, rows))
+    np.testing.assert_allclose(classes[:, 1], want, atol=1e-6)
+    (tmp_path / "data_spec.pb").write_bytes(without_dictionaries(b""))
+    with pytest.raises(UnsupportedModelError, match="whole numbers that it took as they are"):
         fs.read_model(tmp_path)
 
 

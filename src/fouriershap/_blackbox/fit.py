@@ -36,6 +36,7 @@ from fouriershap._fourier.spectrum import Spectrum
 from fouriershap._rows.levels import Encoding, recode
 from fouriershap._rows.pool import Pool
 from fouriershap._shapley.engine import Floats
+from fouriershap._trees.ensemble import TreeEnsemble
 from fouriershap._trees.readers import read_model
 
 _N_LOOKS = 1000  # hybrids at which it is seen which players matter
@@ -87,6 +88,8 @@ class Fitter:
         Rows of the background.
     reserved : int
         Queries that are left for others, unless the model is asked about every combination of levels.
+    members : TreeEnsemble or None
+        Trees on codes that the model is made of.
     """
 
     oracle: Oracle
@@ -101,6 +104,7 @@ class Fitter:
     known_rows: NDArray[np.int64] = field(default_factory=lambda: np.arange(0))
     n_background: int = 0
     reserved: int = 0
+    members: TreeEnsemble | None = None
 
     def __post_init__(self) -> None:
         self.rng = np.random.default_rng(self.seed)
@@ -204,6 +208,7 @@ class Fitter:
             self.n_jobs,
             unit,
             self.oracle.report,
+            self.members,
         )
         fits: dict[str, Fit] = {}
         held = codes[held_out], answers[held_out]

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from fouriershap._blackbox.candidates.blend import blend
+from fouriershap._blackbox.candidates.members import NAME as MEMBERS
+from fouriershap._blackbox.candidates.members import fit_members
 from fouriershap._blackbox.candidates.quick_trees import (
     fit_best_trees,
     fit_quick_trees,
@@ -22,11 +24,12 @@ CANDIDATES: dict[str, Callable[[Task], Fit]] = {
     "swht": fit_swht,
     "waves": fit_waves_candidate,
     "trees": fit_trees,
+    MEMBERS: fit_members,
 }
 
 BLEND = "blend"
 CHOOSING = "choosing"
-STAGES = {"waves": "fitting waves", "trees": "fitting trees"}
+STAGES = {"waves": "fitting waves", "trees": "fitting trees", MEMBERS: "fitting trees"}
 WORTH_BLENDING = 0.85  # of what the best alone misses: less than that, or it is not worth two representations
 PROMISING = 2.0  # times what others miss: a first look at trees may miss no more
 HOPELESS = 2.0  # times what a first look at trees misses: waves that miss more are not fitted to the end
@@ -85,7 +88,11 @@ def choose(task: Task, method: str, fits: dict[str, Fit]) -> tuple[Fit, tuple[Ca
 
 
 def _try(task: Task, fits: dict[str, Fit]) -> None:
-    """The sparse transform where its look paid, waves, and trees where they come near these."""
+    """Members that are trees; else the sparse transform where its look paid, waves, and trees where they come near."""
+    if task.members is not None:
+        task.report.enter(STAGES[MEMBERS])
+        fits[MEMBERS] = fit_members(task)
+        return
     if task.transform is not None:
         fits["swht"] = fit_swht(task)
         if fits["swht"].r2 >= EXACT:  # nothing can be better

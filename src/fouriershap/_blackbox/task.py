@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from fouriershap._base.asking.report import Report
 from fouriershap._base.units import unit_of
 from fouriershap._rows.levels import Encoding
+from fouriershap._trees.ensemble import TreeEnsemble
 
 if TYPE_CHECKING:
     from fouriershap._blackbox.candidates.swht import Transform
@@ -44,6 +45,8 @@ class Task:
         By which answers were divided.
     report : Report
         To which it is told how far fitting is.
+    members : TreeEnsemble or None
+        Trees on codes that the model is made of, whatever it makes of them.
     """
 
     encoding: Encoding
@@ -57,6 +60,7 @@ class Task:
     n_jobs: int | None = None
     unit: float = 1.0
     report: Report = field(default_factory=lambda: Report(None, 0))
+    members: TreeEnsemble | None = None
 
     @property
     def n_outputs(self) -> int:

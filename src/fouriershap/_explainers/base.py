@@ -157,6 +157,7 @@ class Explainer(Streams, Questions):
         *,
         output: str | int = "raw",
         exact: bool = False,
+        tree_limit: int | None = None,
         feature_perturbation: str = "auto",
         feature_names: ArrayLike | None = None,
         groups: Any = None,

@@ -35,6 +35,7 @@ from fouriershap._blackbox.arguments import (
     with_known,
 )
 from fouriershap._blackbox.bit_code import bit_names
+from fouriershap._blackbox.candidates.members import members_on_codes
 from fouriershap._blackbox.fidelity import Fidelity, Interval, warn_if_low
 from fouriershap._blackbox.files import fitted_from_contents, fitted_to_contents
 from fouriershap._blackbox.fit import CERTIFYING, COMPILING, Fitted, Fitter
@@ -56,6 +57,7 @@ from fouriershap._shapley.engine import Engine
 from fouriershap._shapley.indices import INDICES
 from fouriershap._shapley.sum import background_error
 from fouriershap._trees.ensemble import TreeEnsemble
+from fouriershap._trees.readers import read_members
 from fouriershap._waves.waves import Waves
 
 if TYPE_CHECKING:
@@ -84,14 +86,15 @@ class BlackBoxExplainer(Explainer):
     rows : array or data frame, optional
         Rows that will be explained, where they are known: half of the queries then lie between these and the
         background, so that the values of just these rows are more accurate.
-    method : {"auto", "exact", "waves", "trees", "blend", "swht"}
+    method : {"auto", "exact", "waves", "trees", "blend", "swht", "members"}
         "exact" asks every combination of levels; "waves" fits a sum of cosines (`Waves`), "trees" boosts trees on
         level codes; "blend" is both together, by the weight that K folds ask for; "swht" finds the terms of the
         model's spectrum by a sparse Walsh-Hadamard transform, with three quarters of the budget, and fits their
-        coefficients to hybrids.
-        "auto" is exact where the budget allows, else the best by K-fold R^2 of waves, of trees where a first look
-        says that these come near, and of their blend; it tries "swht" where levels are few and an eighth of the
-        budget shows that the model is sparse.
+        coefficients to hybrids; "members" is for models of models (stacked, calibrated, voting ones) whose members are
+        trees: these are read, weighted by least squares, and trees are boosted on what is left.
+        "auto" is exact where the budget allows, else "members" where there are some, else the best by K-fold R^2 of
+        waves, of trees where a first look says that these come near, and of their blend; it tries "swht" where levels
+        are few and an eighth of the budget shows that the model is sparse.
     budget : int
         Most rows that the model is asked. "exact" asks fewer, unless the model is noisy: then all go into repeats.
     categorical : sequence of names or positions, optional
@@ -224,6 +227,7 @@ class BlackBoxExplainer(Explainer):
                 seed=seed,
                 limits=limits,
                 n_jobs=n_jobs,
+                members=None if callable(predict) else members_on_codes(read_members(predict), encoding),
             )
             self._seed = seed
             self._pool: Pool | None = pool

@@ -21,6 +21,7 @@ from fouriershap._base.checks import as_floats, check_choice
 from fouriershap._base.errors import InputError, UnsupportedModelError
 from fouriershap._base.parallel import for_each_block
 from fouriershap._base.short import short, short_text
+from fouriershap._blackbox.candidates.members import members_on_codes
 from fouriershap._blackbox.candidates.swht import Limits
 from fouriershap._blackbox.fidelity import Fidelity, warn_if_low
 from fouriershap._blackbox.fit import Fitter
@@ -44,6 +45,7 @@ from fouriershap._shapley.pairs import PairEngine, RecodedPairs
 from fouriershap._shapley.trees import walk
 from fouriershap._shapley.trees.engine import TreeEngine
 from fouriershap._shapley.trees.plan import TreePlan
+from fouriershap._trees.ensemble import TreeEnsemble
 
 _LEAST_FIDELITY = 0.95
 _BUDGET = 20_000  # queries of the probability, which the trees answer quickly
@@ -352,6 +354,12 @@ class Fitted(ByDefinition):
         """Features that are labels."""
         return np.flatnonzero(self.engine.model.ensemble.is_categorical).tolist()
 
+    @property
+    def members(self) -> TreeEnsemble | None:
+        """The trees behind the output, for rows in which everything that counts as missing is NaN already."""
+        e = self.engine.ensemble
+        return e.replace(missing_value=np.nan, zero_as_missing=np.zeros(e.n_features, dtype=bool))
+
     @cached_property
     def fit(self) -> tuple[Encoding, Fidelity, Engine]:
         """The probability as a black box, the same at every run: how rows become codes, the certificate, the engine."""
@@ -370,6 +378,7 @@ class Fitted(ByDefinition):
             budget=_BUDGET,
             seed=0,
             limits=Limits(),
+            members=members_on_codes(self.members, encoding),
         )
         fitted = fitter.fit("auto")
         codes = fitted.encoding.encode(pool, "background")

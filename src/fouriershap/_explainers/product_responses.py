@@ -102,6 +102,10 @@ class FittedResponse(_Response, Fitted):  # type: ignore[misc]
         return []
 
     @property
+    def members(self) -> None:
+        """There are no trees here."""
+
+    @property
     def fidelity(self) -> Any:
         return self.fit[1]
 

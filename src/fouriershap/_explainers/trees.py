@@ -16,6 +16,7 @@ from fouriershap._base.checks import (
     check_number,
     check_progress,
     check_weights,
+    check_whole,
     is_whole,
     numbered,
     unshared,
@@ -45,7 +46,7 @@ from fouriershap._shapley.indices import INDICES
 from fouriershap._shapley.interactions import interaction_values
 from fouriershap._shapley.trees.engine import TreeEngine
 from fouriershap._shapley.trees.model import make_background, make_model
-from fouriershap._trees.arithmetic import one_output
+from fouriershap._trees.arithmetic import first_trees, one_output
 from fouriershap._trees.ensemble import TreeEnsemble
 from fouriershap._trees.readers import read_inside
 from fouriershap._trees.rows import absent_is_missing, to_rows
@@ -74,7 +75,8 @@ class TreeExplainer(Explainer):
         number of background rows costs nothing per explained row.
     feature_perturbation : {"auto", "interventional", "tree_path_dependent"}
         "auto" is interventional where a background is given, else tree_path_dependent. The latter takes the
-        shares of the training rows in the trees for a background, and uses none that is given.
+        shares of the training rows in the trees for a background; with one that is given, as in shap, the shares of
+        its rows, and below nodes that none of them reaches those of training.
     output : {"raw", "probability", "response", "log_loss"}, or int
         What is explained: the model's raw output (margins; class probabilities for scikit-learn's forests), the
         probability, what ``predict`` returns (beside probabilities that is the exponential of a log link: Poisson,
@@ -84,6 +86,9 @@ class TreeExplainer(Explainer):
     exact : bool
         With ``output="probability"`` or ``"response"``: SHAP values of that itself, by the definition where players and
         background rows are few, else by a fitted representation with its `fidelity`.
+    tree_limit : int, optional
+        Explain a boosted model as it was after its first so many trees: of several outputs that have trees of their own
+        a multiple of these. By default all that the model itself predicts with.
     feature_names : sequence of str, optional
         By default those of the model, else of the background, else "Feature 0", ...
     groups : mapping or sequence, or "input", optional
@@ -160,6 +165,7 @@ class TreeExplainer(Explainer):
         feature_perturbation: str = "auto",
         output: str | int = "raw",
         exact: bool = False,
+        tree_limit: int | None = None,
         feature_names: ArrayLike | None = None,
         groups: Any = None,
         weights: ArrayLike | None = None,
@@ -181,20 +187,21 @@ class TreeExplainer(Explainer):
         count_jobs(n_jobs)
         self.progress = check_progress(progress)
         opened, ensemble = self.__dict__.pop("_reading", None) or _read_or_refuse(model)
-        before = opened.before
+        before, limited = opened.before, None
+        if tree_limit is not None and tree_limit != -1:  # in shap -1 is all of them
+            limited = first_trees(ensemble, check_whole("tree_limit", tree_limit))
         if opened.response != "same":
             _say_what_is_explained(opened.response, output)
         only = None
         if is_whole(output):
             only, output = int(output), "raw"
             ensemble = one_output(ensemble, only)
+            limited = limited and one_output(limited, only)
         given = _native_rows(unmask(background), "background")
         given = in_order(given, ensemble.feature_names if before is None else before.known_names())
         background = given if before is None or given is None else before.transform(given, "background")
         if feature_perturbation == "interventional" and background is None:
             raise InputError("feature_perturbation='interventional' needs a background; give one.")
-        if feature_perturbation == "tree_path_dependent":
-            background = None
         if background is None and not ensemble.has_cover:
             raise InputError(
                 f"the model ({short_text(ensemble.kind)}) does not say how many training rows reached its nodes, which "
@@ -210,10 +217,21 @@ class TreeExplainer(Explainer):
             share = check_weights(weights, len(rows))
         elif weights is not None:
             raise InputError("weights were given, but no background whose rows they could weigh.")
-        dtype = np.dtype(_PRECISIONS[precision])
-        coded = make_model(ensemble, player, check_memory(memory), dtype, method, index)
-        engine = TreeEngine(coded, make_background(coded, rows, share))
+        dtype, by_path = np.dtype(_PRECISIONS[precision]), feature_perturbation == "tree_path_dependent"
+
+        def engine_of(trees: TreeEnsemble) -> TreeEngine:
+            against = rows
+            if rows is not None and by_path:
+                from fouriershap._trees.covers import recounted
+
+                trees, against = recounted(trees, rows, share), None
+            coded = make_model(trees, player, check_memory(memory), dtype, method, index)
+            return TreeEngine(coded, make_background(coded, against, None if against is None else share))
+
+        engine = engine_of(ensemble)
         checked = check == "model" and check_reading(opened, engine, background, only)
+        if limited is not None:  # of a model that was read right, some trees are right
+            engine = engine_of(limited.replace(feature_names=ensemble.feature_names))
         self._set(engine, names, player_names, n_jobs, cast("str", output), exact)
         self._before, self._inputs, self.checked = before, inputs, checked
         self._tried = None if before is None else before.first_rows(given)

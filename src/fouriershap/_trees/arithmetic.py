@@ -18,6 +18,8 @@ from fouriershap._base.short import short, short_text
 from fouriershap._trees.ensemble import LEAF, MIXED, TreeEnsemble
 
 _ONE_BY_ONE = ("probability", "binary", "squared_error", "regression", "log", "log1p")
+# What the kinds of models say of which any number of rounds is a model, too.
+_BOOSTED = ("xgboost", "lightgbm gbdt", "catboost", "GradientBoosting", "GRADIENT_BOOSTED", "spark GBT")
 _PER_NODE = ("feature", "threshold", "missing_left", "cover", "values")
 
 
@@ -51,6 +53,20 @@ def one_output(e: TreeEnsemble, output: int) -> TreeEnsemble:
     names = None if e.output_names is None else (e.output_names[output],)
     alone = e.objective if e.n_outputs == 1 or e.objective in _ONE_BY_ONE else ""
     return map_outputs(e, matrix).select(kept).replace(output_names=names, objective=alone)
+
+
+def first_trees(e: TreeEnsemble, limit: int) -> TreeEnsemble:
+    """A boosted model as it was after its first trees."""
+    if not any(word in e.kind for word in _BOOSTED):
+        raise InputError(
+            f"tree_limit is {short(limit)}, but the model ({short_text(e.kind)}) is not boosted, so that some of its "
+            "trees are no model of their own. Leave it out, or train a model with fewer trees."
+        )
+    per_round = len(np.unique(e.tree_output))
+    if not 0 < limit <= e.n_trees or limit % per_round:
+        step = f", a multiple of its {per_round} outputs" if per_round > 1 else ""
+        raise InputError(f"tree_limit is {short(limit)}; give a number of trees from 1 to {e.n_trees}{step}.")
+    return e.select(np.arange(e.n_trees) < limit)
 
 
 def scaled(e: TreeEnsemble, factor: float) -> TreeEnsemble:
@@ -119,7 +135,7 @@ def add(parts: Sequence[TreeEnsemble]) -> TreeEnsemble:
     _check_missing(reading)
     _check_labels(reading)
     if len({part.dtype for part in reading}) > 1:
-        parts = [_in_double(part) for part in parts]
+        parts = [in_double(part) for part in parts]
         reading = [part for part in parts if (part.feature != LEAF).any()]
     vocabularies, parts = _one_vocabulary(parts, reading)
     labelled = next((part for part in reading if _has_labels(part)), reading[0])
@@ -267,7 +283,7 @@ def _recoded(e: TreeEnsemble, codes: dict[int, dict[Any, int]], features: list[i
     return e.replace(set_categories=categories)
 
 
-def _in_double(e: TreeEnsemble) -> TreeEnsemble:
+def in_double(e: TreeEnsemble) -> TreeEnsemble:
     """The same decisions on rows in float64: thresholds at the least double that float32 rounds to the threshold."""
     if e.dtype == np.float64:
         return e

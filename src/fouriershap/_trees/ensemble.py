@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any
@@ -268,12 +269,17 @@ class TreeEnsemble:
 def _predict(ensemble: TreeEnsemble, rows: NDArray[Any]) -> NDArray[np.float64]:
     """Raw output (n_rows, n_outputs) of cleaned rows (n_rows, n_features)."""
     output = np.empty((len(rows), ensemble.n_outputs))
+    for start, leaves in leaves_of(ensemble, rows):
+        output[start : start + len(leaves)] = _sum_leaves(ensemble, leaves)
+    return output
+
+
+def leaves_of(ensemble: TreeEnsemble, rows: NDArray[Any]) -> Iterator[tuple[int, NDArray[np.int32]]]:
+    """`find_leaves` of cleaned rows, some at a time, each with the position of the first."""
     step = max(1, _CELLS // ensemble.n_trees)
     keys, span = _category_keys(ensemble)
     for start in range(0, len(rows), step):
-        block = rows[start : start + step]
-        output[start : start + step] = _sum_leaves(ensemble, find_leaves(ensemble, block, keys, span))
-    return output
+        yield start, find_leaves(ensemble, rows[start : start + step], keys, span)
 
 
 def find_leaves(

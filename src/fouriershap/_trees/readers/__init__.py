@@ -21,6 +21,7 @@ from fouriershap._trees.readers import (
     quantile_forest,
     sklearn,
     sklearn_layers,
+    sklearn_members,
     sklearn_sums,
     spark,
     survival,
@@ -127,6 +128,18 @@ def read_inside(model: Any) -> tuple[Opened, TreeEnsemble]:
     """What is inside a model, and its trees."""
     opened = Opened(model) if is_readable(model) else open_model(model)  # what is read has no wrapper
     return opened, read_opened(opened)
+
+
+def read_members(model: Any) -> TreeEnsemble | None:
+    """The raw outputs of the trees among the members of a model of models, side by side; None where there are none.
+
+    What the model makes of them need be no sum of trees.
+    """
+    if isinstance(model, str | bytes | Path | TreeEnsemble | type):
+        return None
+    opened = open_model(model)
+    is_sum = any(key in _SUMS for key in _keys(type(opened.final)))  # type: ignore[arg-type]
+    return sklearn_members.read(opened.final, _read_member) if is_sum and opened.before is None else None
 
 
 def _read_final(model: Any) -> TreeEnsemble:

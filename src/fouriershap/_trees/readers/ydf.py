@@ -60,10 +60,10 @@ def read(path: Path) -> TreeEnsemble:
     about = Message((folder / f"{prefix}header.pb").read_bytes())
     columns = Message((folder / f"{prefix}data_spec.pb").read_bytes()).messages(1)
     inputs = about.wholes(5).tolist()
-    features = {column: _feature(columns[column], i) for i, column in enumerate(inputs)}
+    features = {column: _feature(columns[column], i, folder) for i, column in enumerate(inputs)}
     classes: tuple[str, ...] = ()
     if about.whole(2) == _CLASSIFICATION:
-        classes = tuple(_items(columns[about.whole(3)])[1:])
+        classes = tuple(_items(columns[about.whole(3)], folder)[1:])
     nodes = read_nodes(folder, prefix, header.whole(1, 1), header.text(7))
     boosted = kind == "GRADIENT_BOOSTED_TREES"
     width = len(classes) if classes and not boosted else 1
@@ -105,9 +105,14 @@ def _objective(boosted: bool, is_classifier: bool, header: Message, about: Messa
     return "probability" if is_classifier else "squared_error" if about.whole(2) == 2 else ""
 
 
-def _items(column: Message) -> list[str]:
-    """The labels of a categorical column, in the order of their indices; the first is what is in no dictionary."""
+def _items(column: Message, folder: Path) -> list[str]:
+    """The labels of a categorical column, in the order of their indices; the first is what is in no dictionary.
+
+    TensorFlow Decision Forests takes whole numbers from 0 as they are, and adds one to make room for that first.
+    """
     spec = column.message(6)
+    if spec.whole(5) and (spec.whole(8) or folder.name == "assets"):
+        return ["<OOD>", *map(str, range(spec.whole(2) - 1))]
     if spec.whole(5):
         raise UnsupportedModelError(
             f"column {short_text(column.text(2))} of the YDF model holds categories as whole numbers that it took as "
@@ -121,14 +126,14 @@ def _items(column: Message) -> list[str]:
     return [entries.get(i, "<OOD>") for i in range(max(entries, default=0) + 1)]
 
 
-def _feature(column: Message, position: int) -> Feature:
+def _feature(column: Message, position: int, folder: Path) -> Feature:
     kind, name = column.whole(1), column.text(2)
     if kind not in (_NUMERICAL, CATEGORICAL, _BOOLEAN, _DISCRETIZED):
         raise UnsupportedModelError(
             f"column {short_text(name)} of the YDF model is neither a number, a Boolean nor a category (sets, texts "
             "and vectors are not read). fs.BlackBoxExplainer(model.predict, background) explains it without reading it."
         )
-    labels: list[Any] = _items(column)[1:] if kind == CATEGORICAL else []
+    labels: list[Any] = _items(column, folder)[1:] if kind == CATEGORICAL else []
     index = list(range(1, len(labels) + 1))
     for i, text in enumerate(tuple(labels)):  # YDF makes texts of whole numbers and of truth values
         if text.removeprefix("-").isdecimal() and str(int(text)) == text:

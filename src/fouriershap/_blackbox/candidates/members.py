@@ -1,0 +1,111 @@
+"""Candidate "members": trees that a model is made of, by the weights that answers ask for, and boosted trees.
+
+What a calibration or a last step makes of its members is mostly linear in what they say, and that has exact values.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fouriershap._base.errors import InputError
+from fouriershap._blackbox.candidates.quick_trees import fit_quick_trees
+from fouriershap._blackbox.surrogates import TreeSurrogate
+from fouriershap._blackbox.task import Fit, Task
+from fouriershap._rows.levels import NUMBER, Encoding
+from fouriershap._shapley.engine import Floats
+from fouriershap._shapley.trees.engine import TreeEngine
+from fouriershap._shapley.trees.model import make_background, make_model
+from fouriershap._trees.arithmetic import add, in_double, map_outputs, on_columns
+from fouriershap._trees.ensemble import LEAF, TreeEnsemble
+
+NAME = "members"
+MOST_LEAVES = (
+    30_000  # about a millisecond to explain a row: from there on fitted trees are the better bargain
+)
+_SAME_SUM = 1e-9
+_ALIKE = 1e-9  # singular values below this share tell of outputs that say the same
+
+
+def members_on_codes(members: TreeEnsemble | None, encoding: Encoding) -> TreeEnsemble | None:
+    """The members as trees on codes; None where they test what is no number, or take long to explain."""
+    if members is None or members.n_features != len(encoding.column_player):
+        return None
+    place = np.zeros(members.n_features, dtype=np.int64)
+    is_number = np.zeros(members.n_features, dtype=bool)
+    for f, feature in enumerate(encoding.features):
+        if feature.kind == NUMBER:
+            place[feature.columns[0]], is_number[feature.columns[0]] = f, True
+    tested = np.unique(members.feature[members.feature != LEAF])
+    plain = np.isnan(members.missing_value) and not members.zero_as_missing.any()
+    labelled = bool(members.vocabularies) or bool(members.is_categorical.any())
+    if not plain or labelled or not is_number[tested].all() or members.n_leaves > MOST_LEAVES:
+        return None
+    moved = on_columns(in_double(members), place, len(encoding.features))
+    return moved.replace(
+        feature_names=None,
+        output_names=None,
+        lost_labels=(),
+        frame_labels=(),
+        casting="",
+        objective="",
+        accepts_missing=True,
+        absent_is_missing=False,
+        computes_in=np.dtype(np.float64),
+    )
+
+
+def fit_members(task: Task) -> Fit:
+    """Weights of the members' outputs by least squares, then trees on what is left; judged on one fold."""
+    members = task.members
+    if members is None:
+        raise InputError(
+            f"method={NAME!r} is for a model of models whose members are trees of numbers, not too large, and this one "
+            "has none that could be read; use method='auto'."
+        )
+    begin = time.perf_counter()
+    inside = task.fold != 0
+    every, shift = _dependent(task.answers)
+    answers = task.answers[:, : every.shape[1]]
+    said = _outputs(members, task.codes, task.n_jobs)
+    weights, mean = _least_squares(said[inside], answers[inside])
+    linear = said @ weights + mean
+    rest = fit_quick_trees(replace(task, answers=answers - linear))
+    predictions = (rest.predictions + linear) @ every.T + shift
+
+    def make() -> TreeSurrogate:
+        fitted = rest.make()
+        weighted = map_outputs(members, weights.T, mean)
+        trees = map_outputs(add([weighted, fitted.ensemble.replace(casting="")]), every, shift)
+        return TreeSurrogate(trees.replace(kind="surrogate members"), fitted.player)
+
+    alone = task.judge(np.where(np.isnan(predictions), np.nan, linear @ every.T + shift))
+    note = f"what members say ({said.shape[1]} numbers) has R^2 {alone:.4f}; the rest: {rest.note}"
+    return Fit(NAME, task.judge(predictions), predictions, make, time.perf_counter() - begin, note)
+
+
+def _dependent(answers: Floats) -> tuple[Floats, Floats]:
+    """All outputs as ``matrix @ some + shift``: without the last where all add up to the same, as probabilities do."""
+    n = answers.shape[1]
+    total = answers.sum(axis=1)
+    if n == 1 or np.ptp(total) > _SAME_SUM * np.abs(answers).max():
+        return np.eye(n), np.zeros(n)
+    return np.vstack([np.eye(n - 1), -np.ones(n - 1)]), np.append(np.zeros(n - 1), total.mean())
+
+
+def _outputs(members: TreeEnsemble, codes: Floats, n_jobs: int | None) -> Floats:
+    player = np.arange(members.n_features, dtype=np.int32)
+    model = make_model(members, player, 0, np.dtype(np.float64))
+    return TreeEngine(model, make_background(model, None)).predict(codes, n_jobs)
+
+
+def _least_squares(said: Floats, answers: Floats) -> tuple[NDArray[np.float64], Floats]:
+    """Weights (n_members, n_outputs) and shift (n_outputs,)."""
+    centre, mean = said.mean(axis=0), answers.mean(axis=0)
+    scale = said.std(axis=0)
+    scale[scale == 0] = 1.0
+    found = np.linalg.lstsq((said - centre) / scale, answers - mean, rcond=_ALIKE)[0] / scale[:, None]
+    return found, mean - centre @ found

@@ -1,0 +1,32 @@
+"""scikit-learn's models of models that are no sums of trees: their members, which may be trees all the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fouriershap._base.errors import InputError, UnsupportedModelError
+from fouriershap._trees.arithmetic import map_outputs, on_columns, side_by_side
+from fouriershap._trees.ensemble import TreeEnsemble
+from fouriershap._trees.readers.sklearn_sums import Read, members_of
+
+
+def read(model: Any, read: Read) -> TreeEnsemble | None:
+    """Raw outputs of all members that are trees, side by side, on the columns of the whole; None for none."""
+    parts = []
+    for k, member in enumerate(members_of(model)):
+        try:
+            part = read(member)
+        except (UnsupportedModelError, InputError):
+            continue  # what it adds is left to be fitted
+        if part.objective == "probability" and part.n_outputs == 2:  # the first tells nothing more
+            part = map_outputs(part, [[0.0, 1.0]])
+        if hasattr(model, "estimators_features_"):
+            part = on_columns(part, model.estimators_features_[k], model.n_features_in_)
+        parts.append(part)
+    try:
+        return side_by_side(parts) if parts else None
+    except (
+        UnsupportedModelError,
+        InputError,
+    ):  # members that read rows in ways that no one row can be read in
+        return None
