@@ -18,7 +18,8 @@ from fouriershap._blackbox.task import N_FOLDS
 from fouriershap._shapley.engine import Floats
 from fouriershap._waves.training import Fitted
 
-MOST_CENTRES = 2000  # rows that the kernel is centred at
+CENTRES, MOST_CENTRES = 1500, 2000  # rows that the kernel is centred at, and where answers are many
+MANY_ANSWERS = 8000
 RIDGES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
 _FEW_RIDGES = (1e-5, 1e-3, 1e-1)
 SHAPES = ((0.0, 1.0), (0.5, 0.3), (0.5, 1.0), (1.0, 0.3), (1.0, 1.0), (1.0, 2.0))
@@ -68,8 +69,12 @@ def can_fit_kernel() -> bool:
 
 def kernel_work(n_answers: int) -> float:
     """Multiplications of a fit, about."""
-    n_centres = min(n_answers, MOST_CENTRES)
+    n_centres = _n_centres(n_answers)
     return 2.0 * n_answers * n_centres**2 + 4.0 * n_centres**3
+
+
+def _n_centres(n_answers: int) -> int:
+    return min(n_answers, CENTRES if n_answers < MANY_ANSWERS else MOST_CENTRES)
 
 
 def fit_kernel(
@@ -95,7 +100,7 @@ def fit_kernel(
 
     slopes = _slopes(nets, inputs[rng.permutation(len(inputs))[:_N_SLOPES]], targets.shape[1])
     root, width = _choose_shape(inputs, targets, fold, slopes, rng)
-    chosen = rng.permutation(len(inputs))[:MOST_CENTRES]
+    chosen = rng.permutation(len(inputs))[: _n_centres(len(inputs))]
     dtype = np.dtype(np.float64 if len(chosen) == len(inputs) else np.float32)  # single is quicker
     centres = np.asarray(inputs[chosen] @ root, dtype=dtype)
     between = _bells(centres, centres, width).astype(np.float64)
@@ -187,8 +192,8 @@ def _choose_shape(
     best = np.inf, np.eye(inputs.shape[1]), 1.0
     roots = {power: _root(slopes, inputs, power) for power in {power for power, _ in SHAPES}}
     for power, width in SHAPES:
-        centres, others = (np.asarray(inputs[rows] @ roots[power]) for rows in (some, test))
-        between, seen = _bells(centres, centres, width), _bells(others, centres, width)
+        centres, others = (inputs[rows] @ roots[power] for rows in (some, test))
+        between, seen = (np.asarray(_bells(rows, centres, width), np.float64) for rows in (centres, others))
         for ridge in _FEW_RIDGES:
             said = seen @ _solve(between, targets[some], ridge)
             best = min(
@@ -211,4 +216,4 @@ def _bells(rows: NDArray[np.floating], centres: NDArray[np.floating], width: flo
     products *= _LINEAR
     squares += products
     squares += 1
-    return squares
+    return np.asarray(squares)

@@ -1,4 +1,4 @@
-"""Candidate "waves": sums of cosines, fits without each fold, and a kernel; what they say together is taught to one sum."""
+"""Candidate "waves": sums of cosines fitted without each fold, and a kernel; what they say is taught to one sum."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from fouriershap._waves.columns import Columns, columns_of
 from fouriershap._waves.training import Fitted, Settings, fit_waves
 from fouriershap._waves.waves import Waves
 
-FEW, MANY = 64, 256  # waves
-ROUNDS, MANY_ROUNDS = 2, 1  # fits without each fold, of few waves (once where answers are many), and of many
+FEW, MANY = 64, 256  # waves; many are tried where answers are, too
+ROUNDS = 2  # fits without each fold where answers and waves are few; else one
 DOUBTFUL = 0.1  # share of the variance: where less is hopeless, few waves are tried before many
 WORTH_MANY = 0.85  # of what few waves miss: many must miss less
 STUDENT, MOST_STUDENT = 128, 256  # waves of the student, more only where players are so few that ...
-STUDENT_FACTORS = 4000  # ... a row has no more factors than this
+STUDENT_FACTORS = 4800  # ... a row has no more factors than this
 STUDENT_EPOCHS, STUDENT_RATE = 10, 1e-2  # it begins with the waves of its teachers
 FEW_LABELS = 20_000  # up to which it learns twice as long
 GOOD_ENOUGH = 0.05  # what the student may miss of the mean, as a share of what that misses of the model
@@ -163,14 +163,14 @@ def _prepare(task: Task) -> _Answers:
 def expected_seconds(n_answers: int, n_columns: int) -> tuple[float, float]:
     """About what fitting the folds and teaching the student take, on one thread."""
     n = n_answers * (N_FOLDS - 1) // N_FOLDS
-    sizes = [*[FEW] * (_rounds(n, FEW) * N_FOLDS), MANY]
+    sizes = [FEW] * (_rounds(n, FEW) * N_FOLDS) + [MANY] * (n >= _MANY_ANSWERS)
     folds = sum(_settings(n, n_waves).work(n, n_columns) for n_waves in sizes) + kernel_work(n_answers)
     n_labels = min(FREE * n_answers, MOST_FREE)
     return folds / _PER_SECOND, _student_settings(STUDENT, n_labels).work(n_labels, n_columns) / _PER_SECOND
 
 
 def _rounds(n_answers: int, n_waves: int) -> int:
-    return ROUNDS if n_waves == FEW and n_answers < _MANY_ANSWERS else MANY_ROUNDS
+    return ROUNDS if n_waves == FEW and n_answers < _FEW_ANSWERS else 1
 
 
 def _student_settings(n_waves: int, n_labels: int) -> Settings:
@@ -182,7 +182,7 @@ def _student_sizes(teachers: _Teachers, n_players: int) -> list[int]:
     if teachers.kernel is None and len(teachers.nets[0].frequencies) == FEW:
         return [FEW, STUDENT]
     most = min(max(STUDENT_FACTORS // n_players // 32 * 32, STUDENT), MOST_STUDENT)
-    return [STUDENT, most] if most > STUDENT else [STUDENT]
+    return [STUDENT, most] if most == MOST_STUDENT else [most]
 
 
 def _settings(n_answers: int, n_waves: int) -> Settings:
@@ -196,7 +196,8 @@ def _fit_folds(task: Task, answers: _Answers, hopeless: float) -> list[Fitted]:
     n_inside, n_columns = int((task.fold != 0).sum()), answers.columns.n_columns
     work = {n_waves: _settings(n_inside, n_waves).work(n_inside, n_columns) for n_waves in (FEW, MANY)}
     rounds = {n_waves: _rounds(n_inside, n_waves) for n_waves in (FEW, MANY)}
-    meter = Meter(task.report, rounds[FEW] * N_FOLDS * work[FEW] + work[MANY])
+    sizes = (FEW, MANY) if n_inside >= _MANY_ANSWERS else (FEW,)
+    meter = Meter(task.report, (rounds[FEW] * N_FOLDS - 1) * work[FEW] + sum(work[size] for size in sizes))
 
     def fit(which: int, n_waves: int) -> Fitted:
         inside, outside = task.fold != which % N_FOLDS, task.fold == which % N_FOLDS
@@ -219,17 +220,14 @@ def _fit_folds(task: Task, answers: _Answers, hopeless: float) -> list[Fitted]:
         truth, inputs = task.answers[outside], answers.inputs[outside]
         return {n: 1 - r_squared(truth, answers.outputs(first[n], inputs)) for n in sizes}
 
-    if hopeless < DOUBTFUL:
-        missed = try_sizes((FEW,))
-        if missed[FEW] > hopeless:
-            return [first[FEW]]
-        missed |= try_sizes((MANY,))
-    else:
-        missed = try_sizes((FEW, MANY))
-    n_waves = MANY if missed[MANY] < WORTH_MANY * missed[FEW] else FEW
+    missed = try_sizes(sizes[:1] if hopeless < DOUBTFUL else sizes)
+    if missed[FEW] > hopeless and MANY not in missed:
+        return [first[FEW]]
+    missed |= try_sizes(tuple(size for size in sizes if size not in missed))
+    n_waves = MANY if missed.get(MANY, np.inf) < WORTH_MANY * missed[FEW] else FEW
     nets = {0: first[n_waves]}
     n_nets = N_FOLDS * rounds[n_waves] if missed[n_waves] <= hopeless else 1
-    meter.total = work[FEW] + work[MANY] + (n_nets - 1) * work[n_waves]
+    meter.total = sum(work[size] for size in sizes) + (n_nets - 1) * work[n_waves]
 
     def fit_some(begin: int, end: int) -> None:
         nets.update((which, fit(which, n_waves)) for which in range(begin + 1, end + 1))
