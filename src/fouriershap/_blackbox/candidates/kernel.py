@@ -103,7 +103,8 @@ def fit_kernel(
     chosen = rng.permutation(len(inputs))[: _n_centres(len(inputs))]
     dtype = np.dtype(np.float64 if len(chosen) == len(inputs) else np.float32)  # single is quicker
     centres = np.asarray(inputs[chosen] @ root, dtype=dtype)
-    between = _bells(centres, centres, width).astype(np.float64)
+    exact = centres.astype(np.float64)  # in single precision it would not be positive
+    between = _bells(exact, exact, width)
     between[np.diag_indices(len(between))] += _JITTER[dtype]
     lower = np.asarray(cholesky(between, lower=True, overwrite_a=True, check_finite=False), dtype=dtype)
 
