@@ -31,10 +31,11 @@ STUDENT_FACTORS = 4800  # ... a row has no more factors than this
 STUDENT_EPOCHS, STUDENT_RATE = 10, 1e-2  # it begins with the waves of its teachers
 FEW_LABELS = 20_000  # up to which it learns twice as long
 GOOD_ENOUGH = 0.05  # what the student may miss of the mean, as a share of what that misses of the model
-LEAST_KERNEL, LEAST_MISSED = (
+LEAST_KERNEL, MOSTLY = (
     0.1,
-    1e-4,
-)  # share of the kernel, and what waves must miss, for it to be worth its time
+    0.5,
+)  # shares of the kernel: less is not worth its time; from more on few waves are not tried
+LEAST_MISSED = 1e-4  # by waves alone, for a kernel to be worth its time
 COMPRESSED, LEAST_COMPRESSED = (
     0.1,
     2e-4,
@@ -182,7 +183,7 @@ def _student_sizes(teachers: _Teachers, n_players: int) -> list[int]:
     if teachers.kernel is None and len(teachers.nets[0].frequencies) == FEW:
         return [FEW, STUDENT]
     most = min(max(STUDENT_FACTORS // n_players // 32 * 32, STUDENT), MOST_STUDENT)
-    return [STUDENT, most] if most == MOST_STUDENT else [most]
+    return [STUDENT, most] if most == MOST_STUDENT and teachers.share < MOSTLY else [most]
 
 
 def _settings(n_answers: int, n_waves: int) -> Settings:
