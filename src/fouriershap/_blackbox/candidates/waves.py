@@ -35,6 +35,7 @@ LEAST_KERNEL, MOSTLY = (
     0.1,
     0.5,
 )  # shares of the kernel: less is not worth its time; from more on few waves are not tried
+DAMPED = 1.5  # power of that share: in values, which are means, the chance of fits fades, a kernel's smoothing does not
 LEAST_MISSED = 1e-4  # by waves alone, for a kernel to be worth its time
 COMPRESSED, LEAST_COMPRESSED = (
     0.1,
@@ -141,6 +142,7 @@ def _with_kernel(
     share = best_share(task, predictions, said)
     if share < LEAST_KERNEL:
         return _Teachers(nets), predictions
+    share **= DAMPED
     return _Teachers(nets, kernel, share), (1 - share) * predictions + share * said
 
 
