@@ -53,10 +53,11 @@ def markdown(document: dict[str, Any]) -> str:
 
 
 def _disturbed(cells: dict[str, Any]) -> str:
-    """How many cells were measured beside other work."""
-    loads = [cell.get("load") for cell in cells.values()]
-    busy = sum(load is None or load > MOST_LOAD for load in loads)
-    return f"{busy} of {len(loads)} were measured beside other work."
+    """How many cells were measured beside other work, and how many by an earlier engine."""
+    loads = [cell["load"] for cell in cells.values() if "load" in cell]
+    busy, old = sum(load > MOST_LOAD for load in loads), len(cells) - len(loads)
+    text = f"{busy} of {len(loads)} were measured beside other work."
+    return text + (f" {old} others have none: they are of an earlier fit, without a kernel." if old else "")
 
 
 def _default(cells: dict[str, Any]) -> list[str]:

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from fouriershap._base.asking.report import Meter
 from fouriershap._base.parallel import for_each_block
 from fouriershap._base.threads import one_blas_thread
-from fouriershap._blackbox.candidates.blend import best_share
 from fouriershap._blackbox.candidates.kernel import Kernel, can_fit_kernel, fit_kernel, kernel_work
 from fouriershap._blackbox.task import N_FOLDS, Fit, Task, r_squared
 from fouriershap._blackbox.wave_surrogate import WaveSurrogate
@@ -26,11 +25,13 @@ FEW, MANY = 64, 256  # waves; many are tried where answers are, too
 ROUNDS = 2  # fits without each fold where answers and waves are few; else one
 DOUBTFUL = 0.1  # share of the variance: where less is hopeless, few waves are tried before many
 WORTH_MANY = 0.85  # of what few waves miss: many must miss less
-STUDENT, MOST_STUDENT = 128, 256  # waves of the student, more only where players are so few that ...
-STUDENT_FACTORS = 4800  # ... a row has no more factors than this
+STUDENT, MOST_STUDENT, FEW_PLAYERS = 128, 256, 16  # waves of the student, and the most, where players are few
 STUDENT_EPOCHS, STUDENT_RATE = 10, 1e-2  # it begins with the waves of its teachers
 FEW_LABELS = 20_000  # up to which it learns twice as long
-GOOD_ENOUGH = 0.05  # what the student may miss of the mean, as a share of what that misses of the model
+GOOD_ENOUGH, ALWAYS_GOOD = (
+    0.05,
+    2e-4,
+)  # what the student may miss, as a share of what its teachers do, and at least
 LEAST_KERNEL, MOSTLY = (
     0.1,
     0.5,
@@ -139,7 +140,7 @@ def _with_kernel(
     rng = np.random.default_rng([task.seed, N_FOLDS])
     kernel, said = fit_kernel(answers.inputs, answers.targets[:, :n], task.fold, nets, rng)
     said = said * answers.scale + answers.centre
-    share = best_share(task, predictions, said)
+    share = task.best_share(predictions, said)
     if share < LEAST_KERNEL:
         return _Teachers(nets), predictions
     share **= DAMPED
@@ -181,11 +182,10 @@ def _student_settings(n_waves: int, n_labels: int) -> Settings:
 
 
 def _student_sizes(teachers: _Teachers, n_players: int) -> list[int]:
-    """Waves of the student, more where fewer miss too much of its teachers."""
-    if teachers.kernel is None and len(teachers.nets[0].frequencies) == FEW:
+    """Waves of the student, more where fewer miss too much of its teachers: a row costs waves times players."""
+    if (teachers.kernel is None and len(teachers.nets[0].frequencies) == FEW) or n_players > FEW_PLAYERS:
         return [FEW, STUDENT]
-    most = min(max(STUDENT_FACTORS // n_players // 32 * 32, STUDENT), MOST_STUDENT)
-    return [STUDENT, most] if most == MOST_STUDENT and teachers.share < MOSTLY else [most]
+    return [STUDENT, MOST_STUDENT] if teachers.share < MOSTLY else [MOST_STUDENT]
 
 
 def _settings(n_answers: int, n_waves: int) -> Settings:
@@ -253,7 +253,9 @@ def _distil(task: Task, answers: _Answers, teachers: _Teachers, missed: float) -
             rng = np.random.default_rng([task.seed, N_FOLDS, n_waves])
             start = _join(teachers.nets, n_waves)
             student = fit_waves(inputs[train], labels[train], settings, rng, judges, start, meter.tick)
-            if 1 - r_squared(labels[check], student.predict(judges[0])) < GOOD_ENOUGH * missed:
+            if 1 - r_squared(labels[check], student.predict(judges[0])) < max(
+                GOOD_ENOUGH * missed, ALWAYS_GOOD
+            ):
                 break
         return WaveSurrogate(answers.waves(student), max(COMPRESSED * missed, LEAST_COMPRESSED))
 
