@@ -3,30 +3,38 @@
     python benchmarks/blackbox.py                        # what is not in results/blackbox.json yet
     python benchmarks/blackbox.py --only gb1 avgfp.auto  # subjects, or ways of a subject
     python benchmarks/blackbox.py --force --only sgemm14 # again
+    python benchmarks/blackbox.py --seeds 0 1            # of these seeds alone
     python benchmarks/blackbox.py --quick                # one small cell of each kind; writes nothing
     python benchmarks/blackbox.py --list
 
 FOURIERSHAP_DATA names the folder of the paper's data sets. Models and true values are kept in
-benchmarks/.cache. Every finished cell is written at once, so that a run can be broken off and taken up again.
+benchmarks/.cache. Every finished cell is written at once, with its commit, date and load, so that a run can be broken
+off and taken up again; cells that were measured beside other work, or by an unknown commit, are measured again, and the
+quieter stays.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
+import time
 import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from _common import RESULTS, print_machine, write_results
+from _cells import MOST_LOAD
+from _common import RESULTS, commit, print_machine, write_results
 from blackbox_cells import amortised, report
+from blackbox_cells.default_call import default_cell
 from blackbox_cells.models import SUBJECTS
 from blackbox_cells.network_runs import BUDGETS as NETWORK_BUDGETS
-from blackbox_cells.network_runs import network_cell, refine_cell, sampler_cell
-from blackbox_cells.runs import coded_transform, kernel_shap, permutation_shap, represented
+from blackbox_cells.network_runs import network_cell, refine_cell
+from blackbox_cells.runs import coded_transform, represented
+from blackbox_cells.samplers import SAMPLERS, can_run, sampler_cell
 
-PACKAGES = ("shap", "scikit-learn", "scipy", "catboost")
+PACKAGES = ("shap", "shapiq", "lightshap", "scikit-learn", "scipy", "lightgbm", "catboost")
 SEEDS, FEW_SEEDS = range(5), range(2)
 BUDGETS = {
     "entacmaea": (2_000, 8_192),
@@ -60,20 +68,21 @@ def cells() -> dict[str, Run]:
         for way in ("waves", "trees", "blend", "swht"):
             for seed in FEW_SEEDS:
                 found[f"{name}.{way}.{budget}.{seed}"] = partial(represented, name, way, budget, seed)
-    for name, subject in SUBJECTS.items():
-        if subject.groups is None:
-            for seed in FEW_SEEDS:
-                found[f"{name}.KernelSHAP.0.{seed}"] = partial(kernel_shap, name, seed)
-                found[f"{name}.PermutationSHAP.0.{seed}"] = partial(permutation_shap, name, seed)
     for name, budgets in NETWORK_BUDGETS.items():
         for budget in budgets:
             for seed in SEEDS:
                 found[f"{name}.auto.{budget}.{seed}"] = partial(network_cell, name, "auto", budget, seed)
-        for way in ("KernelSHAP", "PermutationSHAP"):
-            found[f"{name}.{way}.0.0"] = partial(sampler_cell, name, way, 0)
         if name != "digits":  # ten classes: the queries of 64 players against 50 rows
             for seed in FEW_SEEDS:
                 found[f"refine.{name}.{budgets[0]}.{seed}"] = partial(refine_cell, name, budgets[0], seed)
+    columns = [
+        name for name, subject in SUBJECTS.items() if subject.groups is None
+    ]  # samplers know no groups
+    for name in (*columns, *NETWORK_BUDGETS):
+        for way in SAMPLERS:
+            found[f"{name}.{way}.0.0"] = partial(sampler_cell, name, way, 0)
+    for name in (*SUBJECTS, *NETWORK_BUDGETS):
+        found[f"default.{name}.20000.0"] = partial(default_cell, name, 0)
     found["amortised"] = partial(amortised.many_rows, False)
     return found
 
@@ -83,20 +92,36 @@ def quick_cells() -> dict[str, Run]:
         "avgfp.auto.1000.0": partial(represented, "avgfp", "auto", 1000, 0),
         "california.auto.1000.0": partial(network_cell, "california", "auto", 1000, 0),
         "avgfp.coded.10000.0": partial(coded_transform, "avgfp", 10_000, 0),
-        "entacmaea.PermutationSHAP.0.0": partial(permutation_shap, "entacmaea", 0),
+        "entacmaea.PermutationSHAP.0.0": partial(sampler_cell, "entacmaea", "PermutationSHAP", 0),
         "amortised": partial(amortised.many_rows, True),
     }
 
 
-def choose(found: dict[str, Run], only: list[str] | None) -> dict[str, Run]:
-    if only is None:
-        return found
+def choose(found: dict[str, Run], only: list[str] | None, seeds: list[int] | None) -> dict[str, Run]:
+    """The cells whose names begin so, of these seeds."""
     chosen = {
-        key: run for key, run in found.items() if any(f"{key}.".startswith(f"{name}.") for name in only)
+        key: run
+        for key, run in found.items()
+        if (only is None or any(f"{key}.".startswith(f"{name}.") for name in only))
+        and (seeds is None or key.rpartition(".")[2] in map(str, seeds))
     }
     if not chosen:
-        raise SystemExit(f"--only: no cell of {', '.join(only)}; see --list.")
+        raise SystemExit(f"--only, --seeds: no cell of {only or 'all'}, {seeds or 'all'}; see --list.")
     return chosen
+
+
+def why_not(key: str) -> str | None:
+    """Why a cell cannot be measured here."""
+    way = key.split(".")[1] if "." in key else key
+    return can_run(way) if way in SAMPLERS else None
+
+
+def stamped(run: Run) -> dict[str, Any]:
+    """A cell, with where it comes from and how busy the machine was."""
+    before = os.getloadavg()[0]
+    found = run()
+    load = max(before, os.getloadavg()[0])
+    return found | {"commit": commit(), "date": time.strftime("%Y-%m-%d"), "load": load}
 
 
 def finished() -> dict[str, Any]:
@@ -122,9 +147,10 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="small cells only; writes nothing")
     parser.add_argument("--force", action="store_true", help="run finished cells again")
     parser.add_argument("--only", nargs="+", metavar="NAME", help="beginnings of names of cells (see --list)")
+    parser.add_argument("--seeds", nargs="+", type=int, metavar="SEED", help="of these seeds alone")
     parser.add_argument("--list", action="store_true", help="the names, and no run")
     arguments = parser.parse_args()
-    chosen = choose(quick_cells() if arguments.quick else cells(), arguments.only)
+    chosen = choose(quick_cells() if arguments.quick else cells(), arguments.only, arguments.seeds)
     if arguments.list:
         print("\n".join(chosen))
         return
@@ -132,11 +158,16 @@ def main() -> None:
     print_machine(PACKAGES)
     done = {} if arguments.quick else finished()
     for key, run in chosen.items():
-        if key in done and not arguments.force:
+        old = done.get(key, {}).get("load", float("inf"))
+        if key in done and old <= MOST_LOAD and not arguments.force:
             continue
-        found = run()
+        reason = why_not(key)
+        if reason is not None:
+            print(f"{key}: left out, {reason}", flush=True)
+            continue
+        found = stamped(run)
         print(key, {name: value for name, value in found.items() if name != "candidates"}, flush=True)
-        if not arguments.quick:
+        if not arguments.quick and (found["load"] <= old or arguments.force):
             done = finished() | {key: found}  # another run may have written meanwhile
             write(done)
     draw(done)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 import fouriershap as fs
 from blackbox_cells.networks import CLASSES, Split, split
+from blackbox_cells.runs import Counted
 from blackbox_cells.truth import r_squared
 
 N_TIMED, N_LARGE = 1000, 1000  # rows that are timed, and rows of the background against which they are
@@ -47,26 +47,12 @@ TARGETS = {
 }
 
 
-class Timed:
-    """A model that counts its rows and its CPU seconds."""
-
-    def __init__(self, predict: Callable[[Any], np.ndarray]) -> None:
-        self._predict, self.count, self.seconds = predict, 0, 0.0
-
-    def __call__(self, rows: Any) -> np.ndarray:
-        begin = time.process_time()
-        answers = self._predict(rows)
-        self.seconds += time.process_time() - begin
-        self.count += len(rows)
-        return answers
-
-
 def network_cell(name: str, method: str, budget: int, seed: int) -> dict[str, Any]:
     """`BlackBoxExplainer` on one thread."""
     from threadpoolctl import threadpool_limits
 
     found = split(name, seed)
-    network, model = found.network, Timed(found.network.asked)
+    network, model = found.network, Counted(found.network.asked)
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore", fs.FidelityWarning)
         begin = time.process_time()
@@ -105,7 +91,7 @@ def network_cell(name: str, method: str, budget: int, seed: int) -> dict[str, An
 def refine_cell(name: str, budget: int, seed: int) -> dict[str, Any]:
     """What asking the model again adds, by pairs of permutations for each background row."""
     found = split(name, seed)
-    network, model = found.network, Timed(found.network.asked)
+    network, model = found.network, Counted(found.network.asked)
     frames = [network.frame(part) for part in (found.background, found.data, found.explained)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", fs.FidelityWarning)
@@ -118,36 +104,6 @@ def refine_cell(name: str, budget: int, seed: int) -> dict[str, Any]:
         cell[f"refined_{pairs}"] = accuracy(found, explainer.shap_values(frames[2], refine=pairs))
         cell[f"queries_{pairs}"] = (model.count - before) / len(found.explained)
     return cell
-
-
-def sampler_cell(name: str, which: str, seed: int) -> dict[str, Any]:
-    """shap's samplers, which ask the model anew for each row; strings are given to them as numbers."""
-    import shap
-    from threadpoolctl import threadpool_limits
-
-    found = split(name, seed)
-    model = Timed(found.network.predict)
-    with threadpool_limits(1):
-        begin = time.process_time()
-        if which == "KernelSHAP":
-            explainer = shap.KernelExplainer(model, found.background)
-            values = explainer.shap_values(found.explained, l1_reg=0, silent=True)
-        else:
-            masker = shap.maskers.Independent(found.background, max_samples=len(found.background))
-            most = max(500, 10 * (2 * found.explained.shape[1] + 1))
-            explainer = shap.PermutationExplainer(model, masker, seed=seed)
-            values = explainer(found.explained, max_evals=most, silent=True).values
-        seconds = time.process_time() - begin - model.seconds
-    n_rows = len(found.explained)
-    return {
-        "shap_r2": accuracy(found, np.asarray(values)),
-        "ceiling": found.ceiling,
-        "fit_cpu_seconds": 0.0,
-        "row_seconds": seconds / n_rows,
-        "model_seconds": model.seconds / model.count,
-        "queries": model.count,
-        "queries_per_row": model.count / n_rows,
-    }
 
 
 def accuracy(found: Split, values: np.ndarray) -> float:

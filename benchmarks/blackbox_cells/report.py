@@ -5,7 +5,9 @@ from __future__ import annotations
 from statistics import median
 from typing import Any
 
+from _cells import MOST_LOAD
 from _common import seconds
+from blackbox_cells.default_call import MOST_SECONDS, N_ROWS
 from blackbox_cells.models import SUBJECTS
 from blackbox_cells.network_runs import REFINED
 from blackbox_cells.network_runs import TARGETS as NETWORK_TARGETS
@@ -32,7 +34,8 @@ def markdown(document: dict[str, Any]) -> str:
         "",
         f"{machine['cpu']}, {machine['cores']} cores, Python {machine['python']}; {document['date']}. Written by "
         "`benchmarks/blackbox.py`; fit times are CPU seconds on one thread without the model's own; of "
-        "`auto before waves`, an earlier engine, wall-clock seconds. The machine was shared with other work.",
+        "`auto before waves`, an earlier engine, wall-clock seconds. The JSON has commit and load of each cell; "
+        f"{_disturbed(cells)}",
         "",
         *document["results"]["method"],
         "",
@@ -43,10 +46,39 @@ def markdown(document: dict[str, Any]) -> str:
             lines += [f"## {subject.title}", "", _HEAD, "|" + "---|" * 10]
             lines += [_line(name, way, budget, found) for (way, budget), found in groups.items()]
             lines.append("")
-    lines += _networks(cells) + _refined(cells)
+    lines += _networks(cells) + _refined(cells) + _default(cells)
     if "amortised" in cells:
         lines += _amortised(cells["amortised"])
     return "\n".join(lines) + "\n"
+
+
+def _disturbed(cells: dict[str, Any]) -> str:
+    """How many cells were measured beside other work, and how many by an earlier engine."""
+    loads = [cell["load"] for cell in cells.values() if "load" in cell]
+    busy, old = sum(load > MOST_LOAD for load in loads), len(cells) - len(loads)
+    text = f"{busy} of {len(loads)} were measured beside other work."
+    return text + (f" {old} others have none: they are of an earlier fit, without a kernel." if old else "")
+
+
+def _default(cells: dict[str, Any]) -> list[str]:
+    """What the default call takes."""
+    found = {key.split(".")[1]: cell for key, cell in cells.items() if key.startswith("default.")}
+    if not found:
+        return []
+    lines = [
+        "## The default call",
+        "",
+        f"`fs.Explainer(predict, X)` with {N_ROWS:,} rows and everything else by default, on two cores; seconds "
+        f"without the model's own. Asked: at most {MOST_SECONDS:g} s by the clock of a quiet machine; load is how many "
+        "processes wanted a core.",
+        "",
+        "| model | chosen | queries | clock | CPU | load |",
+        "|" + "---|" * 6,
+    ]
+    for name, cell in found.items():
+        spent = " | ".join(seconds(cell[key]) for key in ("wall_seconds", "cpu_seconds"))
+        lines.append(f"| {name} | {cell['method']} | {cell['queries']:,} | {spent} | {cell['load']:.1f} |")
+    return [*lines, ""]
 
 
 def _refined(cells: dict[str, Any]) -> list[str]:
@@ -101,11 +133,17 @@ def _network_line(
     spent = ", ".join(f"{way}: {_pays_from(found, each)}" for way, each in samplers.items())
     asked = f"{median(cell['queries'] for cell in found):,.0f}"
     calls, spent = (calls, spent) if budget else ("", "")
-    asked_of = f"{budget:,}" if budget else "per row"
+    asked_of = f"{budget:,}" if budget else _rows_asked(found)
     return (
         f"| {way} | {asked_of} | {median(r2):.4f} | {min(r2):.4f} to {max(r2):.4f} | {len(r2)} | {methods} "
         f"| {seconds(fit)} | {seconds(row)} | {asked} | {wanted} | {calls} | {spent} |"
     )
+
+
+def _rows_asked(found: list[dict[str, Any]]) -> str:
+    """Of a sampler: that it asks row by row, and how many rows it had time for."""
+    rows = found[0].get("rows")
+    return "per row" if rows is None else f"per row, {rows} rows"
 
 
 def _pays_from(found: list[dict[str, Any]], sampler: dict[str, Any]) -> str:
@@ -146,7 +184,7 @@ def _line(name: str, way: str, budget: int, found: list[dict[str, Any]]) -> str:
         held = "held" if median(scores) >= target else "MISSED"
         verdict = f"{'1 - 1e-9' if target > 0.9999 else f'{target:g}'}: {held}"
     return (
-        f"| {way} | {f'{budget:,}' if budget else 'per row'} | {median(scores):.5f} | {min(scores):.5f} to "
+        f"| {way} | {f'{budget:,}' if budget else _rows_asked(found)} | {median(scores):.5f} | {min(scores):.5f} to "
         f"{max(scores):.5f} | {len(scores)} | {chosen or '-'} | {fidelity} | "
         f"{seconds(median(cell.get('fit_cpu_seconds', cell['fit_seconds']) for cell in found))} | "
         f"{median(cell['queries'] for cell in found):,.0f} | {verdict} |"

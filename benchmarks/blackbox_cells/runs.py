@@ -10,23 +10,24 @@ from typing import Any
 import numpy as np
 
 import fouriershap as fs
-from blackbox_cells.models import SUBJECTS, Subject, draw_rows, predict_of
+from blackbox_cells.models import SUBJECTS, draw_rows, predict_of
 from blackbox_cells.truth import r_squared, truth_of
 
 Cell = dict[str, Any]
 
 
 class Counted:
-    """A model that counts the rows it is asked, and its CPU seconds."""
+    """A model that counts the rows it is asked, its CPU seconds and those of the clock."""
 
-    def __init__(self, predict: Callable[[np.ndarray], np.ndarray]) -> None:
-        self._predict, self.count, self.seconds = predict, 0, 0.0
+    def __init__(self, predict: Callable[[Any], np.ndarray]) -> None:
+        self._predict, self.count, self.seconds, self.wall_seconds = predict, 0, 0.0, 0.0
 
-    def __call__(self, rows: np.ndarray) -> np.ndarray:
+    def __call__(self, rows: Any) -> np.ndarray:
         self.count += len(rows)
-        begin = time.process_time()
-        answers = np.asarray(self._predict(np.asarray(rows)))
+        begin, begin_wall = time.process_time(), time.perf_counter()
+        answers = np.asarray(self._predict(rows))
         self.seconds += time.process_time() - begin
+        self.wall_seconds += time.perf_counter() - begin_wall
         return answers
 
 
@@ -65,49 +66,6 @@ def represented(name: str, method: str, budget: int, seed: int) -> Cell:
         "explain_seconds": explained - fitted,
         "queries": model.count,
         "candidates": {line.name: [line.r2, line.seconds, line.note] for line in explainer.candidates},
-    }
-
-
-def kernel_shap(name: str, seed: int) -> Cell:
-    """``shap.KernelExplainer`` without its selection of features, at its usual number of samples."""
-    import shap
-
-    subject = SUBJECTS[name]
-    _columns_only(subject)
-    rows, model = draw_rows(subject, seed), Counted(predict_of(subject))
-    begin = time.perf_counter()
-    values = shap.KernelExplainer(model, rows.background).shap_values(rows.explained, l1_reg=0, silent=True)
-    return _per_row(subject, seed, np.asarray(values), model, begin)
-
-
-def permutation_shap(name: str, seed: int) -> Cell:
-    """``shap.PermutationExplainer`` at its defaults."""
-    import shap
-
-    subject = SUBJECTS[name]
-    _columns_only(subject)
-    rows, model = draw_rows(subject, seed), Counted(predict_of(subject))
-    begin = time.perf_counter()
-    masker = shap.maskers.Independent(rows.background, max_samples=len(rows.background))
-    explainer = shap.PermutationExplainer(model, masker, seed=seed)
-    most = max(500, 10 * (2 * subject.n_bits + 1))
-    values = explainer(rows.explained, max_evals=most, silent=True).values
-    return _per_row(subject, seed, values, model, begin)
-
-
-def _columns_only(subject: Subject) -> None:
-    if subject.groups is not None:
-        raise SystemExit("shap's samplers have no groups of columns here.")
-
-
-def _per_row(subject: Subject, seed: int, values: np.ndarray, model: Counted, begin: float) -> Cell:
-    seconds = time.perf_counter() - begin
-    truth, ceiling = truth_of(subject, seed)
-    found = {"shap_r2": r_squared(truth, values), "ceiling": ceiling, "queries": model.count}
-    return found | {
-        "fit_seconds": 0.0,
-        "explain_seconds": seconds,
-        "queries_per_row": model.count / len(values),
     }
 
 

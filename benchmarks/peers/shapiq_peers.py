@@ -1,4 +1,4 @@
-"""shapiq's KernelSHAP, ProxySPEX and SPEX on the interventional game, with the whole background."""
+"""shapiq's approximators on the interventional game, with the whole background."""
 
 from __future__ import annotations
 
@@ -22,6 +22,13 @@ def shapiq(predict: Predict, background: np.ndarray, seed: int, *, method: str =
     def approximator() -> object:
         if method == "kernelshap":
             return library.KernelSHAP(n=n, random_state=seed)
+        if method == "oddshap":
+            return library.OddSHAP(n=n, random_state=seed)
+        if method == "polyshap":  # pairs of features; as many as the coalitions can tell apart
+            terms = {"max_terms": max(n + 1, BUDGET // 2)} if n * (n + 1) // 2 >= BUDGET // 2 else {}
+            return library.PolySHAP(n=n, random_state=seed, **terms)
+        if method == "proxyshap":
+            return library.ProxySHAP(n=n, index="SV", max_order=1, random_state=seed)
         if method == "proxyspex":
             return library.ProxySPEX(n=n, index="SV", max_order=1, random_state=seed)
         return library.SPEX(n=n, index="SV", max_order=1, random_state=seed, degree_parameter=DEGREES[method])

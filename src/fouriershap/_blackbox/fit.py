@@ -13,7 +13,8 @@ from fouriershap._base.errors import InputError
 from fouriershap._base.units import unit_of
 from fouriershap._blackbox.bit_code import BitCode, exact_code, interval_code, looks_discrete
 from fouriershap._blackbox.candidates import exact, swht
-from fouriershap._blackbox.candidates.trees import FIRST, SHAPES, boost
+from fouriershap._blackbox.candidates.quick_trees import grow
+from fouriershap._blackbox.candidates.trees import FIRST, SHAPES
 from fouriershap._blackbox.candidates.waves import expected_seconds
 from fouriershap._blackbox.fidelity import (
     NOTICED,
@@ -37,7 +38,6 @@ from fouriershap._rows.levels import Encoding, recode
 from fouriershap._rows.pool import Pool
 from fouriershap._shapley.engine import Floats
 from fouriershap._trees.ensemble import TreeEnsemble
-from fouriershap._trees.readers import read_model
 
 _N_LOOKS = 1000  # hybrids at which it is seen which players matter
 _ROUNDS = 4  # of drawing hybrids, while those drawn are known already
@@ -325,7 +325,7 @@ class Fitter:
         answers = self.oracle.ask(self.pool, index, codes)
         answers = answers / unit_of(answers)
         y = answers[:, int(np.argmax(answers.var(axis=0)))]
-        trees = read_model(boost(codes, y, SHAPES[0], FIRST, self.seed))
+        trees = grow(codes, y, SHAPES[0], FIRST, self.seed)
         return lambda some: trees.predict(self._codes(some))[:, 0]
 
     def _ask_new(self, n: int, draw: Callable[[int], NDArray[np.int32]]) -> NDArray[np.int32]:

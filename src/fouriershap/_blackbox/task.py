@@ -75,6 +75,13 @@ class Task:
         """Which rows have a prediction by a model that was fitted without their fold."""
         return (self.fold >= 0) & ~np.isnan(predictions).any(axis=1)
 
+    def best_share(self, first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
+        """Of the second of two predictions, in the mean of both that misses least where both are judged."""
+        both = self.is_judged(first + second)
+        apart, missed = (second - first)[both], (self.answers - first)[both]
+        share = float((apart * missed).sum() / max((apart**2).sum(), np.finfo(float).tiny))
+        return min(max(share, 0.0), 1.0)
+
 
 @dataclass(frozen=True, eq=False)
 class Fit:

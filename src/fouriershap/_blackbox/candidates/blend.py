@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import time
 
-import numpy as np
-
 from fouriershap._blackbox.sum_surrogate import SumSurrogate
 from fouriershap._blackbox.task import Fit, Task
 
@@ -16,11 +14,7 @@ from fouriershap._blackbox.task import Fit, Task
 def blend(task: Task, trees: Fit, waves: Fit) -> Fit:
     """The best weighted mean of two fits, judged where both are."""
     begin = time.perf_counter()
-    both = task.is_judged(trees.predictions + waves.predictions)
-    apart = (waves.predictions - trees.predictions)[both]
-    missed = (task.answers - trees.predictions)[both]
-    share = float((apart * missed).sum() / max((apart**2).sum(), np.finfo(float).tiny))
-    share = min(max(share, 0.0), 1.0)
+    share = task.best_share(trees.predictions, waves.predictions)
     predictions = (1 - share) * trees.predictions + share * waves.predictions
 
     def make() -> SumSurrogate:

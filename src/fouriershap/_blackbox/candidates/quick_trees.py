@@ -38,9 +38,11 @@ def missed_at_a_look(task: Task) -> float:
     """What a few trees miss of the answers of the output that varies most: 1 - R^2."""
     inside, outside = task.fold != 0, task.fold == 0
     y = task.answers[:, int(np.argmax(task.answers.var(axis=0)))]
-    grow = _boost_lightgbm if _has_lightgbm() else boost
+    booster = _boost_lightgbm if _has_lightgbm() else boost
     with one_thread():
-        said = grow(task.codes[inside], y[inside], LOOK, LOOK_LENGTH, task.seed).predict(task.codes[outside])
+        said = booster(task.codes[inside], y[inside], LOOK, LOOK_LENGTH, task.seed).predict(
+            task.codes[outside]
+        )
     return 1 - r_squared(y[outside, None], said[:, None])
 
 
@@ -67,7 +69,7 @@ def _fit(task: Task, shapes: Sequence[tuple[float, int]], longest: int, folds: S
         grown.append(tried[int(np.argmin(loss))])
         for k in folds[1:]:
             _judge_also(task, y, grown[-1], k)
-    return as_fit(task, grown, begin, _grow)
+    return as_fit(task, grown, begin, grow)
 
 
 def _judged(task: Task, y: Floats, shape: tuple[float, int], longest: int, tick: Tick) -> Grown:
@@ -98,13 +100,14 @@ def _judged(task: Task, y: Floats, shape: tuple[float, int], longest: int, tick:
 def _judge_also(task: Task, y: Floats, grown: Grown, k: int) -> None:
     """Write the predictions of one more fold, by trees of the same shape and length."""
     inside = task.fold != k
-    trees = _grow(task.codes[inside], y[inside], grown.shape, grown.length, task.seed)
+    trees = grow(task.codes[inside], y[inside], grown.shape, grown.length, task.seed)
     if grown.refitted:
         trees = refit_leaves(trees, task.codes[inside], y[inside])
     grown.predictions[~inside] = trees.predict(task.codes[~inside])[:, 0]
 
 
-def _grow(codes: Floats, y: Floats, shape: tuple[float, int], length: int, seed: int) -> TreeEnsemble:
+def grow(codes: Floats, y: Floats, shape: tuple[float, int], length: int, seed: int) -> TreeEnsemble:
+    """Boosted trees of a shape and length."""
     if _has_lightgbm():
         return read_model(_boost_lightgbm(codes, y, shape, length, seed))
     return read_hist_gradient_boosting(boost(codes, y, shape, length, seed))

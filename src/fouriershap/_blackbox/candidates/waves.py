@@ -1,4 +1,4 @@
-"""Candidate "waves": sums of cosines, one fit without each fold; their mean, distilled into one."""
+"""Candidate "waves": sums of cosines fitted without each fold, and a kernel; what they say is taught to one sum."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from fouriershap._base.asking.report import Meter
 from fouriershap._base.parallel import for_each_block
 from fouriershap._base.threads import one_blas_thread
+from fouriershap._blackbox.candidates.kernel import Kernel, can_fit_kernel, fit_kernel, kernel_work
 from fouriershap._blackbox.task import N_FOLDS, Fit, Task, r_squared
 from fouriershap._blackbox.wave_surrogate import WaveSurrogate
 from fouriershap._rows.levels import NUMBER
@@ -20,16 +21,23 @@ from fouriershap._waves.columns import Columns, columns_of
 from fouriershap._waves.training import Fitted, Settings, fit_waves
 from fouriershap._waves.waves import Waves
 
-FEW, MANY = 64, 256  # waves
-ROUNDS, MANY_ROUNDS = 3, 1  # fits without each fold, of few waves and of many
+FEW, MANY = 64, 256  # waves; many are tried where answers are, too
+ROUNDS = 2  # fits without each fold where answers and waves are few; else one
 DOUBTFUL = 0.1  # share of the variance: where less is hopeless, few waves are tried before many
 WORTH_MANY = 0.85  # of what few waves miss: many must miss less
-STUDENT = {
-    FEW: (64, 128),
-    MANY: (128, 256),
-}  # waves of the student, more where fewer miss too much of the mean
+STUDENT, MOST_STUDENT, FEW_PLAYERS = 128, 256, 16  # waves of the student, and the most, where players are few
 STUDENT_EPOCHS, STUDENT_RATE = 10, 1e-2  # it begins with the waves of its teachers
-GOOD_ENOUGH = 0.05  # what the student may miss of the mean, as a share of what that misses of the model
+FEW_LABELS = 20_000  # up to which it learns twice as long
+GOOD_ENOUGH, ALWAYS_GOOD = (
+    0.05,
+    2e-4,
+)  # what the student may miss, as a share of what its teachers do, and at least
+LEAST_KERNEL, MOSTLY = (
+    0.1,
+    0.5,
+)  # shares of the kernel: less is not worth its time; from more on few waves are not tried
+DAMPED = 1.5  # power of that share: in values, which are means, the chance of fits fades, a kernel's smoothing does not
+LEAST_MISSED = 1e-4  # by waves alone, for a kernel to be worth its time
 COMPRESSED, LEAST_COMPRESSED = (
     0.1,
     2e-4,
@@ -78,6 +86,30 @@ class _Answers:
         return Waves(frequencies, amplitudes, phases, linear, constant[0] + self.centre, self.columns)
 
 
+@dataclass(frozen=True, eq=False)
+class _Teachers:
+    """Waves of several fits, and, where it helps, a kernel.
+
+    Attributes
+    ----------
+    nets : list of Fitted
+    kernel : Kernel or None
+    share : float
+        Of the kernel in what they say together.
+    """
+
+    nets: list[Fitted]
+    kernel: Kernel | None = None
+    share: float = 0.0
+
+    def say(self, inputs: NDArray[np.float32], n_outputs: int) -> Floats:
+        """Outputs (n_rows, n_outputs) of mean 0 and spread 1."""
+        said = np.mean([net.predict(inputs)[:, :n_outputs] for net in self.nets], axis=0)
+        if self.kernel is None:
+            return np.asarray(said)
+        return np.asarray((1 - self.share) * said + self.share * self.kernel.predict(inputs))
+
+
 def fit_waves_candidate(task: Task, hopeless: float = np.inf) -> Fit:
     """Waves, all outputs together; only one fit is made where that misses more of the answers than is ``hopeless``."""
     begin = time.perf_counter()
@@ -85,17 +117,34 @@ def fit_waves_candidate(task: Task, hopeless: float = np.inf) -> Fit:
         answers = _prepare(task)
         nets = _fit_folds(task, answers, hopeless)
         predictions = np.full(task.answers.shape, np.nan)
-        for k in range(N_FOLDS):
+        for k in range(min(N_FOLDS, len(nets))):
             inside = task.fold == k
-            if k >= len(nets):
-                break
             said = [answers.outputs(net, answers.inputs[inside]) for net in nets[k::N_FOLDS]]
             predictions[inside] = np.mean(said, axis=0)
+        teachers = _Teachers(nets)
+        if len(nets) > 1 and 1 - task.judge(predictions) > LEAST_MISSED and can_fit_kernel():
+            teachers, predictions = _with_kernel(task, answers, nets, predictions)
     r2 = task.judge(predictions)
-    n_waves = len(nets[0].frequencies)
-    note = f"{n_waves} waves on {answers.columns.n_columns} columns"
-    make = partial(_distil, task, answers, nets, max(1 - r2, _LEAST))
+    note = f"{len(nets[0].frequencies)} waves on {answers.columns.n_columns} columns"
+    if teachers.kernel is not None:
+        note += f", {teachers.share:.0%} of a kernel of {len(teachers.kernel.centres):,} rows"
+    make = partial(_distil, task, answers, teachers, max(1 - r2, _LEAST))
     return Fit("waves", r2, predictions, make, time.perf_counter() - begin, note)
+
+
+def _with_kernel(
+    task: Task, answers: _Answers, nets: list[Fitted], predictions: Floats
+) -> tuple[_Teachers, Floats]:
+    """A kernel beside the waves, by the share that the folds ask for, and what both say of the folds."""
+    n = task.n_outputs
+    rng = np.random.default_rng([task.seed, N_FOLDS])
+    kernel, said = fit_kernel(answers.inputs, answers.targets[:, :n], task.fold, nets, rng)
+    said = said * answers.scale + answers.centre
+    share = task.best_share(predictions, said)
+    if share < LEAST_KERNEL:
+        return _Teachers(nets), predictions
+    share **= DAMPED
+    return _Teachers(nets, kernel, share), (1 - share) * predictions + share * said
 
 
 def _prepare(task: Task) -> _Answers:
@@ -118,13 +167,25 @@ def _prepare(task: Task) -> _Answers:
 def expected_seconds(n_answers: int, n_columns: int) -> tuple[float, float]:
     """About what fitting the folds and teaching the student take, on one thread."""
     n = n_answers * (N_FOLDS - 1) // N_FOLDS
-    folds = [_settings(n, n_waves).work(n, n_columns) for n_waves in (*[FEW] * (ROUNDS * N_FOLDS), MANY)]
-    taught = _student_settings(STUDENT[FEW][0]).work(min(FREE * n_answers, MOST_FREE), n_columns)
-    return sum(folds) / _PER_SECOND, taught / _PER_SECOND
+    sizes = [FEW] * (_rounds(n, FEW) * N_FOLDS) + [MANY] * (n >= _MANY_ANSWERS)
+    folds = sum(_settings(n, n_waves).work(n, n_columns) for n_waves in sizes) + kernel_work(n_answers)
+    n_labels = min(FREE * n_answers, MOST_FREE)
+    return folds / _PER_SECOND, _student_settings(STUDENT, n_labels).work(n_labels, n_columns) / _PER_SECOND
 
 
-def _student_settings(n_waves: int) -> Settings:
-    return Settings(n_waves, 256, STUDENT_EPOCHS, STUDENT_RATE)
+def _rounds(n_answers: int, n_waves: int) -> int:
+    return ROUNDS if n_waves == FEW and n_answers < _FEW_ANSWERS else 1
+
+
+def _student_settings(n_waves: int, n_labels: int) -> Settings:
+    return Settings(n_waves, 256, STUDENT_EPOCHS * (1 + (n_labels < FEW_LABELS)), STUDENT_RATE)
+
+
+def _student_sizes(teachers: _Teachers, n_players: int) -> list[int]:
+    """Waves of the student, more where fewer miss too much of its teachers: a row costs waves times players."""
+    if (teachers.kernel is None and len(teachers.nets[0].frequencies) == FEW) or n_players > FEW_PLAYERS:
+        return [FEW, STUDENT]
+    return [STUDENT, MOST_STUDENT] if teachers.share < MOSTLY else [MOST_STUDENT]
 
 
 def _settings(n_answers: int, n_waves: int) -> Settings:
@@ -137,7 +198,9 @@ def _fit_folds(task: Task, answers: _Answers, hopeless: float) -> list[Fitted]:
     """Some fits without each fold, in turn; the first says how many waves there are."""
     n_inside, n_columns = int((task.fold != 0).sum()), answers.columns.n_columns
     work = {n_waves: _settings(n_inside, n_waves).work(n_inside, n_columns) for n_waves in (FEW, MANY)}
-    meter = Meter(task.report, ROUNDS * N_FOLDS * work[FEW] + work[MANY])
+    rounds = {n_waves: _rounds(n_inside, n_waves) for n_waves in (FEW, MANY)}
+    sizes = (FEW, MANY) if n_inside >= _MANY_ANSWERS else (FEW,)
+    meter = Meter(task.report, (rounds[FEW] * N_FOLDS - 1) * work[FEW] + sum(work[size] for size in sizes))
 
     def fit(which: int, n_waves: int) -> Fitted:
         inside, outside = task.fold != which % N_FOLDS, task.fold == which % N_FOLDS
@@ -160,17 +223,14 @@ def _fit_folds(task: Task, answers: _Answers, hopeless: float) -> list[Fitted]:
         truth, inputs = task.answers[outside], answers.inputs[outside]
         return {n: 1 - r_squared(truth, answers.outputs(first[n], inputs)) for n in sizes}
 
-    if hopeless < DOUBTFUL:
-        missed = try_sizes((FEW,))
-        if missed[FEW] > hopeless:
-            return [first[FEW]]
-        missed |= try_sizes((MANY,))
-    else:
-        missed = try_sizes((FEW, MANY))
-    n_waves = MANY if missed[MANY] < WORTH_MANY * missed[FEW] else FEW
+    missed = try_sizes(sizes[:1] if hopeless < DOUBTFUL else sizes)
+    if missed[FEW] > hopeless and MANY not in missed:
+        return [first[FEW]]
+    missed |= try_sizes(tuple(size for size in sizes if size not in missed))
+    n_waves = MANY if missed.get(MANY, np.inf) < WORTH_MANY * missed[FEW] else FEW
     nets = {0: first[n_waves]}
-    n_nets = N_FOLDS * (ROUNDS if n_waves == FEW else MANY_ROUNDS) if missed[n_waves] <= hopeless else 1
-    meter.total = work[FEW] + work[MANY] + (n_nets - 1) * work[n_waves]
+    n_nets = N_FOLDS * rounds[n_waves] if missed[n_waves] <= hopeless else 1
+    meter.total = sum(work[size] for size in sizes) + (n_nets - 1) * work[n_waves]
 
     def fit_some(begin: int, end: int) -> None:
         nets.update((which, fit(which, n_waves)) for which in range(begin + 1, end + 1))
@@ -179,22 +239,23 @@ def _fit_folds(task: Task, answers: _Answers, hopeless: float) -> list[Fitted]:
     return [nets[which] for which in range(n_nets)]
 
 
-def _distil(task: Task, answers: _Answers, nets: list[Fitted], missed: float) -> WaveSurrogate:
-    """One sum of waves that repeats the mean of several: what that says of more hybrids costs no query."""
+def _distil(task: Task, answers: _Answers, teachers: _Teachers, missed: float) -> WaveSurrogate:
+    """One sum of waves that repeats its teachers: what they say of more hybrids costs no query."""
     with one_blas_thread():
         n_free = min(FREE * len(task.codes), MOST_FREE)
         inputs = np.concatenate([answers.columns.design(task.draw(n_free + N_CHECK)), answers.inputs])
-        n_outputs = task.n_outputs
-        labels = np.mean([net.predict(inputs)[:, :n_outputs] for net in nets], axis=0)
+        labels = teachers.say(inputs, task.n_outputs)
         check, train = slice(N_CHECK), slice(N_CHECK, None)
         judges = inputs[check], labels[check]
-        for n_waves in STUDENT[len(nets[0].frequencies)]:
-            settings = _student_settings(n_waves)
+        for n_waves in _student_sizes(teachers, task.encoding.n_players):
+            settings = _student_settings(n_waves, n_free)
             meter = Meter(task.report, settings.work(len(inputs) - N_CHECK, inputs.shape[1]))
             rng = np.random.default_rng([task.seed, N_FOLDS, n_waves])
-            start = _join(nets, n_waves)
+            start = _join(teachers.nets, n_waves)
             student = fit_waves(inputs[train], labels[train], settings, rng, judges, start, meter.tick)
-            if 1 - r_squared(labels[check], student.predict(judges[0])) < GOOD_ENOUGH * missed:
+            if 1 - r_squared(labels[check], student.predict(judges[0])) < max(
+                GOOD_ENOUGH * missed, ALWAYS_GOOD
+            ):
                 break
         return WaveSurrogate(answers.waves(student), max(COMPRESSED * missed, LEAST_COMPRESSED))
 

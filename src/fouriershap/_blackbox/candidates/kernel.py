@@ -1,0 +1,220 @@
+"""A kernel machine that teaches waves: smooth, in the directions in which the waves say that the model changes.
+
+Its metric is the mean outer product of the slopes of fitted waves (Radhakrishnan et al. 2024), so directions in which
+nothing happens do not keep rows apart. Such a kernel is no product over players and has no SHAP values in closed form,
+but waves can be taught what it says of any row, at no query.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fouriershap._blackbox.task import N_FOLDS
+from fouriershap._shapley.engine import Floats
+from fouriershap._waves.training import Fitted
+
+CENTRES, MOST_CENTRES = 1500, 2000  # rows that the kernel is centred at, and where answers are many
+MANY_ANSWERS = 8000
+RIDGES = (1e-6, 1e-4, 1e-3, 1e-2, 1e-1)
+_FEW_RIDGES = (1e-5, 1e-3, 1e-1)
+SHAPES = ((0.0, 1.0), (0.5, 0.3), (0.5, 1.0), (1.0, 0.3), (1.0, 1.0), (1.0, 2.0))
+_LINEAR = 0.02  # how much of a straight line is in the kernel
+_JITTER = {np.dtype(np.float64): 1e-9, np.dtype(np.float32): 1e-5}  # below it, rounding
+_LEAST_RIDGE = {np.dtype(np.float64): 0.0, np.dtype(np.float32): 1e-3}
+_N_SLOPES = 1000
+_N_TRIED, _N_TESTED = 600, 400  # rows by which a shape is chosen
+_ROWS_PER_BLOCK = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class Kernel:
+    """Smooth bells around some rows.
+
+    Attributes
+    ----------
+    root : (n_columns, n_columns) float64
+        Turns columns into coordinates whose distances count.
+    centres : (n_centres, n_columns)
+        In these coordinates.
+    width : float
+        How fast a bell falls with the square of the distance.
+    weights : (n_centres, n_outputs) float64
+    """
+
+    root: Floats
+    centres: NDArray[np.floating]
+    width: float
+    weights: Floats
+
+    def predict(self, inputs: NDArray[np.float32]) -> Floats:
+        """Outputs (n_rows, n_outputs) of columns (n_rows, n_columns)."""
+        blocks = (inputs[i : i + _ROWS_PER_BLOCK] for i in range(0, len(inputs), _ROWS_PER_BLOCK))
+        weights = self.weights.astype(self.centres.dtype)
+        parts = [
+            _bells(_moved(block, self.root, self.centres), self.centres, self.width) @ weights
+            for block in blocks
+        ]
+        return np.concatenate(parts).astype(np.float64) if parts else np.empty((0, self.weights.shape[1]))
+
+
+def can_fit_kernel() -> bool:
+    """Whether scipy is there; who has scikit-learn or LightGBM has it."""
+    return importlib.util.find_spec("scipy") is not None
+
+
+def kernel_work(n_answers: int) -> float:
+    """Multiplications of a fit, about."""
+    n_centres = _n_centres(n_answers)
+    return 2.0 * n_answers * n_centres**2 + 4.0 * n_centres**3
+
+
+def _n_centres(n_answers: int) -> int:
+    return min(n_answers, CENTRES if n_answers < MANY_ANSWERS else MOST_CENTRES)
+
+
+def fit_kernel(
+    inputs: NDArray[np.float32],
+    targets: Floats,
+    fold: NDArray[np.int64],
+    nets: list[Fitted],
+    rng: np.random.Generator,
+) -> tuple[Kernel, Floats]:
+    """The kernel fitted to all answers, and what it says of each fold when fitted to the others; NaN outside of folds.
+
+    Parameters
+    ----------
+    inputs : (n_rows, n_columns) float32
+    targets : (n_rows, n_outputs) float64
+        Of mean 0 and a spread of about 1.
+    fold : (n_rows,) int64
+        -1 for rows that are in every fit.
+    nets : list of Fitted
+        Waves, by whose slopes distances are measured.
+    """
+    from scipy.linalg import cholesky, solve_triangular
+
+    slopes = _slopes(nets, inputs[rng.permutation(len(inputs))[:_N_SLOPES]], targets.shape[1])
+    root, width = _choose_shape(inputs, targets, fold, slopes, rng)
+    chosen = rng.permutation(len(inputs))[: _n_centres(len(inputs))]
+    dtype = np.dtype(np.float64 if len(chosen) == len(inputs) else np.float32)  # single is quicker
+    centres = np.asarray(inputs[chosen] @ root, dtype=dtype)
+    exact = centres.astype(np.float64)  # in single precision it would not be positive
+    between = _bells(exact, exact, width)
+    between[np.diag_indices(len(between))] += _JITTER[dtype]
+    lower = np.asarray(cholesky(between, lower=True, overwrite_a=True, check_finite=False), dtype=dtype)
+
+    def features(rows: NDArray[np.float32]) -> NDArray[np.floating]:
+        """(n_rows, n_centres): whose scalar products are the kernel's."""
+        bells = _bells(_moved(rows, root, centres), centres, width)
+        return np.asarray(solve_triangular(lower, bells.T, lower=True, check_finite=False).T)
+
+    weights, predictions = _ridge_by_folds(features, inputs, targets, fold, _LEAST_RIDGE[dtype])
+    weights = solve_triangular(lower.astype(np.float64), weights, lower=True, trans=1, check_finite=False)
+    return Kernel(root, centres, width, np.asarray(weights)), predictions
+
+
+def _ridge_by_folds(
+    features: Callable[[NDArray[np.float32]], NDArray[np.floating]],
+    inputs: NDArray[np.float32],
+    targets: Floats,
+    fold: NDArray[np.int64],
+    least: float,
+) -> tuple[Floats, Floats]:
+    """Weights of the features by the ridge that fold 0 likes best, and predictions of each fold by the others."""
+    n = N_FOLDS + 1
+    parts = [np.flatnonzero(fold == k) for k in range(-1, N_FOLDS)]
+    rows = [features(inputs[part]) for part in parts]
+    grams = [np.asarray(each.T @ each, dtype=np.float64) for each in rows]
+    moments = [np.asarray(each.T @ targets[part]) for each, part in zip(rows, parts, strict=True)]
+    gram, moment = sum(grams[1:], grams[0]), sum(moments[1:], moments[0])
+
+    def fold_by_others(k: int, ridge: float) -> Floats:
+        return np.asarray(rows[k] @ _solve(gram - grams[k], moment - moments[k], ridge))
+
+    tried = {ridge: fold_by_others(1, ridge) for ridge in RIDGES if ridge >= least}
+    ridge = min(tried, key=lambda each: float(((tried[each] - targets[parts[1]]) ** 2).sum()))
+    predictions = np.full(targets.shape, np.nan)
+    predictions[parts[1]] = tried[ridge]
+    for k in range(2, n):
+        predictions[parts[k]] = fold_by_others(k, ridge)
+    return _solve(gram, moment, ridge), predictions
+
+
+def _solve(gram: Floats, moment: Floats, ridge: float) -> Floats:
+    from scipy.linalg import cho_factor, cho_solve
+
+    ridged = gram.copy()
+    ridged[np.diag_indices(len(ridged))] += ridge
+    return np.asarray(cho_solve(cho_factor(ridged, check_finite=False, overwrite_a=True), moment))
+
+
+def _slopes(nets: list[Fitted], inputs: NDArray[np.float32], n_outputs: int) -> Floats:
+    """Mean outer product (n_columns, n_columns) of the slopes of waves, summed over outputs."""
+    n_columns = inputs.shape[1]
+    total = np.zeros((n_columns, n_columns))
+    for net in nets:
+        n_waves = len(net.frequencies)
+        sines = np.sin(inputs @ net.frequencies.T + net.phases)
+        weights = net.weights.astype(np.float32)
+        for q in range(n_outputs):
+            slope = (
+                weights[n_waves : n_waves + n_columns, q] - (sines * weights[:n_waves, q]) @ net.frequencies
+            )
+            total += slope.T @ slope
+    return total / (len(nets) * max(len(inputs), 1))
+
+
+def _root(slopes: Floats, inputs: NDArray[np.float32], power: float) -> Floats:
+    """The square root of a power of the slopes, such that rows are at a mean square distance of 2."""
+    values, vectors = np.linalg.eigh(slopes)
+    values = np.maximum(values, 0.0) ** power if power else np.ones_like(values)
+    root = vectors * np.sqrt(values)
+    spread = float(np.var(inputs @ root, axis=0).sum())
+    return np.asarray(root / np.sqrt(spread)) if spread > 0 else root
+
+
+def _choose_shape(
+    inputs: NDArray[np.float32],
+    targets: Floats,
+    fold: NDArray[np.int64],
+    slopes: Floats,
+    rng: np.random.Generator,
+) -> tuple[Floats, float]:
+    """Root and width that some answers of fold 0 like best, by some others."""
+    some, test = (
+        rng.permutation(np.flatnonzero(rows))[:n]
+        for rows, n in ((fold != 0, _N_TRIED), (fold == 0, _N_TESTED))
+    )
+    best = np.inf, np.eye(inputs.shape[1]), 1.0
+    roots = {power: _root(slopes, inputs, power) for power in {power for power, _ in SHAPES}}
+    for power, width in SHAPES:
+        centres, others = (inputs[rows] @ roots[power] for rows in (some, test))
+        between, seen = (np.asarray(_bells(rows, centres, width), np.float64) for rows in (centres, others))
+        for ridge in _FEW_RIDGES:
+            said = seen @ _solve(between, targets[some], ridge)
+            best = min(
+                best, (float(((said - targets[test]) ** 2).sum()), roots[power], width), key=lambda b: b[0]
+            )
+    return best[1], best[2]
+
+
+def _moved(rows: NDArray[np.float32], root: Floats, like: NDArray[np.floating]) -> NDArray[np.floating]:
+    return np.asarray(rows @ root, dtype=like.dtype)
+
+
+def _bells(rows: NDArray[np.floating], centres: NDArray[np.floating], width: float) -> NDArray[np.floating]:
+    """The kernel (n_rows, n_centres): a bell, some of a straight line, and a constant."""
+    products = rows @ centres.T
+    squares = (rows**2).sum(axis=1)[:, None] + (centres**2).sum(axis=1) - 2 * products
+    np.maximum(squares, 0, out=squares)
+    squares *= -width
+    np.exp(squares, out=squares)
+    products *= _LINEAR
+    squares += products
+    squares += 1
+    return np.asarray(squares)
