@@ -18,6 +18,7 @@ from fouriershap._explainers.questions.answer import Answer, check_output, numbe
 from fouriershap._explainers.questions.means import check_engine, names_of_outputs, read_rows
 from fouriershap._explainers.questions.moments import Floats
 from fouriershap._explainers.reasons import to_frame
+from fouriershap._rows.frames import Rows
 from fouriershap._shapley.orders.indices import ORDER_INDICES
 from fouriershap._shapley.orders.sets import key_sets
 from fouriershap._shapley.orders.values import set_values
@@ -216,8 +217,21 @@ def make_interactions(
         raise InputError(f"min_order is {short(min_order)}; give no more than order={order}.")
     if top_k is not None:
         check_whole("top_k", top_k, 1, ", or None for all sets")
+    check_engine(explainer, "interactions")
+    return interactions_of(explainer, read_rows(explainer, X), order, index, top_k, min_order, like=X)
+
+
+def interactions_of(
+    explainer: Explainer,
+    rows: Rows,
+    order: int,
+    index: str,
+    top_k: int | None,
+    min_order: int,
+    like: Any = None,
+) -> Interactions:
+    """The answer about rows that are read; arguments are checked."""
     engine = check_engine(explainer, "interactions")
-    rows = read_rows(explainer, X)
     memory = check_memory(None)
     with Watch(explainer.progress):
         found = set_values(engine, rows.codes, index, order, min_order, top_k, memory, explainer.n_jobs)
@@ -238,5 +252,5 @@ def make_interactions(
         n_met=found.n_met,
         players=explainer.player_names,
         outputs=names_of_outputs(explainer),
-        like=X,
+        like=like,
     )
