@@ -186,7 +186,7 @@ def _rest(means: Floats, mass: Floats) -> Floats:
 
 
 def _scaled(error: MeanError, by: float) -> MeanError:
-    return MeanError(error.variance * by * by, error.third * by**3, error.freedom)
+    return replace(error, variance=error.variance * by * by, third=error.third * by**3)
 
 
 def _background_moments(

@@ -341,7 +341,8 @@ class _Judge:
         # The sampled rows are among all: their covariance counts once per row, not once per sampled row.
         shared = (both.variance - extra.variance - base.variance) * (extra.freedom + 1) / (rows.freedom + 1)
         variance = np.maximum(rows.variance + extra.variance + shared, 0.0)
-        return MeanError(variance, rows.third + extra.third, min(rows.freedom, extra.freedom))
+        third, sureness = rows.third + extra.third, np.minimum(rows.sureness, extra.sureness)
+        return MeanError(variance, third, min(rows.freedom, extra.freedom), sureness)
 
 
 def _find_link(explainer: Explainer, loss: str, link: Any) -> str:
