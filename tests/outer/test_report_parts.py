@@ -29,6 +29,7 @@ class Loans(NamedTuple):
     y: np.ndarray
     new: pd.DataFrame
     page: Path
+    model: Any
 
 
 def make_loans(folder: Path, n_rows: int = 300) -> Loans:
@@ -52,8 +53,9 @@ def make_loans(folder: Path, n_rows: int = 300) -> Loans:
         text={"debt": "A debt of {value} counts {contribution:+.3f}."},
         facts={"Approved by": "nobody"},
         title="Loans",
+        interactions=3,
     )
-    return Loans(explainer, X, y, new, page)
+    return Loans(explainer, X, y, new, page, model)
 
 
 @pytest.fixture(scope="module")
@@ -323,3 +325,14 @@ def test_all_of_many_rows(browser: Any, tmp_path: Path) -> None:
 def test_what_if_says_which_scale_it_is_on(opened: OpenPage) -> None:
     said = opened.page.locator("#what-if-scale").text_content()
     assert "those of the log-odds of paid, not of the probability of paid" in said
+
+
+def test_sets_of_a_probability_are_those_of_its_margin(opened: OpenPage, loans: Loans) -> None:
+    heads = opened.page.locator("#sets-table thead th").all_text_contents()
+    assert heads[2] == "mean size (log-odds of paid)"
+    margin = fs.Explainer(loans.model, loans.X[:40]).interactions(loans.X[:200], 3, min_order=2)
+    strength = dict(zip(margin.names, margin.strength, strict=True))
+    found = table_of(opened.page, "#sets-table")
+    assert len(found) >= 10
+    for name, (_, mine, _) in found.items():
+        assert number(mine) == pytest.approx(strength[name.replace(" × ", " x ")], rel=1e-3, abs=1e-9)

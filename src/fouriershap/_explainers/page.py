@@ -116,7 +116,9 @@ def write_page(explainer: Explainer, X: Any, path: str | os.PathLike[str], wishe
         actual=actual,
         drift=None if wishes.drift is None else of_drift(explainer, wishes.drift),
         cohorts=_cohorts(explainer, features, wishes.cohorts, extra["cohorts"]),
-        sets=None if wishes.interactions is None else of_sets(explainer, given, wishes.interactions),
+        sets=None
+        if wishes.interactions is None
+        else of_sets(explainer, subject.beside, given, wishes.interactions),
         sentences=sentences,
         versions=make_versions(explainer),
     )

@@ -16,6 +16,7 @@ from fouriershap._explainers.questions.letters import read_sentences
 from fouriershap._explainers.questions.moments import Floats, Moments, interval
 from fouriershap._explainers.questions.orders import Interactions, interactions_of
 from fouriershap._rows.frames import Rows
+from fouriershap._shapley.engine import Engine
 from fouriershap.report import Comparison, Sets
 
 if TYPE_CHECKING:
@@ -64,15 +65,23 @@ def of_cohorts(explainer: Explainer, X: Any, asked: Any) -> Comparison:
     return _comparison(found, words, found.predictions, base)
 
 
-def of_sets(explainer: Explainer, rows: Rows, asked: int | Interactions) -> Sets:
-    """The strongest sets of two players and more, up to an order that is given; or an answer about them."""
+def of_sets(explainer: Explainer, beside: Engine | None, rows: Rows, asked: int | Interactions) -> Sets:
+    """The strongest sets of two players and more, up to an order that is given; or an answer about them.
+
+    They are of the margin, the engine ``beside``, where the page explains what is made of it.
+    """
+    engine, first = explainer._engine, 0
     if isinstance(asked, Interactions):
         _check_names("interactions", asked.players, explainer.player_names)
         found, which = [asked], f"At most {_SETS} sets are listed."
     else:
         some = replace(rows, codes=rows.codes[:_SET_ROWS])
+        engine, first = (engine, 0) if beside is None else (beside, engine.n_outputs)
         sizes = range(2, min(asked, len(explainer.player_names)) + 1)
-        found = [interactions_of(explainer, some, asked, "k-SII", _SETS_OF_A_SIZE, least) for least in sizes]
+        found = [
+            interactions_of(explainer, engine, some, asked, "k-SII", _SETS_OF_A_SIZE, least)
+            for least in sizes
+        ]
         larger = "".join(
             f", the {_SETS_OF_A_SIZE} strongest of {least} features or more" for least in sizes[1:]
         )
@@ -83,14 +92,14 @@ def of_sets(explainer: Explainer, rows: Rows, asked: int | Interactions) -> Sets
         columns |= {players: values[:, k] for k, players in enumerate(one.positions) if len(players) > 1}
     order = sorted(columns, key=lambda players: -np.abs(columns[players]).mean())[:_SETS]
     if not order:
-        n = explainer._engine.n_outputs
-        return Sets(["No features act together in these rows."], (), np.empty((0, n)), np.empty((0, n)))
+        none = np.empty((0, engine.n_outputs))
+        return Sets(["No features act together in these rows."], (), none, none, first)
     values = np.stack([columns[players] for players in order], axis=1)
     words = [
         f"Mean size of the {found[0].index} values of sets of up to {found[0].order} features over {len(values):,} "
         f"rows: what they bring together, beyond what fewer of them do. {which}"
     ]
-    return Sets(words, tuple(order), np.abs(values).mean(axis=0), values.mean(axis=0))
+    return Sets(words, tuple(order), np.abs(values).mean(axis=0), values.mean(axis=0), first)
 
 
 def _comparison(found: Drift | Cohorts, words: list[str], means: Floats, base: Floats) -> Comparison:

@@ -110,10 +110,11 @@ class Sets:
     players: tuple[tuple[int, ...], ...]  # of each set
     strength: Floats  # (n_sets, n_outputs) mean size over rows
     means: Floats  # (n_sets, n_outputs) mean, with its sign
+    first: int = 0  # the output of the page that is their first
 
     def describe(self) -> dict[str, Any]:
         arrays = {"strength": self.strength, "means": self.means}
-        about = {"words": self.words, "players": self.players}
+        about = {"words": self.words, "players": self.players, "first": self.first}
         return about | {"n_outputs": self.means.shape[1], "arrays": packed_all(arrays)}
 
 

@@ -19,6 +19,7 @@ from fouriershap._explainers.questions.means import check_engine, names_of_outpu
 from fouriershap._explainers.questions.moments import Floats
 from fouriershap._explainers.reasons import to_frame
 from fouriershap._rows.frames import Rows
+from fouriershap._shapley.engine import Engine
 from fouriershap._shapley.orders.indices import ORDER_INDICES
 from fouriershap._shapley.orders.sets import key_sets
 from fouriershap._shapley.orders.values import set_values
@@ -217,12 +218,13 @@ def make_interactions(
         raise InputError(f"min_order is {short(min_order)}; give no more than order={order}.")
     if top_k is not None:
         check_whole("top_k", top_k, 1, ", or None for all sets")
-    check_engine(explainer, "interactions")
-    return interactions_of(explainer, read_rows(explainer, X), order, index, top_k, min_order, like=X)
+    engine = check_engine(explainer, "interactions")
+    return interactions_of(explainer, engine, read_rows(explainer, X), order, index, top_k, min_order, like=X)
 
 
 def interactions_of(
     explainer: Explainer,
+    engine: Engine,
     rows: Rows,
     order: int,
     index: str,
@@ -230,8 +232,7 @@ def interactions_of(
     min_order: int,
     like: Any = None,
 ) -> Interactions:
-    """The answer about rows that are read; arguments are checked."""
-    engine = check_engine(explainer, "interactions")
+    """The answer about rows that are read, of an engine of the explainer; arguments are checked."""
     memory = check_memory(None)
     with Watch(explainer.progress):
         found = set_values(engine, rows.codes, index, order, min_order, top_k, memory, explainer.n_jobs)

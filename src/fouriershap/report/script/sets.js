@@ -14,9 +14,15 @@ class Sets {
     for (const text of part.words) byId("sets-words").append(element("p", text));
   }
 
-  /** The output that is shown: one of those that are explained, of which the margin's are not. */
+  /** The output that is shown, counted from their first. */
   get output() {
-    return this.report.output % this.part.n_outputs;
+    const { report } = this;
+    return report.rawOutput() - report.data.first_raw;
+  }
+
+  /** The same among the outputs of the page. */
+  get shown() {
+    return this.part.first + this.output;
   }
 
   at(array, set) {
@@ -66,7 +72,7 @@ class Sets {
       zeroline: false,
       fixedrange: true,
     };
-    const xaxis = { title: valueTitle(report, "sets", "mean size", this.output), fixedrange: true, zeroline: false, rangemode: "tozero" };
+    const xaxis = { title: valueTitle(report, "sets", "mean size", this.shown), fixedrange: true, zeroline: false, rangemode: "tozero" };
     const margin = { l: narrow ? 150 : 300, r: 20, t: 34, b: 45 };
     const line = narrow ? 10 + 15 * Math.max(...sizes) : 26;
     const legend = { orientation: "h", y: 1.02, yanchor: "bottom", x: 0 };
@@ -76,13 +82,13 @@ class Sets {
   /** Heads and lines of all numbers. */
   table() {
     const line = (set) => [this.name(set), this.part.players[set].length, this.at("strength", set), this.at("means", set)];
-    return [["set", "features", this.report.valueText(this.output, "mean size"), "mean"], this.ranking().map(line)];
+    return [["set", "features", this.report.valueText(this.shown, "mean size"), "mean"], this.ranking().map(line)];
   }
 
   /** All numbers, of all outputs, for a file. */
   json() {
-    const { n_outputs: n, players } = this.part;
-    const labels = this.report.data.outputs.slice(0, n).map((output) => output.label);
+    const { n_outputs: n, players, first } = this.part;
+    const labels = this.report.data.outputs.slice(first, first + n).map((output) => output.label);
     const values = players.flatMap((mine, set) => labels.map((output, k) => {
       const [strength, mean] = ["strength", "means"].map((name) => this.arrays[name][set * n + k]);
       return { set: mine.map((p) => this.report.data.players[p]), output, strength, mean };
