@@ -83,7 +83,7 @@ def of_sets(explainer: Explainer, beside: Engine | None, rows: Rows, asked: int 
             for least in sizes
         ]
         larger = "".join(
-            f", the {_SETS_OF_A_SIZE} strongest of {least} features or more" for least in sizes[1:]
+            f", and the {_SETS_OF_A_SIZE} strongest of {least} features or more" for least in sizes[1:]
         )
         which = f"Listed are the {_SETS_OF_A_SIZE} strongest{larger}."
     columns: dict[tuple[int, ...], Floats] = {}
