@@ -189,3 +189,10 @@ def _faithful(v: NDArray[Any], n: int, order: int) -> dict[tuple[int, ...], NDAr
     found = np.linalg.lstsq(system, right, rcond=None)[0]
     missing = {S: np.zeros(v.shape[1]) for s in range(n + 1, order + 1) for S in combinations(range(n), s)}
     return {S: found[k] for k, S in enumerate(sets) if S} | missing
+
+
+def variance_freedom(values: np.ndarray) -> np.ndarray:
+    """Degrees of freedom of a variance over the first axis, by scipy's kurtosis."""
+    from scipy.stats import kurtosis
+
+    return (len(values) - 1) / (1 + np.maximum(kurtosis(values, axis=0, bias=False), 0) / 2)

@@ -13,7 +13,7 @@ from sklearn.ensemble import GradientBoostingRegressor
 import fouriershap as fs
 from fouriershap._explainers.questions.cohort_tree import Split, grow, members, words
 from fouriershap._explainers.questions.moments import student_quantile
-from oracles import shap_values
+from oracles import shap_values, variance_freedom
 
 
 def data(n: int, seed: int = 0) -> np.ndarray:
@@ -57,8 +57,8 @@ def test_differences_count_the_background_they_share() -> None:
     found = fs.TreeExplainer(model, background, precision="double").cohorts(X, ~first)
     pairs = np.stack([shap_values(model.predict, X, b[None])[:, :, 0] for b in background], axis=1)
     rows, shared = pairs.mean(axis=1), pairs[first].mean(axis=0) - pairs[~first].mean(axis=0)
-    parts = [(rows[first].var(axis=0, ddof=1) / 8, 7), (rows[~first].var(axis=0, ddof=1) / 12, 11)]
-    parts.append((shared.var(axis=0, ddof=1) / 12, 11))
+    samples = (rows[first], rows[~first], shared)
+    parts = [(each.var(axis=0, ddof=1) / len(each), variance_freedom(each)) for each in samples]
     variance = np.sum([part for part, _ in parts], axis=0)
     freedom = variance**2 / np.sum([part**2 / v for part, v in parts], axis=0)
     half = student_quantile(1.959963984540054, freedom) * np.sqrt(variance)

@@ -93,6 +93,34 @@ def test_cohorts(files: Any) -> None:
     assert "suffix .png" in run(*rows, "--plot", folder / "c.txt", code=1).output
 
 
+def test_interactions(files: Any) -> None:
+    folder, explainer, old, new = files
+    pytest.importorskip("matplotlib").use("Agg")
+    rows = ("interactions", folder / "m.fshap", folder / "new.parquet", "--drop", "when", "--drop", "default")
+    against = ("-b", folder / "old.parquet")
+    expected = explainer.interactions(new[list(old.columns)], 3, index="STII", top_k=4)
+    asked = (*rows, *against, "--index", "STII", "--top-k", 4)
+    for suffix, read in {"parquet": pd.read_parquet, "csv": pd.read_csv}.items():
+        run(*asked, "-o", folder / f"sets.{suffix}", "--plot", folder / "sets.png")
+        found = read(folder / f"sets.{suffix}")
+        assert found["set"].tolist() == list(expected.names)
+        np.testing.assert_allclose(found["strength"], expected.strength, atol=1e-5)
+    assert (folder / "sets.png").stat().st_size > 1000
+    run(*asked, "-o", folder / "sets.json")
+    told = json.loads((folder / "sets.json").read_text())
+    assert (told["index"], told["order"], told["n_sets"]) == ("STII", 3, expected.n_met)
+    triples = run(*rows, *against, "--order", 3, "--min-order", 3).output
+    assert "debt x income x age" in triples
+    assert "debt x income:" not in triples
+    assert "Give them again: background=" in run(*rows, code=1).output
+    page = ("report", *rows[1:], "-o", folder / "page.html", "--interactions", 3)
+    run(*page, *against)
+    assert '"sets":{"words":["Mean size of the k-SII values' in (folder / "page.html").read_text()
+    assert "Give them again: background=" in run(*page, code=1).output
+    assert "index is 'none'" in run(*rows, *against, "--index", "none", code=1).output
+    assert "min_order is 3" in run(*rows, *against, "--order", 2, "--min-order", 3, code=1).output
+
+
 def test_reasons(files: Any) -> None:
     folder, explainer, _old, new = files
     (folder / "text.json").write_text('{"debt": "Your debt of {value} is high."}')

@@ -24,6 +24,7 @@ from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeRegressor
 from typer.testing import CliRunner
 
 import fouriershap as fs
@@ -51,7 +52,8 @@ class Parts(HTMLParser):
         if given.get("http-equiv") == "Content-Security-Policy":
             self.policy = given["content"]
         if tag == "script":
-            self._script, self._is_data = [], given.get("type") == "application/json"
+            self._script, self._is_data = [], given.get("id") == "data"
+            self._is_rows = given.get("id") == "all-rows"
             self._is_packed = given.get("type") == "application/octet-stream"
 
     def handle_data(self, data: str) -> None:
@@ -63,6 +65,8 @@ class Parts(HTMLParser):
             text = "".join(self._script)
             if self._is_data:
                 self.data = json.loads(text)
+            elif self._is_rows:
+                self.all_rows = json.loads(text)
             else:
                 self.scripts.append(
                     zlib.decompress(base64.b64decode(text)).decode() if self._is_packed else text
@@ -147,6 +151,25 @@ def test_a_file_remembers_what_was_explained(tmp_path: Path) -> None:
     facts = dict(Parts(page).data["facts"])
     assert facts["Model class"] == "xgboost.XGBRegressor"
     assert len(facts["Checksum of the explainer"]) > 8
+
+
+def test_many_rows_stand_behind_the_first(tmp_path: Path) -> None:
+    """What is shown first is small, whatever the page holds; the whole file keeps to its size."""
+    X = np.random.default_rng(0).normal(size=(12_000, 4))
+    model = DecisionTreeRegressor(max_depth=3, random_state=0).fit(X, X[:, 0])
+    explainer = fs.TreeExplainer(model, X[:20])
+    few = Parts(explainer.report(X, tmp_path / "few.html"))
+    assert few.all_rows is None
+    assert few.data["n_held"] == len(unpacked(few.data["rows"]["arrays"]["index"])) == 10_000
+    many = Parts(explainer.report(X, tmp_path / "many.html", rows=len(X)))
+    assert unpacked(many.data["rows"]["arrays"]["index"]).tolist() == list(range(200))
+    assert many.data["n_held"] == 12_000
+    shap = unpacked(many.all_rows["arrays"]["shap"]).reshape(12_000, 4)
+    np.testing.assert_allclose(shap, explainer.shap_values(X), atol=1e-6)
+    size = (tmp_path / "many.html").stat().st_size
+    explainer.report(X, tmp_path / "less.html", rows=len(X), max_bytes=size - 20_000)
+    assert (tmp_path / "less.html").stat().st_size <= size - 20_000
+    assert 10_000 < Parts(tmp_path / "less.html").data["n_held"] < 12_000
 
 
 def test_deep_trees_have_leaves_and_without_a_background_nothing(tmp_path: Path) -> None:

@@ -363,7 +363,7 @@ def test_hostile_names_are_text(browser: Any, tmp_path: Path) -> None:
     assert sorted(shown)[:3] == sorted(name if len(name) < 200 else name[:199] + "…" for name in HOSTILE)[:3]
     options = page.locator("#input-5 option").all_text_contents()
     assert set(options) >= set(labels)
-    assert page.locator("body script").count() == 3
+    assert page.locator("body script").count() == 4
     assert page.locator("img, u, b, a[href^=javascript]").count() == 0
     ticks = page.locator("#importance .ytick text").all_text_contents()
     assert any(tick.startswith("<b>bold</b>") for tick in ticks)

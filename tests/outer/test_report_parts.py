@@ -29,6 +29,7 @@ class Loans(NamedTuple):
     y: np.ndarray
     new: pd.DataFrame
     page: Path
+    model: Any
 
 
 def make_loans(folder: Path, n_rows: int = 300) -> Loans:
@@ -52,8 +53,9 @@ def make_loans(folder: Path, n_rows: int = 300) -> Loans:
         text={"debt": "A debt of {value} counts {contribution:+.3f}."},
         facts={"Approved by": "nobody"},
         title="Loans",
+        interactions=3,
     )
-    return Loans(explainer, X, y, new, page)
+    return Loans(explainer, X, y, new, page, model)
 
 
 @pytest.fixture(scope="module")
@@ -261,3 +263,76 @@ def test_what_needs_no_chart_is_shown_before_the_charts(browser: Any, loans: Loa
     page.wait_for_selector("html[data-ready]", timeout=120_000)
     assert page.evaluate("window.seen") == "undefined"
     assert page.evaluate("typeof Plotly") == "object"
+
+
+def test_sets_of_features(browser: Any, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(300, 5)), columns=["a", "b", "c", "d", "<i>e</i>"])
+    y = 3 * X["a"] * (X["b"] > 0) * (X["c"] > 0) + X["d"] * X["<i>e</i>"]
+    model = lightgbm.LGBMRegressor(n_estimators=20, num_leaves=8, verbose=-1, n_jobs=1).fit(X, y)
+    explainer = fs.TreeExplainer(model, X[:50])
+    opened = OpenPage(browser, explainer.report(X, tmp_path / "sets.html", interactions=3))
+    found = table_of(opened.page, "#sets-table")
+    expected = explainer.interactions(X[:200], 3, min_order=2)
+    strength = dict(zip(expected.names, expected.strength, strict=True))
+    mean = dict(zip(expected.names, expected.values.mean(axis=0), strict=True))
+    listed = {name.replace(" × ", " x "): cells for name, cells in found.items()}
+    assert "a x b x c" in listed
+    triples = [name for name in expected.names if name.count(" x ") == 2][:10]
+    assert set(listed) == {*expected.names[:10], *triples}
+    for name, (size, mine, signed) in listed.items():
+        assert int(size) == name.count(" x ") + 1
+        assert number(mine) == pytest.approx(strength[name], rel=1e-3)
+        assert number(signed) == pytest.approx(mean[name], rel=1e-3, abs=1e-4)
+    assert opened.page.locator("#sets .barlayer .point").count() == min(len(listed), 20)
+    assert opened.messages == []
+    own = explainer.interactions(X[:20], 2, index="STII", top_k=3, min_order=2)
+    opened = OpenPage(browser, explainer.report(X, tmp_path / "own.html", interactions=own))
+    assert "STII" in opened.page.locator("#sets-words").text_content()
+    assert len(table_of(opened.page, "#sets-table")) == 3
+    with pytest.raises(fs.InputError, match="interactions is 1; give a whole number >= 2"):
+        explainer.report(X, tmp_path / "no.html", interactions=1)
+
+
+def test_all_of_many_rows(browser: Any, tmp_path: Path) -> None:
+    """The first rows are there at once, the others are read behind them and replace nothing."""
+    n = 12_000
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(n, 3)), columns=list("abc"))
+    model = lightgbm.LGBMRegressor(n_estimators=5, num_leaves=4, verbose=-1, n_jobs=1).fit(X, X["a"] * X["b"])
+    explainer = fs.TreeExplainer(model, X[:50])
+    names = [f"id-{k}" for k in range(n)]
+    path = explainer.report(X, tmp_path / "many.html", ids=names, rows=n, max_bytes=50_000_000)
+    opened = OpenPage(browser, path)
+    page = opened.page
+    assert "12,000 explained" in facts_of(page, "#facts")["Rows"]
+    assert page.locator("#found").text_content() == "12,000 rows"
+    for button in ("#save-csv", "#save-json"):
+        assert page.locator(button).is_enabled()
+    page.fill("#find-id", "id-11999")
+    page.click("#find button")
+    said = number(page.locator("#row-table tr.chosen td").nth(2).text_content())
+    assert said == pytest.approx(explainer.predict(X[-1:])[0], rel=1e-3, abs=1e-4)
+    with page.expect_download() as saved:
+        page.click("#save-csv")
+    with Path(saved.value.path()).open(newline="") as file:
+        lines = list(csv.DictReader(file))
+    assert [line["id"] for line in lines] == names
+    shap = np.array([[float(line[f"SHAP of {name}"]) for name in "abc"] for line in lines])
+    np.testing.assert_allclose(shap, explainer.shap_values(X), atol=1e-6)
+    assert opened.messages == []
+
+
+def test_what_if_says_which_scale_it_is_on(opened: OpenPage) -> None:
+    said = opened.page.locator("#what-if-scale").text_content()
+    assert "those of the log-odds of paid, not of the probability of paid" in said
+
+
+def test_sets_of_a_probability_are_those_of_its_margin(opened: OpenPage, loans: Loans) -> None:
+    heads = opened.page.locator("#sets-table thead th").all_text_contents()
+    assert heads[2] == "mean size (log-odds of paid)"
+    margin = fs.Explainer(loans.model, loans.X[:40]).interactions(loans.X[:200], 3, min_order=2)
+    strength = dict(zip(margin.names, margin.strength, strict=True))
+    found = table_of(opened.page, "#sets-table")
+    assert len(found) >= 10
+    for name, (_, mine, _) in found.items():
+        assert number(mine) == pytest.approx(strength[name.replace(" × ", " x ")], rel=1e-3, abs=1e-9)

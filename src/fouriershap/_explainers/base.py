@@ -381,6 +381,7 @@ class Explainer(Streams, Questions):
         ids: Any = None,
         drift: Any = None,
         cohorts: Any = None,
+        interactions: Any = None,
         text: Any = None,
         unit: str | None = None,
         facts: Any = None,
@@ -406,6 +407,8 @@ class Explainer(Streams, Questions):
             Other rows: the page tells why the mean prediction changed from the background to them.
         cohorts : array_like or str, True, or Cohorts, optional
             Groups of rows that the page compares: an entry per row, a column of X, or True for a tree that finds them.
+        interactions : int or Interactions, optional
+            The most features of a set, 2 or more: the page lists the sets that act together most strongly.
         text : mapping or str, optional
             The sentences of reasons, as in `reasons`.
         unit : str, optional
@@ -431,6 +434,7 @@ class Explainer(Streams, Questions):
         from fouriershap._explainers.page import Wishes, write_page
 
         shown = {"y": y, "ids": ids, "drift": drift, "cohorts": cohorts, "text": text, "unit": unit}
+        shown["interactions"] = interactions
         return write_page(
             self, X, path, Wishes(**shown, facts=facts, rows=rows, title=title, max_bytes=max_bytes)
         )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._base.checks import check_number
+from fouriershap._base.checks import check_number, check_whole
 from fouriershap._base.errors import CapacityError, InputError
 from fouriershap._base.short import reason, short, short_list
 from fouriershap._explainers.page_metrics import make_actual
@@ -20,9 +20,11 @@ from fouriershap._explainers.page_questions import (
     make_sentences,
     of_cohorts,
     of_drift,
+    of_sets,
 )
 from fouriershap._explainers.page_subjects import Subject
 from fouriershap._explainers.page_versions import make_facts, make_versions
+from fouriershap._explainers.questions.orders import Interactions as Sets
 from fouriershap._rows.batch import open_batch
 from fouriershap._rows.frames import Rows, as_frame
 from fouriershap._shapley.engine import Engine
@@ -44,6 +46,7 @@ class Wishes:
     ids: Any = None
     drift: Any = None
     cohorts: Any = None
+    interactions: Any = None
     text: Any = None
     unit: Any = None
     facts: Any = None
@@ -55,6 +58,8 @@ class Wishes:
         """Raise now rather than after the work."""
         check_number("rows", 1 if self.rows is None else self.rows, 1)
         check_number("max_bytes", self.max_bytes, 1)
+        if self.interactions is not None and not isinstance(self.interactions, Sets):
+            check_whole("interactions", self.interactions, 2, ", the most features of a set, or Interactions")
         for name in ("title", "unit"):
             given = getattr(self, name)
             if given is not None and not isinstance(given, str):
@@ -111,6 +116,9 @@ def write_page(explainer: Explainer, X: Any, path: str | os.PathLike[str], wishe
         actual=actual,
         drift=None if wishes.drift is None else of_drift(explainer, wishes.drift),
         cohorts=_cohorts(explainer, features, wishes.cohorts, extra["cohorts"]),
+        sets=None
+        if wishes.interactions is None
+        else of_sets(explainer, subject.beside, given, wishes.interactions),
         sentences=sentences,
         versions=make_versions(explainer),
     )

@@ -1,7 +1,8 @@
-"""Answers to questions beyond the row, as a page shows them: intervals, drift, cohorts, sentences of reasons."""
+"""Answers to questions beyond the row, as a page shows them: intervals, drift, cohorts, sets, sentences of reasons."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from string import Formatter
 from typing import TYPE_CHECKING, Any
 
@@ -13,12 +14,17 @@ from fouriershap._explainers.questions.cohorts import Cohorts
 from fouriershap._explainers.questions.drift import Drift
 from fouriershap._explainers.questions.letters import read_sentences
 from fouriershap._explainers.questions.moments import Floats, Moments, interval
-from fouriershap.report import Comparison
+from fouriershap._explainers.questions.orders import Interactions, interactions_of
+from fouriershap._rows.frames import Rows
+from fouriershap._shapley.engine import Engine
+from fouriershap.report import Comparison, Sets
 
 if TYPE_CHECKING:
     from fouriershap._explainers.base import Explainer  # types alone: the base imports this module
 
 _LEVEL = 0.95
+_SETS, _SETS_OF_A_SIZE = 30, 10  # of players that are listed
+_SET_ROWS = 200  # that they are found on
 
 
 def importance_ends(values: Floats) -> tuple[Floats, Floats] | None:
@@ -57,6 +63,43 @@ def of_cohorts(explainer: Explainer, X: Any, asked: Any) -> Comparison:
         )
     base = np.array(explainer._engine.expected, dtype=np.float64)
     return _comparison(found, words, found.predictions, base)
+
+
+def of_sets(explainer: Explainer, beside: Engine | None, rows: Rows, asked: int | Interactions) -> Sets:
+    """The strongest sets of two players and more, up to an order that is given; or an answer about them.
+
+    They are of the margin, the engine ``beside``, where the page explains what is made of it.
+    """
+    engine, first = explainer._engine, 0
+    if isinstance(asked, Interactions):
+        _check_names("interactions", asked.players, explainer.player_names)
+        found, which = [asked], f"At most {_SETS} sets are listed."
+    else:
+        some = replace(rows, codes=rows.codes[:_SET_ROWS])
+        engine, first = (engine, 0) if beside is None else (beside, engine.n_outputs)
+        sizes = range(2, min(asked, len(explainer.player_names)) + 1)
+        found = [
+            interactions_of(explainer, engine, some, asked, "k-SII", _SETS_OF_A_SIZE, least)
+            for least in sizes
+        ]
+        larger = "".join(
+            f", and the {_SETS_OF_A_SIZE} strongest of {least} features or more" for least in sizes[1:]
+        )
+        which = f"Listed are the {_SETS_OF_A_SIZE} strongest{larger}."
+    columns: dict[tuple[int, ...], Floats] = {}
+    for one in found:
+        values = one.values.reshape(len(one.values), len(one), len(one.outputs))
+        columns |= {players: values[:, k] for k, players in enumerate(one.positions) if len(players) > 1}
+    order = sorted(columns, key=lambda players: -np.abs(columns[players]).mean())[:_SETS]
+    if not order:
+        none = np.empty((0, engine.n_outputs))
+        return Sets(["No features act together in these rows."], (), none, none, first)
+    values = np.stack([columns[players] for players in order], axis=1)
+    words = [
+        f"Mean size of the {found[0].index} values of sets of up to {found[0].order} features over {len(values):,} "
+        f"rows: what they bring together, beyond what fewer of them do. {which}"
+    ]
+    return Sets(words, tuple(order), np.abs(values).mean(axis=0), values.mean(axis=0), first)
 
 
 def _comparison(found: Drift | Cohorts, words: list[str], means: Floats, base: Floats) -> Comparison:

@@ -30,7 +30,7 @@ from fouriershap.cli._options import ROWS, Debug, Drop, File, Jobs, Quiet, RowsF
 from fouriershap.cli._page import report
 from fouriershap.cli._parsed import parse_groups, parse_output
 from fouriershap.cli._plots import MOST_ROWS, check_plots, draw_plots
-from fouriershap.cli._questions import cohorts, drift, importance, reasons
+from fouriershap.cli._questions import cohorts, drift, importance, interactions, reasons
 from fouriershap.cli._report import CHECK_FAILED, Commands, named, progress, reported
 from fouriershap.cli._rows import PIPE, Rows, open_rows, read_all
 
@@ -256,7 +256,7 @@ def explain(
         typer.echo(f"{short_text(output)}: {n_rows:,} rows in {seconds:.1f} s{speed}", err=True)
 
 
-for command in (report, drift, importance, cohorts, reasons):
+for command in (report, drift, importance, cohorts, interactions, reasons):
     app.command()(command)
 
 

@@ -37,6 +37,9 @@ def report(
         str | None,
         typer.Option(metavar="COLUMN", help="Groups to compare; tree for those that a tree finds."),
     ] = None,
+    interactions: Annotated[
+        int | None, typer.Option(min=2, metavar="ORDER", help="List sets of up to so many features.")
+    ] = None,
     background: Annotated[
         Path | None, typer.Option("-b", "--background", help=f"Rows to compare with. {ROWS}")
     ] = None,
@@ -87,6 +90,7 @@ def report(
             ids=_ids(table, ids),
             drift=changed,
             cohorts=True if cohorts == "tree" else None if groups is None else table[groups].to_numpy(),
+            interactions=interactions,
             text=sentences,
             unit=unit,
             facts=facts,

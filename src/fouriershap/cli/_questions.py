@@ -1,4 +1,4 @@
-"""Questions about many rows: drift, importance, cohorts and reasons."""
+"""Questions about many rows: drift, importance, cohorts, interactions and reasons."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from fouriershap import Cohorts, Drift, Explainer, Importance, InputError, Reasons
+from fouriershap import Cohorts, Drift, Explainer, Importance, InputError, Interactions, Reasons
 from fouriershap._base.short import reason, short, short_text
 from fouriershap.cli._answers import answer_format, check_apart, check_folder, open_answer
 from fouriershap.cli._explainers import csv_kinds, open_explainer
@@ -49,19 +49,19 @@ def drift(
 
     A file has no rows of the background: without --background the intervals count the error of ROWS alone.
     """
-    _check_outputs(output, plot, file, rows, background)
-    explainer = open_explainer(file)
-    options: dict[str, Any] = {
-        "by": by,
-        "every": every,
-        "bins": bins,
-        "interactions": interactions,
-        "level": level,
-    }
-    against = _read(explainer, background, drop=()) if background is not None else None
+    explainer, against = _open(file, rows, output, plot, background)
     table = _read(explainer, rows, drop, by)
     with named(str(rows)):
-        _tell(explainer.drift(table, background=against, **options), output, plot, quiet)
+        found = explainer.drift(
+            table,
+            by=by,
+            every=every,
+            bins=bins,
+            interactions=interactions,
+            level=level,
+            background=against,
+        )
+        _tell(found, output, plot, quiet)
 
 
 @reported
@@ -83,23 +83,16 @@ def importance(
     debug: Debug = False,
 ) -> None:
     """Tell what matters over all rows, and how surely; rows are read as a stream."""
-    _check_outputs(output, plot, file, rows, background)
-    explainer = open_explainer(file)
-    against = _read(explainer, background, drop=()) if background is not None else None
+    explainer, against = _open(file, rows, output, plot, background)
     stream = open_rows(rows, csv_kinds(explainer, ()), tuple(drop or ()))
     if label is not None and label not in stream.schema.names:
         raise InputError(f"{stream.name}: has no column {short(label)}, which --label names.")
-    options: dict[str, Any] = {
-        "loss": loss,
-        "link": link,
-        "budget": budget,
-        "level": level,
-        "background": against,
-    }
     with named(stream.name):
-        _tell(
-            explainer.importance(_labelled(explainer, stream.tables, label), **options), output, plot, quiet
+        batches = _labelled(explainer, stream.tables, label)
+        found = explainer.importance(
+            batches, loss=loss, link=link, budget=budget, level=level, background=against
         )
+        _tell(found, output, plot, quiet)
 
 
 def _labelled(explainer: Explainer, tables: Iterator[Any], label: str | None) -> Iterator[Any]:
@@ -127,19 +120,41 @@ def cohorts(
     debug: Debug = False,
 ) -> None:
     """Compare mean explanations of groups of rows; without --by a small tree finds groups."""
-    _check_outputs(output, plot, file, rows, background)
-    explainer = open_explainer(file)
-    against = _read(explainer, background, drop=()) if background is not None else None
+    explainer, against = _open(file, rows, output, plot, background)
     table = _read(explainer, rows, drop, by)
-    options: dict[str, Any] = {
-        "every": every,
-        "bins": bins,
-        "leaves": leaves,
-        "level": level,
-        "background": against,
-    }
     with named(str(rows)):
-        _tell(explainer.cohorts(table, by, **options), output, plot, quiet)
+        found = explainer.cohorts(
+            table, by, every=every, bins=bins, leaves=leaves, level=level, background=against
+        )
+        _tell(found, output, plot, quiet)
+
+
+@reported
+def interactions(
+    file: File,
+    rows: RowsFile,
+    output: Output = None,
+    background: Against = None,
+    order: Annotated[int, typer.Option(min=1, help="Most players of a set.")] = 3,
+    index: Annotated[str, typer.Option(help="k-SII, STII, FSII or SII.")] = "k-SII",
+    top_k: Annotated[int, typer.Option("--top-k", min=1, help="So many of the strongest sets.")] = 20,
+    min_order: Annotated[int, typer.Option(min=1, help="Fewest players of a set.")] = 1,
+    plot: Plot = None,
+    drop: Drop = None,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """List the sets of players that act together most strongly, over all rows.
+
+    A file has no rows of the background, which sets are compared with: give --background.
+    """
+    explainer, against = _open(file, rows, output, plot, background)
+    table = _read(explainer, rows, drop)
+    with named(str(rows)):
+        found = explainer.interactions(
+            table, order, index=index, top_k=top_k, min_order=min_order, background=against
+        )
+        _tell(found, output, plot, quiet)
 
 
 @reported
@@ -195,6 +210,15 @@ def read_sentences(path: Path) -> Any:
         raise InputError(f"{short_text(path)}: is no JSON: {reason(error)}") from None
 
 
+def _open(
+    file: Path, rows: Path, output: Path | None, plot: Path | None, background: Path | None
+) -> tuple[Explainer, Any]:
+    """The explainer of a question, and the rows to compare with, if any; what cannot be written is told first."""
+    _check_outputs(output, plot, file, rows, background)
+    explainer = open_explainer(file)
+    return explainer, None if background is None else _read(explainer, background, drop=())
+
+
 def _read(explainer: Explainer, path: Path, drop: Any, by: str | None = None) -> Any:
     """All rows of a file; the columns of the model alone, unless one more is wanted."""
     stream = open_rows(path, csv_kinds(explainer, ()), tuple(drop or ()))
@@ -218,7 +242,10 @@ def _check_outputs(output: Path | None, plot: Path | None, *inputs: Path | None)
 
 
 def _tell(
-    answer: Drift | Importance | Cohorts | Reasons, output: Path | None, plot: Path | None, quiet: bool
+    answer: Drift | Importance | Cohorts | Interactions | Reasons,
+    output: Path | None,
+    plot: Path | None,
+    quiet: bool,
 ) -> None:
     """Print an answer, or write it."""
     if plot is not None:

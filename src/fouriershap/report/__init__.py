@@ -3,7 +3,7 @@
 A renderer: it takes plain data, and knows no model and no explainer. `Explainer.report` gathers the data.
 """
 
-from fouriershap.report._content import Actual, Comparison, Content, Input, Interactions, Output, WhatIf
+from fouriershap.report._content import Actual, Comparison, Content, Input, Interactions, Output, Sets, WhatIf
 from fouriershap.report._write import write_report
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "Input",
     "Interactions",
     "Output",
+    "Sets",
     "WhatIf",
     "write_report",
 ]

@@ -103,6 +103,22 @@ class Comparison:
 
 
 @dataclass(frozen=True, eq=False)
+class Sets:
+    """Sets of players that act together, the strongest first."""
+
+    words: list[str]  # what is listed
+    players: tuple[tuple[int, ...], ...]  # of each set
+    strength: Floats  # (n_sets, n_outputs) mean size over rows
+    means: Floats  # (n_sets, n_outputs) mean, with its sign
+    first: int = 0  # the output of the page that is their first
+
+    def describe(self) -> dict[str, Any]:
+        arrays = {"strength": self.strength, "means": self.means}
+        about = {"words": self.words, "players": self.players, "first": self.first}
+        return about | {"n_outputs": self.means.shape[1], "arrays": packed_all(arrays)}
+
+
+@dataclass(frozen=True, eq=False)
 class Content:
     """What the page says and needs."""
 
@@ -127,6 +143,7 @@ class Content:
     actual: Actual | None = None
     drift: Comparison | None = None
     cohorts: Comparison | None = None
+    sets: Sets | None = None
     # Of each player the sentence of a reason: texts between which the fields stand, see the page's `sentence`.
     sentences: list[list[tuple[str, str, str]]] | None = None
     versions: dict[str, str] = field(default_factory=dict)
@@ -159,6 +176,7 @@ class Content:
             else {"labels": self.actual.labels, "metrics": self.actual.metrics},
             "drift": None if self.drift is None else self.drift.describe(),
             "cohorts": None if self.cohorts is None else self.cohorts.describe(),
+            "sets": None if self.sets is None else self.sets.describe(),
             "sentences": self.sentences,
             "versions": self.versions,
             "arrays": packed_all(arrays),

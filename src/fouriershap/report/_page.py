@@ -15,7 +15,7 @@ from fouriershap.report._pack import packed_bytes, script_json
 # Plain scripts that share one scope: each is a part of the page, the last one starts it.
 _SCRIPTS = [
     *("data", "text", "state", "codes", "tables", "leaves", "products", "linear", "waterfall"),
-    *("charts", "overview", "dependence", "interactions", "spectrum", "performance", "comparisons"),
+    *("charts", "overview", "dependence", "interactions", "sets", "spectrum", "performance", "comparisons"),
     *("rows", "one_row", "what_if", "save", "start"),
 ]
 
@@ -25,7 +25,9 @@ def _asset(name: str) -> str:
 
 
 def _script() -> str:
-    return "\n".join(_asset(f"script/{name}.js") for name in _SCRIPTS)
+    """All scripts in a scope of their own. No module: those wait until the whole file is read."""
+    parts = "\n".join(_asset(f"script/{name}.js") for name in _SCRIPTS)
+    return f'(() => {{\n"use strict";\n{parts}\n}})();'
 
 
 def _hash(script: str) -> str:
@@ -68,7 +70,7 @@ class Page:
     def nbytes(self) -> int:
         return len(self.html(None).encode())
 
-    def html(self, data: Any) -> str:
+    def html(self, data: Any, all_rows: Any = None) -> str:
         """The whole file. One pass over the template, so that no part is searched for the next one's place."""
-        parts = self._parts | {"data": script_json(data)}
+        parts = self._parts | {"data": script_json(data), "all_rows": script_json(all_rows)}
         return re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], self._template)

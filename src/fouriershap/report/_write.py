@@ -6,6 +6,9 @@ import os
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from fouriershap._base.atomic import atomic_file
 from fouriershap._base.errors import InputError, ReportWarning
 from fouriershap._base.warn import warn
@@ -14,6 +17,7 @@ from fouriershap.report._pack import packed_all, script_json
 from fouriershap.report._page import Page
 
 _MOST_ROWS = 10_000  # more make searching in the page slow
+_FIRST_ROWS = 200  # of more rows than that, so many are shown before the others are read
 _FEW_ROWS = 200  # with fewer, the what-if part goes first
 _MOST_PACKED = 24  # tables of more times the room are not even packed
 _MOST_EXACT = 2_000_000  # bytes of tables in a page; larger ones are rounded
@@ -27,19 +31,28 @@ def write_report(
     """Write a page, see `Explainer.report`."""
     page = Page(content.title)
     n_rows = min(len(content.values), int(rows or _MOST_ROWS))
-    data, lacking = _fit(content, n_rows, max_bytes - page.nbytes)
+    data, kept, lacking = _fit(content, n_rows, max_bytes - page.nbytes)
     target = Path(path)
     with atomic_file(target) as unfinished:
-        unfinished.write_text(page.html(data), encoding="utf-8", newline="\n")
+        unfinished.write_text(_html(page, content, data, kept), encoding="utf-8", newline="\n")
     for note in lacking:
         warn(f"{target.name}: {note}", ReportWarning)
     return target
 
 
-def _fit(content: Content, n_rows: int, room: int) -> tuple[dict[str, Any], list[str]]:
+def _html(page: Page, content: Content, data: dict[str, Any], kept: NDArray[np.int64]) -> str:
+    """The page. Of many rows the first come with the data, all of them behind what is shown first."""
+    many = len(kept) > _MOST_ROWS
+    first = content.rows(kept[:_FIRST_ROWS] if many else kept)
+    return page.html(data | {"rows": first, "n_held": len(kept)}, content.rows(kept) if many else None)
+
+
+def _fit(content: Content, n_rows: int, room: int) -> tuple[dict[str, Any], NDArray[np.int64], list[str]]:
     """What the page holds: fewer rows where the room is short, then no tables; and what it lacks. Each is said."""
     static = content.static()
     room -= _size(static) + 1000
+    if n_rows > _MOST_ROWS:  # the first ones are there twice
+        room -= _size(content.rows(content.select(n_rows)[:_FIRST_ROWS]))
     what_if, note, why_not = _what_if(content.what_if, room)
     n = _rows_that_fit(content, n_rows, room - _size(what_if))
     if what_if is not None and n < min(n_rows, _FEW_ROWS):
@@ -56,8 +69,7 @@ def _fit(content: Content, n_rows: int, room: int) -> tuple[dict[str, Any], list
         notes.append(
             f"The page holds a random sample of {n:,} of {total:,} rows. Importance is over all of them."
         )
-    kept = content.rows(content.select(n))
-    return static | {"notes": notes, "what_if": what_if, "rows": kept}, lacking
+    return static | {"notes": notes, "what_if": what_if}, content.select(n), lacking
 
 
 def _what_if(parts: list[WhatIf] | str, room: int) -> tuple[list[dict[str, Any]] | None, str, str]:

@@ -52,6 +52,33 @@ class Answer:
         return text
 
 
+class PicturedAnswer(Answer):
+    """An answer about players and outputs that has a picture."""
+
+    outputs: tuple[str, ...]
+    _MOST_SHOWN = 10
+
+    def plot(self, *, output: int | str = 0, top: int | None = None, ax: Any = None) -> Any:
+        """What players bring, with intervals, the largest first (matplotlib).
+
+        Parameters
+        ----------
+        output : int or str
+            Which output, where there are several.
+        top : int, optional
+            Most players shown: those with the largest values or, of several groups, differences. By default 8 to 15.
+        ax : matplotlib Axes, optional
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        return self._draw(check_output(output, self.outputs), self._MOST_SHOWN if top is None else top, ax)
+
+    def _draw(self, output: int, top: int, ax: Any) -> Any:
+        raise NotImplementedError
+
+
 def _plain(value: Any) -> Any:
     """What JSON has: lists, numbers that are finite, texts."""
     if isinstance(value, np.ndarray):
@@ -82,6 +109,19 @@ def repeated(names: tuple[str, ...], shape: tuple[int, ...], axis: int) -> list[
     view = [1] * len(shape)
     view[axis] = len(names)
     return np.broadcast_to(np.array(names, dtype=object).reshape(view), shape).reshape(-1).tolist()
+
+
+def group_columns(
+    groups: tuple[str, ...], names: tuple[str, ...], outputs: tuple[str, ...]
+) -> dict[str, Any]:
+    """What lines of a table are about, beside a flattened array (n_groups, n_names, n_outputs)."""
+    shape = (len(groups), len(names), len(outputs))
+    columns: dict[str, Any] = {}
+    if groups != ("",):
+        columns["group"] = repeated(groups, shape, 0)
+    if len(outputs) > 1:
+        columns["output"] = repeated(outputs, shape, 2)
+    return columns | {"feature": repeated(names, shape, 1)}
 
 
 def check_output(output: Any, outputs: tuple[str, ...]) -> int:

@@ -11,21 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 from fouriershap._base.checks import check_whole
 from fouriershap._base.errors import InputError
 from fouriershap._explainers.questions import cohort_tree, pictures
-from fouriershap._explainers.questions.answer import Answer, bracket, check_output, number, repeated
-from fouriershap._explainers.questions.drift import add_by_group, check_weighed, engines_of_groups
-from fouriershap._explainers.questions.groups import Groups, find_groups, make_groups
-from fouriershap._explainers.questions.means import (
-    Terms,
-    background_blocks,
-    check_engine,
-    check_row_weights,
-    names_of_outputs,
-    read_rows,
-    row_blocks,
-    terms_of,
-)
+from fouriershap._explainers.questions.answer import PicturedAnswer, bracket, group_columns, number
+from fouriershap._explainers.questions.group_means import GroupedRows, read_grouped
+from fouriershap._explainers.questions.groups import Groups
+from fouriershap._explainers.questions.means import Terms, check_engine, names_of_outputs, terms_of
 from fouriershap._explainers.questions.moments import Floats, MeanError, Moments, check_level, interval
-from fouriershap._rows.frames import Rows
 
 if TYPE_CHECKING:
     from fouriershap._explainers.base import Explainer  # types alone: the base imports this module
@@ -36,7 +26,7 @@ _FEWEST = 40  # rows from which a tree can be grown on half of them
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Cohorts(Answer):
+class Cohorts(PicturedAnswer):
     """Mean explanations of groups of rows; what `Explainer.cohorts` returns.
 
     Attributes
@@ -83,6 +73,7 @@ class Cohorts(Answer):
     counts_background: bool
     like: Any = None
     question = "cohorts"
+    _MOST_SHOWN = 8
 
     def __repr__(self) -> str:
         lines = [
@@ -101,11 +92,7 @@ class Cohorts(Answer):
         return "\n".join(lines[:60])
 
     def table(self) -> dict[str, Any]:
-        shape = self.values.shape
-        columns: dict[str, Any] = {"group": repeated(self.groups, shape, 0)}
-        if len(self.outputs) > 1:
-            columns["output"] = repeated(self.outputs, shape, 2)
-        columns["feature"] = repeated(self.names, shape, 1)
+        columns = group_columns(self.groups, self.names, self.outputs)
         columns["mean"] = self.values.reshape(-1)
         if self.level is not None:
             columns |= {"low": self.low.reshape(-1), "high": self.high.reshape(-1)}
@@ -125,22 +112,8 @@ class Cohorts(Answer):
             "counts_background": self.counts_background,
         }
 
-    def plot(self, *, output: int | str = 0, top: int = 8, ax: Any = None) -> Any:
-        """Mean SHAP values side by side, a colour per group, with intervals (matplotlib).
-
-        Parameters
-        ----------
-        output : int or str
-            Which output, where there are several.
-        top : int
-            Most players shown: those whose means differ most.
-        ax : matplotlib Axes, optional
-
-        Returns
-        -------
-        matplotlib Axes
-        """
-        o = check_output(output, self.outputs)
+    def _draw(self, o: int, top: int, ax: Any) -> Any:
+        """Mean SHAP values side by side, a colour for each group."""
         ends = (self.low[:, :, o], self.high[:, :, o])
         return pictures.side_by_side(
             self.groups, self.names, self.values[:, :, o], *ends, top, "mean SHAP value", ax
@@ -161,20 +134,14 @@ def make_cohorts(
     """What `Explainer.cohorts` documents."""
     level = check_level(level)
     engine = check_engine(explainer, "cohorts")
-    features, entries = (X, None) if by is None else find_groups(X, by, explainer.input_names)
-    rows = read_rows(explainer, features)
-    share = check_row_weights(weights, len(rows))
-    if entries is None:
-        rows, share, groups = _tree_groups(explainer, rows, share, leaves, random_state)
-    else:
-        groups = make_groups(entries, len(rows), every, bins)
-    check_weighed(groups, share)
+    given = read_grouped(explainer, X, "X", weights, by, every, bins)
+    if by is None:
+        given = _tree_groups(explainer, given, leaves, random_state)
+    given.check_weighed()
     terms = terms_of(explainer, engine, False)
-    found = [Moments() for _ in groups.labels]
-    for part, values in row_blocks(explainer, rows, terms, engine.n_outputs):
-        add_by_group(found, values, groups.member[part], None if share is None else share[part])
+    found = given.moments(explainer, terms)
     kept = explainer._background_codes() if level is not None else None
-    seen = None if kept is None else _background_moments(explainer, rows, share, groups, terms, kept, found)
+    seen = None if kept is None else _background_moments(explainer, given, terms, kept, found)
     means = np.stack([one.mean for one in found])
     mass = np.array([one.weight for one in found])
     rest = _rest(means, mass)
@@ -193,7 +160,7 @@ def make_cohorts(
     inner = (slice(None), slice(0, -1))
     return Cohorts(
         names=terms.names,
-        groups=groups.labels,
+        groups=given.groups.labels,
         outputs=names_of_outputs(explainer),
         values=means[inner],
         low=ends[0][inner],
@@ -202,7 +169,7 @@ def make_cohorts(
         difference_low=ends[2][inner],
         difference_high=ends[3][inner],
         predictions=engine.expected + means[:, -1],
-        n_rows=np.bincount(groups.member, minlength=len(groups.labels)),
+        n_rows=given.sizes(),
         level=level,
         counts_background=seen is not None,
         like=X,
@@ -219,42 +186,31 @@ def _rest(means: Floats, mass: Floats) -> Floats:
 
 
 def _scaled(error: MeanError, by: float) -> MeanError:
-    return MeanError(error.variance * by * by, error.third * by**3, error.freedom)
+    return replace(error, variance=error.variance * by * by, third=error.third * by**3)
 
 
 def _background_moments(
-    explainer: Explainer,
-    rows: Rows,
-    share: Floats | None,
-    groups: Groups,
-    terms: Terms,
-    kept: tuple[NDArray[Any], Floats | None],
-    found: list[Moments],
+    explainer: Explainer, given: GroupedRows, terms: Terms, kept: Any, found: list[Moments]
 ) -> tuple[list[Moments], list[Moments]]:
     """Of what background rows bring to the mean of each group, and to its difference from the others."""
-    codes, weights = kept
-    n_outputs = explainer._engine.n_outputs
     mass = np.array([one.weight for one in found])
     means, differences = ([Moments() for _ in found] for _ in range(2))
-    engines = engines_of_groups(explainer._engine, rows, share, groups)
-    for part, values in background_blocks(explainer, codes, engines, terms, n_outputs):
-        w = None if weights is None else weights[part]
+    for values, weights in given.from_background(explainer, terms, kept):
         every = np.stack(values)
         for g, apart in enumerate(every - _rest(every, mass)):
-            means[g].add(every[g], w)
-            differences[g].add(apart, w)
+            means[g].add(every[g], weights)
+            differences[g].add(apart, weights)
     return means, differences
 
 
-def _tree_groups(
-    explainer: Explainer, rows: Rows, share: Floats | None, leaves: Any, random_state: Any
-) -> tuple[Rows, Floats | None, Groups]:
+def _tree_groups(explainer: Explainer, given: GroupedRows, leaves: Any, random_state: Any) -> GroupedRows:
     """Leaves of a tree that half of the rows grew, and the other half, whose means are told.
 
     Means of the rows that chose the splits would differ more than the groups do.
     """
     if check_whole("leaves", leaves, 2) > _MOST_LEAVES:
         raise InputError(f"leaves is {leaves}; give 2 to {_MOST_LEAVES}.")
+    rows, share = given.rows, given.share
     if len(rows) < _FEWEST:
         raise InputError(f"X has {len(rows)} rows; a tree of cohorts needs {_FEWEST}. Give by=.")
     rng = np.random.default_rng(check_whole("random_state", random_state, 0))
@@ -267,4 +223,5 @@ def _tree_groups(
     used, member = np.unique(member, return_inverse=True)
     labels = tuple(cohort_tree.words(paths[k], explainer.player_names) for k in used)
     rest = None if share is None else share[~grows]
-    return replace(rows, codes=rows.codes[~grows]), rest, Groups(labels, member.astype(np.int64))
+    others = replace(rows, codes=rows.codes[~grows])
+    return GroupedRows(others, rest, Groups(labels, member.astype(np.int64)))

@@ -8,24 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fouriershap._base.errors import InputError
-from fouriershap._base.short import short
 from fouriershap._explainers.questions import pictures
-from fouriershap._explainers.questions.answer import Answer, bracket, check_output, number, repeated
-from fouriershap._explainers.questions.groups import Groups, find_groups, make_groups
-from fouriershap._explainers.questions.means import (
-    Terms,
-    background_blocks,
-    check_engine,
-    check_row_weights,
-    names_of_outputs,
-    read_rows,
-    row_blocks,
-    terms_of,
-)
+from fouriershap._explainers.questions.answer import PicturedAnswer, bracket, group_columns, number
+from fouriershap._explainers.questions.group_means import GroupedRows, read_grouped
+from fouriershap._explainers.questions.means import Terms, check_engine, names_of_outputs, terms_of
 from fouriershap._explainers.questions.moments import Floats, Moments, check_level, interval
-from fouriershap._rows.frames import Rows
-from fouriershap._shapley.engine import Engine
 
 if TYPE_CHECKING:
     from fouriershap._explainers.base import Explainer  # types alone: the base imports this module
@@ -34,7 +21,7 @@ _SHOWN = 10
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Drift(Answer):
+class Drift(PicturedAnswer):
     """The change of the mean prediction, split exactly over players; what `Explainer.drift` returns.
 
     Attributes
@@ -111,13 +98,7 @@ class Drift(Answer):
         return f"{self.level:.0%} intervals over {both}"
 
     def table(self) -> dict[str, Any]:
-        shape = self.values.shape
-        columns: dict[str, Any] = {}
-        if self.groups != ("",):
-            columns["group"] = repeated(self.groups, shape, 0)
-        if len(self.outputs) > 1:
-            columns["output"] = repeated(self.outputs, shape, 2)
-        columns["feature"] = repeated(self.names, shape, 1)
+        columns = group_columns(self.groups, self.names, self.outputs)
         columns["change"] = self.values.reshape(-1)
         if self.level is not None:
             columns |= {"low": self.low.reshape(-1), "high": self.high.reshape(-1)}
@@ -137,22 +118,8 @@ class Drift(Answer):
             "counts_background": self.counts_background,
         }
 
-    def plot(self, *, output: int | str = 0, top: int = 10, ax: Any = None) -> Any:
-        """Bars of what each player brings, with intervals; over periods a line each, of groups points (matplotlib).
-
-        Parameters
-        ----------
-        output : int or str
-            Which output, where there are several.
-        top : int
-            Most players shown.
-        ax : matplotlib Axes, optional
-
-        Returns
-        -------
-        matplotlib Axes
-        """
-        o = check_output(output, self.outputs)
+    def _draw(self, o: int, top: int, ax: Any) -> Any:
+        """Bars; over periods a line for each player, of groups points."""
         if len(self.groups) == 1:
             title = f"mean prediction {self.before[o]:.4g} → {self.before[o] + self.change[0, o]:.4g}"
             ends = (self.low[0, :, o], self.high[0, :, o])
@@ -178,19 +145,12 @@ def make_drift(
     """What `Explainer.drift` documents."""
     level = check_level(level)
     engine = check_engine(explainer, "drift")
-    features, entries = (X, None) if by is None else find_groups(X, by, explainer.input_names)
-    rows = read_rows(explainer, features, "X_new")
-    share = check_row_weights(weights, len(rows))
-    groups = Groups(("",), np.zeros(len(rows), dtype=np.int64))
-    if entries is not None:
-        groups = make_groups(entries, len(rows), every, bins)
-    check_weighed(groups, share)
+    given = read_grouped(explainer, X, "X_new", weights, by, every, bins)
+    given.check_weighed()
     terms = terms_of(explainer, engine, interactions)
-    found = [Moments() for _ in groups.labels]
-    for part, values in row_blocks(explainer, rows, terms, engine.n_outputs):
-        add_by_group(found, values, groups.member[part], None if share is None else share[part])
+    found = given.moments(explainer, terms)
     kept = explainer._background_codes() if level is not None else None
-    others = None if kept is None else _background_moments(explainer, rows, share, groups, terms, kept)
+    others = None if kept is None else _background_moments(explainer, given, terms, kept)
     means = np.stack([one.mean for one in found])
     low, high = np.full_like(means, np.nan), np.full_like(means, np.nan)
     if level is not None:
@@ -199,7 +159,7 @@ def make_drift(
             low[g], high[g] = interval(means[g], errors, level)
     return Drift(
         names=terms.names,
-        groups=groups.labels,
+        groups=given.groups.labels,
         outputs=names_of_outputs(explainer),
         values=means[:, :-1],
         low=low[:, :-1],
@@ -208,54 +168,18 @@ def make_drift(
         change_low=low[:, -1],
         change_high=high[:, -1],
         before=np.array(engine.expected, dtype=np.float64),
-        n_rows=np.bincount(groups.member, minlength=len(groups.labels)),
+        n_rows=given.sizes(),
         level=level,
         counts_background=others is not None,
-        in_order=groups.in_order,
+        in_order=given.groups.in_order,
         like=X,
     )
 
 
-def check_weighed(groups: Groups, share: Floats | None) -> None:
-    """Raise where all rows of a group have weight 0."""
-    if share is None:
-        return
-    empty = np.flatnonzero(np.bincount(groups.member, weights=share, minlength=len(groups.labels)) <= 0)
-    if len(empty):
-        raise InputError(
-            f"weights are 0 for all rows of the group {short(groups.labels[empty[0]])}; leave it out."
-        )
-
-
-def add_by_group(
-    found: list[Moments], values: Floats, member: NDArray[np.int64], weights: Floats | None
-) -> None:
-    """Add rows to the moments of their groups."""
-    for g, one in enumerate(found):
-        mine = slice(None) if len(found) == 1 else member == g
-        one.add(values[mine], None if weights is None else weights[mine])
-
-
-def engines_of_groups(engine: Engine, rows: Rows, share: Floats | None, groups: Groups) -> list[Engine]:
-    """The same representation against each group of rows."""
-    made = []
-    for g in range(len(groups.labels)):
-        mine = groups.member == g
-        weights = None if share is None else share[mine] / share[mine].sum()
-        made.append(engine.with_background(rows.codes[mine], weights))
-    return made
-
-
-def _background_moments(
-    explainer: Explainer, rows: Rows, share: Floats | None, groups: Groups, terms: Terms, kept: Any
-) -> list[Moments]:
+def _background_moments(explainer: Explainer, given: GroupedRows, terms: Terms, kept: Any) -> list[Moments]:
     """Of what background rows bring to the mean of each group."""
-    codes, weights = kept
-    found = [Moments() for _ in groups.labels]
-    n_outputs = explainer._engine.n_outputs
+    found = [Moments() for _ in range(len(given))]
     for g, one in enumerate(found):  # one at a time: each has tables of its own
-        single = Groups((groups.labels[g],), np.where(groups.member == g, 0, -1))
-        engines = engines_of_groups(explainer._engine, rows, share, single)
-        for part, (values,) in background_blocks(explainer, codes, engines, terms, n_outputs):
-            one.add(values, None if weights is None else weights[part])
+        for (values,), weights in given.only(g).from_background(explainer, terms, kept):
+            one.add(values, weights)
     return found

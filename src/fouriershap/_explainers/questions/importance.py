@@ -13,7 +13,7 @@ from fouriershap._base.checks import check_choice, check_whole
 from fouriershap._base.errors import InputError
 from fouriershap._base.parallel import Watch
 from fouriershap._explainers.questions import losses, pictures
-from fouriershap._explainers.questions.answer import Answer, bracket, check_output, repeated
+from fouriershap._explainers.questions.answer import PicturedAnswer, bracket, repeated
 from fouriershap._explainers.questions.means import (
     check_engine,
     check_row_weights,
@@ -40,7 +40,7 @@ _SHOWN = 15
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Importance(Answer):
+class Importance(PicturedAnswer):
     """What matters over many rows; what `Explainer.importance` returns.
 
     Attributes
@@ -90,6 +90,7 @@ class Importance(Answer):
     level: float | None
     like: Any = None
     question = "importance"
+    _MOST_SHOWN = 15
 
     def __repr__(self) -> str:
         what = "mean |SHAP value|" if self.loss is None else f"{self.loss} saved, {self.method}"
@@ -125,22 +126,7 @@ class Importance(Answer):
             "level": self.level,
         }
 
-    def plot(self, *, output: int | str = 0, top: int = 15, ax: Any = None) -> Any:
-        """Bars with intervals, the largest on top (matplotlib).
-
-        Parameters
-        ----------
-        output : int or str
-            Which output, where there are several.
-        top : int
-            Most players shown.
-        ax : matplotlib Axes, optional
-
-        Returns
-        -------
-        matplotlib Axes
-        """
-        o = check_output(output, self.outputs)
+    def _draw(self, o: int, top: int, ax: Any) -> Any:
         title = "mean |SHAP value|" if self.loss is None else f"{self.loss.replace('_', ' ')} saved"
         ends = (self.low[:, o], self.high[:, o])
         return pictures.bars(self.names, self.values[:, o], *ends, top, title, ax, signed=False)
@@ -355,7 +341,8 @@ class _Judge:
         # The sampled rows are among all: their covariance counts once per row, not once per sampled row.
         shared = (both.variance - extra.variance - base.variance) * (extra.freedom + 1) / (rows.freedom + 1)
         variance = np.maximum(rows.variance + extra.variance + shared, 0.0)
-        return MeanError(variance, rows.third + extra.third, min(rows.freedom, extra.freedom))
+        third, sureness = rows.third + extra.third, np.minimum(rows.sureness, extra.sureness)
+        return MeanError(variance, third, min(rows.freedom, extra.freedom), sureness)
 
 
 def _find_link(explainer: Explainer, loss: str, link: Any) -> str:

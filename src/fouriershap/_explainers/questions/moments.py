@@ -17,7 +17,7 @@ _MOST_SKEW = 0.6  # of a mean; beyond it the correction is worth less than it co
 
 
 class Moments:
-    """Sums over rows of w^k a^j: all that the mean of weighted rows and its first three cumulants need.
+    """Sums over rows of w^k a^j: what the mean of weighted rows needs, its first three cumulants, and their sureness.
 
     Weights are all given or none are. Values are summed about the mean of the first block, so that cubes do not cancel.
     """
@@ -25,7 +25,7 @@ class Moments:
     def __init__(self) -> None:
         self.n_rows = 0
         self._shift: Floats | None = None
-        self._weight = np.zeros(4)  # sums of w^k
+        self._weight = np.zeros(5)  # sums of w^k
         self._sums: dict[tuple[int, int], Floats] = {}
 
     def add(self, values: Floats, weights: Floats | None = None) -> None:
@@ -42,8 +42,8 @@ class Moments:
 
     def _add(self, centred: Floats, weights: Floats | None) -> None:
         square = centred * centred
-        powers = (centred, square, square * centred)
-        for k in (1, 2, 3):
+        powers = (centred, square, square * centred, square * square)
+        for k in (1, 2, 3, 4):
             self._weight[k] += len(centred) if weights is None else (weights**k).sum()
             for j in range(1, k + 1):
                 if weights is not None:
@@ -69,38 +69,53 @@ class Moments:
 
     def error(self) -> MeanError:
         """Of the mean, rows and weights drawn together."""
-        w1, w2, w3 = self._weight[1:]
+        w1, w2, w3, w4 = self._weight[1:]
         d = self._sum(1, 1) / w1
         n = w1 * w1 / w2  # as many rows of equal weight would be as sure
         second = self._sum(2, 2) - 2 * d * self._sum(2, 1) + d * d * w2
         third = self._sum(3, 3) - 3 * d * self._sum(3, 2) + 3 * d * d * self._sum(3, 1) - d**3 * w3
         if n - 1 < 1e-9:
-            return MeanError(np.full_like(d, np.nan), np.full_like(d, np.nan), 0.0)
+            unknown = np.full_like(d, np.nan)
+            return MeanError(unknown, unknown, 0.0, np.zeros_like(d))
         # Below the rounding of the sums there is no spread, but noise.
         second = np.where(second <= 1e-14 * (np.abs(self._sum(2, 2)) + d * d * w2), 0.0, second)
-        return MeanError(np.asarray(second / w1**2 * n / (n - 1)), np.asarray(third / w1**3), n - 1)
+        fourth = self._sum(4, 4) - 4 * d * self._sum(4, 3) + 6 * d * d * self._sum(4, 2)
+        fourth += d**4 * w4 - 4 * d**3 * self._sum(4, 1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            excess = np.where(second > 0, n * fourth / second**2 - 3, 0.0)
+        if n > 4:  # few rows seldom have the tails of many: Fisher's correction
+            excess = (n - 1) / ((n - 2) * (n - 3)) * ((n + 1) * excess + 6)
+        sureness = (n - 1) / (1 + np.maximum(excess, 0.0) / 2)
+        variance, third = np.asarray(second / w1**2 * n / (n - 1)), np.asarray(third / w1**3)
+        return MeanError(variance, third, n - 1, np.asarray(sureness))
 
 
 @dataclass(frozen=True, eq=False)
 class MeanError:
-    """Variance and third cumulant of a mean, and the degrees of freedom that the variance has; NaN where unknown."""
+    """Variance and third cumulant of a mean, NaN where unknown, and how sure the variance is.
+
+    ``freedom`` are the degrees of freedom that the variance of as many normal rows would have, ``sureness`` those that
+    it has by the rows' own fourth moments: fewer, where few rows have most of the spread.
+    """
 
     variance: Floats
     third: Floats
     freedom: float
+    sureness: Floats
 
 
 def interval(estimate: Floats, errors: list[MeanError], level: float) -> tuple[Floats, Floats]:
     """Ends of the interval of a sum of independent means.
 
-    Student's, with Welch's degrees of freedom and Hall's correction for skewness: what the bootstrap of the rows'
-    contributions arrives at, without a draw. NaN where a mean is of one row.
+    Student's, with Welch's degrees of freedom from those that each variance has by its rows' fourth moments, and Hall's
+    correction for skewness: what the bootstrap of the rows' contributions arrives at, without a draw. NaN where a mean
+    is of one row.
     """
     variance = np.sum([e.variance for e in errors], axis=0)
     third = np.sum([e.third for e in errors], axis=0)
     spread = np.sqrt(variance)
     with np.errstate(divide="ignore", invalid="ignore"):
-        welch = np.sum([e.variance**2 / max(e.freedom, 1e-9) for e in errors], axis=0)
+        welch = np.sum([e.variance**2 / np.maximum(e.sureness, 1e-9) for e in errors], axis=0)
         freedom = np.where(welch > 0, variance**2 / welch, np.inf)
         skew = np.where(variance > 0, third / variance**1.5, 0.0)
     z = NormalDist().inv_cdf(0.5 + level / 2)

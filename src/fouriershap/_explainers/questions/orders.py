@@ -18,6 +18,8 @@ from fouriershap._explainers.questions.answer import Answer, check_output, numbe
 from fouriershap._explainers.questions.means import check_engine, names_of_outputs, read_rows
 from fouriershap._explainers.questions.moments import Floats
 from fouriershap._explainers.reasons import to_frame
+from fouriershap._rows.frames import Rows
+from fouriershap._shapley.engine import Engine
 from fouriershap._shapley.orders.indices import ORDER_INDICES
 from fouriershap._shapley.orders.sets import key_sets
 from fouriershap._shapley.orders.values import set_values
@@ -217,7 +219,20 @@ def make_interactions(
     if top_k is not None:
         check_whole("top_k", top_k, 1, ", or None for all sets")
     engine = check_engine(explainer, "interactions")
-    rows = read_rows(explainer, X)
+    return interactions_of(explainer, engine, read_rows(explainer, X), order, index, top_k, min_order, like=X)
+
+
+def interactions_of(
+    explainer: Explainer,
+    engine: Engine,
+    rows: Rows,
+    order: int,
+    index: str,
+    top_k: int | None,
+    min_order: int,
+    like: Any = None,
+) -> Interactions:
+    """The answer about rows that are read, of an engine of the explainer; arguments are checked."""
     memory = check_memory(None)
     with Watch(explainer.progress):
         found = set_values(engine, rows.codes, index, order, min_order, top_k, memory, explainer.n_jobs)
@@ -238,5 +253,5 @@ def make_interactions(
         n_met=found.n_met,
         players=explainer.player_names,
         outputs=names_of_outputs(explainer),
-        like=X,
+        like=like,
     )

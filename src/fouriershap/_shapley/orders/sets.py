@@ -217,6 +217,14 @@ def sum_sets(parts: Sequence[SetEngine]) -> SumSets:
     return SumSets(tuple(parts), keys, columns)
 
 
+def lost_background() -> InputError:
+    """What is raised where an explainer from a file is asked without rows."""
+    return InputError(
+        "this explainer was loaded from a file, which has no background rows. Give them again: background=rows "
+        "(--background on the command line)."
+    )
+
+
 def sets_of(engine: Any, index: str, order: int, wanted: Keys | None) -> SetEngine:
     """What gives the interactions of an engine, if it can."""
     if not isinstance(engine, HigherOrders):

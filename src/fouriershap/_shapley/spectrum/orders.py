@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._base.errors import CapacityError, InputError
+from fouriershap._base.errors import CapacityError
 from fouriershap._shapley.orders.indices import character_shares
-from fouriershap._shapley.orders.sets import Floats, Keys, count_sets, keys_within, set_keys
+from fouriershap._shapley.orders.sets import Floats, Keys, count_sets, keys_within, lost_background, set_keys
 from fouriershap._shapley.spectrum.terms import Terms
 
 _ROWS_PER_BLOCK = 4096
@@ -134,10 +134,7 @@ def make_spectrum_sets(
 ) -> SpectrumSets:
     """Find the sets of players that meet in a term, or those of them that are wanted."""
     if not len(background):
-        raise InputError(
-            "this explainer was loaded from a file, which has no background rows. Give them again: "
-            "explainer.with_background(rows).interactions(X)."
-        )
+        raise lost_background()
     most = int(terms.degrees.max(initial=0))
     if most > _MOST_PLAYERS or count_sets(most, order) > _MOST_SETS:
         raise CapacityError(

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from fouriershap import _kernels as kernels
 from fouriershap._base.errors import CapacityError, InputError
 from fouriershap._shapley.orders.indices import leaf_shares
-from fouriershap._shapley.orders.sets import Floats, Keys, count_sets, keys_within, radix_of
+from fouriershap._shapley.orders.sets import Floats, Keys, count_sets, keys_within, lost_background, radix_of
 from fouriershap._shapley.trees import walk
 from fouriershap._shapley.trees.model import Background, TreeModel
 
@@ -107,10 +107,7 @@ def make_sets(
             "(feature_perturbation='tree_path_dependent'). Give a background: TreeExplainer(model, background)."
         )
     if background.is_lost:
-        raise InputError(
-            "this explainer was loaded from a file, which has no background rows. Give them again: "
-            "explainer.with_background(rows).interactions(X)."
-        )
+        raise lost_background()
     most = int(model.walk_trees.tree_players.max(initial=0))
     if most > MOST_PLAYERS or count_sets(most, order) > _MOST_SLOTS:
         raise CapacityError(

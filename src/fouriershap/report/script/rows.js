@@ -44,6 +44,13 @@ class RowTable {
     this.onChoose(row);
   }
 
+  /** More rows are there: what was found and the page stay, as far as they can. */
+  grow() {
+    const { page } = this;
+    this.find();
+    this.turn(page - this.page);
+  }
+
   /** Search, and turn to the first page, or to that of a row. */
   find(row = null) {
     const words = byId("search").value.toLowerCase().split(/\s+/).filter(Boolean);
@@ -131,7 +138,8 @@ class RowTable {
     table.tBodies[0].replaceChildren(...lines);
     if (focused) this.#focus(table, focused);
     const hidden = report.data.inputs.length - this.columns.length;
-    byId("found").textContent = `${count(this.found.length, "row")}${hidden > 0 ? `; ${hidden} more columns, all of them searched` : ""}`;
+    const more = report.isWhole ? "" : `, ${(report.data.n_held - report.nRows).toLocaleString("en")} more are being read`;
+    byId("found").textContent = `${count(this.found.length, "row")}${more}${hidden > 0 ? `; ${hidden} more columns, all of them searched` : ""}`;
     byId("page-text").textContent = `page ${this.page + 1} of ${nPages.toLocaleString("en")}`;
     byId("previous").disabled = this.page === 0;
     byId("next").disabled = this.page === nPages - 1;

@@ -43,7 +43,7 @@ function rowsAsCsv(report, rows) {
   return csv([heads, ...lines]);
 }
 
-function asJson(report, comparisons) {
+function asJson(report, comparisons, sets) {
   const { data, nRows } = report;
   const nothing = (number) => (Number.isFinite(number) ? number : null);
   const outputs = data.outputs.map((output) => output.label);
@@ -76,5 +76,6 @@ function asJson(report, comparisons) {
     rows,
   };
   for (const part of comparisons) whole[part.name] = { words: part.part.words, groups: part.part.groups, n_rows: part.part.n_rows, ...part.json() };
+  if (sets) whole.sets = sets.json();
   return JSON.stringify(whole);
 }

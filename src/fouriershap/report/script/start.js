@@ -1,7 +1,8 @@
 // Everything put together; the last of the scripts.
 
 function showGlance(report) {
-  const { data, nRows } = report;
+  const { data } = report;
+  const nRows = data.n_held;
   const facts = [...data.facts];
   facts.splice(1, 0, ["Explained", [...new Set(data.outputs.slice(0, 12).map((output) => output.label))].join(", ")]);
   facts.splice(2, 0, ["Rows", nRows < data.n_rows ? `${data.n_rows.toLocaleString("en")} explained, ${nRows.toLocaleString("en")} of them here` : `${data.n_rows.toLocaleString("en")} explained`]);
@@ -29,17 +30,28 @@ function fillChoices(report) {
   byId("output-label").hidden = report.nOutputs === 1;
 }
 
+/** Until the whole file is read: what is large stands at its end. */
+const wholeFile = () => new Promise((resolve) => {
+  if (document.readyState !== "loading") resolve();
+  else document.addEventListener("DOMContentLoaded", resolve, { once: true });
+});
+
+async function unpackRows(packed) {
+  return { ...(await unpackAll(packed.arrays)), names: packed.names };
+}
+
 /** Until the browser has shown what is there. */
 const shown = () => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
 
 async function start() {
   const data = JSON.parse(byId("data").textContent);
-  const [arrays, rows] = await Promise.all([unpackAll(data.arrays), unpackAll(data.rows.arrays)]);
-  const report = new Report(data, arrays, { ...rows, names: data.rows.names });
+  const [arrays, rows] = await Promise.all([unpackAll(data.arrays), unpackRows(data.rows)]);
+  const report = new Report(data, arrays, rows);
   showGlance(report);
   showPerformance(report);
   fillChoices(report);
   const comparisons = (await Promise.all(["drift", "cohorts"].map((name) => Comparison.make(report, name)))).filter(Boolean);
+  const sets = await Sets.make(report);
   const row = new OneRow(report);
   let whatIf = null;
   const redraw = () => {
@@ -59,15 +71,25 @@ async function start() {
   const table = new RowTable(report, { onChoose: choose, onCompare: compare });
   byId("compare-end").addEventListener("click", () => compare(null));
   byId("save-csv").addEventListener("click", () => download(fileName(report, "rows.csv"), "text/csv", rowsAsCsv(report, table.found)));
-  byId("save-json").addEventListener("click", () => download(fileName(report, "report.json"), "application/json", asJson(report, comparisons)));
+  byId("save-json").addEventListener("click", () => download(fileName(report, "report.json"), "application/json", asJson(report, comparisons, sets)));
+  const saves = ["save-csv", "save-json"].map(byId);
+  saves.forEach((button) => (button.disabled = !report.isWhole));
   row.draw();
   await shown();
+  await wholeFile();
+  if (!report.isWhole) {
+    report.hold(await unpackRows(JSON.parse(byId("all-rows").textContent)));
+    byId("all-rows").textContent = "";
+    table.grow();
+    saves.forEach((button) => (button.disabled = false));
+    await shown();
+  }
   if (data.what_if) {
     report.tables = await whatIfOf(data.what_if);
     whatIf = new WhatIf(report);
   }
   await loadPlotly();
-  const charts = [drawPerformance, drawImportance, drawBeeswarm, drawDependence, drawInteractions, ...comparisons.map((part) => () => part.draw())];
+  const charts = [drawPerformance, drawImportance, drawBeeswarm, drawDependence, drawInteractions, ...[sets, ...comparisons].filter(Boolean).map((part) => () => part.draw())];
   const drawCharts = () => charts.forEach((draw) => draw(report));
   byId("output").addEventListener("input", () => {
     report.output = Number(byId("output").value);

@@ -39,9 +39,9 @@ class Values {
 
 class Report {
   constructor(data, arrays, rows) {
-    Object.assign(this, { data, arrays, rows, tables: null, other: null });
+    Object.assign(this, { data, arrays, tables: null, other: null });
+    this.hold(rows);
     this.output = data.output;
-    this.nRows = rows.index.length;
     this.nPlayers = data.players.length;
     this.nOutputs = data.outputs.length;
     this.nRaw = this.nOutputs - data.first_raw;
@@ -49,6 +49,16 @@ class Report {
     this.inputsOf = data.players.map(() => []);
     data.inputs.forEach((input, i) => this.inputsOf[input.player].push(i));
     this.choose(0);
+  }
+
+  /** Rows, and later all of them: the first ones stay what they are. */
+  hold(rows) {
+    this.rows = rows;
+    this.nRows = rows.index.length;
+  }
+
+  get isWhole() {
+    return this.nRows === this.data.n_held;
   }
 
   choose(row) {

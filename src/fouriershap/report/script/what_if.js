@@ -108,7 +108,17 @@ class WhatIf {
       report.choose(report.row);
       this.start();
     });
+    this.#scale();
     this.start();
+  }
+
+  /** Where probabilities are explained, the values here are still those of the margin: say so. */
+  #scale() {
+    const { data } = this.report;
+    if (!data.first_raw) return;
+    const [shown, raw] = [data.outputs[0].label, data.outputs[data.first_raw].label].map((label) => shorten(label, 60));
+    byId("what-if-scale").hidden = false;
+    byId("what-if-scale").textContent = `The values here are those of the ${raw}, not of the ${shown} that the rest of the page explains. What the changed row comes to on that scale is told with its prediction.`;
   }
 
   #filter(text) {

@@ -1,0 +1,98 @@
+// Sets of two features and more that act together: bars, coloured by how many they are.
+
+const MOST_SETS = 20; // in the chart; the table has all of them
+
+class Sets {
+  static async make(report) {
+    const part = report.data.sets;
+    return part && new Sets(report, part, await unpackAll(part.arrays));
+  }
+
+  constructor(report, part, arrays) {
+    Object.assign(this, { report, part, arrays });
+    byId("sets-figure").hidden = false;
+    for (const text of part.words) byId("sets-words").append(element("p", text));
+  }
+
+  /** The output that is shown, counted from their first. */
+  get output() {
+    const { report } = this;
+    return report.rawOutput() - report.data.first_raw;
+  }
+
+  /** The same among the outputs of the page. */
+  get shown() {
+    return this.part.first + this.output;
+  }
+
+  at(array, set) {
+    return this.arrays[array][set * this.part.n_outputs + this.output];
+  }
+
+  name(set, length = 300) {
+    return this.part.players[set].map((p) => shorten(this.report.data.players[p], length)).join(" × ");
+  }
+
+  /** The names beside a bar: below each other where there is little room. */
+  tick(set, narrow) {
+    const names = this.part.players[set].map((p) => chartText(this.report.data.players[p], narrow ? 17 : 40));
+    return narrow ? names.join(" ×<br>") : chartText(this.name(set, 14), 46);
+  }
+
+  /** Sets, the strongest in the chosen output first. */
+  ranking() {
+    return this.part.players.map((_, k) => k).sort((a, b) => this.at("strength", b) - this.at("strength", a));
+  }
+
+  draw() {
+    const { report, part } = this;
+    const sets = this.ranking().slice(0, MOST_SETS);
+    fillTable(byId("sets-table"), ...this.table());
+    if (!sets.length) return;
+    const narrow = isNarrow("sets");
+    const sizes = [...new Set(part.players.map((players) => players.length))].sort((a, b) => a - b);
+    const traces = sizes.map((size, colour) => {
+      const mine = sets.map((set, rank) => [set, rank]).filter(([set]) => part.players[set].length === size);
+      return {
+        type: "bar",
+        orientation: "h",
+        name: `${size} features`,
+        x: mine.map(([set]) => this.at("strength", set)),
+        y: mine.map(([, rank]) => rank),
+        marker: { color: GROUPS[colour % GROUPS.length] },
+        hoverinfo: "text",
+        hovertext: mine.map(([set]) => `${chartText(this.name(set, 40), 130)}<br>mean size ${format(this.at("strength", set))}, mean ${signed(this.at("means", set))}`),
+      };
+    });
+    const yaxis = {
+      tickvals: sets.map((_, rank) => rank),
+      ticktext: sets.map((set) => this.tick(set, narrow)),
+      range: [sets.length - 0.4, -0.6],
+      showgrid: false,
+      zeroline: false,
+      fixedrange: true,
+    };
+    const xaxis = { title: valueTitle(report, "sets", "mean size", this.shown), fixedrange: true, zeroline: false, rangemode: "tozero" };
+    const margin = { l: narrow ? 150 : 300, r: 20, t: 34, b: 45 };
+    const line = narrow ? 10 + 15 * Math.max(...sizes) : 26;
+    const legend = { orientation: "h", y: 1.02, yanchor: "bottom", x: 0 };
+    Plotly.react("sets", traces, layout({ margin, xaxis, yaxis, height: 110 + line * Math.max(sets.length, 3), bargap: 0.35, barmode: "overlay", showlegend: true, legend }), CONFIG);
+  }
+
+  /** Heads and lines of all numbers. */
+  table() {
+    const line = (set) => [this.name(set), this.part.players[set].length, this.at("strength", set), this.at("means", set)];
+    return [["set", "features", this.report.valueText(this.shown, "mean size"), "mean"], this.ranking().map(line)];
+  }
+
+  /** All numbers, of all outputs, for a file. */
+  json() {
+    const { n_outputs: n, players, first } = this.part;
+    const labels = this.report.data.outputs.slice(first, first + n).map((output) => output.label);
+    const values = players.flatMap((mine, set) => labels.map((output, k) => {
+      const [strength, mean] = ["strength", "means"].map((name) => this.arrays[name][set * n + k]);
+      return { set: mine.map((p) => this.report.data.players[p]), output, strength, mean };
+    }));
+    return { words: this.part.words, values };
+  }
+}
