@@ -42,16 +42,14 @@ class Moments:
 
     def _add(self, centred: Floats, weights: Floats | None) -> None:
         square = centred * centred
-        powers = (centred, square, square * centred, square * square)
+        factors: list[tuple[Floats, Floats | None]]
+        factors = [(centred, None), (square, None), (square, centred), (square, square)]
         for k in (1, 2, 3, 4):
-            self._weight[k] += len(centred) if weights is None else (weights**k).sum()
-            for j in range(1, k + 1):
-                if weights is not None:
-                    found = np.tensordot(weights**k, powers[j - 1], 1)
-                elif k == j:
-                    found = powers[j - 1].sum(axis=0)
-                else:  # without weights the same as for k = j, which is added there
-                    continue
+            power = None if weights is None else weights**k
+            self._weight[k] += len(centred) if power is None else power.sum()
+            # Without weights the sums of a^j are the same for all k: each is added once.
+            for j in range(1 if weights is not None else k, k + 1):
+                found = _sum_of(*factors[j - 1], power)
                 self._sums[k, j] = self._sums[k, j] + found if (k, j) in self._sums else found
 
     def _sum(self, k: int, j: int) -> Floats:
@@ -88,6 +86,15 @@ class Moments:
         sureness = (n - 1) / (1 + np.maximum(excess, 0.0) / 2)
         variance, third = np.asarray(second / w1**2 * n / (n - 1)), np.asarray(third / w1**3)
         return MeanError(variance, third, n - 1, np.asarray(sureness))
+
+
+def _sum_of(values: Floats, times: Floats | None, weights: Floats | None) -> Floats:
+    """Over rows, of products that are never held."""
+    if times is None:
+        return np.asarray(values.sum(axis=0) if weights is None else np.tensordot(weights, values, 1))
+    if weights is None:
+        return np.asarray(np.einsum("i...,i...->...", values, times))
+    return np.asarray(np.einsum("i,i...,i...->...", weights, values, times))
 
 
 @dataclass(frozen=True, eq=False)
