@@ -44,13 +44,13 @@ def role(engine: str, command: list[str]) -> str | None:
     return "worker" if "pyspark.daemon" in line else None
 
 
-def command(engine: str, workers: int, model: Path, rows: Path, answer: Path) -> list[str]:
+def command(engine: str, workers: int, work: str, model: Path, rows: Path, answer: Path) -> list[str]:
     if engine == "command-line":
         options = ["--id", "key", "--n-jobs", str(workers), "--quiet"]
         explain = ["explain", str(model), str(rows), "-o", str(answer.with_suffix(".parquet"))]
         return [sys.executable, "-m", "fouriershap.cli", *explain, *options]
     paths = map(str, (model, rows, answer))
-    return [sys.executable, "-m", "scale_cells.engines", engine, str(workers), *paths]
+    return [sys.executable, "-m", "scale_cells.engines", engine, str(workers), work, *paths]
 
 
 def check_answer(model: Path, rows: Path, written: Path, n_rows: int, who: str) -> float:
@@ -68,20 +68,23 @@ def check_answer(model: Path, rows: Path, written: Path, n_rows: int, who: str) 
     return difference
 
 
-def run_engine(engine: str, workers: int, n_rows: int, folder: Path) -> dict[str, Any]:
-    """Explain the first ``n_rows`` rows, and check the answer."""
+def run_engine(engine: str, workers: int, work: str, n_rows: int, folder: Path) -> dict[str, Any]:
+    """Explain the first ``n_rows`` rows, and check the answer; or let the engine do its null job."""
     model, rows, answer = folder / "model.fshap", folder / f"rows-{n_rows}.parquet", folder / "answer"
     if not rows.exists():
         inputs.write_rows(rows, n_rows)
     n_threads = workers if engine == "command-line" else 1
     watched = run_watched(
-        command(engine, workers, model, rows, answer), n_threads, lambda line: role(engine, line)
+        command(engine, workers, work, model, rows, answer), n_threads, lambda line: role(engine, line)
     )
     times = (
-        {"job": watched.seconds} if engine == "command-line" else json.loads(watched.output.splitlines()[-1])
+        {"job": watched.seconds, "cpu": {"all": watched.cpu_seconds, "JVM": 0.0}}
+        if engine == "command-line"
+        else json.loads(watched.output.splitlines()[-1])
     )
     written = answer.with_suffix(".parquet") if engine == "command-line" else answer
-    difference = check_answer(model, rows, written, n_rows, f"{engine}, {workers} workers")
+    who = f"{engine}, {workers} workers"
+    difference = check_answer(model, rows, written, n_rows, who) if work == "explain" else None
     size = sum(
         path.stat().st_size for path in ([written] if written.is_file() else written.rglob("*.parquet"))
     )
@@ -91,6 +94,7 @@ def run_engine(engine: str, workers: int, n_rows: int, folder: Path) -> dict[str
     return {
         "engine": engine,
         "workers": workers,
+        "work": work,
         "rows": n_rows,
         "largest_difference": difference,
         "seconds": times,
