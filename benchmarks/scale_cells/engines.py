@@ -15,10 +15,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import psutil
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from scale_cells import null
 
@@ -50,7 +53,7 @@ def dask(workers: int, work: str, model: Path, rows: Path) -> Iterator[Explain]:
 
 
 @contextmanager
-def spark(workers: int, work: str, model: Path, rows: Path) -> Iterator[Explain]:
+def spark(workers: int, work: str, model: Path, rows: Path, files: bool = False) -> Iterator[Explain]:
     from pyspark.sql import SparkSession
 
     from fouriershap.integrations import spark as engine
@@ -71,6 +74,13 @@ def spark(workers: int, work: str, model: Path, rows: Path) -> Iterator[Explain]
     session.sparkContext.setLogLevel("ERROR")
 
     def explain(n_rows: int | None, answer: Path) -> None:
+        if files:
+            small = answer.with_name("few.parquet")
+            if n_rows is not None:
+                first = next(pq.ParquetFile(rows).iter_batches(n_rows))
+                pq.write_table(pa.Table.from_batches([first]), small)
+            engine.explain_files(session, small if n_rows else rows, answer, model, ids=["key"])
+            return
         df = session.read.parquet(str(rows))
         df = df if n_rows is None else df.limit(n_rows).repartition(workers)
         made = null.spark(df) if work == "null" else engine.explain(df, str(model), ids=["key"])
@@ -82,7 +92,7 @@ def spark(workers: int, work: str, model: Path, rows: Path) -> Iterator[Explain]
         session.stop()
 
 
-ENGINES = {"dask": dask, "spark": spark}
+ENGINES = {"dask": dask, "spark": spark, "spark-files": partial(spark, files=True)}
 
 
 def cpu_seconds() -> dict[str, float]:
