@@ -43,7 +43,7 @@ def run(name: str) -> list[dict[str, Any]]:
     for peer in ASKED[size]:
         if find_spec(_MODULES[peer]) is None:
             continue
-        seconds, theirs = within(MOST_CPU_SECONDS, PEERS[peer], model, X, background)
+        seconds, theirs = within(MOST_CPU_SECONDS, _theirs, peer, model, X, background)
         cell[peer] = seconds
         if theirs is None:
             continue
@@ -52,22 +52,23 @@ def run(name: str) -> list[dict[str, Any]]:
 
 
 def within(
-    most: int, peer: Callable[..., Any], model: str, X: np.ndarray, background: np.ndarray
+    most: int, prepare: Callable[..., Callable[[], np.ndarray]], *arguments: Any
 ) -> tuple[float | str, np.ndarray | None]:
-    """CPU seconds and values of a peer; in words and None where it fails, or takes more CPU seconds than ``most``.
+    """CPU seconds and values of work; in words and None where it fails, or takes more CPU seconds than ``most``.
 
-    In a process of its own, which the system stops: peers in C++ cannot be interrupted from Python.
+    In a process of its own, which the system stops: peers in C++ cannot be interrupted from Python. What ``prepare``
+    takes to make the work of its arguments is not charged.
     """
     with tempfile.TemporaryDirectory() as folder:
         answer = Path(folder) / "answer.npz"
         child = multiprocessing.get_context("spawn").Process(
-            target=_in_child, args=(most, peer, model, X, background, answer)
+            target=_in_child, args=(most, answer, prepare, *arguments)
         )
         child.start()
         child.join()
-        if child.exitcode == -signal.SIGXCPU or child.exitcode == -signal.SIGKILL:
+        if child.exitcode == -signal.SIGXCPU:
             return f"not finished after {most} s", None
-        if not answer.exists():
+        if not answer.exists():  # without memory the system kills it, too
             return f"fails: exit code {child.exitcode}", None
         found = np.load(answer)
         return (
@@ -76,17 +77,21 @@ def within(
 
 
 def _in_child(
-    most: int, peer: Callable[..., Any], model: str, X: np.ndarray, background: np.ndarray, answer: Path
+    most: int, answer: Path, prepare: Callable[..., Callable[[], np.ndarray]], *arguments: Any
 ) -> None:
-    work = peer(models.model(model), X, background)
-    spent = int(time.process_time())  # for imports and the model, which are not charged
-    resource.setrlimit(resource.RLIMIT_CPU, (spent + most, spent + most + 5))
+    work = prepare(*arguments)
+    spent = int(time.process_time())
+    resource.setrlimit(resource.RLIMIT_CPU, (spent + most, resource.RLIM_INFINITY))
     try:
         seconds, values = _timed(work)
     except (MemoryError, ValueError, NotImplementedError) as error:
         np.savez(answer, failure=f"fails: {type(error).__name__}")
         return
     np.savez(answer, seconds=seconds, values=np.asarray(values))
+
+
+def _theirs(peer: str, name: str, X: np.ndarray, background: np.ndarray) -> Callable[[], np.ndarray]:
+    return PEERS[peer](models.model(name), X, background)
 
 
 def _ours(name: str, X: np.ndarray, background: np.ndarray) -> Callable[[], np.ndarray]:
