@@ -246,7 +246,7 @@ def main() -> None:
         cell = cells.found[page]
         text = f"{table(cell['lines'])}\n\n{remarks(cell['lines'])}"
         parts += [f"## {page}", "", text, ""]
-        where = f"{describe_machine()['cpu']}, {cell.get('versions', '')}"
+        where = f"{describe_machine()['cpu']}, {cell.get('versions', 'versions not recorded')}"
         fill(PAGES / f"{page}.md", f"gallery {page}", f"{text} {where}: `benchmarks/gallery.py`.")
     (RESULTS / "gallery.md").write_text("\n".join(parts))
 

@@ -29,8 +29,8 @@ from scale_cells import inputs, report
 from scale_cells.processes import run_watched, shared_memory, start_seconds
 
 PACKAGES = ("xgboost", "pyarrow", "pyspark", "dask", "distributed")
-ENGINES = ("command-line", "dask", "spark", "spark-files")
-WITHOUT_NULL = ("command-line", "spark-files")  # rows go through no engine there
+ENGINES = ("command-line", "dask", "dask-kept", "spark", "spark-files")
+WITHOUT_NULL = ("command-line", "dask-kept", "spark-files")  # rows go through no engine, or through the same
 WORKERS = (1, 2)
 WORKS = ("explain", "null")
 
@@ -40,7 +40,7 @@ def role(engine: str, command: list[str]) -> str | None:
     line = " ".join(command)
     if engine == "command-line":
         return "worker" if "fouriershap.cli" in line else None
-    if engine == "dask":
+    if engine.startswith("dask"):
         return "worker" if "spawn_main" in line else None
     if "java" in line.split(" ")[0]:
         return "JVM"

@@ -27,16 +27,22 @@ from scale_cells import null
 
 SMALL = 1_000  # rows of the first job, which pays for starting workers and opening the file
 
+# By default Dask has workers give memory back at once: every large array then costs fresh pages.
+KEEPING = {"MALLOC_TRIM_THRESHOLD_": 1 << 30, "MALLOC_MMAP_THRESHOLD_": 1 << 30, "OMP_NUM_THREADS": 1}
+
 Explain = Callable[[int | None, Path], None]  # how many rows (None: all), where the answer goes
 
 
 @contextmanager
-def dask(workers: int, work: str, model: Path, rows: Path) -> Iterator[Explain]:
+def dask(workers: int, work: str, model: Path, rows: Path, keep: bool = False) -> Iterator[Explain]:
     import dask.dataframe as dd
+    from dask import config
     from distributed import Client, LocalCluster
 
     from fouriershap.integrations import dask as engine
 
+    if keep:
+        config.set({"distributed.nanny.pre-spawn-environ": KEEPING})
     local = {"threads_per_worker": 1, "host": "127.0.0.1", "dashboard_address": None}
     with LocalCluster(n_workers=workers, processes=True, **local) as cluster, Client(cluster):
         ddf = dd.read_parquet(rows, split_row_groups=True)
@@ -93,6 +99,7 @@ def spark(workers: int, work: str, model: Path, rows: Path, files: bool = False)
 
 
 ENGINES = {"dask": dask, "spark": spark, "spark-files": partial(spark, files=True)}
+ENGINES["dask-kept"] = partial(dask, keep=True)
 
 
 def cpu_seconds() -> dict[str, float]:
