@@ -25,7 +25,7 @@ help:
 	@echo "make docs-check     pages of the documentation in environments made by their own install lines (PAGES=docs/tutorial.md)"
 	@echo "make format  format and fix what can be fixed"
 	@echo "make docs    the documentation, as pages (build/docs/index.html)"
-	@echo "make bench   the benchmarks against every peer (long; writes benchmarks/results/)"
+	@echo "make bench   the benchmarks against every peer (long; writes benchmarks/results/; ONE_COMMIT=1: nothing of other commits)"
 	@echo "make fuzz    20,000 random models over these environments (long; writes benchmarks/results/fuzz.md)"
 	@echo "make paper   the paper's experiments on its data (QUICK=1: small ones; writes benchmarks/results/)"
 	@echo "make clean   remove the environments and everything built"
@@ -125,7 +125,11 @@ format: $(VENV)/.test
 	$(BIN)/clang-format -i $(KERNELS)
 
 # The peers' newest releases need Python 3.12 or newer: the newest one that is found, in an environment of its own. Benchmarks
-# go on where they stopped; each result names the commit.
+# go on where they stopped, and measure again what was disturbed; each result names commit, versions and load. With
+# ONE_COMMIT=1 what was measured on another state of src, or with other libraries, counts as missing.
+ifneq ($(ONE_COMMIT),)
+export FOURIERSHAP_ONE_COMMIT := $(ONE_COMMIT)
+endif
 BENCH_PYTHON = $(shell $(PYTHON) tests/versions.py --find 3.14 3.13 3.12)
 
 bench:
@@ -142,6 +146,8 @@ bench-here: $(VENV)/.bench
 	$(BIN)/python benchmarks/interactions.py
 	$(BIN)/python benchmarks/orders.py
 	$(BIN)/python benchmarks/linear.py
+	$(BIN)/python benchmarks/drift.py
+	$(BIN)/python benchmarks/certificate.py
 	$(BIN)/python benchmarks/gallery.py
 
 # Goes on where it stopped. It takes every environment .venv* that is there.

@@ -1,54 +1,121 @@
-"""Cells of results that are kept one by one: a run goes on where it stopped, and measures again what was disturbed."""
+"""Cells of results that are kept one by one: a run goes on where it stopped, and measures again what was disturbed.
+
+With ``FOURIERSHAP_ONE_COMMIT=1`` in the environment (``make bench ONE_COMMIT=1``) a cell counts only where it was
+measured on the package as it is now, with the libraries that are installed now. What is compared is the tree of `src`,
+so that committing results changes nothing.
+"""
 
 from __future__ import annotations
 
 import json
+import math
 import os
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from _common import commit, describe_machine
+from _common import commit, describe_machine, plain, source
 
 MOST_LOAD = 1.5  # processes that wanted a core, ours included: beyond, a cell is measured again
+ONE_COMMIT = "FOURIERSHAP_ONE_COMMIT"
 
 
 class Cells:
-    """The results of one benchmark: a JSON file with the machine, and each cell with its commit, date and load."""
+    """The results of one benchmark: a JSON file with the machine, and each cell with its commit, date and load.
 
-    def __init__(self, path: Path, packages: tuple[str, ...], most_load: float = MOST_LOAD) -> None:
-        self.path, self.packages, self.most_load = path, packages, most_load
-        self.found: dict[str, dict[str, Any]] = json.loads(path.read_text())["cells"] if path.exists() else {}
+    ``where`` are the keys under which the file holds the cells.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        packages: tuple[str, ...],
+        most_load: float = MOST_LOAD,
+        where: tuple[str, ...] = ("cells",),
+    ) -> None:
+        self.path, self.packages, self.most_load, self.where = path, packages, most_load, where
+        self.one_commit = os.environ.get(ONE_COMMIT, "") not in ("", "0")
+        self.source = source()
+        if self.one_commit and (self.source == "unknown" or self.source.endswith("+")):
+            raise SystemExit(
+                f"{ONE_COMMIT} is set, but src is {'in no clone' if self.source == 'unknown' else 'changed'}: "
+                "commit it first, so that results can name what they measured."
+            )
+        document = json.loads(path.read_text()) if path.exists() else {}
+        for key in where:
+            document = document.get(key, {})
+        self.found: dict[str, dict[str, Any]] = {
+            name: cell for name, cell in document.items() if isinstance(cell, dict)
+        }
+        self.beside: dict[str, Any] = {}  # what the file holds next to the cells
+
+    def is_good(self, name: str) -> bool:
+        """Whether there is a cell that was measured in quiet and, where one commit is asked for, on this one."""
+        cell = self.found.get(name)
+        if cell is None or cell.get("load", math.inf) > self.most_load:
+            return False
+        return not self.one_commit or self._is_current(cell)
 
     def measure(
         self, name: str, work: Callable[[], dict[str, Any]], *, again: bool = False
     ) -> dict[str, Any]:
-        """The cell, measured now where it is missing, was disturbed, or ``again`` says so. A quieter one stays."""
-        old = self.found.get(name)
-        if old is not None and old["load"] <= self.most_load and not again:
-            return old
-        before = os.getloadavg()[0]
-        cell = work()
-        cell |= {
+        """The cell, measured now unless it `is_good`, or where ``again`` says so. A quieter one stays."""
+        if self.is_good(name) and not again:
+            return self.found[name]
+        old, before = self.found.get(name), os.getloadavg()[0]
+        cell = json.loads(json.dumps(work(), default=plain)) | {
             "commit": commit(),
+            "source": self.source,
+            "versions": self._versions(),
             "date": time.strftime("%Y-%m-%d"),
             "load": max(before, os.getloadavg()[0]),
         }
-        if old is None or again or cell["load"] < old["load"]:
+        stale = old is None or (self.one_commit and not self._is_current(old))
+        if again or stale or cell["load"] < old.get("load", math.inf):
             self.found[name] = cell
-            document = {"machine": describe_machine(self.packages), "cells": self.found}
-            self.path.write_text(json.dumps(document, indent=1) + "\n")
+            self.write()
         return self.found[name]
+
+    def write(self) -> None:
+        """Write the file: the machine, and under the keys of ``where`` the cells."""
+        inner: dict[str, Any] = self.beside | {self.where[-1]: self.found}
+        for key in reversed(self.where[:-1]):
+            inner = {key: inner}
+        document = {"machine": describe_machine(self.packages)} | inner
+        unfinished = self.path.with_suffix(".part")
+        unfinished.write_text(json.dumps(_finite(document), indent=1) + "\n")
+        unfinished.replace(self.path)
 
     def told(self) -> str:
         """Where the cells come from, for people."""
         machine = describe_machine(self.packages)
-        versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
-        commits = sorted({cell["commit"] for cell in self.found.values()})
-        loads = [cell["load"] for cell in self.found.values()]
-        disturbed = sum(load > MOST_LOAD for load in loads)
-        text = f"{machine['cpu']}, Python {machine['python']}, {versions}; commit {', '.join(commits)}."
-        return text + (
-            f" {disturbed} of {len(loads)} cells were measured beside other work." if disturbed else ""
+        kept = list(self.found.values())
+        versions = sorted({cell.get("versions", "versions not recorded") for cell in kept})
+        commits = sorted({cell.get("commit", "unknown") for cell in kept})
+        disturbed = sum(cell.get("load", math.inf) > MOST_LOAD for cell in kept)
+        text = (
+            f"{machine['cpu']}, {machine['cores']} cores; {'; '.join(versions)}; commit {', '.join(commits)}."
         )
+        return text + (
+            f" {disturbed} of {len(kept)} cells were measured beside other work, or without a note of it."
+            if disturbed
+            else ""
+        )
+
+    def _is_current(self, cell: dict[str, Any]) -> bool:
+        return cell.get("source") == self.source and cell.get("versions") == self._versions()
+
+    def _versions(self) -> str:
+        machine = describe_machine(self.packages)
+        named = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
+        return f"Python {machine['python']}, {named}"
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no infinity."""
+    if isinstance(value, dict):
+        return {key: _finite(entry) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [_finite(entry) for entry in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

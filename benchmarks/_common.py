@@ -73,10 +73,20 @@ def describe_machine(packages: tuple[str, ...] = ()) -> dict[str, Any]:
 
 def commit() -> str:
     """The commit that is measured, with a plus where the package was changed since; "unknown" outside a clone."""
+    return _revision("--short", "HEAD")
+
+
+def source() -> str:
+    """The tree of the package that is measured, marked as `commit` does: the same after a commit of results."""
+    return _revision("--short=12", "HEAD:src")
+
+
+def _revision(*words: str) -> str:
+    commands = (("rev-parse", *words), ("status", "--porcelain", "--", "../src"))
     try:
         found, changed = (
-            subprocess.run(["git", *words], capture_output=True, text=True, check=True, cwd=RESULTS.parent)
-            for words in (("rev-parse", "--short", "HEAD"), ("status", "--porcelain", "--", "../src"))
+            subprocess.run(["git", *command], capture_output=True, text=True, check=True, cwd=RESULTS.parent)
+            for command in commands
         )
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
@@ -105,11 +115,12 @@ def write_results(name: str, results: dict[str, Any], packages: tuple[str, ...] 
     path = RESULTS / f"{name}.json"
     where = {"machine": describe_machine(packages), "commit": commit(), "date": time.strftime("%Y-%m-%d")}
     document = where | {"load": os.getloadavg()[0], "results": results}
-    path.write_text(json.dumps(document, indent=2, default=_plain) + "\n")
+    path.write_text(json.dumps(document, indent=2, default=plain) + "\n")
     return path
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """What JSON takes in place of a timing or a number of NumPy."""
     return asdict(value) if isinstance(value, Timing) else value.item()
 
 

@@ -11,14 +11,15 @@ written at once.
 from __future__ import annotations
 
 import argparse
-import json
+import math
 import warnings
 from typing import Any
 
 import numpy as np
 
 import fouriershap as fs
-from _common import RESULTS, write_results
+from _cells import Cells
+from _common import RESULTS
 from blackbox_cells.networks import N_BACKGROUND, N_EXPLAINED, Network, Split, split
 from blackbox_cells.truth import enumerated, r_squared
 
@@ -78,10 +79,10 @@ def coverage(name: str, repeats: int) -> dict[str, Any]:
     }
 
 
-def markdown(cells: dict[str, Any]) -> str:
+def markdown(cells: Cells) -> str:
     head = "| model | true R^2 | mean estimate | median interval | held | claimed too much | queries |"
-    lines = ["# The certificate of SHAP values", "", *METHOD, "", head, "|" + "---|" * 7]
-    for name, cell in cells.items():
+    lines = ["# The certificate of SHAP values", "", *METHOD, "", cells.told(), "", head, "|" + "---|" * 7]
+    for name, cell in cells.found.items():
         ends = f"{cell['median_low']:.3f} to {cell['median_high']:.3f}"
         lines.append(
             f"| {name} | {cell['true_r2']:.4f} | {cell['mean_estimate']:.4f} | {ends} | {cell['held']} of "
@@ -95,14 +96,16 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=list(BUDGETS), help="again, these models")
     parser.add_argument("--repeats", type=int, default=100)
     arguments = parser.parse_args()
-    path = RESULTS / "certificate.json"
-    done = json.loads(path.read_text())["results"]["cells"] if path.exists() else {}
+    # How often an interval holds does not depend on what else the machine does.
+    cells = Cells(RESULTS / "certificate.json", ("scikit-learn",), math.inf, where=("results", "cells"))
+    cells.beside = {"method": METHOD}
     warnings.simplefilter("ignore", fs.FidelityWarning)
-    for name in arguments.only or [name for name in BUDGETS if name not in done]:
-        done[name] = coverage(name, arguments.repeats)
-        print(name, done[name], flush=True)
-        path = write_results("certificate", {"method": METHOD, "cells": done}, ("scikit-learn",))
-        path.with_suffix(".md").write_text(markdown(done))
+    for name in arguments.only or BUDGETS:
+        found = cells.measure(
+            name, lambda name=name: coverage(name, arguments.repeats), again=bool(arguments.only)
+        )
+        print(name, found, flush=True)
+        cells.path.with_suffix(".md").write_text(markdown(cells))
 
 
 if __name__ == "__main__":

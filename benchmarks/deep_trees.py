@@ -4,22 +4,20 @@
     python benchmarks/deep_trees.py --only sizes regret
     python benchmarks/deep_trees.py --only "sizes/lightgbm:1000:63" --again
 
-CPU seconds on one thread. Finished cells are kept in benchmarks/results/deep_trees.json.
+CPU seconds on one thread. Finished cells are kept in benchmarks/results/deep_trees.json. A peer is stopped after
+900 CPU seconds a cell.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import math
-import os
-import time
 import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from _common import RESULTS, commit, describe_machine
+from _cells import Cells
+from _common import RESULTS
 from deep_cells import depth, models, regret, serving, sizes
 
 PACKAGES = ("lightgbm", "xgboost", "scikit-learn", "shap", "shapiq", "woodelf-explainer")
@@ -34,14 +32,10 @@ def members() -> dict[str, Callable[[], list[dict[str, Any]]]]:
     return found
 
 
-def page(results: dict[str, Any]) -> str:
+def page(cells: Cells) -> str:
     """The results for people."""
-    machine, found = results["machine"], results["members"]
-    text = ["# Deep trees, large backgrounds", ""]
-    text += [
-        f"CPU seconds on one thread of {machine['cpu']}; Python {machine['python']}, {machine['versions']}.",
-        "",
-    ]
+    found = cells.found
+    text = ["# Deep trees, large backgrounds", "", f"CPU seconds on one thread. {cells.told()}", ""]
     text += [
         f"Models are trained on {models.TRAINING_ROWS:,} rows: {models.DATA}. Values were compared first.",
         "",
@@ -138,28 +132,13 @@ def main() -> None:
         print("\n".join(chosen))
         return
     warnings.filterwarnings("ignore", category=UserWarning)
-    results = {"machine": describe_machine(PACKAGES), "members": {}}
-    if PATH.exists():
-        results["members"] = json.loads(PATH.read_text())["members"]
+    cells = Cells(PATH, PACKAGES, where=("members",))
     for name, run in chosen.items():
-        if name in results["members"] and not options.again:
-            continue
-        print(f"{name} ...", flush=True)
-        load = os.getloadavg()[0]
-        where = {"commit": commit(), "date": time.strftime("%Y-%m-%d %H:%M"), "load": load}
-        results["members"][name] = where | {"cells": run()}
-        PATH.write_text(json.dumps(_finite(results), indent=1) + "\n")
-        PATH.with_suffix(".md").write_text(page(results))
+        if options.again or not cells.is_good(name):
+            print(f"{name} ...", flush=True)
+        cells.measure(name, lambda run=run: {"cells": run()}, again=options.again)
+        PATH.with_suffix(".md").write_text(page(cells))
     print(f"written to {PATH.with_suffix('.md')}")
-
-
-def _finite(value: Any) -> Any:
-    """JSON has no infinity."""
-    if isinstance(value, dict):
-        return {key: _finite(entry) for key, entry in value.items()}
-    if isinstance(value, list):
-        return [_finite(entry) for entry in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 if __name__ == "__main__":

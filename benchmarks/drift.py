@@ -4,12 +4,36 @@ from __future__ import annotations
 
 import argparse
 import time
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 import xgboost
 
 import fouriershap as fs
+from _cells import Cells
+from _common import RESULTS
+
+
+def measure(n_rows: int, n_background: int, n_features: int) -> dict[str, Any]:
+    """CPU seconds of each question, on one model."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n_background, n_features)).astype(np.float32)
+    y = X[:, 0] * X[:, 1] + np.sin(X[:, 2]) + X[:, 3:8].sum(axis=1) + rng.normal(size=len(X))
+    model = xgboost.XGBRegressor(n_estimators=100, max_depth=6, n_jobs=2).fit(X, y)
+    new = rng.normal(size=(n_rows, n_features)).astype(np.float32) + np.float32(0.1)
+    explainer = fs.TreeExplainer(model, X).compile()
+    explainer.shap_values(new[:1000])
+    took = {}
+    for name, work in (
+        ("explaining the rows", lambda: explainer.shap_values(new)),
+        ("drift, no intervals", lambda: explainer.drift(new, level=None)),
+        ("drift", lambda: explainer.drift(new)),
+        ("drift, 12 groups", lambda: explainer.drift(new, by=np.arange(len(new)) % 12)),
+    ):
+        begin = time.process_time()
+        work()
+        took[name] = time.process_time() - begin
+    return {"cpu_seconds": took}
 
 
 def main() -> None:
@@ -18,34 +42,15 @@ def main() -> None:
     parser.add_argument("--background", type=int, default=100_000)
     parser.add_argument("--features", type=int, default=30)
     options = parser.parse_args()
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(options.background, options.features)).astype(np.float32)
-    y = X[:, 0] * X[:, 1] + np.sin(X[:, 2]) + X[:, 3:8].sum(axis=1) + rng.normal(size=len(X))
-    model = xgboost.XGBRegressor(n_estimators=100, max_depth=6, n_jobs=2).fit(X, y)
-    new = rng.normal(size=(options.rows, options.features)).astype(np.float32) + np.float32(0.1)
-    explainer = fs.TreeExplainer(model, X).compile()
-    explainer.shap_values(new[:1000])
-    seconds = {}
-    for name, work in (
-        ("explaining the rows", lambda: explainer.shap_values(new)),
-        ("drift, no intervals", lambda: explainer.drift(new, level=None)),
-        ("drift", lambda: explainer.drift(new)),
-        ("drift, 12 groups", lambda: explainer.drift(new, by=np.arange(len(new)) % 12)),
-    ):
-        begin, cpu = time.perf_counter(), time.process_time()
-        work()
-        seconds[name] = (time.perf_counter() - begin, time.process_time() - cpu)
-    unit = seconds["explaining the rows"][1]
-    what = f"XGBoost, 100 trees of depth 6, {options.features} features"
-    lines = [
-        f"{what}: {len(new):,} rows, {len(X):,} background rows.",
-        "",
-        "| what | CPU seconds | times explaining |",
-        "|---|---:|---:|",
-        *(f"| {name} | {cpu:.2f} | {cpu / unit:.2f} |" for name, (_, cpu) in seconds.items()),
-    ]
+    size = (options.rows, options.background, options.features)
+    what = f"XGBoost, 100 trees of depth 6, {size[2]} features: {size[0]:,} rows, {size[1]:,} background rows"
+    cells = Cells(RESULTS / "drift.json", ("xgboost",))
+    took = cells.measure(what, lambda: measure(*size))["cpu_seconds"]
+    unit = took["explaining the rows"]
+    lines = [f"{what}.", "", cells.told(), "", "| what | CPU seconds | times explaining |", "|---|---:|---:|"]
+    lines += [f"| {name} | {cpu:.2f} | {cpu / unit:.2f} |" for name, cpu in took.items()]
     print("\n".join(lines))
-    (Path(__file__).parent / "results" / "drift.md").write_text("\n".join(["# Drift", "", *lines, ""]))
+    (RESULTS / "drift.md").write_text("\n".join(["# Drift", "", *lines, ""]))
 
 
 if __name__ == "__main__":

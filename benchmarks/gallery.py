@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import doctest
-import json
 import math
 import os
 import time
@@ -22,6 +21,7 @@ from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
 import fouriershap as fs
+from _cells import Cells
 from _common import RESULTS, describe_machine
 from _pages import ROOT, fill, markdown_table
 
@@ -231,29 +231,22 @@ def remarks(lines: list[dict[str, Any]]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("pages", nargs="*", help=f"of {', '.join(CELLS)}; all by default")
-    chosen = parser.parse_args().pages or list(CELLS)
+    given = parser.parse_args().pages
+    chosen = given or list(CELLS)
     if "proteins" in chosen and not os.environ.get("FOURIERSHAP_DATA"):
         print("proteins: left out, FOURIERSHAP_DATA does not name the folder of its data")
         chosen.remove("proteins")
-    path = RESULTS / "gallery.json"
-    document = json.loads(path.read_text()) if path.exists() else {}
-    results = document.get("results", {})
+    cells = Cells(RESULTS / "gallery.json", PACKAGES, where=("results",))
     with threadpool_limits(1):
         for page in chosen:
-            results[page] = CELLS[page]()
-            print(page, table(results[page]), remarks(results[page]), sep="\n", flush=True)
-            document = {
-                "machine": describe_machine(PACKAGES),
-                "date": time.strftime("%Y-%m-%d"),
-                "results": results,
-            }
-            path.write_text(json.dumps(document, indent=2) + "\n")
-    machine = document["machine"]
-    where = f"{machine['cpu']}, Python {machine['python']}, shap {machine['versions']['shap']}"
-    parts = ["# The gallery beside shap", "", f"Written by `benchmarks/gallery.py`; {where}.", ""]
-    for page in (name for name in CELLS if name in results):
-        text = f"{table(results[page])}\n\n{remarks(results[page])}"
+            cell = cells.measure(page, lambda page=page: {"lines": CELLS[page]()}, again=bool(given))
+            print(page, table(cell["lines"]), remarks(cell["lines"]), sep="\n", flush=True)
+    parts = ["# The gallery beside shap", "", f"Written by `benchmarks/gallery.py`; {cells.told()}", ""]
+    for page in (name for name in CELLS if name in cells.found):
+        cell = cells.found[page]
+        text = f"{table(cell['lines'])}\n\n{remarks(cell['lines'])}"
         parts += [f"## {page}", "", text, ""]
+        where = f"{describe_machine()['cpu']}, {cell.get('versions', 'versions not recorded')}"
         fill(PAGES / f"{page}.md", f"gallery {page}", f"{text} {where}: `benchmarks/gallery.py`.")
     (RESULTS / "gallery.md").write_text("\n".join(parts))
 

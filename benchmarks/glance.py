@@ -44,7 +44,7 @@ def _scale() -> Iterator[Line]:
 
 def _deep() -> Iterator[Line]:
     """Deep trees, and one row."""
-    forest = _results("gallery")["results"]["forest"][-1]
+    forest = _results("gallery")["results"]["forest"]["lines"][-1]
     what = f"a default random forest, 100 trees, 10 classes: {forest['what']}"
     yield (
         what,
@@ -62,7 +62,7 @@ def _deep() -> Iterator[Line]:
         for name, m in members.items()
         if name.startswith("depth/")
         for c in m["cells"]
-        if c["rows"] == 20_000
+        if c["rows"] == 20_000 and isinstance(c.get("woodelf"), float)
     ]
     if large:
         cell = max(large, key=lambda c: int(c["model"].split(":")[-1]))

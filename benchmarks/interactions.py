@@ -24,13 +24,15 @@ from typing import Any
 
 import numpy as np
 
-from _common import RESULTS, describe_machine, print_machine, print_table, write_results
+from _cells import Cells
+from _common import RESULTS, print_machine, print_table
 from _pages import markdown_table
 
 N_ROWS, N_BACKGROUND, N_FEATURES, N_TREES, DEPTH = 1000, 1000, 30, 100, 6
 PACKAGES = ("xgboost", "shap", "woodelf-explainer")
 INTERVENTIONAL = ("fouriershap", "woodelf")
 PATH_DEPENDENT = ("fouriershap, by path", "shap, by path", "xgboost, by path")
+CELL = f"{N_TREES} trees, depth {DEPTH}"
 TOLERANCE = 1e-4  # of the largest value: all but woodelf add up in float32
 
 
@@ -102,7 +104,7 @@ def measure() -> dict[str, Any]:
     X, y = make_data()
     given = {"n_estimators": N_TREES, "max_depth": DEPTH}
     model = xgboost.XGBRegressor(**given).fit(X[N_BACKGROUND + N_ROWS :], y[N_BACKGROUND + N_ROWS :])
-    results: dict[str, Any] = {}
+    results: dict[str, Any] = {}  # by contender
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         model.save_model(folder / "model.json")
@@ -121,7 +123,7 @@ def measure() -> dict[str, Any]:
                 results[contender_name] = found
                 if found["difference"] > TOLERANCE * found["largest"]:
                     raise SystemExit(f"{contender_name} differs by {found['difference']:.2g}.")
-    return results
+    return {"contenders": results}
 
 
 def _pairs_of(values: np.ndarray) -> np.ndarray:
@@ -151,7 +153,9 @@ def main() -> None:
         run_one(given.only, given.folder)
         return
     print_machine(PACKAGES)
-    results = measure()
+    cells = Cells(RESULTS / "interactions.json", PACKAGES, where=("results",))
+    # One cell: contenders are compared with one another.
+    results = cells.measure(CELL, measure)["contenders"]
     header = (
         "contender",
         "first s",
@@ -164,13 +168,10 @@ def main() -> None:
         "differs",
     )
     print_table(header, lines(results))
-    write_results("interactions", results, PACKAGES)
-    machine = describe_machine(PACKAGES)
-    versions = ", ".join(f"{name} {found}" for name, found in machine["versions"].items())
     what = f"XGBoost, {N_TREES} trees, depth {DEPTH}, {N_FEATURES} features"
     title = (
-        f"# Interactions\n\n{what}; {N_ROWS:,} rows, background {N_BACKGROUND:,}.\n{machine['cpu']}, "
-        f"{machine['cores']} cores; {versions}. `x`: CPU time over ours; `first` includes building.\n"
+        f"# Interactions\n\n{what}; {N_ROWS:,} rows, background {N_BACKGROUND:,}.\n"
+        f"{cells.told()} `x`: CPU time over ours; `first` includes building.\n"
     )
     (RESULTS / "interactions.md").write_text(f"{title}\n{markdown_table(header, lines(results))}\n")
 

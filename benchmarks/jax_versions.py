@@ -19,14 +19,15 @@ import jax
 import numpy as np
 
 import fouriershap as fs
+from _cells import Cells
 from _common import (
+    RESULTS,
     Timing,
     describe_machine,
     print_machine,
     print_table,
     seconds,
     time_interleaved,
-    write_results,
 )
 from _pages import ROOT, fill, markdown_table
 from fouriershap._shapley import jax as versions
@@ -81,14 +82,14 @@ def time_once(run: Callable[[], Any]) -> Timing:
 
 def ranking(found: dict[str, Any]) -> list[str]:
     names = [f"jax {method}" for method in versions.VERSIONS]
-    return sorted(names, key=lambda name: found[name]["explain"].wall_seconds)
+    return sorted(names, key=lambda name: found[name]["explain"]["wall_seconds"])
 
 
 def report(found: dict[str, dict[str, Any]]) -> dict[str, Any]:
     names = next(iter(found.values()))
     print_table(
         ("explain", *found),
-        [(n, *(seconds(cell[n]["explain"].wall_seconds) for cell in found.values())) for n in names],
+        [(n, *(seconds(cell[n]["explain"]["wall_seconds"]) for cell in found.values())) for n in names],
     )
     print_table(
         ("first call, compiling included", *found),
@@ -96,7 +97,7 @@ def report(found: dict[str, dict[str, Any]]) -> dict[str, Any]:
     )
     last, cell = list(found.items())[-1]
     order = ranking(cell)
-    tables = cell["native tables"]["explain"].wall_seconds
+    tables = cell["native tables"]["explain"]["wall_seconds"]
     print(f"{last}: {' < '.join(order)} (the paper: precompute < base, positional < sparse at low degree)")
     print(f"{last}: native tables are {PAPER_SECONDS / tables:,.0f} times faster than the paper's 213 ms")
     return {"ranking": order, "times_faster_than_paper": PAPER_SECONDS / tables}
@@ -110,13 +111,13 @@ def page(results: dict[str, Any]) -> str:
     rows = [
         (
             name,
-            *(seconds(sizes[name]["explain"].wall_seconds) for sizes in found.values()),
-            seconds(cell[name]["explain"].cpu_seconds),
+            *(seconds(sizes[name]["explain"]["wall_seconds"]) for sizes in found.values()),
+            seconds(cell[name]["explain"]["cpu_seconds"]),
             seconds(cell[name]["first_call"]),
         )
         for name in cell
     ]
-    cpu = {name: cell[name]["explain"].cpu_seconds for name in cell}
+    cpu = {name: cell[name]["explain"]["cpu_seconds"] for name in cell}
     tables = cell["native tables"]
     ahead = "ahead of" if cpu["jax positional"] < cpu["jax sparse"] else "behind"
     order = ", ".join(name.removeprefix("jax ") for name in results["ranking"])
@@ -128,7 +129,7 @@ def page(results: dict[str, Any]) -> str:
         "paper: ahead at low degree):\nit counts ones once per player of a term, Sparse once per term. The numbers "
         "rank the versions on this device only.",
         f"The paper reports {PAPER_SECONDS * 1e3:.0f} ms for {last} on the RTX 4090 (the size of its spectrum is not "
-        f"stated). Native tables take\n{seconds(tables['explain'].wall_seconds)} for {N_TERMS:,} frequencies, "
+        f"stated). Native tables take\n{seconds(tables['explain']['wall_seconds'])} for {N_TERMS:,} frequencies, "
         f"{results['times_faster_than_paper']:.0f} times less, and {seconds(tables['first_call'])} with building them.",
     )
     return "\n\n".join(paragraphs)
@@ -153,24 +154,22 @@ def main() -> None:
     print(
         f"JAX on {device}, {args.precision} precision; native on all cores; n = {N_BITS}, {N_TERMS:,} terms\n"
     )
-    rng = np.random.default_rng(0)
-    h = random_spectrum(rng)
+    h = random_spectrum(np.random.default_rng(0))
+    name = "jax_versions" if args.precision == "double" else "jax_versions_single"
+    cells = Cells(RESULTS / f"{name}.json", PACKAGES, where=("results", "sizes"))
+    cells.beside = {"device": device, "precision": args.precision, "n_bits": N_BITS, "n_terms": N_TERMS}
     found = {}
     for n_rows, n_background in SIZES:
+        rng = np.random.default_rng(n_rows)  # its own, so that a size can be measured alone
         X, background = rows_of_bits(rng, n_rows), rows_of_bits(rng, n_background)
-        found[f"{n_rows} x {n_background}"] = measure(h, X, background, args.precision)
-    results = {
-        "device": device,
-        "precision": args.precision,
-        "n_bits": N_BITS,
-        "n_terms": N_TERMS,
-        "sizes": found,
-        **report(found),
-    }
-    name = "jax_versions" if args.precision == "double" else "jax_versions_single"
-    print(f"written to benchmarks/results/{write_results(name, results, PACKAGES).name}")
+        size = f"{n_rows} x {n_background}"
+        cell = cells.measure(size, lambda X=X, B=background: {"contenders": measure(h, X, B, args.precision)})
+        found[size] = cell["contenders"]
+    cells.beside |= report(found)
+    cells.write()
+    print(cells.told())
     if args.precision == "double":
-        fill(ROOT / "docs/methods.md", "jax_versions", page(results))
+        fill(ROOT / "docs/methods.md", "jax_versions", page(cells.beside | {"sizes": found}))
 
 
 if __name__ == "__main__":

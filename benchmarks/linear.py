@@ -18,14 +18,13 @@ from typing import Any
 import numpy as np
 
 import fouriershap as fs
+from _cells import Cells
 from _common import (
     RESULTS,
-    describe_machine,
     print_machine,
     print_table,
     seconds,
     time_interleaved,
-    write_results,
 )
 from _pages import markdown_table
 
@@ -164,20 +163,18 @@ def lines(results: dict[str, Any]) -> list[tuple[str, ...]]:
 def main() -> None:
     warnings.simplefilter("ignore")
     print_machine(PACKAGES)
+    kept = Cells(RESULTS / "linear.json", PACKAGES, where=("results",))
     results = {}
     for cell in cells():
-        results[cell.name] = measure(cell)
+        results[cell.name] = kept.measure(cell.name, lambda cell=cell: measure(cell))
         print(cell.name, results[cell.name]["cpu"], flush=True)
     header = ("model, features", "road", "fouriershap", "LinearExplainer", "KernelExplainer", "x", "its R²")
     print_table(header, lines(results))
-    write_results("linear", results, PACKAGES)
-    machine = describe_machine(PACKAGES)
-    versions = ", ".join(f"{name} {found}" for name, found in machine["versions"].items())
     title = (
         f"# Sums of products\n\n{N_ROWS:,} rows, background {N_BACKGROUND}; CPU time on one thread, construction "
         f"included, minimum of several rounds. `x`: KernelExplainer (extrapolated from {N_FEW} rows) over ours. Values "
         f"of LinearExplainer agree to {TOLERANCE:g}; so do, to {KERNEL_TOLERANCE:g}, those of KernelExplainer with 10 "
-        f"features, where it has samples for all coalitions.\n{machine['cpu']}, {machine['cores']} cores; {versions}.\n"
+        f"features, where it has samples for all coalitions.\n{kept.told()}\n"
     )
     (RESULTS / "linear.md").write_text(f"{title}\n{markdown_table(header, lines(results))}\n")
 

@@ -2,7 +2,7 @@
 
 Random functions of degree 1 to 5 with coefficients of size 0.1 to 1 (or 1, "ties"), one per seed. Without noise
 and with noise of 1 % of the spread a run succeeds if exactly the true terms are found (a constant is no term); with
-10 % if R^2 >= 0.9995. Queries include the certificate. Writes results/sparse_transform.json and .md.
+10 % if R^2 >= 0.9995. Queries include the certificate. Writes results/sparse_wht.json and .md, case by case.
 
     python benchmarks/sparse_wht.py [--first-seed 10000] [--share 1.0]
 """
@@ -18,10 +18,13 @@ from typing import Any
 import numpy as np
 
 import fouriershap as fs
-from _common import RESULTS, print_machine, print_table, seconds, write_results
+from _cells import Cells
+from _common import RESULTS, print_machine, print_table, seconds
+from _pages import markdown_table
 from fouriershap._fourier.sparse_transform import Search, recover
 
 NEEDED_R2 = 0.9995
+HEADER = ("function", "found", "queries: median", "most", "CPU: median", "least R^2")
 
 
 @dataclass(frozen=True)
@@ -139,28 +142,36 @@ def main() -> None:
     options = parser.parse_args()
     warnings.simplefilter("ignore", fs.FidelityWarning)
     print_machine()
-    header = ("function", "found", "queries: median", "most", "CPU: median", "least R^2")
-    results, lines = [], []
+    if options.share < 1:
+        for case in CASES:
+            print_table(HEADER, [line(case, tried(case, options.first_seed, options.share))])
+        return
+    cells = Cells(RESULTS / "sparse_wht.json", ())
+    lines = []
     for case in CASES:
-        n_seeds = max(1, round(options.share * case.n_seeds))
-        found = summary([run(case, options.first_seed + 10 * seed) for seed in range(n_seeds)])
-        results.append({"case": asdict(case), **found})
-        lines.append(
-            (
-                case.label,
-                f"{found['successes']} of {found['runs']}",
-                f"{found['queries_median']:,}",
-                f"{found['queries_most']:,}",
-                seconds(found["cpu_seconds_median"]),
-                f"{found['r2_least']:.6f}",
-            )
-        )
-        print_table(header, [lines[-1]])
-    if options.share >= 1:
-        write_results("sparse_transform", {"first_seed": options.first_seed, "cases": results})
-        page = [header, tuple("---" for _ in header), *lines]
-        text = "\n".join(f"| {' | '.join(line)} |" for line in page)
-        (RESULTS / "sparse_transform.md").write_text(f"# Sparse transforms\n\n{text}\n")
+        found = cells.measure(case.label, lambda case=case: tried(case, options.first_seed, 1.0))
+        lines.append(line(case, found))
+        print_table(HEADER, [lines[-1]])
+        page = ["# Sparse transforms", "", cells.told(), "", markdown_table(HEADER, lines), ""]
+        (RESULTS / "sparse_wht.md").write_text("\n".join(page))
+
+
+def tried(case: Case, first_seed: int, share: float) -> dict[str, Any]:
+    """The functions of a case, one per seed, summed up."""
+    n_seeds = max(1, round(share * case.n_seeds))
+    found = summary([run(case, first_seed + 10 * seed) for seed in range(n_seeds)])
+    return {"case": asdict(case), "first_seed": first_seed} | found
+
+
+def line(case: Case, found: dict[str, Any]) -> tuple[str, ...]:
+    return (
+        case.label,
+        f"{found['successes']} of {found['runs']}",
+        f"{found['queries_median']:,}",
+        f"{found['queries_most']:,}",
+        seconds(found["cpu_seconds_median"]),
+        f"{found['r2_least']:.6f}",
+    )
 
 
 if __name__ == "__main__":

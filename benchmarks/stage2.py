@@ -4,7 +4,7 @@ n = 40 bits, 2,000 frequencies of degree 1 to 4. (a) 10,000 rows against 100 and
 rows; (b) 400 rows against 400, by tables and by the closed form; (c) look-ups per row for all pairs and
 triples of 16 bits. Results are checked to be equal before anything is timed.
 
-    python benchmarks/stage2.py [--n-jobs 1]
+    python benchmarks/stage2.py [--n-jobs 1]     # what is not in results/stage2.json yet
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 import fouriershap as fs
-from _common import Timing, print_machine, print_table, seconds, time_interleaved, times, write_results
+from _cells import Cells
+from _common import RESULTS, Timing, print_machine, print_table, seconds, time_interleaved, times
 
 N_BITS, N_TERMS = 40, 2000
 
@@ -139,15 +140,17 @@ def main() -> None:
     n_jobs = parser.parse_args().n_jobs
     print_machine()
     print(f"n_jobs = {n_jobs}; minima of interleaved runs\n")
-    rng = np.random.default_rng(0)
-    h = random_spectrum(rng)
-    results = {
-        "n_jobs": n_jobs,
-        "background_is_free": background_is_free(h, rng, n_jobs),
-        "tables_against_direct": tables_against_direct(h, rng, n_jobs),
-        "look_ups_per_row": look_ups_per_row(rng),
+    h = random_spectrum(np.random.default_rng(0))
+    # Each with random numbers of its own, so that any of them can be measured alone.
+    work = {
+        "background_is_free": lambda: background_is_free(h, np.random.default_rng(1), n_jobs),
+        "tables_against_direct": lambda: tables_against_direct(h, np.random.default_rng(2), n_jobs),
+        "look_ups_per_row": lambda: look_ups_per_row(np.random.default_rng(3)),
     }
-    print(f"written to benchmarks/results/{write_results('stage2', results).name}")
+    cells = Cells(RESULTS / "stage2.json", (), where=("results",))
+    for name, measure in work.items():
+        cells.measure(name, lambda measure=measure: measure() | {"n_jobs": n_jobs})
+    print(cells.told())
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """Tree ensembles against every peer: shap, woodelf, and what XGBoost, LightGBM and CatBoost bring themselves.
 
-    python benchmarks/trees.py                       # everything, about a quarter of an hour
+    python benchmarks/trees.py                       # about a quarter of an hour; goes on where it stopped
     python benchmarks/trees.py --quick               # small cells, to see that all works; writes nothing
-    python benchmarks/trees.py --only scale grid.13  # groups or single members; updates results/trees.*
+    python benchmarks/trees.py --only scale grid.13  # groups or single members, again
     python benchmarks/trees.py --list
 
 The grid runs on the data sets of `paper_data`; where these cannot be had, on
@@ -12,14 +12,14 @@ synthetic bits, and says so.
 from __future__ import annotations
 
 import argparse
-import json
 import time
 import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from _common import RESULTS, describe_machine, print_machine, write_results
+from _cells import Cells
+from _common import RESULTS, print_machine
 from _data import REGRESSION
 from tree_cells import builds, deep, explain, grid, latency, memory, models, report, scale
 from tree_cells.race import Outcome
@@ -60,23 +60,12 @@ def choose(only: list[str] | None) -> dict[str, Callable[[bool], Outcome]]:
     return {name: run for name, run in everything.items() if name in only or name.split(".")[0] in only}
 
 
-def merge(new: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """The new members in place of their last results; the others stay if machine and versions are the same."""
-    path = RESULTS / "trees.json"
-    both = dict(new)
-    if path.exists():
-        last = json.loads(path.read_text())
-        if last["machine"] == describe_machine(PACKAGES):
-            both = last["results"]["members"] | new
-    return {name: both[name] for name in members() if name in both}
-
-
-def write(found: dict[str, dict[str, Any]]) -> None:
-    results = {"method": METHOD, "members": found}
-    path = write_results("trees", results, PACKAGES)
-    page = path.with_suffix(".md")
-    page.write_text(report.markdown(json.loads(path.read_text())))
-    print(f"written to benchmarks/results/{path.name} and {page.name}")
+def run_member(run: Callable[[bool], Outcome], quick: bool) -> dict[str, Any]:
+    outcome = run(quick)
+    return {
+        "cells": [cell.as_dict() for cell in outcome.cells],
+        "targets": [target.as_dict() for target in outcome.targets],
+    }
 
 
 def main() -> None:
@@ -94,18 +83,19 @@ def main() -> None:
     print("\n".join(METHOD) + "\n")
     if arguments.quick:
         print("Quick: cells smaller than those that the targets are about.\n")
+    kept = Cells(RESULTS / "trees.json", PACKAGES, where=("results", "members"))
+    kept.beside = {"method": METHOD}
     found, begin = {}, time.perf_counter()
     for name, run in chosen.items():
         print(f"--- {name} (at {time.perf_counter() - begin:.0f} s)\n")
-        outcome = run(arguments.quick)
-        found[name] = {
-            "date": time.strftime("%Y-%m-%d %H:%M"),
-            "cells": [cell.as_dict() for cell in outcome.cells],
-            "targets": [target.as_dict() for target in outcome.targets],
-        }
+        if arguments.quick:
+            found[name] = run_member(run, quick=True)
+        else:
+            found[name] = kept.measure(
+                name, lambda run=run: run_member(run, quick=False), again=bool(arguments.only)
+            )
+            kept.path.with_suffix(".md").write_text(report.markdown(kept, METHOD))
         report.print_report(found[name]["cells"], found[name]["targets"])
-    if not arguments.quick:
-        write(merge(found))
     missed = [t["name"] for member in found.values() for t in member["targets"] if not t["held"]]
     n_targets = sum(len(member["targets"]) for member in found.values())
     print(

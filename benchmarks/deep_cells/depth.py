@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import resource
+import signal
+import tempfile
 import time
 from collections.abc import Callable
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,6 +26,7 @@ MODELS = tuple(
 )  # peers may take an hour for one
 PEERS = {"woodelf": peers.woodelf, "shap": peers.shap, "shapiq": peers.shapiq}
 ASKED = {SMALL: ("shap", "shapiq", "woodelf"), LARGE: ("woodelf",), LARGEST: ()}
+MOST_CPU_SECONDS = 900  # of a peer in one cell
 _MODULES = {"woodelf": "woodelf", "shap": "shap", "shapiq": "shapiq"}
 
 
@@ -37,14 +43,55 @@ def run(name: str) -> list[dict[str, Any]]:
     for peer in ASKED[size]:
         if find_spec(_MODULES[peer]) is None:
             continue
-        try:
-            seconds, theirs = _timed(PEERS[peer](models.model(model), X, background))
-        except (MemoryError, ValueError, NotImplementedError) as error:
-            cell[peer] = f"fails: {type(error).__name__}"
-            continue
+        seconds, theirs = within(MOST_CPU_SECONDS, _theirs, peer, model, X, background)
         cell[peer] = seconds
+        if theirs is None:
+            continue
         cell[f"{peer} differs"] = float(np.abs(theirs - values).max() / np.abs(values).max())
     return [cell]
+
+
+def within(
+    most: int, prepare: Callable[..., Callable[[], np.ndarray]], *arguments: Any
+) -> tuple[float | str, np.ndarray | None]:
+    """CPU seconds and values of work; in words and None where it fails, or takes more CPU seconds than ``most``.
+
+    In a process of its own, which the system stops: peers in C++ cannot be interrupted from Python. What ``prepare``
+    takes to make the work of its arguments is not charged.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        answer = Path(folder) / "answer.npz"
+        child = multiprocessing.get_context("spawn").Process(
+            target=_in_child, args=(most, answer, prepare, *arguments)
+        )
+        child.start()
+        child.join()
+        if child.exitcode == -signal.SIGXCPU:
+            return f"not finished after {most} s", None
+        if not answer.exists():  # without memory the system kills it, too
+            return f"fails: exit code {child.exitcode}", None
+        found = np.load(answer)
+        return (
+            (float(found["seconds"]), found["values"]) if "values" in found else (str(found["failure"]), None)
+        )
+
+
+def _in_child(
+    most: int, answer: Path, prepare: Callable[..., Callable[[], np.ndarray]], *arguments: Any
+) -> None:
+    work = prepare(*arguments)
+    spent = int(time.process_time())
+    resource.setrlimit(resource.RLIMIT_CPU, (spent + most, resource.RLIM_INFINITY))
+    try:
+        seconds, values = _timed(work)
+    except (MemoryError, ValueError, NotImplementedError) as error:
+        np.savez(answer, failure=f"fails: {type(error).__name__}")
+        return
+    np.savez(answer, seconds=seconds, values=np.asarray(values))
+
+
+def _theirs(peer: str, name: str, X: np.ndarray, background: np.ndarray) -> Callable[[], np.ndarray]:
+    return PEERS[peer](models.model(name), X, background)
 
 
 def _ours(name: str, X: np.ndarray, background: np.ndarray) -> Callable[[], np.ndarray]:

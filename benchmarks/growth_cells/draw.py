@@ -1,4 +1,4 @@
-"""The picture of cost against background size and depth."""
+"""Pictures of cost as work grows: a panel per axis."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ TITLES = {
     "background": "1,000 rows of XGBoost, 100 trees of depth 6",
     "depth": "100 rows, 100 background rows: LightGBM, 100 trees",
 }
-LABELS = {"background": "background rows", "depth": "depth of the trees"}
+_USUAL = "XGBoost, depth 6, 1,000 background rows"
+TITLES |= dict.fromkeys(("rows", "trees", "features"), _USUAL) | {"outputs": f"{_USUAL}, classes"}
+LABELS = {"background": "background rows", "depth": "depth of the trees", "rows": "rows"}
+LABELS |= {"trees": "trees", "features": "features", "outputs": "outputs"}
 COLORS = {"fouriershap": "#c8102e", "shap": "#4c72b0", "shapiq": "#8172b3", "woodelf": "#55a868"}
 
 
@@ -19,8 +22,12 @@ def draw(panels: dict[str, dict[str, list[tuple[int, float]]]], us: str, path: P
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
 
-    figure, axes = plt.subplots(1, len(panels), figsize=(10, 4), layout="constrained")
-    for axis, (name, found) in zip(axes, panels.items(), strict=True):
+    n_rows = -(-len(panels) // 2)
+    figure, grid = plt.subplots(n_rows, 2, figsize=(10, 4 * n_rows), layout="constrained", squeeze=False)
+    axes = list(grid.ravel())
+    for spare in axes[len(panels) :]:
+        spare.set_visible(False)
+    for axis, (name, found) in zip(axes, panels.items(), strict=False):
         for who, points in found.items():
             values, took = zip(*points, strict=True)
             mine = who == us

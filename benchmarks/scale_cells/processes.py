@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import subprocess
 import sys
 import time
@@ -44,6 +45,7 @@ class Watched(NamedTuple):
 
     output: str
     seconds: float
+    cpu_seconds: float
     peaks: dict[str, list[int]]
 
 
@@ -53,7 +55,7 @@ def run_watched(command: list[str], n_threads: int, role: Callable[[list[str]], 
     Libraries with thread pools of their own get ``n_threads``.
     """
     environment = os.environ | {"OMP_NUM_THREADS": str(n_threads), "PYTHONPATH": str(_HERE)}
-    begin = time.perf_counter()
+    begin, cpu_before = time.perf_counter(), _cpu_of_ended()
     peaks: dict[int, tuple[str, int]] = {}
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
@@ -69,7 +71,13 @@ def run_watched(command: list[str], n_threads: int, role: Callable[[list[str]], 
     by_role: dict[str, list[int]] = {}
     for name, peak in peaks.values():
         by_role.setdefault(name, []).append(peak)
-    return Watched(output, time.perf_counter() - begin, by_role)
+    return Watched(output, time.perf_counter() - begin, _cpu_of_ended() - cpu_before, by_role)
+
+
+def _cpu_of_ended() -> float:
+    """CPU seconds of all children that have ended, and of theirs."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _children(process: psutil.Process) -> list[psutil.Process]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from _cells import Cells
 from scale_cells import inputs
 
 LARGE_ROWS, LARGE_CORES = 10**9, 100
 _MB = 1e6
 _NAMES = {"command-line": "the command line", "dask": "Dask", "spark": "Spark"}
+_NAMES |= {"spark-files": "Spark's workers on files", "dask-kept": "Dask that keeps memory"}
 
 
 def extrapolate(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -32,20 +34,27 @@ def extrapolate(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return found
 
 
-def page(document: dict[str, Any]) -> str:
-    """The page with machine, versions and date above it."""
-    machine = document["machine"]
-    versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
-    head = (
-        "# Beyond one process\n\nWritten by `benchmarks/scale.py`. "
-        f"{document['date']}; {machine['cpu']}, {machine['cores']} cores, {machine['instruction_set']} kernels; "
-        f"Python {machine['python']}, {versions}.\n\n"
-    )
-    return head + markdown(document["results"])
+def gather(cells: Cells) -> dict[str, Any]:
+    """The cells as one: runs, what they add up to, and what was measured beside them."""
+    runs = [cell for name, cell in cells.found.items() if "/" in name]
+    explained = [run for run in runs if run["work"] == "explain"]
+    return {
+        "rows_asked": max(run["rows"] for run in runs),
+        "runs": explained,
+        "null": {(run["engine"], run["workers"]): run for run in runs if run["work"] == "null"},
+        "extrapolation": extrapolate(explained),
+    } | {name: cells.found[name] for name in ("start", "memory", "shares") if name in cells.found}
+
+
+def page(cells: Cells) -> str:
+    """The page, with machine, versions and commit above it."""
+    head = f"# Beyond one process\n\nWritten by `benchmarks/scale.py`. {cells.told()}\n\n"
+    return head + markdown(gather(cells))
 
 
 def markdown(results: dict[str, Any]) -> str:
-    parts = [_setting(results), _speed(results), _start(results), _memory(results), _extrapolation(results)]
+    parts = [_setting(results), _speed(results), _against_one(results), _shares(results), _start(results)]
+    parts += [_memory(results), _extrapolation(results)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -65,13 +74,55 @@ def summary(results: dict[str, Any]) -> str:
 def _setting(results: dict[str, Any]) -> str:
     return (
         f"{inputs.MODEL}, background {inputs.BACKGROUND_ROWS:,}. {inputs.DATA}. Parquet in, parquet out (the key, 30 "
-        "values and the base value, as doubles; compressed by the command line only). A worker is a thread of the "
-        "command line, a process with one thread of Dask, a task slot of Spark. Every answer is checked to hold each "
-        f"key once, and its first and last {inputs.GROUP_ROWS:,} rows against one process (largest difference "
+        "values and the base value, as doubles), compressed by snappy, without a look for repetitions. A worker is a "
+        "thread of the command line, a process with one thread of Dask, a task slot of Spark; `spark-files` is "
+        "`explain_files`, whose rows do not go through the JVM, `dask-kept` Dask with workers that keep their memory "
+        "(its default gives it back at once, and pays for fresh pages). Every answer is checked to hold each key "
+        f"once, and its first and last {inputs.GROUP_ROWS:,} rows against one process (largest difference "
         f"{max(run['largest_difference'] for run in results['runs']):.1e}).\n\n"
         f"The file asked for has {results['rows_asked']:,} rows. Where a row of the table says fewer, its "
         "numbers come from a smaller file."
     )
+
+
+def _against_one(results: dict[str, Any]) -> str:
+    """Rows per second and worker against the command line with one, and against what the engine itself allows."""
+    one = next(
+        (run for run in results["runs"] if run["engine"] == "command-line" and run["workers"] == 1), None
+    )
+    if one is None:
+        return ""
+    lines = [
+        "| engine | workers | of one process, per worker | CPU us a row | of them JVM | null job: CPU us a row "
+        "| null job, of one process | of its null job |",
+        "|---|--:|--:|--:|--:|--:|--:|--:|",
+    ]
+    for run in results["runs"]:
+        share = run["rows_per_second"] / run["workers"] / one["rows_per_second"]
+        cpu = {who: seconds / run["rows"] * 1e6 for who, seconds in run["seconds"]["cpu"].items()}
+        line = [run["engine"], str(run["workers"]), f"{share:.0%}", f"{cpu['all']:.2f}"]
+        line.append(f"{cpu['JVM']:.2f}" if cpu["JVM"] else "")
+        null = results["null"].get((run["engine"], run["workers"]))
+        if null is not None:
+            null_share = null["rows_per_second"] / null["workers"] / one["rows_per_second"]
+            line += [f"{null['seconds']['cpu']['all'] / null['rows'] * 1e6:.2f}", f"{null_share:.0%}"]
+            line.append(f"{run['rows_per_second'] / null['rows_per_second']:.0%}")
+        lines.append("| " + " | ".join(line + [""] * (8 - len(line))) + " |")
+    text = (
+        "Rows per second and worker, beside the command line with one. A null job reads the same rows, hands them to "
+        "Python, takes as many columns of numbers back that are there already, and writes them: what an engine takes "
+        "for itself, and what no explainer inside it can be quicker than. CPU seconds are those of all processes of "
+        "the engine during the job, and are disturbed less by other work than the clock."
+    )
+    return f"## Against one process\n\n{text}\n\n" + "\n".join(lines)
+
+
+def _shares(results: dict[str, Any]) -> str:
+    if "shares" not in results:
+        return ""
+    rows = [f"| {name} | {value:.2f} |" for name, value in results["shares"]["microseconds"].items()]
+    text = "One process, one thread, each step by itself; batches of 65,536 rows unless said. CPU microseconds a row."
+    return f"## Where the time goes\n\n{text}\n\n" + "\n".join(["| step | us a row |", "|---|--:|", *rows])
 
 
 def _speed_table(results: dict[str, Any]) -> str:
@@ -104,7 +155,7 @@ def _speed(results: dict[str, Any]) -> str:
 
 
 def _start(results: dict[str, Any]) -> str:
-    lines = [f"| {name} | {value:.2f} s |" for name, value in results["start"].items()]
+    lines = [f"| {name} | {value:.2f} s |" for name, value in results["start"]["seconds"].items()]
     for run in results["runs"]:
         if "start" in run["seconds"]:
             what = f"{run['engine']}, {run['workers']} workers"

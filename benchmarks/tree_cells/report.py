@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from _cells import Cells
 from _common import print_table, seconds
 from tree_cells.race import OURS
 
@@ -67,18 +68,15 @@ def print_report(cells: list[dict[str, Any]], targets: list[dict[str, Any]]) -> 
         print_table(TARGET_HEADER, target_lines(targets))
 
 
-def markdown(document: dict[str, Any]) -> str:
+def markdown(kept: Cells, method: tuple[str, ...]) -> str:
     """The page results/trees.md."""
-    machine, results = document["machine"], document["results"]
-    versions = ", ".join(f"{name} {found}" for name, found in machine["versions"].items())
-    members = results["members"].values()
+    members = kept.found.values()
     cells = [cell for member in members for cell in member["cells"]]
     targets = [target for member in members for target in member["targets"]]
     parts = [
         "# Tree ensembles: fouriershap and its peers\n",
-        f"{_when(members)}; {machine['cpu']}, {machine['cores']} cores, {machine['instruction_set']} kernels; "
-        f"Python {machine['python']}, {versions}. Made by `benchmarks/trees.py` from `trees.json`.\n",
-        *(f"{line}\n" for line in results["method"]),
+        f"{_when(members)}; {kept.told()} Made by `benchmarks/trees.py` from `trees.json`.\n",
+        *(f"{line}\n" for line in method),
     ]
     held = sum(target["held"] for target in targets)
     parts.append(f"## Targets: {held} of {len(targets)} held\n")

@@ -38,18 +38,38 @@ class Batch:
             return np.column_stack(columns)
         import narwhals as nw
 
-        kind = self.frame.implementation
-        series = {name: _series(name, column, kind) for name, column in zip(names, columns, strict=True)}
-        # Native series: those of narwhals would be copied element by element (narwhals 2.28, pyarrow).
-        out = nw.from_dict({name: one.to_native() for name, one in series.items()}, backend=kind)
-        if hasattr(self.native, "index"):
-            native = out.to_native()
-            native.index = self.native.index
-            out = nw.from_native(native, eager_only=True)
+        native = self._numbers(names, columns)
+        if native is None:
+            kind = self.frame.implementation
+            series = {name: _series(name, column, kind) for name, column in zip(names, columns, strict=True)}
+            # Native series: those of narwhals would be copied element by element (narwhals 2.28, pyarrow).
+            made = nw.from_dict({name: one.to_native() for name, one in series.items()}, backend=kind)
+            native = made.to_native()
+            if hasattr(self.native, "index"):
+                native.index = self.native.index
+        out = nw.from_native(native, eager_only=True)
         if len(self.ids.columns):
             out = nw.concat([self.ids, out], how="horizontal")
         answer = out.to_native()
         return _record_batch(answer) if is_record_batch(self.native) else answer
+
+    def _numbers(self, names: list[str], columns: Sequence[NDArray[Any]]) -> Any:
+        """A frame of pandas or pyarrow on one array of all columns; None for other libraries, texts and arrays.
+
+        A series per column costs more than explaining a thousand rows.
+        """
+        kind = self.frame.implementation
+        if not (kind.is_pandas() or kind.is_pyarrow()) or not columns:
+            return None
+        if any(column.ndim != 1 or column.dtype != np.float64 for column in columns):
+            return None
+        lines = np.stack(columns)
+        if kind.is_pandas():
+            frame = kind.to_native_namespace().DataFrame
+            return frame(lines.T, index=self.native.index, columns=names, copy=False)
+        import pyarrow as pa
+
+        return pa.Table.from_arrays([pa.array(line) for line in lines], names=names)
 
 
 class Texts:
@@ -109,7 +129,9 @@ def _typed(frame: Any) -> Any:
     import narwhals as nw
 
     untyped = (nw.Unknown, nw.Object, nw.String)
-    empty = [name for name in frame.columns if frame[name].dtype in untyped and frame[name].is_null().all()]
+    empty = [name for name, dtype in frame.schema.items() if dtype in untyped and frame[name].is_null().all()]
+    if not empty:
+        return frame
     return frame.with_columns(nw.lit(None, dtype=nw.Float64).alias(name) for name in empty)
 
 

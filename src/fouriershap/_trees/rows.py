@@ -14,6 +14,7 @@ from fouriershap._rows.frames import (
     as_matrix,
     check_names,
     densified,
+    float_matrix,
     integers_of,
     is_missing,
     is_sparse,
@@ -56,6 +57,9 @@ def _from_frame(frame: nw.DataFrame[Any], ensemble: TreeEnsemble, name: str) -> 
     """Numbers and codes (n_rows, n_features) of a frame."""
     columns = [str(column) for column in frame.columns]
     check_names(columns, ensemble.feature_names, ensemble.n_features, name)
+    plain = None if ensemble.vocabularies else float_matrix(frame)
+    if plain is not None:  # no cast in between could round: widening is exact, and narrowing comes last
+        return plain
     in_order = _labels_in_order(frame, ensemble)
     parts = [
         _coded(frame[column], in_order[column])
