@@ -20,6 +20,7 @@ from fouriershap._waves.training import Fitted
 
 CENTRES, MOST_CENTRES = 1500, 2000  # rows that the kernel is centred at, and where answers are many
 MANY_ANSWERS = 8000
+MOST_COLUMNS = 1000  # beyond, the directions of a metric alone take seconds
 RIDGES = (1e-6, 1e-4, 1e-3, 1e-2, 1e-1)
 _FEW_RIDGES = (1e-5, 1e-3, 1e-1)
 SHAPES = ((0.0, 1.0), (0.5, 0.3), (0.5, 1.0), (1.0, 0.3), (1.0, 1.0), (1.0, 2.0))
@@ -62,9 +63,9 @@ class Kernel:
         return np.concatenate(parts).astype(np.float64) if parts else np.empty((0, self.weights.shape[1]))
 
 
-def can_fit_kernel() -> bool:
-    """Whether scipy is there; who has scikit-learn or LightGBM has it."""
-    return importlib.util.find_spec("scipy") is not None
+def can_fit_kernel(n_columns: int) -> bool:
+    """Whether columns are few enough for a metric, and scipy is there; who has scikit-learn or LightGBM has it."""
+    return n_columns <= MOST_COLUMNS and importlib.util.find_spec("scipy") is not None
 
 
 def kernel_work(n_answers: int) -> float:
@@ -169,9 +170,8 @@ def _slopes(nets: list[Fitted], inputs: NDArray[np.float32], n_outputs: int) -> 
     return total / (len(nets) * max(len(inputs), 1))
 
 
-def _root(slopes: Floats, inputs: NDArray[np.float32], power: float) -> Floats:
-    """The square root of a power of the slopes, such that rows are at a mean square distance of 2."""
-    values, vectors = np.linalg.eigh(slopes)
+def _root(values: Floats, vectors: Floats, inputs: NDArray[np.float32], power: float) -> Floats:
+    """The square root of a power of the slopes, by their directions, with rows at a mean square distance of 2."""
     values = np.maximum(values, 0.0) ** power if power else np.ones_like(values)
     root = vectors * np.sqrt(values)
     spread = float(np.var(inputs @ root, axis=0).sum())
@@ -191,7 +191,8 @@ def _choose_shape(
         for rows, n in ((fold != 0, _N_TRIED), (fold == 0, _N_TESTED))
     )
     best = np.inf, np.eye(inputs.shape[1]), 1.0
-    roots = {power: _root(slopes, inputs, power) for power in {power for power, _ in SHAPES}}
+    directions = np.linalg.eigh(slopes)
+    roots = {power: _root(*directions, inputs, power) for power in {power for power, _ in SHAPES}}
     for power, width in SHAPES:
         centres, others = (inputs[rows] @ roots[power] for rows in (some, test))
         between, seen = (np.asarray(_bells(rows, centres, width), np.float64) for rows in (centres, others))

@@ -122,7 +122,11 @@ def fit_waves_candidate(task: Task, hopeless: float = np.inf) -> Fit:
             said = [answers.outputs(net, answers.inputs[inside]) for net in nets[k::N_FOLDS]]
             predictions[inside] = np.mean(said, axis=0)
         teachers = _Teachers(nets)
-        if len(nets) > 1 and 1 - task.judge(predictions) > LEAST_MISSED and can_fit_kernel():
+        if (
+            len(nets) > 1
+            and 1 - task.judge(predictions) > LEAST_MISSED
+            and can_fit_kernel(answers.columns.n_columns)
+        ):
             teachers, predictions = _with_kernel(task, answers, nets, predictions)
     r2 = task.judge(predictions)
     note = f"{len(nets[0].frequencies)} waves on {answers.columns.n_columns} columns"
