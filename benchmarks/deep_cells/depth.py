@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 import resource
 import signal
@@ -21,12 +22,11 @@ from peers import trees as peers
 GROUP = "depth"
 DEPTHS = (6, 9, 12, 15, 18, 21)
 SMALL, LARGE, LARGEST = 100, 20_000, 100_000
-MODELS = tuple(
-    f"lightgbm, deep:100:{depth} x {size}" for size in (SMALL, LARGE, LARGEST) for depth in DEPTHS
-)  # peers may take an hour for one
+MODELS = tuple(f"lightgbm, deep:100:{depth} x {size}" for size in (SMALL, LARGE, LARGEST) for depth in DEPTHS)
 PEERS = {"woodelf": peers.woodelf, "shap": peers.shap, "shapiq": peers.shapiq}
 ASKED = {SMALL: ("shap", "shapiq", "woodelf"), LARGE: ("woodelf",), LARGEST: ()}
-MOST_CPU_SECONDS = 900  # of a peer in one cell
+# Of a peer in one cell: when it has taken so many times what we take, more of them would tell nothing new.
+LEAST_CPU_SECONDS, MOST_TIMES = 60, 20
 _MODULES = {"woodelf": "woodelf", "shap": "shap", "shapiq": "shapiq"}
 
 
@@ -43,7 +43,8 @@ def run(name: str) -> list[dict[str, Any]]:
     for peer in ASKED[size]:
         if find_spec(_MODULES[peer]) is None:
             continue
-        seconds, theirs = within(MOST_CPU_SECONDS, _theirs, peer, model, X, background)
+        most = max(LEAST_CPU_SECONDS, math.ceil(MOST_TIMES * ours))
+        seconds, theirs = within(most, _theirs, peer, model, X, background)
         cell[peer] = seconds
         if theirs is None:
             continue
