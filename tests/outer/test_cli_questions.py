@@ -112,11 +112,11 @@ def test_interactions(files: Any) -> None:
     triples = run(*rows, *against, "--order", 3, "--min-order", 3).output
     assert "debt x income x age" in triples
     assert "debt x income:" not in triples
-    assert "Give them again: background=" in run(*rows, code=1).output
+    assert "--background" in run(*rows, code=1).output
     page = ("report", *rows[1:], "-o", folder / "page.html", "--interactions", 3)
     run(*page, *against)
     assert '"sets":{"words":["Mean size of the k-SII values' in (folder / "page.html").read_text()
-    assert "Give them again: background=" in run(*page, code=1).output
+    assert "--background" in run(*page, code=1).output
     assert "index is 'none'" in run(*rows, *against, "--index", "none", code=1).output
     assert "min_order is 3" in run(*rows, *against, "--order", 2, "--min-order", 3, code=1).output
 

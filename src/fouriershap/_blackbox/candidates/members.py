@@ -63,7 +63,7 @@ def fit_members(task: Task) -> Fit:
     members = task.members
     if members is None:
         raise InputError(
-            f"method={NAME!r} is for a model of models whose members are trees of numbers, not too large, and this one "
+            "method='members' is for a model of models whose members are trees of numbers, not too large, and this one "
             "has none that could be read; use method='auto'."
         )
     begin = time.perf_counter()

@@ -220,8 +220,8 @@ def sum_sets(parts: Sequence[SetEngine]) -> SumSets:
 def lost_background() -> InputError:
     """What is raised where an explainer from a file is asked without rows."""
     return InputError(
-        "this explainer was loaded from a file, which has no background rows. Give them again: background=rows "
-        "(--background on the command line)."
+        "this explainer was loaded from a file, which has no background rows. Give them again: "
+        "explainer.with_background(rows), on the command line --background."
     )
 
 
