@@ -107,7 +107,7 @@ def _depth(found: dict[str, Any]) -> list[str]:
             f"{c['seconds']:.2f}",
             *(_against(c.get(peer), c["seconds"]) for peer in depth.PEERS),
         )
-        for c in _cells(found, depth.GROUP)
+        for c in sorted(_cells(found, depth.GROUP), key=lambda c: (int(c["model"].split(":")[-1]), c["rows"]))
     ]
     table = _table(f"model | rows = background | fouriershap | {' | '.join(depth.PEERS)}", rows)
     return ["## Depth", "", *table] if rows else []
