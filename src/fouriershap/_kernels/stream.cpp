@@ -62,7 +62,7 @@ class Stream {
 
  private:
   using V = typename Lanes<T>::type;
-  static constexpr int kTreesPerTotal = 8;  // so many are summed in T, all in double
+  static constexpr int kTreesPerTotal = 16;  // so many are summed in T, all in double
   // Merging pays where at most so many are left.
   static constexpr double kMostRowsLeft = 0.6, kMostBackgroundLeft = 0.8;
 
@@ -130,7 +130,8 @@ class Stream {
     background = few_background.side;
     sums.rows = sums.stride = rows.stride;
     if (!few_slot_sums.reserve(outputs.count * rows.stride * sums.width) ||
-        !few_player_sums.reserve(outputs.count * sums.n_players * rows.stride))
+        !few_player_sums.reserve(outputs.count * sums.n_players * rows.stride) ||
+        !few_lines.reserve(rows.stride * kLanes))
       return false;
     sums.slots = few_slot_sums;
     sums.players = few_player_sums;
@@ -154,15 +155,41 @@ class Stream {
           store(sum, load<V>(sum) + load<V>(from.sums + of[row] * sums.width + lane));
         }
     }
+    int32_t players[kMostMerged];
+    const int n_players = fresh_players(subtree, players);
+    for (int64_t o = 0; o < outputs.count; ++o)
+      for (int first = 0; first < n_players; first += kLanes)
+        add_merged_players(players + first, n_players - first < kLanes ? n_players - first : kLanes, o, few);
+  }
+
+  // The players of a subtree that are not on the way to it, whose values are in slots.
+  int fresh_players(const Subtree& subtree, int32_t* players) const {
+    int n = 0;
     for (int i = 0; i < subtree.n_nodes; ++i) {
       const int32_t player = player_of(nodes[subtree.nodes[i]]);
-      bool again = slot_of[player] >= 0;  // its values are in the slot
-      for (int before = 0; before < i; ++before) again |= player_of(nodes[subtree.nodes[before]]) == player;
-      if (again) continue;
-      for (int64_t o = 0; o < outputs.count; ++o) {
-        T* to = sums.of_player(o, player);
-        const T* from = few.of_player(o, player);
-        for (int64_t row = 0; row < rows.n; ++row) to[row] += from[of[row]];
+      bool again = slot_of[player] >= 0;
+      for (int before = 0; before < n; ++before) again |= players[before] == player;
+      if (!again) players[n++] = player;
+    }
+    return n;
+  }
+
+  // At most 8 players: a line of them for each distinct row first, so that a row reads one place.
+  void add_merged_players(const int32_t* players, int n_players, int64_t output, const Sums<T>& few) {
+    V v[kLanes] = {};
+    for (int64_t row = 0; row < few.rows; row += kLanes) {
+      for (int i = 0; i < n_players; ++i) v[i] = load<V>(few.of_player(output, players[i]) + row);
+      transpose8(v);
+      for (int i = 0; i < kLanes; ++i) store(few_lines + (row + i) * kLanes, v[i]);
+      for (int i = n_players; i < kLanes; ++i) v[i] = V{};
+    }
+    const int32_t* of = few_rows.distinct.of;
+    for (int64_t row = 0; row < rows.n; row += kLanes) {
+      for (int i = 0; i < kLanes; ++i) v[i] = load<V>(few_lines + of[row + i] * kLanes);
+      transpose8(v);
+      for (int i = 0; i < n_players; ++i) {
+        T* to = sums.of_player(output, players[i]) + row;
+        store(to, load<V>(to) + v[i]);
       }
     }
   }
@@ -243,21 +270,13 @@ class Stream {
     for (int64_t row = 0; row < rows.n; ++row) to.own[row] += value * from.own[row];
   }
 
-  // How much of the background has each key, and apart from it what fails no slot.
+  // How much of the background has each key.
   bool count_background(const Twig& twig) {
-    const int n_states = twig.n_states();
-    const int64_t size = 1LL << table_bits(twig.n_others()), all = n_states * size;
-    if (!histogram.reserve(all) || !shares.reserve(all)) return false;
+    const int64_t all = twig.n_states() << table_bits(twig.n_others());
+    if (!histogram.reserve(all)) return false;
+    std::memset(histogram, 0, all * sizeof(double));
     for (int64_t row = 0; row < background.n; ++row)
       histogram[background.keys[row]] += background.weights[row];
-    for (int state = 0; state < n_states; ++state) {
-      nothing_failed[state] = histogram[state * size];
-      histogram[state * size] = 0.0;
-    }
-    for (int64_t i = 0; i < all; ++i) {
-      shares[i] = static_cast<T>(histogram[i]);
-      histogram[i] = 0.0;
-    }
     return true;
   }
 
@@ -280,17 +299,14 @@ class Stream {
   bool add_dense(const Twig& twig, const double* value, const Target<T>& target) {
     const int n_others = twig.n_others(), n_states = twig.n_states();
     const int64_t size = 1LL << table_bits(n_others), all = n_states * size;
-    if (!integrator.allocate(index, size) || !tables.reserve(4 * all)) return false;
+    if (!integrator.allocate(index, size) || !tables.reserve(4 * all) || !shares.reserve(2 * size))
+      return false;
     const Integrals<T> mine = {tables, tables + all, tables + 2 * all,
                                index.efficient ? nullptr : tables + 3 * all};
-    Source<T> sources[3];
-    Rest rest = {{value[0], value[1], 0.0}, 0.0, n_others};
-    for (int state = 0; state < n_states; ++state) {
-      sources[state] = {shares + state * size, state, 0};
-      rest.expected += rest.value[state] * nothing_failed[state];
-    }
-    integrator.integrate({n_others, 0, n_others + 1}, n_states, value, sources, n_states, nothing_failed,
-                         mine);
+    Unfailing unfailing;
+    const Source<T> source = make_source<T>(histogram, size, n_states, value, 0, shares, unfailing);
+    integrator.integrate({n_others, 0, n_others + 1}, n_states, value, &source, 1, unfailing, mine);
+    const Rest rest = {{value[0], value[1], 0.0}, unfailing.worth, n_others};
     if (2 * rows.n <= all) {
       gather<T, W>(twig, mine, rest, rows, target);
       return true;
@@ -333,7 +349,7 @@ class Stream {
   Side rows, background;
   Sums<T> sums;
   MergedSide few_rows, few_background;
-  Room<T> few_slot_sums, few_player_sums;
+  Room<T> few_slot_sums, few_player_sums, few_lines;
   bool may_merge = settings.merged_nodes > 1;
   Outputs outputs;
   Scratch<int32_t> slot_of;  // (players,) -1 where the player is not on the way
@@ -341,7 +357,6 @@ class Stream {
   int n_slots = 0;
   Room<T> slot_sums, player_sums, leaf_sums, shares, tables;
   Room<double> histogram;
-  double nothing_failed[3] = {};
 };
 
 struct TwigCounter {

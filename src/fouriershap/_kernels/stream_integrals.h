@@ -1,4 +1,5 @@
-// The integrals of a twig, for every set of slots that a row can pass: a transform per point of the integral.
+// The integrals of a twig, for every set of slots that a row can pass: two transforms per point of the
+// integral.
 #pragma once
 #include "stream_points.h"
 #include "transpose.h"
@@ -38,19 +39,18 @@ inline void three_bits(typename Lanes<T>::type* v, typename Lanes<T>::type t) {
       if (i >> r & 1) v[i] = t * v[i] + v[i ^ (1 << r)];
 }
 
-// The sum of `n_sources` arrays, each times its factor, transformed over the first six bits.
-template <class T, int FIXED>
-inline void first_six_bits(const T* const* sources, const T* factors, int n_sources, T* y, int64_t size,
+// The sum of `n` arrays, each times its factor, transformed over the first six bits.
+template <class T>
+inline void first_six_bits(const T* const* arrays, const T* factors, int n, T* y, int64_t size,
                            typename Lanes<T>::type t) {
   using V = typename Lanes<T>::type;
-  const int n = FIXED ? FIXED : n_sources;
   for (int64_t offset = 0; offset < size; offset += 64) {
     V v[8];
 #pragma GCC unroll 8
-    for (int i = 0; i < 8; ++i) v[i] = factors[0] * load<V>(sources[0] + offset + 8 * i);
+    for (int i = 0; i < 8; ++i) v[i] = factors[0] * load<V>(arrays[0] + offset + 8 * i);
     for (int s = 1; s < n; ++s)
 #pragma GCC unroll 8
-      for (int i = 0; i < 8; ++i) v[i] += factors[s] * load<V>(sources[s] + offset + 8 * i);
+      for (int i = 0; i < 8; ++i) v[i] += factors[s] * load<V>(arrays[s] + offset + 8 * i);
     three_bits<T>(v, t);
     transpose8(v);
     three_bits<T>(v, t);
@@ -76,13 +76,39 @@ inline void remaining_bits(T* y, int n_bits, typename Lanes<T>::type t) {
   if (n_bits - bit == 1) butterflies<1>(y, size, bit, t);
 }
 
-// How much of the background is in a state of the twig, by the slots it fails; `n_failed` slots more are
-// failed by all of it.
+// The background by the slots it fails: how much of it there is, and what the leaves are worth that it goes
+// to at the twig. `n_failed` slots more are failed by all of it.
 template <class T>
 struct Source {
-  const T* shares;
-  int state, n_failed;
+  const T *any, *worth;
+  int n_failed;
 };
+
+// The same of what fails no slot at all, which is in no source.
+struct Unfailing {
+  double any, worth;
+};
+
+// A source from a histogram (n_states, size) of the background, in a room (2, size). What fails no slot,
+// neither here nor of the `n_failed` others, goes to `rest` instead.
+template <class T>
+inline Source<T> make_source(const double* histogram, int64_t size, int n_states, const double* value,
+                             int n_failed, T* room, Unfailing& rest) {
+  T *any = room, *worth = room + size;
+  const double *left = histogram, *right = histogram + size, *nowhere = histogram + 2 * size;
+  for (int64_t i = 0; i < size; ++i) {
+    any[i] = static_cast<T>(left[i] + right[i]);
+    worth[i] = static_cast<T>(value[0] * left[i] + value[1] * right[i]);
+  }
+  if (n_states == 3)
+    for (int64_t i = 0; i < size; ++i) any[i] += static_cast<T>(nowhere[i]);
+  if (n_failed == 0) {
+    rest = {left[0] + right[0] + (n_states == 3 ? nowhere[0] : 0.0),
+            value[0] * left[0] + value[1] * right[0]};
+    any[0] = worth[0] = 0;
+  }
+  return {any, worth, n_failed};
+}
 
 // What the values of a row are read from, by state and passed slots P (z slots are failed):
 //   i in P:   gain[P] - without[P minus i]        i not in P: lost[P]
@@ -90,132 +116,142 @@ struct Source {
 template <class T>
 struct Integrals {
   T *gain, *without, *lost, *own;
+
+  Integrals from(int64_t at) const { return {gain + at, without + at, lost + at, own ? own + at : nullptr}; }
 };
 
+// With probability t the own player is the row's, and then the leaf is that of the row's state, else it is
+// the background's: a row whose leaf is worth v brings (1 - t) worth + t v any. So two transforms a point, of
+// `any` and of `worth`, serve the rows of every state.
 template <class T>
 class Integrator {
  public:
   bool allocate(const StreamIndex& the_index, int64_t size) {
     index = &the_index;
-    return y.reserve(2 * size) && known.allocate() && (index->efficient || other.reserve(size));
+    return y.reserve(2 * kTogether * size) && sums.reserve((index->efficient ? 4 : 6) * size) &&
+           known.allocate();
   }
 
-  // `nothing_failed`: share of the background by state that fails no slot at all; it is in no source.
+  // `value`: what the leaf of each state is worth.
   void integrate(const Domain& domain, int n_states, const double* value, const Source<T>* sources,
-                 int n_sources, const double* nothing_failed, const Integrals<T>& out) {
-    for (int state = 0; state < n_states; ++state) {
-      const int64_t at = static_cast<int64_t>(state) << table_bits(domain.n_slots);
-      one_state(domain, state, n_states, value, sources, n_sources, nothing_failed,
-                {out.gain + at, out.without + at, out.lost + at, out.own ? out.own + at : nullptr});
+                 int n_sources, const Unfailing& rest, const Integrals<T>& out) {
+    const int64_t size = 1LL << table_bits(domain.n_slots);
+    const PointsOf<T> points = known.of(*index, domain);
+    for (int k = 0; k < points.count; k += kTogether) {
+      const int n_here = points.count - k < kTogether ? points.count - k : kTogether;
+      for (int i = 0; i < n_here; ++i)
+        transform(domain, sources, n_sources, points.first[k + i].t, y + 2 * i * size);
+      switch (n_here) {
+        case 1: add_points<1>(points.first + k, k > 0, size); break;
+        case 2: add_points<2>(points.first + k, k > 0, size); break;
+        case 3: add_points<3>(points.first + k, k > 0, size); break;
+        default: add_points<4>(points.first + k, k > 0, size);
+      }
+      if (out.own) add_own(domain, points.first + k, n_here, k > 0, size);
     }
+    for (int state = 0; state < n_states; ++state)
+      one_state(domain, points, state == 2 ? 0.0 : value[state], rest, out.from(state * size));
   }
 
  private:
   using V = typename Lanes<T>::type;
-  static constexpr int kMostSources = 3 * (kMostSlots + 1);
+  static constexpr int kMostSources = kMostSlots + 1;
+  static constexpr int kTogether = 2;  // points that share a pass over the sums
 
-  // What a hybrid brings where the own player is the row's with probability t.
-  static double coefficient(const double* value, int row, int other, double t) {
-    if (row == other) return row == 2 ? 0.0 : value[row];
-    return (row == 2 ? 0.0 : value[row] * t) + (other == 2 ? 0.0 : value[other] * (1 - t));
-  }
-
-  void transform(const Domain& domain, const Source<T>* sources, int n_sources, const double* by_state,
-                 double t, T* y_out) {
-    const T* arrays[kMostSources];
+  void transform(const Domain& domain, const Source<T>* sources, int n_sources, double t, T* y_out) {
+    const T *any[kMostSources], *worth[kMostSources];
     T factors[kMostSources];
     for (int s = 0; s < n_sources; ++s) {
-      double factor = by_state[sources[s].state];
+      double factor = 1.0;
       for (int i = 0; i < sources[s].n_failed; ++i) factor *= t;
-      arrays[s] = sources[s].shares;
+      any[s] = sources[s].any;
+      worth[s] = sources[s].worth;
       factors[s] = static_cast<T>(factor);
     }
     const int n_bits = table_bits(domain.n_slots);
     const int64_t size = 1LL << n_bits;
     const V tv = V{} + static_cast<T>(t);
-    if (n_sources == 2)
-      first_six_bits<T, 2>(arrays, factors, 2, y_out, size, tv);
-    else if (n_sources == 3)
-      first_six_bits<T, 3>(arrays, factors, 3, y_out, size, tv);
-    else
-      first_six_bits<T, 0>(arrays, factors, n_sources, y_out, size, tv);
+    first_six_bits(any, factors, n_sources, y_out, size, tv);
     remaining_bits(y_out, n_bits, tv);
+    first_six_bits(worth, factors, n_sources, y_out + size, size, tv);
+    remaining_bits(y_out + size, n_bits, tv);
   }
 
-  void one_state(const Domain& domain, int state, int n_states, const double* value, const Source<T>* sources,
-                 int n_sources, const double* nothing_failed, const Integrals<T>& out) {
-    const int64_t size = 1LL << table_bits(domain.n_slots), n_vectors = size / kLanes;
-    const PointsOf<T> points = known.of(*index, domain);
-    const int most_failed = domain.n_failed + domain.n_slots;
-    double lost_alone[kMostSlots + 2] = {};      // by z: what the background loses that fails nothing
-    for (int k = 0; k < points.count; k += 2) {  // two points share a pass over the integrals
-      const int n_here = points.count - k < 2 ? points.count - k : 2;
-      for (int i = 0; i < n_here; ++i) {
-        const Point<T>& point = points.first[k + i];
-        double by_state[3], alone = 0.0;
-        for (int b = 0; b < 3; ++b) by_state[b] = coefficient(value, state, b, point.t);
-        for (int b = 0; b < n_states; ++b) alone += by_state[b] * nothing_failed[b];
-        for (int z = 1; z <= most_failed; ++z) lost_alone[z] += point.share[z] * alone;
-        transform(domain, sources, n_sources, by_state, point.t, y + i * size);
+  // sums: (4, size) of any, of worth, each without a slot and lost.
+  template <int N>
+  void add_points(const Point<T>* here, bool begun, int64_t size) {
+    for (int64_t i = 0; i < size; i += kLanes) {
+      const int high = __builtin_popcountll(i / kLanes);
+      V sum[4] = {};
+      if (begun)
+        for (int s = 0; s < 4; ++s) sum[s] = load<V>(sums + s * size + i);
+#pragma GCC unroll 4
+      for (int k = 0; k < N; ++k) {
+        const V any = load<V>(y + 2 * k * size + i), worth = load<V>(y + (2 * k + 1) * size + i);
+        sum[0] += any * load<V>(here[k].any_without[high]);
+        sum[1] += any * load<V>(here[k].any_lost[high]);
+        sum[2] += worth * load<V>(here[k].worth_without[high]);
+        sum[3] += worth * load<V>(here[k].worth_lost[high]);
       }
-      add_points(points.first + k, n_here, k > 0, n_vectors, size, out);
-    }
-    alignas(64) T alone[kMostSlots][kLanes];
-    for (int high = 0; high <= table_bits(domain.n_slots) - 3; ++high)
-      for (int lane = 0; lane < kLanes; ++lane) {
-        const int z = domain.failed(high, lane);
-        alone[high][lane] = static_cast<T>(lost_alone[z]);
-      }
-    for (int64_t i = 0; i < n_vectors; ++i) {
-      const V all = load<V>(out.without + 8 * i), loss = load<V>(out.lost + 8 * i);
-      store(out.gain + 8 * i, all - loss);
-      store(out.lost + 8 * i, -(loss + load<V>(alone[__builtin_popcountll(i)])));
-    }
-    if (out.own) own_player(domain, state, n_states, value, sources, n_sources, nothing_failed, out.own);
-  }
-
-  void add_points(const Point<T>* here, int n_here, bool begun, int64_t n_vectors, int64_t size,
-                  const Integrals<T>& out) {
-    const T *y0 = y, *y1 = y + size;
-    for (int64_t i = 0; i < n_vectors; ++i) {
-      const int high = __builtin_popcountll(i);
-      const V u = load<V>(y0 + 8 * i);
-      V gain = u * load<V>(here[0].gain[high]), loss = u * load<V>(here[0].loss[high]);
-      if (n_here == 2) {
-        const V v = load<V>(y1 + 8 * i);
-        gain += v * load<V>(here[1].gain[high]);
-        loss += v * load<V>(here[1].loss[high]);
-      }
-      if (begun) {
-        gain += load<V>(out.without + 8 * i);
-        loss += load<V>(out.lost + 8 * i);
-      }
-      store(out.without + 8 * i, gain);
-      store(out.lost + 8 * i, loss);
+      for (int s = 0; s < 4; ++s) store(sums + s * size + i, sum[s]);
     }
   }
 
-  // The own player of a twig by itself: what its state brings over the background's, where the others pass.
-  void own_player(const Domain& domain, int state, int n_states, const double* value,
-                  const Source<T>* sources, int n_sources, const double* nothing_failed, T* own) {
-    const int64_t size = 1LL << table_bits(domain.n_slots);
-    const PointsOf<T> points = known.of(*index, domain);
-    const double mine = state == 2 ? 0.0 : value[state];
-    double by_state[3], alone = 0.0;
-    for (int b = 0; b < 3; ++b) by_state[b] = mine - (b == 2 ? 0.0 : value[b]);
-    for (int b = 0; b < n_states; ++b) alone += by_state[b] * nothing_failed[b];
-    for (int64_t i = 0; i < size; ++i) own[i] = 0;
+  // For the own player by itself: any and worth where the others pass.
+  void add_own(const Domain& domain, const Point<T>* here, int n_here, bool begun, int64_t size) {
+    T *any = sums + 4 * size, *worth = sums + 5 * size;
+    for (int64_t i = 0; i < size; ++i) {
+      const int z = domain.failed(__builtin_popcountll(i), 0);
+      T more_any = begun ? any[i] : 0, more_worth = begun ? worth[i] : 0;
+      for (int k = 0; k < n_here; ++k) {
+        const T share = static_cast<T>(here[k].share[z + 1]);
+        more_any += share * y[2 * k * size + i];
+        more_worth += share * y[(2 * k + 1) * size + i];
+      }
+      any[i] = more_any;
+      worth[i] = more_worth;
+    }
+  }
+
+  void one_state(const Domain& domain, const PointsOf<T>& points, double value, const Unfailing& rest,
+                 const Integrals<T>& out) {
+    const int n_bits = table_bits(domain.n_slots), most_failed = domain.n_failed + domain.n_slots;
+    const int64_t size = 1LL << n_bits;
+    double lost_alone[kMostSlots + 2] = {};  // by z: what is lost to the background that fails nothing
     for (int k = 0; k < points.count; ++k) {
       const Point<T>& point = points.first[k];
-      transform(domain, sources, n_sources, by_state, point.t, other);
-      for (int64_t i = 0; i < size; ++i)
-        own[i] +=
-            static_cast<T>(point.share[domain.failed(__builtin_popcountll(i), 0) + 1] * (other[i] + alone));
+      const double alone = (1 - point.t) * rest.worth + point.t * value * rest.any;
+      for (int z = 1; z <= most_failed; ++z) lost_alone[z] += point.share[z] * alone;
     }
+    alignas(64) T alone[kMostSlots][kLanes];
+    for (int high = 0; high <= n_bits - 3; ++high)
+      for (int lane = 0; lane < kLanes; ++lane)
+        alone[high][lane] = static_cast<T>(lost_alone[domain.failed(high, lane)]);
+    const V mine = V{} + static_cast<T>(value);
+    for (int64_t i = 0; i < size; i += kLanes) {
+      const V without = load<V>(sums + 2 * size + i) + mine * load<V>(sums + i);
+      const V lost = load<V>(sums + 3 * size + i) + mine * load<V>(sums + size + i);
+      store(out.without + i, without);
+      store(out.gain + i, without - lost);
+      store(out.lost + i, -(lost + load<V>(alone[__builtin_popcountll(i / kLanes)])));
+    }
+    if (out.own) own_player(domain, points, value, rest, size, out.own);
+  }
+
+  // What the row's leaf is worth more than the background's, where the others pass.
+  void own_player(const Domain& domain, const PointsOf<T>& points, double value, const Unfailing& rest,
+                  int64_t size, T* own) const {
+    double alone[kMostSlots + 1] = {};  // by z
+    for (int k = 0; k < points.count; ++k)
+      for (int z = 0; z <= kMostSlots; ++z)
+        alone[z] += points.first[k].share[z + 1] * (value * rest.any - rest.worth);
+    for (int64_t i = 0; i < size; ++i)
+      own[i] = static_cast<T>(value) * sums[4 * size + i] - sums[5 * size + i] +
+               static_cast<T>(alone[domain.failed(__builtin_popcountll(i), 0)]);
   }
 
   const StreamIndex* index = nullptr;
-  Room<T> y, other;
+  Room<T> y, sums;
   KnownPoints<T> known;
 };
 

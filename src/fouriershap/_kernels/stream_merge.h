@@ -43,19 +43,25 @@ class MergedSide {
     worth = false;
     if (!keys.reserve(from.stride)) return false;
     std::memcpy(keys, from.mask(depth), from.n * sizeof(uint32_t));
-    for (int i = 0; i < subtree.n_nodes; ++i) add_bit(trees, from, subtree.nodes[i], n_slots + i);
+    for (int64_t first = 0; first < from.n; first += kBlock) {  // so that keys stay in the nearest cache
+      const int64_t last = first + kBlock < from.n ? first + kBlock : from.n;
+      for (int i = 0; i < subtree.n_nodes; ++i)
+        add_bit(trees, from, subtree.nodes[i], n_slots + i, first, last);
+    }
     const int64_t most = static_cast<int64_t>(most_left * from.n);
-    if (!distinct.find(keys, from.n, most)) return false;
+    if (!distinct.find(keys, from.n, n_slots + subtree.n_nodes, most)) return false;
     worth = distinct.count <= most;
     return !worth || gather(trees, from, subtree, depth);
   }
 
  private:
-  void add_bit(const WalkTrees& trees, const Side& from, int32_t at, int bit) {
+  static constexpr int64_t kBlock = 1024;
+
+  void add_bit(const WalkTrees& trees, const Side& from, int32_t at, int bit, int64_t first, int64_t last) {
     const Node& node = nodes_of(trees)[at];
     const i32x8 here = i32x8{} + (1 << bit);
     with_split(trees, node, from.columns[node.feature()], [&](auto goes_right) {
-      for (int64_t row = 0; row < from.n; row += kLanes)
+      for (int64_t row = first; row < last; row += kLanes)
         store(keys + row, load<i32x8>(keys + row) | (goes_right(row) & here));
     });
   }

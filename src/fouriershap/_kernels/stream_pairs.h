@@ -77,23 +77,50 @@ class BitMover {
 class Distinct {
  public:
   Room<uint32_t> keys;
-  Room<int32_t> of;     // (n,) number of each key
+  Room<int32_t> of;     // (n and up to 7 more, which are 0) number of each key
   Room<int32_t> first;  // (count,) where each was first seen
   int64_t count = 0;
 
-  bool find(const uint32_t* given, int64_t n, int64_t most) {
+  // Keys have so many bits. Stops where there are more than `most`, as the caller sees by the count.
+  bool find(const uint32_t* given, int64_t n, int n_bits, int64_t most) {
+    if (!keys.reserve(n + 1) || !of.reserve(n + kLanes) || !first.reserve(n + 1)) return false;
+    for (int64_t i = n; i < n + kLanes; ++i) of[i] = 0;
+    count = 0;
+    return n_bits <= kFewBits ? find_by_key(given, n, n_bits, most) : find_by_hash(given, n, most);
+  }
+
+ private:
+  static constexpr int kFewBits = 16;  // a place for every key stays in the cache
+
+  bool find_by_key(const uint32_t* given, int64_t n, int n_bits, int64_t most) {
+    if (!places.reserve(1LL << n_bits)) return false;  // 0 between calls, the number plus 1 of a key within
+    int32_t *const my_places = places, *const my_first = first, *const my_of = of;
+    uint32_t* const my_keys = keys;
+    int64_t n_found = 0;
+    for (int64_t i = 0; i < n && n_found <= most; ++i) {  // without a branch, which nobody could foretell
+      const uint32_t key = given[i];
+      my_first[n_found] = static_cast<int32_t>(i);
+      my_keys[n_found] = key;
+      n_found += !my_places[key];
+      my_places[key] = my_places[key] ? my_places[key] : static_cast<int32_t>(n_found);
+      my_of[i] = my_places[key] - 1;
+    }
+    count = n_found;
+    for (int64_t i = 0; i < count; ++i) places[keys[i]] = 0;
+    return true;
+  }
+
+  bool find_by_hash(const uint32_t* given, int64_t n, int64_t most) {
     int64_t capacity = 64;
     while (capacity < 2 * n) capacity *= 2;
-    if (!keys.reserve(n) || !of.reserve(n) || !first.reserve(n) || !slots.reserve(capacity)) return false;
+    if (!slots.reserve(capacity)) return false;
     for (int64_t i = 0; i < capacity; ++i) slots[i] = -1;
     const uint32_t mask = static_cast<uint32_t>(capacity - 1);
-    count = 0;
-    for (int64_t i = 0; i < n; ++i) {
+    for (int64_t i = 0; i < n && count <= most; ++i) {
       const uint32_t key = given[i];
       uint32_t at = (key * 2654435769u >> 7) & mask;
       while (slots[at] >= 0 && keys[slots[at]] != key) at = (at + 1) & mask;
       if (slots[at] < 0) {
-        if (count > most) return true;  // too many: the caller sees it by the count
         slots[at] = static_cast<int32_t>(count);
         first[count] = static_cast<int32_t>(i);
         keys[count++] = key;
@@ -103,8 +130,7 @@ class Distinct {
     return true;
   }
 
- private:
-  Room<int32_t> slots;
+  Room<int32_t> places, slots;
 };
 
 template <class T>
@@ -121,7 +147,9 @@ class TwigPairs {
   bool add(const Twig& twig, const double* value, const uint32_t* keys, const int32_t* row_of, int64_t n,
            const Side& background, const FailRates& rates, const Target<T>& target) {
     const int n_slots = twig.n_others();
-    if (!rows.find(keys, n, n) || !others.find(background.keys, background.n, background.n)) return false;
+    const int n_bits = n_slots + 2;  // two of state
+    if (!rows.find(keys, n, n_bits, n) || !others.find(background.keys, background.n, n_bits, background.n))
+      return false;
     if (!sort_background(background, n_slots, rates) || !sort_rows() ||
         !results.reserve(rows.count * (W + 1) * kLanes) || !coefficients.reserve(3LL * kSizes * kClasses * 4))
       return false;

@@ -32,8 +32,10 @@ template <class T>
 struct Point {
   double t;
   double share[kMostSlots + 2];  // weight * (1 - t)^(z - 1), by z; 0 for none
-  // Weights by how many of the high bits of P are set, a lane for each of its 8 low ones.
-  alignas(64) T gain[kMostSlots][kLanes], loss[kMostSlots][kLanes];
+  // Weights by how many of the high bits of P are set, a lane for each of its 8 low ones: of what is there of
+  // the background, and of what its leaves are worth.
+  alignas(64) T any_without[kMostSlots][kLanes], any_lost[kMostSlots][kLanes];
+  alignas(64) T worth_without[kMostSlots][kLanes], worth_lost[kMostSlots][kLanes];
 
   void fill(const Domain& domain, double point, double weight) {
     t = point;
@@ -42,9 +44,11 @@ struct Point {
     for (int z = 2; z <= kMostSlots + 1; ++z) share[z] = share[z - 1] * (1 - t);
     for (int high = 0; high <= table_bits(domain.n_slots) - 3; ++high)
       for (int lane = 0; lane < kLanes; ++lane) {
-        const int z = domain.failed(high, lane);
-        loss[high][lane] = static_cast<T>(share[z]);
-        gain[high][lane] = static_cast<T>((z >= 1 ? share[z] : weight) / t);
+        const int z = domain.failed(high, lane), one = z > 1 ? z : 1;
+        any_without[high][lane] = static_cast<T>(share[one]);
+        any_lost[high][lane] = static_cast<T>(t * share[z]);
+        worth_without[high][lane] = static_cast<T>(share[one + 1] / t);
+        worth_lost[high][lane] = static_cast<T>((1 - t) * share[z]);
       }
   }
 };

@@ -31,8 +31,7 @@ class WideTwigs {
         !sort_by_class(background, background_class, background_start, background_order, background_key,
                        true))
       return false;
-    const double table =
-        kTableEntry * twig.n_states() * size * ((n_slots + 2) / 2) + kTable + kTableRow * background.n;
+    const double table = kTableEntry * 2 * size * ((n_slots + 2) / 2) + kTable + kTableRow * background.n;
     if (!choose_classes(row_by_pairs, table)) return false;
     if (n_covered && !add_classes<W>(twig, value, rows, background, target)) return false;
     return n_covered == rows.n || add_others<W>(twig, value, rows, background, rates, target);
@@ -127,7 +126,7 @@ class WideTwigs {
     const int n_states = twig.n_states();
     const int64_t tables_size = n_states * size;
     if (!integrator.allocate(index, size) || !totals.reserve(rows.n) || !tables.reserve(4 * tables_size) ||
-        !histogram.reserve((n_classed + 1) * 3 * size) || !shares.reserve((n_classed + 1) * 3 * size) ||
+        !histogram.reserve((n_classed + 1) * 3 * size) || !shares.reserve((n_classed + 1) * 2 * size) ||
         !present.reserve(n_classes))
       return false;
     const Integrals<T> mine = {tables, tables + tables_size, tables + 2 * tables_size,
@@ -153,26 +152,20 @@ class WideTwigs {
       const int other = present[p];
       if (other & g) continue;
       const int n_failed = __builtin_popcount(other);
-      used[n_failed] = true;
       double* here = histogram + n_failed * 3 * size;
+      if (!used[n_failed]) std::memset(here, 0, n_states * size * sizeof(double));
+      used[n_failed] = true;
       for (int32_t i = background_start[other]; i < background_start[other + 1]; ++i)
         here[background_key[i]] += background.weights[background_order[i]];
     }
-    Source<T> sources[3 * (kMostClassBits + 1)];
-    double nothing_failed[3] = {};
+    Source<T> sources[kMostClassBits + 1];
+    Unfailing rest = {0.0, 0.0};
     int n_sources = 0, most_failed = 0;
     for (int n_failed = 0; n_failed <= n_classed; ++n_failed) {
       if (!used[n_failed]) continue;
       most_failed = n_failed;
-      for (int state = 0; state < n_states; ++state) {
-        const int64_t at = (n_failed * 3 + state) * size;
-        if (!n_failed) {
-          nothing_failed[state] = histogram[at];
-          histogram[at] = 0.0;
-        }
-        take(histogram + at, shares + at);
-        sources[n_sources++] = {shares + at, state, n_failed};
-      }
+      sources[n_sources++] = make_source<T>(histogram + n_failed * 3 * size, size, n_states, value, n_failed,
+                                            shares + n_failed * 2 * size, rest);
     }
     if (!n_sources) {  // no hybrid of these rows comes here
       for (int64_t i = 0; i < n_states * size; ++i) {
@@ -184,14 +177,7 @@ class WideTwigs {
     const int n_failed = __builtin_popcount(g), n_slots = n_dense + n_classed;
     const int most = n_dense + n_failed + most_failed;
     integrator.integrate({n_dense, n_failed, (most < n_slots ? most : n_slots) + 1}, n_states, value, sources,
-                         n_sources, nothing_failed, out);
-  }
-
-  void take(double* from, T* to) {
-    for (int64_t i = 0; i < size; ++i) {
-      to[i] = static_cast<T>(from[i]);
-      from[i] = 0.0;
-    }
+                         n_sources, rest, out);
   }
 
   static int slot_of(const Twig& twig, int bit) { return twig.repeated && bit >= twig.own ? bit + 1 : bit; }
