@@ -13,8 +13,8 @@ namespace FS_LEVEL {
 
 namespace {
 
-constexpr int kWidth = 8;             // players of a table
-constexpr int64_t kFlushTables = 96;  // float32 sums go into float64 totals after about so many tables
+constexpr int kWidth = 8;              // players of a table
+constexpr int64_t kFlushTables = 192;  // float32 sums go into float64 totals after about so many tables
 
 // Reads a number of every cache line of a table, in order, which processors foresee: patterns come in none,
 // and each line would be waited for. The sum is of no use, but must be used.
@@ -34,7 +34,7 @@ inline int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; 
 template <class T>
 int64_t flush_after(const TableSet<T>& tables) {
   if (sizeof(T) == sizeof(double)) return INT64_MAX;
-  return kFlushTables + 2 * tables.n_players * tables.n_outputs;
+  return kFlushTables + 4 * tables.n_players * tables.n_outputs;
 }
 
 // Sums the tables of a group for n_rows rows and adds them to the 8 columns of their players.
