@@ -1,7 +1,7 @@
 """Write ``spark-<release>.zip``: small models as one release of Spark saves them, and what it predicts.
 
-Run by hand, under the release in question: ``python tests/data/write_spark.py``. Spark 3.0 runs on Java 11 and Python 3.8,
-so that this script keeps to what both know; Spark 3.5 and 4.3 run on Java 17.
+Run by hand, under the release in question: ``python tests/data/write_spark.py``. Spark 3.0 runs on Java 11 and
+Python 3.8, so that this script keeps to what these know; Spark 3.5 and 4.3 run on Java 17.
 """
 
 import json
@@ -78,7 +78,9 @@ def main():
         target = Path(__file__).parent / "spark-{}.zip".format(pyspark.__version__.rpartition(".")[0])
         with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
             for path in sorted(root.rglob("*")):
-                if path.is_file() and not path.name.startswith((".", "_")):  # no checksums, no marks of success
+                if path.is_file() and not path.name.startswith(
+                    (".", "_")
+                ):  # no checksums, no marks of success
                     archive.write(path, path.relative_to(root).as_posix())
     session.stop()
 

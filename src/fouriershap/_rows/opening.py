@@ -16,6 +16,8 @@ _HOLDERS = {
     "FrozenEstimator": "estimator",
     "TunedThresholdClassifierCV": "estimator_",
     "FixedThresholdClassifier": "estimator_",
+    "RANSACRegressor": "estimator_",
+    "SelfTrainingClassifier": "estimator_",
     "TransformedTargetRegressor": "regressor_",
 }
 
@@ -54,6 +56,10 @@ def open_model(model: Any) -> Opened:
             if _transforms(model):
                 pipelines.append(model[:-1])
             model = model.steps[-1][1]
+            continue
+        if descends_from(model, "sklearn", "RFE") and hasattr(model, "estimator_"):
+            pipelines.append(model)  # it selects columns as a step of a Pipeline does
+            model = model.estimator_
             continue
         attribute = _holder(model)
         if attribute is None:
