@@ -158,6 +158,8 @@ class ProductExplainer(Explainer):
             say_what_is_explained(opened.response, output)
         before, final = opened.before, opened.final
         reading = read_products(final)
+        if reading.feature_names is None:
+            reading = reading.with_names(opened.names)
         given = unmask(background)
         given = in_order(given, reading.feature_names if before is None else before.known_names())
         entered = given if before is None else before.transform(given, "background")

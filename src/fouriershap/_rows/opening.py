@@ -31,6 +31,9 @@ class Opened:
     target: Any = None  # the TransformedTargetRegressor that has the last word on what is predicted
     # What its inverse transformation makes of predictions: "same", "log" (exp), "log1p" (expm1), or "other".
     response: str = "same"
+    names: tuple[str, ...] | None = (
+        None  # of the columns, where a wrapper knows them and the model inside does not
+    )
 
 
 def _response(target: Any) -> str:
@@ -50,7 +53,7 @@ def _response(target: Any) -> str:
 def open_model(model: Any) -> Opened:
     """The model inside all wrappers; a model that is none is its own inside."""
     pipelines: list[Any] = []
-    target = None
+    target = names = None
     while True:
         if descends_from(model, "sklearn", "Pipeline"):
             if _transforms(model):
@@ -64,11 +67,14 @@ def open_model(model: Any) -> Opened:
         attribute = _holder(model)
         if attribute is None:
             before = Preprocessing(tuple(pipelines)) if pipelines else None
-            return Opened(model, before, target, _response(target))
+            lost = names if before is None and not hasattr(model, "feature_names_in_") else None
+            return Opened(model, before, target, _response(target), lost)
         if not hasattr(model, attribute):
             raise InputError(_empty(model))
         if attribute == "regressor_":
             target = model if target is None else _both(target, model)
+        if names is None and hasattr(model, "feature_names_in_"):
+            names = tuple(str(name) for name in model.feature_names_in_)
         model = getattr(model, attribute)
 
 

@@ -123,7 +123,10 @@ def read_opened(opened: Opened) -> TreeEnsemble:
         return read_file(Path(model))
     if isinstance(model, bytes):
         return read_bytes(model, "model is bytes")
-    return _with_response(_read_final(model), opened.response)
+    ensemble = _with_response(_read_final(model), opened.response)
+    if ensemble.feature_names is None and opened.names is not None:
+        return ensemble.replace(feature_names=opened.names)
+    return ensemble
 
 
 def read_inside(model: Any) -> tuple[Opened, TreeEnsemble]:
