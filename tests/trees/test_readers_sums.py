@@ -34,11 +34,13 @@ from sklearn.ensemble import (
     VotingClassifier,
     VotingRegressor,
 )
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.multioutput import MultiOutputClassifier, MultiOutputRegressor
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import fouriershap as fs
@@ -136,6 +138,26 @@ MODELS: Models = {
         ),
         False,
         proba,
+    ),
+    "voting, Pipelines inside": (
+        lambda: VotingRegressor(
+            [
+                ("a", make_pipeline(StandardScaler(), forest())),
+                ("b", make_pipeline(MinMaxScaler(), boosted())),
+            ]
+        ).fit(X, Y),
+        False,
+        predict,
+    ),
+    "voting, imputers inside": (
+        lambda: VotingRegressor(
+            [
+                ("a", make_pipeline(SimpleImputer(add_indicator=True), StandardScaler(), forest())),
+                ("b", boosted()),
+            ]
+        ).fit(MISSING, Y),
+        True,
+        predict,
     ),
     "voting over four libraries": (
         lambda: VotingRegressor(

@@ -53,7 +53,8 @@ def _response(target: Any) -> str:
 def open_model(model: Any) -> Opened:
     """The model inside all wrappers; a model that is none is its own inside."""
     pipelines: list[Any] = []
-    target = names = None
+    target: Any = None
+    names: tuple[str, ...] | None = None
     while True:
         if descends_from(model, "sklearn", "Pipeline"):
             if _transforms(model):
