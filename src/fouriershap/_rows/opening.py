@@ -89,7 +89,8 @@ def _holder(model: Any) -> str | None:
     for base in type(model).__mro__:
         library = base.__module__.partition(".")[0]
         if library == "sklearn" and base.__name__ in _HOLDERS:
-            return _HOLDERS[base.__name__]
+            older = "base_estimator_"  # of SelfTrainingClassifier before scikit-learn 1.6
+            return older if hasattr(model, older) else _HOLDERS[base.__name__]
         if library != "sklearn" and {"predict", "predict_proba", "decision_function"} & vars(base).keys():
             return None
     return None
