@@ -146,6 +146,7 @@ bench-here: $(VENV)/.bench
 	$(BIN)/python benchmarks/interactions.py
 	$(BIN)/python benchmarks/orders.py
 	$(BIN)/python benchmarks/linear.py
+	$(BIN)/python benchmarks/members.py
 	$(BIN)/python benchmarks/drift.py
 	$(BIN)/python benchmarks/certificate.py
 	$(BIN)/python benchmarks/gallery.py

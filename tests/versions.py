@@ -26,6 +26,7 @@ TESTS = (
     "readers",
     "readers_sklearn",
     "readers_sums",
+    "through_steps",
     "readers_xgboost",
     "readers_lightgbm",
     "readers_catboost",

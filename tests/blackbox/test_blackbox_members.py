@@ -6,6 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import make_column_transformer
+from sklearn.decomposition import PCA
 from sklearn.ensemble import (
     AdaBoostRegressor,
     BaggingClassifier,
@@ -22,7 +24,7 @@ from sklearn.ensemble import (
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 from sklearn.svm import SVR
 
 import fouriershap as fs
@@ -181,22 +183,73 @@ def test_wrong_columns():
         fs.Explainer(model, X[:30, :3], budget=500)
 
 
+PEOPLE = pd.DataFrame(X[:, :3], columns=list("abc")).assign(
+    city=RNG.choice(["Bern", "Basel", "Zug", "Chur"], len(X)), size=RNG.choice(list("SML"), len(X))
+)
+CHOSEN = (PEOPLE["a"] * PEOPLE["b"] + 2 * (PEOPLE["city"] == "Zug") - (PEOPLE["size"] == "L") > 0.3).astype(
+    int
+)
+
+
+def prepared(model):
+    labels = (OneHotEncoder(), ["city"]), (OrdinalEncoder(), ["size"])
+    return make_pipeline(make_column_transformer(*labels, (StandardScaler(), list("abc"))), model)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        CalibratedClassifierCV(prepared(forest()), method="isotonic", cv=2),
+        prepared(CalibratedClassifierCV(boosting(), cv=2)),
+        VotingClassifier([("a", prepared(forest())), ("b", prepared(boosting()))], voting="soft"),
+    ],
+    ids=["inside", "around", "votes"],
+)
+def test_members_behind_steps_and_labels(model, tmp_path):
+    model = model.fit(PEOPLE, CHOSEN)
+    with pytest.warns(fs.ModelWarning, match="fitted as a black box"):
+        explainer = fs.Explainer(
+            model, PEOPLE[:30], data=PEOPLE, budget=2000, random_state=0, min_fidelity=0.5
+        )
+    assert explainer.method == "members"
+    known = float(explainer.candidates[0].note.partition("R^2 ")[2].partition(";")[0])
+    assert known > 0.93  # read wrongly, members would say next to nothing
+    rows = PEOPLE[100:112]
+    want = by_definition(model, rows, PEOPLE[:30])
+    assert share_explained(with_outputs(explainer.shap_values(rows)), want) > 0.95
+    explainer.save(tmp_path / "m.fshap")
+    assert_within(fs.load(tmp_path / "m.fshap").shap_values(rows), explainer.shap_values(rows), 1e-6)
+
+
+def test_members_that_know_labels():
+    frame = PEOPLE.astype({"city": "category", "size": "category"})
+    member = HistGradientBoostingClassifier(max_iter=15, categorical_features="from_dtype")
+    model = CalibratedClassifierCV(member, cv=2).fit(frame, CHOSEN)
+    explainer = fs.BlackBoxExplainer(
+        model, frame[:30], data=frame, budget=2000, random_state=0, min_fidelity=0.5
+    )
+    assert explainer.method == "members"
+    want = by_definition(model, frame[100:112], frame[:30])
+    assert share_explained(with_outputs(explainer.shap_values(frame[100:112])), want) > 0.97
+
+
 def test_what_members_cannot_be_read_for():
     encoding = make_encoding(Pool(X, "X"), np.arange(5, dtype=np.int32), tuple("abcde"), None)
     labels = make_encoding(Pool(np.round(X), "X"), np.arange(5, dtype=np.int32), tuple("abcde"), [0])
     model = MODELS["isotonic"][0].fit(X, TWO)
-    members = read_members(model)
+    members = read_members(model, {})
     assert members_on_codes(members, encoding).n_outputs == members.n_outputs == 3
     assert members_on_codes(members, labels) is None  # column 0 is a label there
     assert members_on_codes(None, encoding) is None
     big = members.replace(zero_as_missing=np.ones(5, dtype=bool))
     assert members_on_codes(big, encoding) is None
-    scaled = make_pipeline(StandardScaler(), MODELS["isotonic"][0]).fit(X, TWO)
-    assert read_members(scaled) is None and read_members(len) is None and read_members("model.onnx") is None
-    inside = CalibratedClassifierCV(make_pipeline(StandardScaler(), forest()), cv=2).fit(X, TWO)
-    assert read_members(inside) is None
+    turned = make_pipeline(PCA(), MODELS["isotonic"][0]).fit(X, TWO)
+    for model in (turned, len, "model.onnx"):
+        assert read_members(model, {}) is None
+    inside = CalibratedClassifierCV(make_pipeline(PCA(), forest()), cv=2).fit(X, TWO)
+    assert read_members(inside, {}) is None
     with pytest.raises(fs.InputError, match="members"):
-        fs.BlackBoxExplainer(scaled, X, budget=500, method="members")
+        fs.BlackBoxExplainer(turned, X, budget=500, method="members")
     assert members.n_leaves < MOST_LEAVES
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import TransformedTargetRegressor, make_column_transformer
 from sklearn.decomposition import PCA
 from sklearn.ensemble import (
@@ -21,10 +22,14 @@ from sklearn.ensemble import (
     VotingRegressor,
 )
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
-from sklearn.linear_model import LinearRegression
+from sklearn.feature_selection import RFE
+from sklearn.linear_model import LinearRegression, RANSACRegressor, Ridge
 from sklearn.model_selection import GridSearchCV, HalvingGridSearchCV, RandomizedSearchCV
+from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.semi_supervised import SelfTrainingClassifier
+from sklearn.svm import SVR
 from sklearn.tree import DecisionTreeRegressor
 
 import fouriershap as fs
@@ -75,6 +80,70 @@ def test_the_model_inside_is_explained(name: str) -> None:
     want, _ = brute_force(model, X[30:34], X[:15], output=lambda m, Z: m.predict(Z)[:, None])
     assert_within(with_outputs(explainer.shap_values(X[30:34])), want, 1e-6)
     assert np.allclose(fs.read_model(model).predict(X)[:, 0], model.predict(X))
+
+
+def test_wrappers_that_train_on_arrays_keep_names() -> None:
+    frame = pd.DataFrame(X, columns=[f"column {f}" for f in range(X.shape[1])])
+    some = np.where(np.arange(len(Y)) % 2, Y > 0, -1).astype(int)
+    models = {
+        fs.ProductExplainer: RANSACRegressor(random_state=0).fit(frame, Y),
+        fs.TreeExplainer: RANSACRegressor(forest(), min_samples=40, random_state=0).fit(frame, Y),
+    }
+    for kind, model in models.items():
+        explainer = fs.Explainer(model, frame[:15])
+        assert type(explainer) is kind and explainer.checked
+        total = explainer.shap_values(frame).sum(axis=1) + explainer.expected_value
+        np.testing.assert_allclose(total, model.predict(frame), atol=1e-5)
+        with pytest.raises(fs.InputError, match="'wrong'"):
+            explainer.shap_values(frame.rename(columns={"column 1": "wrong"}))
+    learner = SelfTrainingClassifier(RandomForestClassifier(3, max_depth=3, random_state=0)).fit(frame, some)
+    explainer = fs.Explainer(learner, frame[:15])
+    total = explainer.shap_values(frame).sum(axis=1) + explainer.expected_value
+    np.testing.assert_allclose(total, learner.predict_proba(frame), atol=1e-6)
+
+
+@pytest.mark.parametrize("inside", [Ridge, forest])
+def test_selection_around_a_model(inside: Callable[[], Any]) -> None:
+    model = RFE(inside(), n_features_to_select=2).fit(X, Y)
+    explainer = fs.Explainer(model, X[:15], groups="input")
+    assert explainer.checked and explainer.has_pipeline and len(explainer.player_names) == 2
+    total = explainer.shap_values(X).sum(axis=1) + explainer.expected_value
+    np.testing.assert_allclose(total, model.predict(X), atol=1e-6)
+
+
+LOGS = {"log": (np.log, np.exp), "log1p": (np.log1p, np.expm1)}
+
+
+@pytest.mark.parametrize("link", LOGS)
+@pytest.mark.parametrize("inside", [Ridge, SVR, lambda: make_pipeline(StandardScaler(), Ridge())])
+def test_targets_of_sums_of_products(inside: Callable[[], Any], link: str) -> None:
+    before, after = LOGS[link]
+    model = TransformedTargetRegressor(inside(), func=before, inverse_func=after).fit(X, np.exp(Y / 3))
+    explainer = fs.Explainer(model, X[:12], output="response")
+    assert type(explainer) is fs.ProductExplainer and explainer.checked
+    want, _ = brute_force(model, X[30:33], X[:12], output=lambda m, Z: m.predict(Z)[:, None])
+    assert_within(with_outputs(explainer.shap_values(X[30:33])), want, 1e-7)
+    with pytest.warns(fs.ModelWarning, match="units of the transformed target"):
+        raw = fs.Explainer(model, X[:12])
+    np.testing.assert_allclose(after(raw.shap_values(X).sum(axis=1) + raw.expected_value), model.predict(X))
+    plain = TransformedTargetRegressor(inside()).fit(X, Y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert type(fs.Explainer(plain, X[:12])) is fs.ProductExplainer
+
+
+def test_an_output_that_a_black_box_has_in_any_case() -> None:
+    calibrated = CalibratedClassifierCV(RandomForestClassifier(3), method="isotonic", cv=2).fit(X, Y > 0)
+    for word in ("output", "model_output"):
+        with pytest.warns(fs.ModelWarning, match="in what predict_proba returns"):
+            explainer = fs.Explainer(calibrated, X, **{word: "probability"})
+        assert type(explainer) is fs.BlackBoxExplainer and explainer.output_names == ("False", "True")
+    with pytest.raises(fs.UnsupportedModelError, match="leave that out"):
+        fs.Explainer(calibrated, X, output="log_loss")
+    near = KNeighborsRegressor().fit(X, Y)
+    assert type(fs.Explainer(near, X[:20], output="response", min_fidelity=0)) is fs.BlackBoxExplainer
+    with pytest.raises(fs.InputError, match="output is 'probability', but a black box has no outputs"):
+        fs.Explainer(near, X[:20], output="probability")
 
 
 def test_frozen_models_and_thresholds() -> None:

@@ -402,7 +402,12 @@ def test_what_is_no_sum_of_products_goes_to_the_black_box():
     for estimator, message in refused:
         target = np.digitize(y, np.quantile(y, [0.3, 0.6])) if isinstance(estimator, SVC) else y
         model = estimator.fit(X, target)
-        assert explainer_class(model, X) is fs.BlackBoxExplainer
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", fs.ModelWarning)
+            assert explainer_class(model, X) is fs.BlackBoxExplainer
+        said = [str(warning.message) for warning in caught]
+        if "that can be read" not in message:  # of another kind, as most models are
+            assert len(said) == 1 and message in said[0] and "fitted as a black box" in said[0]
         with pytest.raises(fs.UnsupportedModelError, match=message):
             fs.ProductExplainer(model, X)
     wide = SVR(kernel="poly", degree=3).fit(np.random.default_rng(0).normal(size=(20, 40)), np.arange(20.0))
@@ -427,7 +432,8 @@ def test_results_of_statsmodels_that_are_no_linear_models():
     by_formula = sm.OLS.from_formula("y ~ a + b", frame).fit()
     series = sm.tsa.ARIMA(y, order=(1, 0, 0)).fit()
     for results, message in ((by_formula, "formula"), (series, "no linear model that is known here")):
-        assert explainer_class(results, frame) is fs.BlackBoxExplainer
+        with pytest.warns(fs.ModelWarning, match=message):
+            assert explainer_class(results, frame) is fs.BlackBoxExplainer
         with pytest.raises(fs.UnsupportedModelError, match=f"{message}.*results.predict"):
             fs.ProductExplainer(results, frame)
     with_constant = sm.OLS(y, sm.add_constant(frame[["a", "b"]])).fit()

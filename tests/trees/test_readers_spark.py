@@ -1,9 +1,13 @@
-"""Spark's saved models: folders that are written here by pyarrow, and real ones where there are Java and pyspark."""
+"""Spark's saved models: those that old and new releases wrote, folders that are written here, and a live Spark's.
+
+What three releases saved lies in ``tests/data`` (`write_spark.py` there). The last needs Java and pyspark.
+"""
 
 from __future__ import annotations
 
 import json
 import shutil
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +23,7 @@ from models import coded, coded_target
 from shap_oracle import assert_within, brute_force, with_outputs
 from spark_session import java_version, spark_session
 
+RELEASES = sorted((Path(__file__).parents[1] / "data").glob("spark-*.zip"))
 LEAF = {"featureIndex": -1, "leftCategoriesOrThreshold": [], "numCategories": -1}
 
 
@@ -149,6 +154,31 @@ def test_pipelines_and_what_is_refused(tmp_path):
         fs.read_model(broken)
     with pytest.raises(InputError, match="neither Spark nor YDF"):
         fs.read_model(stages)
+
+
+def test_oldest_and_newest_releases_are_there():
+    assert [path.stem for path in RELEASES] == ["spark-3.0", "spark-3.5", "spark-4.3"]
+
+
+@pytest.mark.parametrize("archive", RELEASES, ids=lambda path: path.stem)
+def test_models_that_releases_of_spark_saved(archive, tmp_path):
+    with zipfile.ZipFile(archive) as files:
+        files.extractall(tmp_path)
+    said = json.loads((tmp_path / "said.json").read_text())
+    rows, background = np.array(said["rows"])[:4], np.array(said["rows"])[4:14]
+    assert archive.stem == "spark-" + said["spark"].rpartition(".")[0]
+    for name, answers in said["answers"].items():
+        ensemble = fs.read_model(tmp_path / name)
+        want = np.array(answers) if name != "boosted classifier" else 2 * np.array(answers)[:, 1:]
+        got = ensemble.predict(to_rows(said["rows"], ensemble))
+        np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-12, err_msg=name)
+        if name != "pipeline":
+            assert set(ensemble.vocabularies) == {3}
+        explainer = fs.TreeExplainer(tmp_path / name, background, precision="double")
+        values, _ = brute_force(
+            None, rows, background, output=lambda _, X, e=ensemble: e.predict(to_rows(X, e))
+        )
+        assert_within(with_outputs(explainer.shap_values(rows)), values, 1e-9)
 
 
 @pytest.mark.xdist_group("spark")

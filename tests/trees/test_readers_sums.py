@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import TransformedTargetRegressor
+from sklearn.decomposition import PCA
 from sklearn.ensemble import (
     AdaBoostClassifier,
     AdaBoostRegressor,
@@ -33,12 +34,13 @@ from sklearn.ensemble import (
     VotingClassifier,
     VotingRegressor,
 )
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.multioutput import MultiOutputClassifier, MultiOutputRegressor
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import fouriershap as fs
@@ -136,6 +138,26 @@ MODELS: Models = {
         ),
         False,
         proba,
+    ),
+    "voting, Pipelines inside": (
+        lambda: VotingRegressor(
+            [
+                ("a", make_pipeline(StandardScaler(), forest())),
+                ("b", make_pipeline(MinMaxScaler(), boosted())),
+            ]
+        ).fit(X, Y),
+        False,
+        predict,
+    ),
+    "voting, imputers inside": (
+        lambda: VotingRegressor(
+            [
+                ("a", make_pipeline(SimpleImputer(add_indicator=True), StandardScaler(), forest())),
+                ("b", boosted()),
+            ]
+        ).fit(MISSING, Y),
+        True,
+        predict,
     ),
     "voting over four libraries": (
         lambda: VotingRegressor(
@@ -360,14 +382,12 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
         "the mean of 2 models",
     ),
     "a pipeline inside": (
-        lambda: VotingRegressor([("a", make_pipeline(StandardScaler(), forest())), ("b", forest())]).fit(
-            X, Y
-        ),
-        "a Pipeline for a member",
+        lambda: VotingRegressor([("a", make_pipeline(PCA(2), forest())), ("b", forest())]).fit(X, Y),
+        "trees behind steps through which they cannot be read",
     ),
     "another model inside": (
         lambda: VotingRegressor([("a", LinearRegression()), ("b", forest())]).fit(X, Y),
-        "LinearRegression, which is no tree model",
+        "has a LinearRegression for a member, which is no tree model",
     ),
     "different readings of missing": (
         lambda: VotingRegressor([("a", boosted(missing=0.5)), ("b", forest())]).fit(X, Y),

@@ -35,7 +35,7 @@ from fouriershap._blackbox.arguments import (
     with_known,
 )
 from fouriershap._blackbox.bit_code import bit_names
-from fouriershap._blackbox.candidates.members import members_on_codes
+from fouriershap._blackbox.candidates.members import find_members
 from fouriershap._blackbox.fidelity import Fidelity, Interval, warn_if_low
 from fouriershap._blackbox.files import fitted_from_contents, fitted_to_contents
 from fouriershap._blackbox.fit import CERTIFYING, COMPILING, Fitted, Fitter
@@ -57,7 +57,6 @@ from fouriershap._shapley.engine import Engine
 from fouriershap._shapley.indices import INDICES
 from fouriershap._shapley.sum import background_error
 from fouriershap._trees.ensemble import TreeEnsemble
-from fouriershap._trees.readers import read_members
 from fouriershap._waves.waves import Waves
 
 if TYPE_CHECKING:
@@ -227,7 +226,7 @@ class BlackBoxExplainer(Explainer):
                 seed=seed,
                 limits=limits,
                 n_jobs=n_jobs,
-                members=None if callable(predict) else members_on_codes(read_members(predict), encoding),
+                members=None if callable(predict) else find_members(predict, encoding),
             )
             self._seed = seed
             self._pool: Pool | None = pool

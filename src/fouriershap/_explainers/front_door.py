@@ -58,10 +58,10 @@ def bare_explainer(*args: Any, **options: Any) -> Explainer:
         return object.__new__(SpectrumExplainer)
     if not isinstance(model, FunctionType | MethodType) and _is_tree_model(model):
         return _tree_explainer(model, args[1:], options)
-    if not isinstance(model, FunctionType | MethodType) and _is_product_model(model, options):
-        from fouriershap._explainers.products import ProductExplainer
-
-        return object.__new__(ProductExplainer)
+    if not isinstance(model, FunctionType | MethodType) and _OF_BLACK_BOXES.isdisjoint(options):
+        found = _product_explainer(model, args[1:], options)
+        if found is not None:
+            return found
     if not isinstance(model, type) and (callable(model) or _can_predict(model)):
         from fouriershap._explainers.blackbox import BlackBoxExplainer
 
@@ -105,6 +105,7 @@ def _fitted_instead(
     """A black box in place of trees that cannot be read; where it cannot be one either, the reason of the reader."""
     from fouriershap._blackbox.arguments import as_function
     from fouriershap._explainers.blackbox import BlackBoxExplainer
+    from fouriershap._explainers.shap_words import says
 
     if isinstance(model, str | bytes | os.PathLike):
         raise UnsupportedModelError(
@@ -119,7 +120,8 @@ def _fitted_instead(
             f"{refusal} With a background fs.Explainer fits it as a black box: give one."
         ) from refusal
     taken = signature(BlackBoxExplainer.__init__).parameters
-    foreign = [name for name in options if name not in taken]
+    answered = ("output", "model_output") if says((model,), options) else ()
+    foreign = [name for name in options if name not in taken and name not in answered]
     if foreign:
         raise UnsupportedModelError(
             f"{refusal} It would be fitted as a black box, which takes no {short_list(foreign)}: leave that out."
@@ -142,15 +144,21 @@ def _has_linear_booster(model: Any) -> bool:
     return descends_from(model, "xgboost", "XGBModel") and model.booster == "gblinear"
 
 
-def _is_product_model(model: Any, options: dict[str, Any]) -> bool:
-    """Whether this very model is a sum of products, and nothing is asked for that only a black box has."""
+def _product_explainer(model: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Explainer | None:
+    """A `ProductExplainer`; a black box, with a warning, where such a model is no sum of products; None for others."""
     from fouriershap._rows.opening import open_model
     from fouriershap._waves.readers import is_readable
 
-    if isinstance(model, type) or not _OF_BLACK_BOXES.isdisjoint(options):
-        return False
-    opened = open_model(model)
-    return opened.target is None and is_readable(opened.final)
+    if isinstance(model, type):
+        return None
+    try:
+        if not is_readable(open_model(model).final):
+            return None
+    except UnsupportedModelError as refusal:
+        return _fitted_instead(model, args, options, refusal)
+    from fouriershap._explainers.products import ProductExplainer
+
+    return object.__new__(ProductExplainer)
 
 
 def _can_predict(model: Any) -> bool:

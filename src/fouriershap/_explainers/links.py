@@ -5,7 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from fouriershap._base.errors import ModelWarning
+from fouriershap._base.warn import warn
+
 Floats = NDArray[np.float64]
+# What a TransformedTargetRegressor makes of predictions (see `Opened`), as a link of products.
+OF_TARGETS = {"same": "identity", "log": "exp", "log1p": "expm1", "other": "other"}
 OUTPUTS = ("raw", "probability", "response", "log_loss")
 
 
@@ -41,3 +46,19 @@ def shares(scores: Floats) -> Floats:
 def shares_of_sigmoids(margin: Floats) -> Floats:
     """Probabilities of each class against the rest, divided by their sum."""
     return shares(sigmoid(margin))
+
+
+def say_what_is_explained(response: str, output: object) -> None:
+    """Warn that values are not in the units of what the model predicts."""
+    if output == "response":
+        return
+    way = (
+        "output='response' explains that, in its units."
+        if response != "other"
+        else ("fs.BlackBoxExplainer(model.predict, background) explains that, in its units.")
+    )
+    warn(
+        "model is a TransformedTargetRegressor: values are those of the regressor inside it, in the units of the "
+        f"transformed target, not of what model.predict returns. {way}",
+        ModelWarning,
+    )

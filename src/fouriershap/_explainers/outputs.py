@@ -36,7 +36,7 @@ from fouriershap._explainers.links import (
     sigmoid,
     softmax,
 )
-from fouriershap._rows.levels import Encoding, make_encoding
+from fouriershap._rows.levels import LABEL, Encoding, make_encoding
 from fouriershap._rows.pool import Pool
 from fouriershap._shapley.coalitions import CoalitionPairs, CoalitionSets, coalition_values, values_of_game
 from fouriershap._shapley.engine import Contents, Engine
@@ -46,6 +46,7 @@ from fouriershap._shapley.trees import walk
 from fouriershap._shapley.trees.engine import TreeEngine
 from fouriershap._shapley.trees.plan import TreePlan
 from fouriershap._trees.ensemble import TreeEnsemble
+from fouriershap._trees.level_sets import by_level
 
 _LEAST_FIDELITY = 0.95
 _BUDGET = 20_000  # queries of the probability, which the trees answer quickly
@@ -354,11 +355,14 @@ class Fitted(ByDefinition):
         """Features that are labels."""
         return np.flatnonzero(self.engine.model.ensemble.is_categorical).tolist()
 
-    @property
-    def members(self) -> TreeEnsemble | None:
+    def members(self, encoding: Encoding) -> TreeEnsemble | None:
         """The trees behind the output, for rows in which everything that counts as missing is NaN already."""
         e = self.engine.ensemble
-        return e.replace(missing_value=np.nan, zero_as_missing=np.zeros(e.n_features, dtype=bool))
+        e = e.replace(
+            missing_value=np.nan, zero_as_missing=np.zeros(e.n_features, dtype=bool), vocabularies={}
+        )
+        labels = [f for f in encoding.features if f.kind == LABEL]
+        return by_level(e, {f.columns[0]: np.array(f.levels, dtype=np.float64) for f in labels})
 
     @cached_property
     def fit(self) -> tuple[Encoding, Fidelity, Engine]:
@@ -378,7 +382,7 @@ class Fitted(ByDefinition):
             budget=_BUDGET,
             seed=0,
             limits=Limits(),
-            members=members_on_codes(self.members, encoding),
+            members=members_on_codes(self.members(encoding), encoding),
         )
         fitted = fitter.fit("auto")
         codes = fitted.encoding.encode(pool, "background")

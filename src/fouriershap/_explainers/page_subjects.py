@@ -40,7 +40,8 @@ _RAW_UNITS = {"binary": "log-odds", "multiclass": "margin", "probability": "prob
 _RAW_UNITS |= {"log": "log of the prediction", "log1p": "log of 1 + the prediction"}
 _LINKS = {"binary": "sigmoid", "multiclass": "softmax", "log": "exp", "log1p": "expm1"}
 _PRODUCT_UNITS = {"logistic": "log-odds", "softmax": "margin", "exp": "log of the prediction"}
-_PRODUCT_LINKS = {"logistic": "sigmoid", "softmax": "softmax", "exp": "exp"}
+_PRODUCT_UNITS |= {"expm1": "log of 1 + the prediction"}
+_PRODUCT_LINKS = {"logistic": "sigmoid", "softmax": "softmax", "exp": "exp", "expm1": "expm1"}
 _LINK_TEXTS = {
     "sigmoid": "The probability beside a prediction is the sigmoid of its log-odds.",
     "softmax": "The column “softmax” turns the outputs into shares of 1: the classes' probabilities.",

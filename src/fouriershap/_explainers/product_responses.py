@@ -15,6 +15,7 @@ from fouriershap._base.checks import check_choice
 from fouriershap._base.errors import InputError
 from fouriershap._base.headers import require, take, take_size
 from fouriershap._explainers.outputs import MOST_HYBRIDS, ByDefinition, Fitted
+from fouriershap._rows.levels import Encoding
 from fouriershap._shapley.engine import Contents, Engine, Floats
 from fouriershap._shapley.indices import INDICES
 from fouriershap._shapley.products.engine import ProductPlan
@@ -101,8 +102,7 @@ class FittedResponse(_Response, Fitted):  # type: ignore[misc]
     def label_columns(self) -> list[int]:
         return []
 
-    @property
-    def members(self) -> None:
+    def members(self, encoding: Encoding) -> None:
         """There are no trees here."""
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from fouriershap._base.parallel import count_jobs
 from fouriershap._base.short import short
 from fouriershap._base.warn import warn
 from fouriershap._explainers.base import Explainer, in_shap_words
+from fouriershap._explainers.links import OF_TARGETS, say_what_is_explained
 from fouriershap._explainers.product_referee import check_products
 from fouriershap._explainers.referee import CHECKS
 from fouriershap._rows.frames import Rows, column_names, densified, in_order, unmask
@@ -152,13 +154,12 @@ class ProductExplainer(Explainer):
         if not isinstance(exact_background, bool | np.bool_):
             raise InputError(f"exact_background is {short(exact_background)}; give True or False.")
         opened = open_model(model)
-        if opened.target is not None:
-            raise UnsupportedModelError(
-                "model is a TransformedTargetRegressor, whose predictions are no sum of products. Explain "
-                "model.regressor_, or give fs.BlackBoxExplainer model.predict."
-            )
+        if opened.response != "same":
+            say_what_is_explained(opened.response, output)
         before, final = opened.before, opened.final
         reading = read_products(final)
+        if reading.feature_names is None:
+            reading = reading.with_names(opened.names)
         given = unmask(background)
         given = in_order(given, reading.feature_names if before is None else before.known_names())
         entered = given if before is None else before.transform(given, "background")
@@ -169,6 +170,7 @@ class ProductExplainer(Explainer):
         rows = unshared(self._numbers(entered, "background"), entered)
         share = check_weights(weights, len(rows))
         self.checked = check == "model" and check_products(final, reading, rows)
+        reading = _behind_target(reading, opened.response)
         what = _of_output(reading, output, rows, share)
         settings = (rows, share, index, TOLERANCE, bool(exact_background), BUDGET)
         if what is None:
@@ -346,6 +348,13 @@ def _names(
     if found is not None and len(found) != n_features:
         found = None  # reading the rows says what is wrong with them
     return known, found or numbered(n_features)
+
+
+def _behind_target(reading: Reading, response: str) -> Reading:
+    """The reading of a regressor whose predictions go through the inverse of what was done to its target."""
+    if response == "same":
+        return reading
+    return replace(reading, link=OF_TARGETS[response] if reading.link == "identity" else "other")
 
 
 def _of_output(

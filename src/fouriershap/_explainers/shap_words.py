@@ -7,11 +7,15 @@ from typing import Any
 
 from fouriershap._base.checks import are_numbered
 from fouriershap._base.errors import InputError
+from fouriershap._base.short import short
 
 # shap's word -> ours; one that the explainer at hand does not have is answered by `_ANSWERS`.
 _OURS = {"data": "background", "masker": "background", "model_output": "output", "seed": "random_state"}
+_NO_OUTPUTS = (
+    "a black box has no outputs to choose from: give a function that returns what you want explained"
+)
 _ANSWERS = {
-    "model_output": "a black box has no outputs to choose from: give a function that returns what you want explained",
+    "model_output": _NO_OUTPUTS,
     "seed": "nothing is random here: leave it out",
     "link": "output='probability' explains probabilities, output='raw' the model's own scale: leave it out",
     "algorithm": "fs.Explainer takes the explainer that fits the model: leave it out, or name its class",
@@ -51,8 +55,8 @@ def translated(args: tuple[Any, ...], options: dict[str, Any], taken: Container[
         if name == "data" and (has_background or options[name] is None) and name in taken:
             continue  # of a black box that is another thing
         ours = _OURS.get(name)
-        if name == "model_output" and options[name] in (None, "raw") and ours not in taken:
-            del found[name]  # shap's default: what the function returns
+        if name in ("output", "model_output") and "output" not in taken and says(args, options):
+            del found[name]  # what the function returns
         elif ours is not None and ours in taken:
             value = found.pop(name)
             if value is None:
@@ -60,9 +64,22 @@ def translated(args: tuple[Any, ...], options: dict[str, Any], taken: Container[
             if (ours == "background" and has_background) or ours in options:
                 raise InputError(f"{ours} and {name} are the same argument; give one of them.")
             found[ours] = value
+        elif name == "output" and name not in taken:
+            raise InputError(f"output is {short(options[name])}, but {_NO_OUTPUTS}.")
         elif name not in taken and name in _ANSWERS:
             raise InputError(f"{name} is an argument of shap that has no place here; {_ANSWERS[name]}.")
     return found
+
+
+def says(args: tuple[Any, ...], options: dict[str, Any]) -> bool:
+    """Whether the output that was asked for is what a black box made of the model explains in any case."""
+    output = options.get("output", options.get("model_output"))
+    model = args[0] if args else options.get("model", options.get("predict"))
+    if output is None or (output == "raw" and "model_output" in options):  # shap's default
+        return True
+    if hasattr(model, "predict_proba"):
+        return output in ("probability", "predict_proba", "response")
+    return output in ("raw", "response") and hasattr(model, "predict") and not hasattr(model, "classes_")
 
 
 def _unclustered(args: tuple[Any, ...], options: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:

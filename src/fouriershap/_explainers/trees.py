@@ -21,13 +21,13 @@ from fouriershap._base.checks import (
     numbered,
     unshared,
 )
-from fouriershap._base.errors import InputError, ModelWarning, UnsupportedModelError
+from fouriershap._base.errors import InputError, UnsupportedModelError
 from fouriershap._base.files import Contents
 from fouriershap._base.headers import require, take
 from fouriershap._base.parallel import Watch, count_jobs
 from fouriershap._base.short import short, short_text
-from fouriershap._base.warn import warn
 from fouriershap._explainers.base import Explainer, in_shap_words, without_single_output
+from fouriershap._explainers.links import say_what_is_explained
 from fouriershap._explainers.referee import CHECKS, check_reading
 from fouriershap._rows.frames import (
     Rows,
@@ -191,7 +191,7 @@ class TreeExplainer(Explainer):
         if tree_limit is not None and tree_limit != -1:  # in shap -1 is all of them
             limited = first_trees(ensemble, check_whole("tree_limit", tree_limit))
         if opened.response != "same":
-            _say_what_is_explained(opened.response, output)
+            say_what_is_explained(opened.response, output)
         only = None
         if is_whole(output):
             only, output = int(output), "raw"
@@ -496,22 +496,6 @@ def _read_or_refuse(model: Any) -> tuple[Opened, TreeEnsemble]:
         raise UnsupportedModelError(
             f"{error} fs.Explainer(model, background) fits it as a black box."
         ) from error
-
-
-def _say_what_is_explained(response: str, output: Any) -> None:
-    """Warn that values are not in the units of what the model predicts."""
-    if output == "response":
-        return
-    way = (
-        "output='response' explains that, in its units."
-        if response != "other"
-        else ("fs.BlackBoxExplainer(model.predict, background) explains that, in its units.")
-    )
-    warn(
-        "model is a TransformedTargetRegressor: values are those of the regressor inside it, in the units of the "
-        f"transformed target, not of what model.predict returns. {way}",
-        ModelWarning,
-    )
 
 
 def _name_features(

@@ -16,6 +16,8 @@ _HOLDERS = {
     "FrozenEstimator": "estimator",
     "TunedThresholdClassifierCV": "estimator_",
     "FixedThresholdClassifier": "estimator_",
+    "RANSACRegressor": "estimator_",
+    "SelfTrainingClassifier": "estimator_",
     "TransformedTargetRegressor": "regressor_",
 }
 
@@ -29,6 +31,9 @@ class Opened:
     target: Any = None  # the TransformedTargetRegressor that has the last word on what is predicted
     # What its inverse transformation makes of predictions: "same", "log" (exp), "log1p" (expm1), or "other".
     response: str = "same"
+    names: tuple[str, ...] | None = (
+        None  # of the columns, where a wrapper knows them and the model inside does not
+    )
 
 
 def _response(target: Any) -> str:
@@ -48,21 +53,29 @@ def _response(target: Any) -> str:
 def open_model(model: Any) -> Opened:
     """The model inside all wrappers; a model that is none is its own inside."""
     pipelines: list[Any] = []
-    target = None
+    target: Any = None
+    names: tuple[str, ...] | None = None
     while True:
         if descends_from(model, "sklearn", "Pipeline"):
             if _transforms(model):
                 pipelines.append(model[:-1])
             model = model.steps[-1][1]
             continue
+        if descends_from(model, "sklearn", "RFE") and hasattr(model, "estimator_"):
+            pipelines.append(model)  # it selects columns as a step of a Pipeline does
+            model = model.estimator_
+            continue
         attribute = _holder(model)
         if attribute is None:
             before = Preprocessing(tuple(pipelines)) if pipelines else None
-            return Opened(model, before, target, _response(target))
+            lost = names if before is None and not hasattr(model, "feature_names_in_") else None
+            return Opened(model, before, target, _response(target), lost)
         if not hasattr(model, attribute):
             raise InputError(_empty(model))
         if attribute == "regressor_":
             target = model if target is None else _both(target, model)
+        if names is None and hasattr(model, "feature_names_in_"):
+            names = tuple(str(name) for name in model.feature_names_in_)
         model = getattr(model, attribute)
 
 
@@ -76,7 +89,8 @@ def _holder(model: Any) -> str | None:
     for base in type(model).__mro__:
         library = base.__module__.partition(".")[0]
         if library == "sklearn" and base.__name__ in _HOLDERS:
-            return _HOLDERS[base.__name__]
+            older = "base_estimator_"  # of SelfTrainingClassifier before scikit-learn 1.6
+            return older if hasattr(model, older) else _HOLDERS[base.__name__]
         if library != "sklearn" and {"predict", "predict_proba", "decision_function"} & vars(base).keys():
             return None
     return None

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fouriershap._base.errors import InputError, UnsupportedModelError
 from fouriershap._base.short import short, short_text
-from fouriershap._trees.ensemble import LEAF, MIXED, TreeEnsemble
+from fouriershap._trees.ensemble import LEAF, MIXED, STEPS, TreeEnsemble
 
 _ONE_BY_ONE = ("probability", "binary", "squared_error", "regression", "log", "log1p")
 # What the kinds of models say of which any number of rounds is a model, too.
@@ -139,7 +139,6 @@ def add(parts: Sequence[TreeEnsemble]) -> TreeEnsemble:
         reading = [part for part in parts if (part.feature != LEAF).any()]
     vocabularies, parts = _one_vocabulary(parts, reading)
     labelled = next((part for part in reading if _has_labels(part)), reading[0])
-    castings = {(part.casting, part.absent_is_missing) for part in reading}
     names = [part.feature_names for part in reading if part.feature_names is not None]
     return parts[0].replace(
         **_joined(parts),
@@ -153,11 +152,18 @@ def add(parts: Sequence[TreeEnsemble]) -> TreeEnsemble:
         numbers_are_labels=labelled.numbers_are_labels,
         negative_is_unknown=labelled.negative_is_unknown,
         hashed=labelled.hashed,
-        casting=reading[0].casting if len(castings) == 1 else MIXED,
+        casting=_casting(reading),
         absent_is_missing=reading[0].absent_is_missing,
         computes_in=min((part.computes_in for part in parts), key=lambda dtype: dtype.itemsize),
         feature_names=names[0] if names and all(other == names[0] for other in names) else None,
     )
+
+
+def _casting(parts: Sequence[TreeEnsemble]) -> str:
+    castings = {(part.casting, part.absent_is_missing) for part in parts}
+    if any(casting == STEPS for casting, _ in castings):
+        return STEPS
+    return parts[0].casting if len(castings) == 1 else MIXED
 
 
 def _joined(parts: Sequence[TreeEnsemble]) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from fouriershap._rows.batch import open_batch
 
 LEAF = -1
 MIXED = "mixed"
+STEPS = "steps"
 # LightGBM's kZeroThreshold: a float32 constant held in a double.
 ZERO_BAND = float(np.float32(1e-35))
 ARRAY_TYPES = dict.fromkeys(("roots", "tree_output", "feature", "left", "right", "category_set"), "i4")
@@ -101,8 +102,8 @@ class TreeEnsemble:
         The precision in which the library itself adds up leaves.
     casting : str
         Whose rules turn numbers of other types into ``dtype`` (see `fouriershap._trees.rows`): "xgboost", "lightgbm",
-        "lightgbm booster", "catboost", "scikit-learn"; "mixed" where several libraries read the same row; "" for
-        plain casts.
+        "lightgbm booster", "catboost", "scikit-learn"; "mixed" where several libraries read the same row; "steps" where
+        some of them do so behind steps that were taken into the trees; "" for plain casts.
     """
 
     n_features: int

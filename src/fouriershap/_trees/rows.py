@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from fouriershap._rows.frames import (
     is_sparse,
     numbers_of,
 )
-from fouriershap._trees.ensemble import MIXED, TreeEnsemble
+from fouriershap._trees.ensemble import MIXED, STEPS, TreeEnsemble
 from fouriershap._trees.labels import category_codes
 
 if TYPE_CHECKING:
@@ -43,9 +44,11 @@ def to_rows(X: Any, ensemble: TreeEnsemble, name: str = "X") -> NDArray[Any]:
             X = densified(_sparse_as_cast(X, ensemble), absent_is_missing(ensemble, name))
         frame = as_frame(X, name)
         if frame is not None:
+            _check_doubles(frame.schema.values(), ensemble, name)
             return _cleaned(_from_frame(frame, ensemble, name), ensemble, name)
     array = as_matrix(X, ensemble.n_features, name)
     if array.dtype.kind in "biuf":
+        _check_doubles([array.dtype], ensemble, name)
         _check_integers(array, ensemble, name)
         array = _array_as_cast(array, ensemble, hasattr(X, "dtype"))
         return _cleaned(_labelled(array, ensemble), ensemble, name)
@@ -186,13 +189,22 @@ def _categorical(series: Any, f: int, ensemble: TreeEnsemble, name: str) -> NDAr
 
 def _check_integers(values: NDArray[Any], ensemble: TreeEnsemble, name: str) -> None:
     """Raise where libraries that read the same row round its integers in different ways: beyond 2^24."""
-    if ensemble.casting == MIXED and values.dtype.kind in "iu" and values.size:
+    if ensemble.casting in (MIXED, STEPS) and values.dtype.kind in "iu" and values.size:
         largest = max(int(values.max()), -int(values.min()))
         if largest > _WHOLE_IN_FLOAT32:
             raise InputError(
                 f"{name} holds the integer {largest}, which members of the model ({short_text(ensemble.kind)}) round "
                 "in different ways. Give float64."
             )
+
+
+def _check_doubles(types: Iterable[Any], ensemble: TreeEnsemble, name: str) -> None:
+    """Raise where steps before the trees would compute in single precision: they were read for float64."""
+    if ensemble.casting == STEPS and any(str(dtype).lower() in ("float32", "float16") for dtype in types):
+        raise InputError(
+            f"{name} has float32 numbers, which the steps before the trees of the model ({short_text(ensemble.kind)}) "
+            "would round in their own way. Give float64."
+        )
 
 
 def _array_as_cast(array: NDArray[Any], ensemble: TreeEnsemble, was_array: bool) -> NDArray[Any]:
@@ -216,7 +228,7 @@ def _objects_as_cast(numbers: NDArray[np.float64], ensemble: TreeEnsemble) -> ND
 
 def absent_is_missing(ensemble: TreeEnsemble, name: str = "X") -> bool:
     """What the model takes a cell for that a sparse matrix does not store: missing, or else 0."""
-    if ensemble.casting == MIXED:
+    if ensemble.casting in (MIXED, STEPS):
         raise InputError(
             f"{name} is sparse, and what it does not store is 0 to some members of the model ("
             f"{short_text(ensemble.kind)}) and may be missing to others. Give a dense matrix, {name}.toarray()."

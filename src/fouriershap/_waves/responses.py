@@ -26,6 +26,7 @@ def softmax(raw: Floats) -> Floats:
 LINKS: dict[str, Callable[[Floats], Floats]] = {
     "identity": lambda raw: raw,
     "exp": lambda raw: np.asarray(np.exp(raw)),
+    "expm1": lambda raw: np.asarray(np.expm1(raw)),
     "logistic": sigmoid,
     "normal": normal_probability,
     "softmax": softmax,
@@ -41,11 +42,11 @@ def respond(model: Products, link: str, origin: Floats) -> Products | None:
     """
     if link == "identity":
         return model
-    if model.terms or model.ridges is not None or link not in ("exp", "logistic", "normal"):
+    if model.terms or model.ridges is not None or link not in ("exp", "expm1", "logistic", "normal"):
         return None
     nothing = replace(model, linear=np.zeros_like(model.linear), constant=np.zeros_like(model.constant))
     weights = np.eye(model.n_outputs)
-    if link != "exp":
+    if link not in ("exp", "expm1"):
         return replace(
             nothing, ridges=Ridges(np.ascontiguousarray(model.linear.T), model.constant, weights, link)
         )
@@ -58,4 +59,5 @@ def respond(model: Products, link: str, origin: Floats) -> Products | None:
     rates = np.stack([model.linear.T, np.zeros(model.linear.T.shape)])
     heights = weights * np.exp(level)
     terms = Exponentials(rates, origin, np.stack([heights, np.zeros(heights.shape)], axis=1))
-    return replace(nothing, terms=(terms,))
+    constant = nothing.constant - (link == "expm1")
+    return replace(nothing, constant=constant, terms=(terms,))

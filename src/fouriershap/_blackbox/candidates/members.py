@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,12 +16,14 @@ from fouriershap._base.errors import InputError
 from fouriershap._blackbox.candidates.quick_trees import fit_quick_trees
 from fouriershap._blackbox.surrogates import TreeSurrogate
 from fouriershap._blackbox.task import Fit, Task
-from fouriershap._rows.levels import NUMBER, Encoding
+from fouriershap._rows.levels import LABEL, NUMBER, Encoding
 from fouriershap._shapley.engine import Floats
 from fouriershap._shapley.trees.engine import TreeEngine
 from fouriershap._shapley.trees.model import make_background, make_model
 from fouriershap._trees.arithmetic import add, in_double, map_outputs, on_columns
 from fouriershap._trees.ensemble import LEAF, TreeEnsemble
+from fouriershap._trees.level_sets import by_level
+from fouriershap._trees.readers import read_members
 
 NAME = "members"
 MOST_LEAVES = (
@@ -30,19 +33,25 @@ _SAME_SUM = 1e-9
 _ALIKE = 1e-9  # singular values below this share tell of outputs that say the same
 
 
+def find_members(model: Any, encoding: Encoding) -> TreeEnsemble | None:
+    """The members of a model as trees on codes; None where there are none that can be, or they take long to explain."""
+    labels = {f.columns[0]: f.levels for f in encoding.features if f.kind == LABEL}
+    return members_on_codes(read_members(model, labels), encoding)
+
+
 def members_on_codes(members: TreeEnsemble | None, encoding: Encoding) -> TreeEnsemble | None:
-    """The members as trees on codes; None where they test what is no number, or take long to explain."""
+    """The same, of members whose rows hold the numbers of levels where columns hold labels."""
     if members is None or members.n_features != len(encoding.column_player):
         return None
     place = np.zeros(members.n_features, dtype=np.int64)
-    is_number = np.zeros(members.n_features, dtype=bool)
+    kind = np.full(members.n_features, "", dtype=object)
     for f, feature in enumerate(encoding.features):
-        if feature.kind == NUMBER:
-            place[feature.columns[0]], is_number[feature.columns[0]] = f, True
+        if feature.kind in (NUMBER, LABEL):
+            place[feature.columns[0]], kind[feature.columns[0]] = f, feature.kind
     tested = np.unique(members.feature[members.feature != LEAF])
     plain = np.isnan(members.missing_value) and not members.zero_as_missing.any()
-    labelled = bool(members.vocabularies) or bool(members.is_categorical.any())
-    if not plain or labelled or not is_number[tested].all() or members.n_leaves > MOST_LEAVES:
+    as_coded = kind[tested] == np.where(members.is_categorical[tested], LABEL, NUMBER)
+    if not plain or members.vocabularies or not as_coded.all() or members.n_leaves > MOST_LEAVES:
         return None
     moved = on_columns(in_double(members), place, len(encoding.features))
     return moved.replace(
@@ -50,6 +59,9 @@ def members_on_codes(members: TreeEnsemble | None, encoding: Encoding) -> TreeEn
         output_names=None,
         lost_labels=(),
         frame_labels=(),
+        numbers_are_labels=False,
+        negative_is_unknown=False,
+        hashed=False,
         casting="",
         objective="",
         accepts_missing=True,
@@ -63,8 +75,8 @@ def fit_members(task: Task) -> Fit:
     members = task.members
     if members is None:
         raise InputError(
-            "method='members' is for a model of models whose members are trees of numbers, not too large, and this one "
-            "has none that could be read; use method='auto'."
+            "method='members' is for a model of models whose members are trees, not too large, and this one has none "
+            "that could be read; use method='auto'."
         )
     begin = time.perf_counter()
     inside = task.fold != 0
@@ -79,12 +91,19 @@ def fit_members(task: Task) -> Fit:
     def make() -> TreeSurrogate:
         fitted = rest.make()
         weighted = map_outputs(members, weights.T, mean)
-        trees = map_outputs(add([weighted, fitted.ensemble.replace(casting="")]), every, shift)
+        trees = map_outputs(add([weighted, _alike(fitted.ensemble, members, task.encoding)]), every, shift)
         return TreeSurrogate(trees.replace(kind="surrogate members"), fitted.player)
 
     alone = task.judge(np.where(np.isnan(predictions), np.nan, linear @ every.T + shift))
     note = f"what members say ({said.shape[1]} numbers) has R^2 {alone:.4f}; the rest: {rest.note}"
     return Fit(NAME, task.judge(predictions), predictions, make, time.perf_counter() - begin, note)
+
+
+def _alike(fitted: TreeEnsemble, members: TreeEnsemble, encoding: Encoding) -> TreeEnsemble:
+    """Fitted trees, which take the numbers of levels for numbers, with sets of levels where members have these."""
+    labelled = np.flatnonzero(members.is_categorical)
+    tables = {int(f): np.arange(len(encoding.features[f].levels), dtype=np.float64) for f in labelled}
+    return by_level(fitted.replace(casting=""), tables)
 
 
 def _dependent(answers: Floats) -> tuple[Floats, Floats]:

@@ -14,6 +14,7 @@ from typing import Any
 from fouriershap._base.errors import UnsupportedModelError
 from fouriershap._rows.opening import Opened, open_model
 from fouriershap._trees.ensemble import TreeEnsemble
+from fouriershap._trees.level_sets import Levels, of_levels
 from fouriershap._trees.readers import (
     catboost,
     interpret,
@@ -30,6 +31,7 @@ from fouriershap._trees.readers import (
 )
 from fouriershap._trees.readers.files import read_bytes, read_file
 from fouriershap._trees.readers.sklearn_sums import members_of
+from fouriershap._trees.through_steps import before_steps
 
 _READERS: dict[tuple[str, str], Callable[[Any], TreeEnsemble]] = {
     ("sklearn", "BaseDecisionTree"): sklearn.read_tree,
@@ -121,7 +123,10 @@ def read_opened(opened: Opened) -> TreeEnsemble:
         return read_file(Path(model))
     if isinstance(model, bytes):
         return read_bytes(model, "model is bytes")
-    return _with_response(_read_final(model), opened.response)
+    ensemble = _with_response(_read_final(model), opened.response)
+    if ensemble.feature_names is None and opened.names is not None:
+        return ensemble.replace(feature_names=opened.names)
+    return ensemble
 
 
 def read_inside(model: Any) -> tuple[Opened, TreeEnsemble]:
@@ -130,16 +135,24 @@ def read_inside(model: Any) -> tuple[Opened, TreeEnsemble]:
     return opened, read_opened(opened)
 
 
-def read_members(model: Any) -> TreeEnsemble | None:
+def read_members(model: Any, levels: Levels) -> TreeEnsemble | None:
     """The raw outputs of the trees among the members of a model of models, side by side; None where there are none.
 
-    What the model makes of them need be no sum of trees.
+    What the model makes of them need be no sum of trees. In columns for which ``levels`` are given, rows hold the
+    number of a level.
     """
     if isinstance(model, str | bytes | Path | TreeEnsemble | type):
         return None
     opened = open_model(model)
-    is_sum = any(key in _SUMS for key in _keys(type(opened.final)))  # type: ignore[arg-type]
-    return sklearn_members.read(opened.final, _read_member) if is_sum and opened.before is None else None
+    if not any(key in _SUMS for key in _keys(type(opened.final))):  # type: ignore[arg-type]
+        return None
+    if opened.before is None:
+        return sklearn_members.read(opened.final, _read_member, levels)
+    found = sklearn_members.read(opened.final, _read_member, {})
+    try:
+        return None if found is None else before_steps(found, opened.before, levels)
+    except UnsupportedModelError:
+        return None
 
 
 def _read_final(model: Any) -> TreeEnsemble:
@@ -165,15 +178,20 @@ def _with_response(ensemble: TreeEnsemble, response: str) -> TreeEnsemble:
     return ensemble.replace(objective=response if known else "")
 
 
-def _read_member(model: Any) -> TreeEnsemble:
-    """A member of a model of models: what it predicts, of the rows that the whole model gets."""
+def _read_member(model: Any, levels: Levels | None = None) -> TreeEnsemble:
+    """A member of a model of models: what it predicts, of the rows that the whole model gets.
+
+    In columns for which ``levels`` are given, rows hold the number of a level.
+    """
     opened = open_model(model)
-    if opened.before is not None:
+    if not is_readable(opened.final):
         raise UnsupportedModelError(
-            f"the model has a {type(model).__name__} for a member, whose trees see other columns than the rows of the "
-            "whole have. A Pipeline around the whole model is read; one inside it is not."
+            f"the model has a {type(opened.final).__name__} for a member, which is no tree model that can be read."
         )
-    return read_opened(opened)
+    trees = read_opened(opened)
+    if opened.before is not None:
+        return before_steps(trees, opened.before, levels or {})
+    return of_levels(trees, levels) if levels else trees
 
 
 def is_readable(model: Any) -> bool:

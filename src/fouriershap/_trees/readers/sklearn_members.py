@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from fouriershap._base.errors import InputError, UnsupportedModelError
 from fouriershap._trees.arithmetic import map_outputs, on_columns, side_by_side
 from fouriershap._trees.ensemble import TreeEnsemble
-from fouriershap._trees.readers.sklearn_sums import Read, members_of
+from fouriershap._trees.level_sets import Levels
+from fouriershap._trees.readers.sklearn_sums import members_of
 
 
-def read(model: Any, read: Read) -> TreeEnsemble | None:
-    """Raw outputs of all members that are trees, side by side, on the columns of the whole; None for none."""
+def read(model: Any, read: Callable[[Any, Levels], TreeEnsemble], levels: Levels) -> TreeEnsemble | None:
+    """Raw outputs of all members that are trees, side by side, on the columns of the whole; None for none.
+
+    In columns for which ``levels`` are given, rows hold the number of a level.
+    """
     parts = []
     for k, member in enumerate(members_of(model)):
+        known = levels
+        if hasattr(model, "estimators_features_"):
+            seen = enumerate(model.estimators_features_[k])
+            known = {i: levels[int(column)] for i, column in seen if int(column) in levels}
         try:
-            part = read(member)
+            part = read(member, known)
         except (UnsupportedModelError, InputError):
             continue  # what it adds is left to be fitted
         if part.objective == "probability" and part.n_outputs == 2:  # the first tells nothing more

@@ -55,7 +55,8 @@ def read_products(model: Any) -> Reading:
 def is_readable(model: Any) -> bool:
     """Whether `read_products` reads this very model; a model that is not fitted counts, so that this can be said.
 
-    What is stored in a way that is not known here (rows that are no numbers, say) cannot be read.
+    What is stored in a way that is not known here (rows that are no numbers, say) cannot be read. A model of a kind
+    that is read, but is no sum of products itself, is an `UnsupportedModelError` that says why.
     """
     found = _find_reader(model)
     if found is None:
@@ -64,7 +65,9 @@ def is_readable(model: Any) -> bool:
         found(model)
     except InputError:
         return True
-    except (TypeError, ValueError, AttributeError, LookupError):  # `UnsupportedModelError` is a TypeError
+    except UnsupportedModelError:
+        raise
+    except (TypeError, ValueError, AttributeError, LookupError):
         return False
     return True
 

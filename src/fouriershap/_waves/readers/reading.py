@@ -25,7 +25,7 @@ class Reading:
     model : Products
         Of the raw output, every feature a player.
     feature_names, output_names : tuple of str, optional
-    link : {"identity", "exp", "logistic", "normal", "softmax", "other"}
+    link : {"identity", "exp", "expm1", "logistic", "normal", "softmax", "other"}
         What turns the raw output into the response, the mean or the probability that the model predicts.
     missing_is_zero : bool
         Whether a missing value adds nothing; else there may be none.

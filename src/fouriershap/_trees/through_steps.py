@@ -1,0 +1,220 @@
+"""Trees behind steps that change columns, as trees on the columns that enter these steps.
+
+A scaler or an imputer makes each of its columns of one column that enters, and keeps the order of its numbers. So a
+test of what it makes is a test of what enters: at the least number that goes right behind the steps. A test of what an
+encoder makes of a label is one of which label it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fouriershap._base.errors import UnsupportedModelError
+from fouriershap._rows.pipelines import Preprocessing
+from fouriershap._rows.step_readers import Steps, UnknownStepError, read_steps
+from fouriershap._rows.steps import Column, Fill, OneHot, Ordinal, Parts, Select, StepError, apply_steps
+from fouriershap._trees.arithmetic import on_columns
+from fouriershap._trees.ensemble import STEPS, TreeEnsemble
+from fouriershap._trees.level_sets import Levels, by_level
+
+Floats = NDArray[np.float64]
+
+_FURTHEST = 1e38  # about where float32 ends, in which libraries compare
+_BITS = 64  # of a double: as many halvings find one
+
+
+def before_steps(e: TreeEnsemble, before: Preprocessing, levels: Levels) -> TreeEnsemble:
+    """The trees on the columns that enter the steps; `UnsupportedModelError` where a step mixes columns or numbers."""
+    try:
+        steps, n_columns = _read(before)
+        return _Entering(e, steps, n_columns, levels).trees(before.known_names())
+    except (UnknownStepError, StepError, TypeError, ValueError) as error:
+        raise UnsupportedModelError(
+            f"the model has trees behind steps through which they cannot be read ({error}). A Pipeline around the "
+            "whole model is read, whatever its steps."
+        ) from error
+
+
+def _read(before: Preprocessing) -> tuple[Steps, int]:
+    n_columns = width = int(before.pipelines[0].n_features_in_)
+    steps: Steps = ()
+    for pipeline in before.pipelines:
+        found = read_steps(pipeline, width)
+        for step in found:
+            width = step.check(width, 0)
+        steps += found
+    return steps, n_columns
+
+
+class _Entering:
+    """Trees, and the columns that enter the steps before them."""
+
+    def __init__(self, e: TreeEnsemble, steps: Steps, n_columns: int, levels: Levels) -> None:
+        self.e, self.steps, self.n_columns, self.levels = e, steps, n_columns, levels
+        made = _origins(steps, [(c, False) for c in range(n_columns)])
+        if len(made) != e.n_features:
+            raise ValueError("they make other columns than the trees have")
+        self.origin = np.array([c for c, _ in made])
+        self.tested = np.unique(e.feature[e.feature >= 0])
+        numbers = [f for f in self.tested if self.origin[f] not in levels]
+        if any(made[f][1] for f in numbers):
+            raise ValueError("an encoder gives numbers to labels")
+        if e.vocabularies or e.is_categorical[numbers].any():
+            raise ValueError("the trees test labels of what the steps make")
+        if e.zero_as_missing.any() or not np.isnan(e.missing_value):
+            raise ValueError("the trees take a number for missing")
+        self.numbers = np.array(numbers, dtype=np.int64)
+
+    def trees(self, names: tuple[str, ...] | None) -> TreeEnsemble:
+        missing, takes_missing = self._of_missing()
+        e = self.e
+        thresholds, missing_left = e.threshold.copy(), e.missing_left.copy()
+        for f, (old, new) in self._thresholds().items():
+            nodes = (e.feature == f) & ~np.isnan(e.threshold)
+            thresholds[nodes] = new[np.searchsorted(old, e.threshold[nodes])]
+            if not np.isnan(missing[f]):  # an imputer gives it a number
+                missing_left[e.feature == f] = ~(missing[f] >= e.threshold[e.feature == f])
+        tables = {int(f): v for f, v in self._of_levels().items()}
+        e = by_level(e.replace(threshold=thresholds, missing_left=missing_left), tables, missing)
+        e = on_columns(e.replace(dtype=np.dtype(np.float64)), self.origin, self.n_columns)
+        return e.replace(
+            accepts_missing=takes_missing and (e.accepts_missing or not np.isnan(missing[self.tested]).any()),
+            feature_names=names,
+            casting=STEPS,
+            absent_is_missing=False,
+        )
+
+    def _made(self, columns: list[Column]) -> NDArray[Any]:
+        """What the trees see, (n_rows, n_features), in their own precision."""
+        made = apply_steps(self.steps, columns)
+        with np.errstate(over="ignore"):
+            return np.column_stack([np.asarray(c, dtype=np.float64) for c in made]).astype(self.e.dtype)
+
+    def _columns(self, n_rows: int) -> list[Column]:
+        """Rows of zeros, and of the first label where there are labels."""
+        return [
+            np.full(n_rows, self.levels[c][0], dtype=object) if c in self.levels else np.zeros(n_rows)
+            for c in range(self.n_columns)
+        ]
+
+    def _of_missing(self) -> tuple[Floats, bool]:
+        """(n_features,) what the trees see where a value is missing; and whether every step takes one."""
+        found, takes = np.full(self.e.n_features, np.nan), True
+        for c in np.unique(self.origin[self.tested]):
+            columns = self._columns(1)
+            columns[c] = np.array([np.nan], dtype=columns[c].dtype)
+            try:
+                made = self._made(columns)[0]
+            except StepError:
+                takes = False
+                continue
+            found[self.origin == c] = made[self.origin == c]
+        return found, takes
+
+    def _of_levels(self) -> dict[int, Floats]:
+        """Of each tested feature that comes from labels, what it is for each of these."""
+        labelled = [f for f in self.tested if self.origin[f] in self.levels]
+        found: dict[int, Floats] = {}
+        for c in np.unique(self.origin[labelled]).tolist():
+            columns = self._columns(len(self.levels[c]))
+            columns[c] = np.array([*self.levels[c], None], dtype=object)[:-1]
+            made = self._made(columns)
+            found |= {f: made[:, f] for f in labelled if self.origin[f] == c}
+        return found
+
+    def _thresholds(self) -> dict[int, tuple[Floats, Floats]]:
+        """Of each tested feature of numbers its thresholds, sorted, and the least number that goes right at each."""
+        e = self.e
+        old = {
+            int(f): np.unique(e.threshold[(e.feature == f) & ~np.isnan(e.threshold)]) for f in self.numbers
+        }
+        if not old:
+            return {}
+        n_rows = max(map(len, old.values()))
+
+        def goes_right(position: NDArray[np.int64]) -> NDArray[np.bool_]:
+            """At these numbers (n_rows, n_features), by their place in the order of all."""
+            right = np.zeros(position.shape, dtype=bool)
+            numbers = _number(position)
+            for batch in _apart(self.origin, list(old)):
+                columns = self._columns(n_rows)
+                for f in batch:
+                    columns[self.origin[f]] = numbers[:, f]
+                made = self._made(columns)
+                for f in batch:
+                    right[: len(old[f]), f] = made[: len(old[f]), f] >= old[f]
+            return right
+
+        first = _halved(goes_right, (n_rows, e.n_features))
+        return {f: (t, _least(first[: len(t), f])) for f, t in old.items()}
+
+
+def _origins(steps: Steps, columns: list[tuple[int, bool]]) -> list[tuple[int, bool]]:
+    """Of each column after the steps the one that it is made of, and whether an encoder looked it up."""
+    for step in steps:
+        if isinstance(step, Select):
+            columns = [columns[c] for c in step.columns]
+        elif isinstance(step, Fill):
+            columns = [columns[c] for c in (*step.kept, *step.indicated)]
+        elif isinstance(step, Ordinal):
+            columns = [(c, True) for c, _ in columns]
+        elif isinstance(step, OneHot):
+            columns = [(c, True) for (c, _), w in zip(columns, step.widths, strict=True) for _ in range(w)]
+        elif isinstance(step, Parts):
+            parts = zip(step.columns, step.steps, strict=True)
+            columns = [
+                made for chosen, inner in parts for made in _origins(inner, [columns[c] for c in chosen])
+            ]
+    return columns
+
+
+def _apart(origin: NDArray[np.int64], features: list[int]) -> list[list[int]]:
+    """The features in batches, none of which has two of one column."""
+    batches: list[dict[int, int]] = []
+    for f in features:
+        c = int(origin[f])
+        batch = next((batch for batch in batches if c not in batch), None)
+        if batch is None:
+            batches.append(batch := {})
+        batch[c] = f
+    return [list(batch.values()) for batch in batches]
+
+
+# Doubles in their order as integers: between any two of these lies a middle.
+
+
+def _place(number: float) -> int:
+    bits = int(np.float64(number).view(np.int64))
+    return bits if bits >= 0 else -(bits & (2**63 - 1))
+
+
+def _number(place: NDArray[np.int64]) -> Floats:
+    size = np.abs(place).view(np.float64)
+    return np.asarray(np.where(place < 0, -size, size))
+
+
+_FIRST, _LAST = _place(-_FURTHEST), _place(_FURTHEST)
+
+
+def _halved(
+    goes_right: Callable[[NDArray[np.int64]], NDArray[np.bool_]], shape: tuple[int, int]
+) -> NDArray[np.int64]:
+    """The first places that go right; just beyond the last one where there are none."""
+    low, high = np.full(shape, _FIRST - 1), np.full(shape, _LAST + 1)
+    for _ in range(_BITS):
+        middle = (low & high) + ((low ^ high) >> 1)  # their mean, whose sum would be too large
+        between = high > low + 1
+        right = goes_right(np.clip(middle, _FIRST, _LAST))
+        high = np.where(between & right, middle, high)
+        low = np.where(between & ~right, middle, low)
+    return high
+
+
+def _least(place: NDArray[np.int64]) -> Floats:
+    """The number at a place; -inf where all numbers go right, NaN where all go left."""
+    inside = (place > _FIRST) & (place <= _LAST)
+    return np.where(inside, _number(np.clip(place, _FIRST, _LAST)), np.where(place > _LAST, np.nan, -np.inf))
