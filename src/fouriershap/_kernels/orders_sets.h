@@ -1,10 +1,12 @@
 // Small sets of the players of a path: their numbers, and the columns that they add to.
 //
-// A set of players of a path is a word of their positions. On short paths words are numbers enough, and lists
-// of their parts are kept. Else a set has a *slot*: first by size, then by the combinatorial number system,
-// in which it depends on the positions alone. Either way, what is known of a set holds until the path has
-// another player at its last position.
+// A set of players of a path is a word of their positions. On short paths there are lists: of the parts of a
+// word, and of all small words in ascending order, so that the sets of the first positions of a path come
+// first, whatever follows them. Else a set has a *slot*: first by size, then by the combinatorial number
+// system, in which it depends on the positions alone.
 #pragma once
+#include <type_traits>
+
 #include "scratch.h"
 #include "walk_index.h"
 
@@ -16,7 +18,7 @@ constexpr int64_t kMostPositions = 64;  // a set of positions is a word
 
 inline int64_t count_bits(uint64_t word) { return __builtin_popcountll(word); }
 
-constexpr int64_t kShortPath = 12;  // positions whose words are numbers enough
+constexpr int64_t kShortPath = 12;  // positions whose words are listed
 
 // The parts of a word of a short path that have at most `order` positions: lists that are made when asked
 // for.
@@ -57,6 +59,52 @@ class Parts {
     }
     count[word] = static_cast<int32_t>(used) - start[word];
   }
+};
+
+// All words of a short path that have 1 to `order` positions, ascending. For each word of players that a row
+// fails: where the sum of each set is, among sums (words, WIDTH) by its other players and the number of these.
+template <int64_t WIDTH>
+class SmallSets {
+ public:
+  using Place = std::conditional_t<WIDTH <= 8, uint16_t, uint32_t>;
+  static_assert((WIDTH << kShortPath) <= (WIDTH <= 8 ? int64_t{1} << 16 : int64_t{1} << 32));
+
+  bool allocate(int64_t most_positions, int64_t order) {
+    const int64_t positions = most_positions < kShortPath ? most_positions : kShortPath;
+    const int64_t n_words = int64_t{1} << positions;
+    if (!words.grow(n_words, 0) || !listed.grow(n_words, 0)) return false;
+    int64_t n = 0;
+    for (int64_t word = 1; word < n_words; ++word)
+      if (count_bits(word) <= order) words[n++] = static_cast<uint16_t>(word);
+    for (int64_t p = 0, k = 0; p <= kShortPath; ++p) {
+      while (k < n && words[k] < int64_t{1} << p) ++k;
+      below[p] = k;
+    }
+    std::memset(listed, 0, n_words);
+    return places.grow(n_words * n, 0);
+  }
+
+  // How many there are of the first positions of a path.
+  int64_t count(int64_t positions) const { return below[positions]; }
+  int64_t count() const { return below[kShortPath]; }
+  uint64_t operator[](int64_t k) const { return words[k]; }
+
+  const Place* places_of(uint64_t row_fails) {
+    Place* mine = places + row_fails * count();
+    if (!listed[row_fails]) {
+      for (int64_t k = 0; k < count(); ++k)
+        mine[k] =
+            static_cast<Place>((words[k] & ~row_fails) * WIDTH + count_bits(words[k] & row_fails));
+      listed[row_fails] = 1;
+    }
+    return mine;
+  }
+
+ private:
+  int64_t below[kShortPath + 1];
+  Scratch<uint16_t> words;
+  Scratch<Place> places;    // (words of a row, sets)
+  Scratch<uint8_t> listed;  // (words of a row,)
 };
 
 struct Slots {
@@ -128,7 +176,8 @@ struct ColumnOfKey {
   }
 };
 
-// The players of the path that is being walked, and the columns of their sets as far as somebody asked.
+// The players of the path that is being walked, and the columns of their sets. Those of a long path are kept
+// as far as somebody asked, until it has another player at the last position of a set.
 struct PathSets {
   static constexpr int32_t kUnknown = -2;
 
@@ -136,8 +185,7 @@ struct PathSets {
   ColumnOfKey column_of_key;
   int64_t radix = 0, length = 0;
   int32_t players[kMostPositions];
-  int32_t of_word[1 << kShortPath];  // the column, -1 for none, kUnknown
-  Scratch<int32_t> of_slot;          // (slots,) the same
+  Scratch<int32_t> of_slot;  // (slots,) the column, -1 for none, kUnknown
 
   bool allocate(int64_t most_positions, int64_t order, const OrderSets& sets) {
     radix = sets.radix;
@@ -145,17 +193,17 @@ struct PathSets {
            of_slot.grow(slots.count, 0);
   }
 
-  // The path goes on with another player: forget the sets whose last position this is.
+  // The path goes on with another player: forget the sets whose last position this is, and all where it
+  // becomes a long one.
   void push(int32_t player) {
     assert(length < kMostPositions);
-    players[length] = player;
-    if (length < kShortPath)
-      for (int64_t word = int64_t{1} << length; word < int64_t{2} << length; ++word) of_word[word] = kUnknown;
+    players[length++] = player;
+    if (length <= kShortPath) return;
     for (int64_t size = 1; size <= slots.order; ++size) {
-      const int64_t last = slots.start[size] + slots.ways(length + 1, size);
-      for (int64_t s = slots.start[size] + slots.ways(length, size); s < last; ++s) of_slot[s] = kUnknown;
+      const int64_t known = length == kShortPath + 1 ? 0 : slots.ways(length - 1, size);
+      const int64_t last = slots.start[size] + slots.ways(length, size);
+      for (int64_t s = slots.start[size] + known; s < last; ++s) of_slot[s] = kUnknown;
     }
-    ++length;
   }
   void pop() { --length; }
 
@@ -166,15 +214,15 @@ struct PathSets {
     return -1;
   }
 
-  int32_t short_column(uint64_t word) { return column(word, of_word[word]); }
-  int32_t long_column(uint64_t word) { return column(word, of_slot[slots[word]]); }
+  int32_t column(uint64_t word) const { return column_of_key[key(word)]; }
 
- private:
-  int32_t column(uint64_t word, int32_t& known) const {
-    if (known == kUnknown) known = column_of_key[key(word)];
+  int32_t long_column(uint64_t word) {
+    int32_t& known = of_slot[slots[word]];
+    if (known == kUnknown) known = column(word);
     return known;
   }
 
+ private:
   int64_t key(uint64_t word) const {
     int32_t sorted[kMostPositions];
     int64_t n = 0;
