@@ -7,7 +7,7 @@
 //
 // A node's two sides are complementary, "right" is 1 minus "left". So a tree is a sum over inner nodes, of
 // the path to one child times the difference of two leaves: half of the paths are shorter than those to
-// leaves.
+// leaves. Which child is free to choose: fewer groups meet on the way that fewer rows go.
 //
 // What a row gets is held by sets of positions while the path has the same players there, side by side. Where
 // the walk leaves a player's node, the sets whose last player this is go to their columns, all rows together.
@@ -21,6 +21,9 @@ namespace FS_LEVEL {
 namespace {
 
 constexpr int64_t kLanes = sizeof(f64x4) / sizeof(double);
+constexpr int64_t kTile = 64;   // groups of rows whose sums are made together
+constexpr int64_t kApart = 8;   // numbers between these, so that they do not all start at the same place of a cache
+constexpr int64_t kAsked = 256;  // background rows that tell which way fewer go
 constexpr int64_t kMostAtOnce = 2048;  // background rows
 
 inline int64_t whole_vectors(int64_t n) { return (n + kLanes - 1) / kLanes * kLanes; }
@@ -39,21 +42,21 @@ class OrderWalk {
     side = most + 1;
     assert(order < WIDTH);
     if (!path.allocate(most, order, sets) || !small.allocate(most, order)) return false;
-    const int64_t n_short = int64_t{1} << (most < kShortPath ? most : kShortPath);
-    const int64_t n_sums = path.slots.count > n_short ? path.slots.count : n_short;
+    const int64_t n_long = path.slots.count > small.count() ? path.slots.count : small.count();
+    sum_stride = small.count() * WIDTH + kApart;
+    const int64_t n_sums = sum_stride * kTile > n_long * WIDTH ? sum_stride * kTile : n_long * WIDTH;
     held_stride = whole_vectors(small.count() + kLanes - 1);  // vectors that begin at any set
     row_stride = whole_vectors(most_rows);
     n_held = row_stride * trees.width * held_stride + kLanes;
-    n_totals = values.n_columns * values.n_outputs * row_stride;
+    n_totals = (values.n_columns + 1) * values.n_outputs * row_stride;  // the last one for nobody
     if (!rows.allocate(trees, most_rows, levels) || !background.allocate(trees, most_background, levels) ||
-        !parts_of.allocate(most, order) || !frames.grow(levels, 0) ||
-        !shares.grow(side * side * (order + 1) * WIDTH, 0) || !sums.grow(n_sums * WIDTH, 0) ||
-        !group_weight.grow(most_background, 0) || !meetings.allocate(most, most_background) ||
-        !alive.grow(most_rows / 64 + 1, 0) || !others_alive.grow(most_background / 64 + 1, 0) ||
-        !anyone.grow(rows.n_words, 0) || !columns.grow(n_sums, 0) || !parts.grow(n_sums + kLanes, 0) ||
+        !frames.grow(levels, 0) || !term_left.grow(trees.n_nodes, 0) ||
+        !shares.grow(side * side * (order + 1) * WIDTH, 0) || !sums.grow(n_sums, 0) ||
+        !group_weight.grow(most_background, 0) || !meetings.allocate(most, most_rows, most_background) ||
+        !anyone.grow(rows.n_words, 0) || !columns.grow(n_long, 0) || !parts.grow(n_long + kLanes, 0) ||
         !change.grow(trees.width, 0) || !held.grow(n_held, 0) || !totals.grow(n_totals, 0))
       return false;
-    std::memset(sums, 0, n_sums * WIDTH * sizeof(double));
+    std::memset(sums, 0, n_sums * sizeof(double));
     std::memset(held, 0, n_held * sizeof(double));
     lay_out_shares(given);
     return true;
@@ -67,6 +70,7 @@ class OrderWalk {
       const int64_t last = first + most_background < others.last ? first + most_background : others.last;
       background.start({others.codes, others.stride, first, last});
       weigh_alike(weights + (first - others.first));
+      choose_terms({others.codes, others.stride, first, last - first < kAsked ? last : first + kAsked});
       for (int64_t tree = 0; tree < trees.n_trees; ++tree) walk(tree);
     }
     add_totals(some);
@@ -85,19 +89,21 @@ class OrderWalk {
   const WalkValues values;
   Outputs outputs;
   Side rows, background;
-  Meetings meetings;  // with groups of the background
+  Meetings meetings;
   PathSets path;
   SmallSets<WIDTH> small;
   int64_t order = 0, side = 0;
   Scratch<Frame> frames;
-  Parts parts_of;
+  Scratch<uint8_t> term_left;  // (nodes,) which child's path is a term of the sum
   Scratch<double> shares;  // (z, c, i, j): see lay_out_shares
-  // (words or slots, WIDTH) of sets of players that background rows fail, 0 between groups.
-  Scratch<double> sums;
+  // (groups of rows, small sets, WIDTH), or (slots, WIDTH), of sets of players that background rows fail. 0
+  // between terms.
+  int64_t sum_stride = 0;
+  AlignedScratch<double> sums;
+  uint64_t together[kTile];  // the players that they fail, for each group of rows
   const double* row_weight = nullptr;  // of the background rows at hand
   bool alike = false;                  // they weigh the same
   Scratch<double> group_weight;
-  Scratch<uint64_t> alive, others_alive;  // groups that meet some group, one bit each
   Scratch<uint64_t> anyone;               // (words of rows,)
   Scratch<int32_t> columns;               // where the sets of a group of rows add to,
   Scratch<double> parts;                  // and what
@@ -135,7 +141,7 @@ class OrderWalk {
         background.ask(level, node);
       }
       // First the side whose path is a term of the sum; the other one only where it goes on.
-      const bool to_left = term_is_left(node) == (frame.next++ == 0);
+      const bool to_left = term_left[frame.node] == (frame.next++ == 0);
       const bool is_term = frame.next == 1, again = !frame.met_player;
       const int32_t child = to_left ? node.left : node.right;
       const bool goes_on = !nodes[child].leaf();
@@ -144,9 +150,13 @@ class OrderWalk {
       rows.descend(level, to_left, bit, again);
       background.descend(level, to_left, bit, again);
       const int64_t below = level + 1;
-      if (goes_on && path.length > 2 && !keep_alive(below)) continue;
+      meetings.find(rows.fails(below), rows.count(below), background.fails(below), background.count(below),
+                    path.length);
       if (is_term) add_term(below, child, to_left ? node.right : node.left);
-      if (goes_on) frames[++level] = {child, 0, false};
+      if (!goes_on) continue;
+      rows.keep(below, meetings.who());
+      background.keep(below, meetings.which_others());
+      if (rows.count(below)) frames[++level] = {child, 0, false};
     }
   }
 
@@ -165,11 +175,26 @@ class OrderWalk {
           }
   }
 
-  bool term_is_left(const Node& node) const { return nodes[node.right].leaf() || !nodes[node.left].leaf(); }
+  // A term on the way to an inner node, if there is one, else on that which fewer background rows go.
+  void choose_terms(const WalkRows& some) {
+    for (int64_t k = 0; k < trees.n_nodes; ++k) {
+      const Node& node = nodes[k];
+      if (node.leaf()) continue;
+      const bool left_ends = nodes[node.left].leaf(), right_ends = nodes[node.right].leaf();
+      int64_t n_right = 0;
+      if (left_ends == right_ends) {
+        const int32_t* codes = some.codes + trees.features[node.feature()] * some.stride;
+        with_test(trees, node, [&](auto goes_right) {
+          for (int64_t b = some.first; b < some.last; ++b) n_right += goes_right(codes[b]);
+        });
+      }
+      term_left[k] = left_ends == right_ends ? 2 * n_right >= some.last - some.first : right_ends;
+    }
+  }
 
   // The leaf that stands for a subtree: what is left of it when all its terms are taken out.
   int32_t leaf_of(int32_t node) const {
-    while (!nodes[node].leaf()) node = term_is_left(nodes[node]) ? nodes[node].right : nodes[node].left;
+    while (!nodes[node].leaf()) node = term_left[node] ? nodes[node].right : nodes[node].left;
     return node;
   }
 
@@ -195,27 +220,6 @@ class OrderWalk {
     }
   }
 
-  // Keep the groups that meet one of the other side in hybrids. False where there are none.
-  bool keep_alive(int64_t level) {
-    const uint64_t* fails = rows.fails(level);
-    meetings.index(background.fails(level), background.count(level), path.length);
-    const int64_t n = rows.count(level), n_words = meetings.n_words();
-    std::memset(alive, 0, (n / 64 + 1) * sizeof(uint64_t));
-    std::memset(others_alive, 0, n_words * sizeof(uint64_t));
-    for (int64_t g = 0; g < n; ++g) {
-      uint64_t any = 0;
-      for (int64_t w = 0; w < n_words; ++w) {
-        const uint64_t met = meetings.met(fails[g], w);
-        others_alive[w] |= met;
-        any |= met;
-      }
-      alive[g >> 6] |= static_cast<uint64_t>(any != 0) << (g & 63);
-    }
-    rows.keep(level, alive);
-    background.keep(level, others_alive);
-    return rows.count(level) > 0;
-  }
-
   void add_term(int64_t level, int32_t child, int32_t other) {
     const double *mine = outputs.of_leaf(leaf_of(child)), *theirs = outputs.of_leaf(leaf_of(other));
     bool differ = false;
@@ -225,61 +229,83 @@ class OrderWalk {
     }
     if (!differ) return;
     weigh_groups(level);
-    const uint64_t* others = background.fails(level);
-    const uint64_t any = meetings.index(others, background.count(level), path.length);
-    const uint64_t* fails = rows.fails(level);
-    const int64_t n = rows.count(level);
-    for (int64_t g = 0; g < n; ++g) {
-      const uint64_t* members = rows.members(level, g);
-      if ((any | fails[g]) >> kShortPath)
-        take_long(fails[g], others, members);
-      else
-        take_short(fails[g], others, members);
-    }
-  }
-
-  template <class Visit>
-  void for_each_met(uint64_t row_fails, Visit visit) const {
-    for (int64_t w = 0; w < meetings.n_words(); ++w)
-      for (uint64_t met = meetings.met(row_fails, w); met; met &= met - 1)
-        visit(64 * w + __builtin_ctzll(met));
+    uint64_t any = 0;
+    for (int64_t g = 0; g < background.count(level); ++g) any |= background.fails(level)[g];
+    for (int64_t g = 0; g < rows.count(level); ++g) any |= rows.fails(level)[g];
+    any >> kShortPath ? add_long(level) : add_short(level);
   }
 
   const double* shares_of(uint64_t row_fails, uint64_t other_fails) const {
     return shares + (count_bits(row_fails) * side + count_bits(other_fails)) * (order + 1) * WIDTH;
   }
 
-  void add_share(double* sum, const double* share, double weight) const {
+  static void add_share(double* sum, const double* share, double weight) {
     // By vectors, since the compiler does not know that these two never overlap.
     for (int64_t j = 0; j < WIDTH; j += kLanes)
       store(sum + j, load<f64x4>(sum + j) + weight * load<f64x4>(share + j));
   }
 
-  // What all sets get of the hybrids of rows that fail these players and the groups of the background: for
-  // sets of players that the background fails first, then joined with those that the rows fail.
-  void take_short(uint64_t row_fails, const uint64_t* others, const uint64_t* members) {
-    double* const my_sums = sums;
-    uint64_t together = 0;
-    bool any = false;
-    for_each_met(row_fails, [&](int64_t g) {
-      const uint64_t word = others[g];
-      const double weight = group_weight[g], *of_sizes = shares_of(row_fails, word);
-      const Parts::List list = parts_of[word];
-      for (const Parts::Part* part = list.first; part < list.last; ++part)
-        add_share(my_sums + part->word * WIDTH, of_sizes + part->size * WIDTH, weight);
-      together |= word;
-      any = true;
-    });
-    if (!any) return;
+  // What all sets get of the hybrids of rows and background rows: for sets of players that the background
+  // fails first, then joined with those that the rows fail.
+  void add_short(int64_t level) {
+    const uint64_t *fails = rows.fails(level), *others = background.fails(level);
+    const int64_t n = rows.count(level), n_others = background.count(level);
+    for (int64_t first = 0; first < n; first += kTile) {
+      const int64_t here = n - first < kTile ? n - first : kTile;
+      const double* of_group[kTile];
+      for (int64_t g = 0; g < here; ++g) {
+        together[g] = 0;
+        of_group[g] = shares_of(fails[first + g], 0);
+      }
+      uint64_t touched = 0;
+      for (int64_t b = 0; b < n_others; ++b) {
+        const uint64_t met = meetings.with(b, first / kTile);
+        touched |= met;
+        add_other(others[b], met, of_group, group_weight[b]);
+      }
+      for (; touched; touched &= touched - 1) {
+        const int64_t g = __builtin_ctzll(touched);
+        take_sums(g, fails[first + g], rows.members(level, first + g));
+      }
+    }
+  }
+
+  // Lists of one length are added without asking after each part whether it is the last.
+  void add_other(uint64_t word, uint64_t met, const double* const* of_group, double weight) {
+    const auto list = small.within(word);
+    const int64_t skipped = count_bits(word) * (order + 1) * WIDTH;
+    const auto add = [&](auto n) {
+      for (; met; met &= met - 1) {
+        const int64_t g = __builtin_ctzll(met);
+        double* mine = sums + g * sum_stride;
+        const double* of_sizes = of_group[g] + skipped;
+        together[g] |= word;
+        for (int64_t k = 0; k < n; ++k)
+          add_share(mine + list.parts[k].sums, of_sizes + list.parts[k].shares, weight);
+      }
+    };
+    switch (list.n) {
+      case 1: return add(std::integral_constant<int64_t, 1>());
+      case 2: return add(std::integral_constant<int64_t, 2>());
+      case 4: return add(std::integral_constant<int64_t, 4>());
+      case 7: return add(std::integral_constant<int64_t, 7>());
+      case 8: return add(std::integral_constant<int64_t, 8>());
+      case 11: return add(std::integral_constant<int64_t, 11>());
+      case 15: return add(std::integral_constant<int64_t, 15>());
+      default: return add(list.n);
+    }
+  }
+
+  void take_sums(int64_t g, uint64_t row_fails, const uint64_t* members) {
+    double *const mine = sums + g * sum_stride, *const my_parts = parts;
     const int64_t n = small.count(path.length < kShortPath ? path.length : kShortPath);
     const auto* places = small.places_of(row_fails);
-    double* const my_parts = parts;
-    for (int64_t k = 0; k < n; ++k) my_parts[k] = my_sums[places[k]];
-    store(my_parts + n, f64x4{});
+    for (int64_t k = 0; k < n; k += kLanes)
+      store(my_parts + k,
+            f64x4{mine[places[k]], mine[places[k + 1]], mine[places[k + 2]], mine[places[k + 3]]});
     for_each_bit(members, rows.n_words, [&](int64_t row) { hold(row, n); });
-    const Parts::List used = parts_of[together];
-    for (const Parts::Part* part = used.first; part < used.last; ++part)
-      std::memset(my_sums + part->word * WIDTH, 0, WIDTH * sizeof(double));
+    for (const auto& part : small.within(together[g]))
+      for (int64_t j = 0; j < WIDTH; j += kLanes) store(mine + part.sums + j, f64x4{});
   }
 
   void hold(int64_t row, int64_t n) {
@@ -303,31 +329,29 @@ class OrderWalk {
         const uint64_t* members = rows.members(level, g);
         for (int64_t w = 0; w < rows.n_words; ++w) anyone[w] |= members[w];
       }
-      for (int64_t row = 0; row < rows.n; row += kLanes)
-        if (anyone[row >> 6] >> (row & 63) & ((1 << kLanes) - 1)) release(row, first, n);
+      for (int64_t k = 0; k < n; k += kLanes) release(first + k, columns + k, n - k < kLanes ? n - k : kLanes);
     }
     path.pop();
   }
 
-  // Of kLanes rows: from `held` to the totals.
-  void release(int64_t row, int64_t first, int64_t n) {
+  // From `held` to the totals, at most kLanes sets that begin with this one.
+  void release(int64_t first, const int32_t* to_columns, int64_t n) {
     const int64_t apart = outputs.count * held_stride;
-    double* from = held + row * apart + first;
-    for (int64_t o = 0; o < outputs.count; ++o, from += held_stride) {
-      double* to = totals + (outputs.first + o) * row_stride + row;
-      for (int64_t k = 0; k < n; k += kLanes) {
+    for (int64_t o = 0; o < outputs.count; ++o) {
+      double *from = held + o * held_stride + first, *to[kLanes];
+      for (int64_t i = 0; i < kLanes; ++i) {
+        const int64_t column = i < n && to_columns[i] >= 0 ? to_columns[i] : values.n_columns;
+        to[i] = totals + (column * values.n_outputs + outputs.first + o) * row_stride;
+      }
+      for (int64_t row = 0; row < rows.n; row += kLanes, from += kLanes * apart) {
+        if (!(anyone[row >> 6] >> (row & 63) & ((1 << kLanes) - 1))) continue;
         f64x4 block[kLanes];
         for (int64_t i = 0; i < kLanes; ++i) {
-          block[i] = load<f64x4>(from + i * apart + k);
-          store(from + i * apart + k, f64x4{});
+          block[i] = load<f64x4>(from + i * apart);
+          store(from + i * apart, f64x4{});
         }
         transpose4(block);
-        const int64_t here = n - k < kLanes ? n - k : kLanes;
-        for (int64_t i = 0; i < here; ++i) {
-          if (columns[k + i] < 0) continue;
-          double* total = to + columns[k + i] * values.n_outputs * row_stride;
-          store(total, load<f64x4>(total) + block[i]);
-        }
+        for (int64_t i = 0; i < kLanes; ++i) store(to[i] + row, load<f64x4>(to[i] + row) + block[i]);
       }
     }
   }
@@ -342,21 +366,25 @@ class OrderWalk {
     }
   }
 
-  // The same as take_short where the path is too long for lists.
-  void take_long(uint64_t row_fails, const uint64_t* others, const uint64_t* members) {
-    uint64_t together = 0;
-    for_each_met(row_fails, [&](int64_t g) {
-      add_subsets(others[g], 0, 0, shares_of(row_fails, others[g]), group_weight[g]);
-      together |= others[g];
-    });
-    n_parts = 0;
-    collect(together, 0, 0, 0, row_fails);
-    for_each_bit(members, rows.n_words, [&](int64_t row) {
-      for (int64_t k = 0; k < n_parts; ++k)
-        for (int64_t o = 0; o < outputs.count; ++o)
-          totals[(columns[k] * values.n_outputs + outputs.first + o) * row_stride + row] +=
-              change[o] * parts[k];
-    });
+  // The same as add_short where the path is too long for lists.
+  void add_long(int64_t level) {
+    const uint64_t *fails = rows.fails(level), *others = background.fails(level);
+    for (int64_t g = 0; g < rows.count(level); ++g) {
+      uint64_t players = 0;
+      for (int64_t b = 0; b < background.count(level); ++b) {
+        if (!(meetings.with(b, g / 64) >> (g & 63) & 1)) continue;
+        add_subsets(others[b], 0, 0, shares_of(fails[g], others[b]), group_weight[b]);
+        players |= others[b];
+      }
+      n_parts = 0;
+      collect(players, 0, 0, 0, fails[g]);
+      for_each_bit(rows.members(level, g), rows.n_words, [&](int64_t row) {
+        for (int64_t k = 0; k < n_parts; ++k)
+          for (int64_t o = 0; o < outputs.count; ++o)
+            totals[(columns[k] * values.n_outputs + outputs.first + o) * row_stride + row] +=
+                change[o] * parts[k];
+      });
+    }
   }
 
   void add_part(int32_t column, double part) {

@@ -13,7 +13,7 @@ namespace {
 typedef uint64_t u64x4 __attribute__((vector_size(32)));
 constexpr int64_t kWordLanes = 4;
 
-inline bool any_bit(u64x4 bits) { return (bits[0] | bits[1] | bits[2] | bits[3]) != 0; }
+inline uint64_t any_of(u64x4 bits) { return bits[0] | bits[1] | bits[2] | bits[3]; }
 
 class Side {
  public:
@@ -21,7 +21,7 @@ class Side {
 
   bool allocate(const WalkTrees& the_trees, int64_t most_rows, int64_t levels) {
     trees = &the_trees;
-    room = most_rows + 1;  // for one that turns out to be empty
+    room = most_rows + kWordLanes;  // for one that turns out to be empty, and vectors that begin at any group
     n_words = (most_rows + 64 * kWordLanes - 1) / (64 * kWordLanes) * kWordLanes;
     if (!words.grow(levels * room, 0) || !sets.grow(levels * room * n_words, 0) ||
         !right.grow(levels * n_words, 0) || !n_groups.grow(levels, 0))
@@ -79,7 +79,7 @@ class Side {
         passing |= pass;
       }
       *to = from[g];
-      const int64_t one = any_bit(passing);
+      const int64_t one = any_of(passing) != 0;
       to += one;
       to_set += one * n_words;
       for (int64_t w = 0; w < n_words; w += kWordLanes) {
@@ -89,7 +89,7 @@ class Side {
         failing |= part;
       }
       *to = from[g] | player;
-      const int64_t other = any_bit(failing);
+      const int64_t other = any_of(failing) != 0;
       to += other;
       to_set += other * n_words;
     }
@@ -100,8 +100,10 @@ class Side {
   // Keep these groups, one bit each.
   void keep(int64_t level, const uint64_t* kept) {
     int64_t to = 0;
-    for (int64_t g = 0; g < n_groups[level]; ++g)
-      if (kept[g >> 6] >> (g & 63) & 1) move(level, g, to++);
+    for (int64_t g = 0; g < n_groups[level]; ++g) {
+      move(level, g, to);
+      to += static_cast<int64_t>(kept[g >> 6] >> (g & 63) & 1);
+    }
     n_groups[level] = static_cast<int32_t>(to);
   }
 
@@ -116,10 +118,10 @@ class Side {
   int32_t group_of_word[1 << kShortPath];  // -1 between calls
 
   void move(int64_t level, int64_t from, int64_t to) {
-    if (from == to) return;
     fails(level)[to] = fails(level)[from];
     uint64_t* base = sets + level * room * n_words;
-    std::memcpy(base + to * n_words, base + from * n_words, n_words * sizeof(uint64_t));
+    for (int64_t w = 0; w < n_words; w += kWordLanes)
+      store(base + to * n_words + w, load<u64x4>(base + from * n_words + w));
   }
 
   // One group for each word; those of long paths may stay several.
@@ -149,40 +151,62 @@ inline void for_each_bit(const uint64_t* words, int64_t n_words, Visit visit) {
     for (uint64_t rest = words[w]; rest; rest &= rest - 1) visit(64 * w + __builtin_ctzll(rest));
 }
 
-// Groups that a group of the other side meets: those whose word has no player in common with its own.
+// Which groups of rows and which others meet in hybrids: those that have no player in both words.
 class Meetings {
  public:
-  bool allocate(int64_t most_positions, int64_t most_groups) {
-    return failed_by.grow(most_positions * ((most_groups + 63) / 64), 0);
+  bool allocate(int64_t most_positions, int64_t most_groups, int64_t most_others) {
+    const int64_t most_words = (most_groups + 63) / 64;
+    return failed_by.grow(whole(most_positions) * most_words, 0) && met.grow(most_others * most_words, 0) &&
+           alive.grow(most_words, 0) && others_alive.grow((most_others + 63) / 64, 0);
   }
 
-  // Returns all players that some group fails.
-  uint64_t index(const uint64_t* words, int64_t n_groups, int64_t positions) {
-    n = n_groups;
+  // Words of the groups of rows, padded to whole vectors, and of the others, all of so many positions.
+  void find(const uint64_t* words, int64_t n, const uint64_t* others, int64_t n_others, int64_t positions) {
     stride = (n + 63) / 64;
-    std::memset(failed_by, 0, positions * stride * sizeof(uint64_t));
-    uint64_t any = 0;
-    for (int64_t g = 0; g < n; ++g) {
-      any |= words[g];
-      for (uint64_t rest = words[g]; rest; rest &= rest - 1)
-        failed_by[__builtin_ctzll(rest) * stride + g / 64] |= uint64_t{1} << (g & 63);
+    const int64_t padded = whole(positions);
+    for (int64_t w = 0; w < stride; ++w) {
+      alive[w] = 0;
+      for (int64_t p = 0; p < padded; ++p)
+        failed_by[w * padded + p] = bits_at(words + 64 * w, n - 64 * w < 64 ? n - 64 * w : 64, p);
     }
-    return any;
+    for (int64_t b = 0; b < n_others; ++b) {
+      uint64_t any = 0;
+      for (int64_t w = 0; w < stride; ++w) {
+        u64x4 fail = {}, position = {0, 1, 2, 3};
+        for (int64_t p = 0; p < padded; p += kWordLanes, position += kWordLanes)
+          fail |= load<u64x4>(failed_by + w * padded + p) & -(((u64x4{} + others[b]) >> position) & 1);
+        const uint64_t here = ~any_of(fail) & (n - 64 * w < 64 ? (uint64_t{1} << (n & 63)) - 1 : ~uint64_t{0});
+        met[b * stride + w] = here;
+        alive[w] |= here;
+        any |= here;
+      }
+      if (b % 64 == 0) others_alive[b / 64] = 0;
+      others_alive[b / 64] |= static_cast<uint64_t>(any != 0) << (b & 63);
+    }
   }
 
-  int64_t n_words() const { return stride; }
+  // The groups of rows 64 w to 64 w + 63 that meet an other, one bit each.
+  uint64_t with(int64_t other, int64_t w) const { return met[other * stride + w]; }
 
-  // The groups 64 w to 64 w + 63 that fail none of these players.
-  uint64_t met(uint64_t fails, int64_t w) const {
-    uint64_t met = n - 64 * w >= 64 ? ~uint64_t{0} : (uint64_t{1} << (n & 63)) - 1;
-    for (uint64_t rest = fails; rest; rest &= rest - 1)
-      met &= ~failed_by[__builtin_ctzll(rest) * stride + w];
-    return met;
-  }
+  // Those that meet somebody.
+  const uint64_t* who() const { return alive; }
+  const uint64_t* which_others() const { return others_alive; }
 
  private:
-  int64_t n = 0, stride = 0;
-  Scratch<uint64_t> failed_by;  // (positions, stride) the groups that fail a player
+  int64_t stride = 0;
+  Scratch<uint64_t> failed_by;            // (stride, positions) the groups of rows that fail a player
+  Scratch<uint64_t> met;                  // (others, stride)
+  Scratch<uint64_t> alive, others_alive;  // one bit each
+
+  // One bit of each word; what comes after the n words is undefined.
+  static uint64_t bits_at(const uint64_t* words, int64_t n, int64_t position) {
+    u64x4 found = {}, place = {0, 1, 2, 3};
+    for (int64_t g = 0; g < n; g += kWordLanes, place += kWordLanes)
+      found |= (load<u64x4>(words + g) >> position & 1) << place;
+    return any_of(found);
+  }
+
+  static int64_t whole(int64_t n) { return (n + kWordLanes - 1) / kWordLanes * kWordLanes; }
 };
 
 }  // namespace

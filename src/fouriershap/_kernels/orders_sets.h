@@ -20,68 +20,46 @@ inline int64_t count_bits(uint64_t word) { return __builtin_popcountll(word); }
 
 constexpr int64_t kShortPath = 12;  // positions whose words are listed
 
-// The parts of a word of a short path that have at most `order` positions: lists that are made when asked
-// for.
-class Parts {
- public:
-  struct Part {
-    uint16_t word, size;
-  };
-  struct List {
-    const Part *first, *last;
-  };
-
-  bool allocate(int64_t most_positions, int64_t the_order) {
-    order = the_order;
-    int64_t words = 1, all = 1;
-    for (int64_t i = 0; i < most_positions && i < kShortPath; ++i) words *= 2, all *= 3;
-    if (!parts.grow(all, 0) || !start.grow(words, 0) || !count.grow(words, 0)) return false;
-    for (int64_t word = 0; word < words; ++word) start[word] = -1;
-    return true;
-  }
-
-  List operator[](uint64_t word) {
-    if (start[word] < 0) list(word);
-    return {parts + start[word], parts + start[word] + count[word]};
-  }
-
- private:
-  int64_t order = 0, used = 0;
-  Scratch<Part> parts;
-  Scratch<int32_t> start, count;  // (words,) -1 where there is no list yet
-
-  void list(uint64_t word) {
-    start[word] = static_cast<int32_t>(used);
-    for (uint64_t part = word;; part = (part - 1) & word) {
-      const int64_t size = count_bits(part);
-      if (size <= order) parts[used++] = {static_cast<uint16_t>(part), static_cast<uint16_t>(size)};
-      if (!part) break;
-    }
-    count[word] = static_cast<int32_t>(used) - start[word];
-  }
-};
-
-// All words of a short path that have 1 to `order` positions, ascending. For each word of players that a row
-// fails: where the sum of each set is, among sums (words, WIDTH) by its other players and the number of these.
+// All words of a short path that have up to `order` positions, ascending: the small sets, the empty one first.
+// Sums of these sets, WIDTH side by side, are found by lists that are made when asked for.
 template <int64_t WIDTH>
 class SmallSets {
  public:
   using Place = std::conditional_t<WIDTH <= 8, uint16_t, uint32_t>;
   static_assert((WIDTH << kShortPath) <= (WIDTH <= 8 ? int64_t{1} << 16 : int64_t{1} << 32));
 
-  bool allocate(int64_t most_positions, int64_t order) {
+  // A small set within a word: where its sums are, and where the shares of its size.
+  struct Part {
+    Place sums, shares;
+  };
+  struct List {
+    const Part* parts;
+    int64_t n;
+    const Part* begin() const { return parts; }
+    const Part* end() const { return parts + n; }
+  };
+
+  bool allocate(int64_t most_positions, int64_t the_order) {
     const int64_t positions = most_positions < kShortPath ? most_positions : kShortPath;
-    const int64_t n_words = int64_t{1} << positions;
-    if (!words.grow(n_words, 0) || !listed.grow(n_words, 0)) return false;
+    int64_t n_words = 1, all = 1;
+    for (int64_t p = 0; p < positions; ++p) n_words *= 2, all *= 3;
+    if (!words.grow(n_words, 0) || !number.grow(n_words, 0) || !has_places.grow(n_words, 0) ||
+        !parts.grow(all, 0) || !start.grow(n_words, 0) || !length.grow(n_words, 0))
+      return false;
+    order = the_order;
     int64_t n = 0;
-    for (int64_t word = 1; word < n_words; ++word)
+    for (int64_t word = 0; word < n_words; ++word) {
+      start[word] = -1;
+      has_places[word] = 0;
+      number[word] = static_cast<int32_t>(n);
       if (count_bits(word) <= order) words[n++] = static_cast<uint16_t>(word);
+    }
     for (int64_t p = 0, k = 0; p <= kShortPath; ++p) {
       while (k < n && words[k] < int64_t{1} << p) ++k;
       below[p] = k;
     }
-    std::memset(listed, 0, n_words);
-    return places.grow(n_words * n, 0);
+    stride = (n + 3) / 4 * 4;
+    return places.grow(n_words * stride, 0);
   }
 
   // How many there are of the first positions of a path.
@@ -89,22 +67,44 @@ class SmallSets {
   int64_t count() const { return below[kShortPath]; }
   uint64_t operator[](int64_t k) const { return words[k]; }
 
+  // The small sets within a word.
+  List within(uint64_t word) {
+    if (start[word] < 0) list(word);
+    return {parts + start[word], length[word]};
+  }
+
+  // (count,) where the sum of each set is for a row that fails these players: that of its other players, by
+  // the number of these.
   const Place* places_of(uint64_t row_fails) {
-    Place* mine = places + row_fails * count();
-    if (!listed[row_fails]) {
-      for (int64_t k = 0; k < count(); ++k)
-        mine[k] =
-            static_cast<Place>((words[k] & ~row_fails) * WIDTH + count_bits(words[k] & row_fails));
-      listed[row_fails] = 1;
-    }
+    Place* mine = places + row_fails * stride;
+    if (has_places[row_fails]) return mine;
+    has_places[row_fails] = 1;
+    for (int64_t k = count(); k < stride; ++k) mine[k] = 0;
+    for (int64_t k = 0; k < count(); ++k)
+      mine[k] = static_cast<Place>(number[words[k] & ~row_fails] * WIDTH + count_bits(words[k] & row_fails));
     return mine;
   }
 
  private:
+  int64_t order = 0, used = 0, stride = 0;
   int64_t below[kShortPath + 1];
-  Scratch<uint16_t> words;
-  Scratch<Place> places;    // (words of a row, sets)
-  Scratch<uint8_t> listed;  // (words of a row,)
+  Scratch<uint16_t> words;          // (sets,)
+  Scratch<int32_t> number;          // (words,) which set a word is
+  Scratch<Part> parts;              // lists, one after the other
+  Scratch<int32_t> start, length;   // (words,) -1 where there is no list yet
+  Scratch<Place> places;            // (words, sets)
+  Scratch<uint8_t> has_places;      // (words,)
+
+  void list(uint64_t word) {
+    start[word] = static_cast<int32_t>(used);
+    for (uint64_t part = word;; part = (part - 1) & word) {
+      const int64_t size = count_bits(part);
+      if (size <= order)
+        parts[used++] = {static_cast<Place>(number[part] * WIDTH), static_cast<Place>(size * WIDTH)};
+      if (!part) break;
+    }
+    length[word] = static_cast<int32_t>(used) - start[word];
+  }
 };
 
 struct Slots {
@@ -143,13 +143,21 @@ struct Slots {
   }
 };
 
-// Which column of the output a set of players adds to: the keys that are wanted, hashed.
+// Which column of the output a set of players adds to: the keys that are wanted, hashed. Where there are few
+// possible keys they are numbers enough, with the players of a set in any order.
 struct ColumnOfKey {
+  static constexpr int64_t kFew = 1 << 16;
+
+  int64_t radix = 0;
+  bool in_any_order = false;
   Scratch<int64_t> keys;     // (1 << bits,) 0 where there is none: every set has a player
-  Scratch<int32_t> columns;  // (1 << bits,)
+  Scratch<int32_t> columns;  // (1 << bits,), or for each key; -1 for none
   int bits = 1;
 
-  bool allocate(const OrderSets& sets) {
+  bool allocate(const OrderSets& sets, int64_t order) {
+    radix = sets.radix;
+    in_any_order = order <= 3 && radix * radix * radix <= kFew;
+    if (in_any_order) return list(sets);
     while ((int64_t{1} << bits) < 2 * sets.n) ++bits;
     if (!keys.grow(int64_t{1} << bits, 0) || !columns.grow(int64_t{1} << bits, 0)) return false;
     std::memset(keys, 0, (size_t{1} << bits) * sizeof(int64_t));
@@ -163,11 +171,28 @@ struct ColumnOfKey {
 
   // -1 where the set is not wanted.
   int32_t operator[](int64_t key) const {
+    if (in_any_order) return columns[key];
     const int64_t place = find(key);
     return keys[place] == key ? columns[place] : -1;
   }
 
  private:
+  bool list(const OrderSets& sets) {
+    if (!columns.grow(radix * radix * radix, 0)) return false;
+    for (int64_t key = 0; key < radix * radix * radix; ++key) columns[key] = -1;
+    for (int64_t i = 0; i < sets.n; ++i) {
+      const int64_t c = sets.keys[i] % radix, b = sets.keys[i] / radix % radix,
+                    a = sets.keys[i] / radix / radix;
+      const auto put = [&](int64_t x, int64_t y, int64_t z) {
+        columns[(x * radix + y) * radix + z] = static_cast<int32_t>(i);
+      };
+      put(a, b, c);
+      if (b) put(a, c, b);  // two players and more: a is 0, or the third
+      if (a) put(b, a, c), put(b, c, a), put(c, a, b), put(c, b, a);
+    }
+    return true;
+  }
+
   int64_t find(int64_t key) const {
     const uint64_t mask = (uint64_t{1} << bits) - 1;
     uint64_t place = static_cast<uint64_t>(key) * 0x9E3779B97F4A7C15ULL >> (64 - bits);
@@ -183,13 +208,12 @@ struct PathSets {
 
   Slots slots;
   ColumnOfKey column_of_key;
-  int64_t radix = 0, length = 0;
+  int64_t length = 0;
   int32_t players[kMostPositions];
   Scratch<int32_t> of_slot;  // (slots,) the column, -1 for none, kUnknown
 
   bool allocate(int64_t most_positions, int64_t order, const OrderSets& sets) {
-    radix = sets.radix;
-    return slots.allocate(most_positions, order) && column_of_key.allocate(sets) &&
+    return slots.allocate(most_positions, order) && column_of_key.allocate(sets, order) &&
            of_slot.grow(slots.count, 0);
   }
 
@@ -224,16 +248,16 @@ struct PathSets {
 
  private:
   int64_t key(uint64_t word) const {
-    int32_t sorted[kMostPositions];
-    int64_t n = 0;
+    int32_t found[kMostPositions];
+    int64_t n = 0, key = 0;
     for (; word; word &= word - 1) {
       const int32_t player = players[__builtin_ctzll(word)];
       int64_t i = n++;
-      for (; i > 0 && sorted[i - 1] > player; --i) sorted[i] = sorted[i - 1];
-      sorted[i] = player;
+      if (!column_of_key.in_any_order)
+        for (; i > 0 && found[i - 1] > player; --i) found[i] = found[i - 1];
+      found[i] = player;
     }
-    int64_t key = 0;
-    for (int64_t i = 0; i < n; ++i) key = key * radix + sorted[i] + 1;
+    for (int64_t i = 0; i < n; ++i) key = key * column_of_key.radix + found[i] + 1;
     return key;
   }
 };
