@@ -20,6 +20,7 @@ namespace fouriershap {
 namespace FS_LEVEL {
 namespace {
 
+typedef double f64x2 __attribute__((vector_size(16)));
 constexpr int64_t kLanes = sizeof(f64x4) / sizeof(double);
 constexpr int64_t kTile = 64;   // groups of rows whose sums are made together
 constexpr int64_t kApart = 8;   // numbers between these, so that they do not all start at the same place of a cache
@@ -29,7 +30,8 @@ constexpr int64_t kMostAtOnce = 2048;  // background rows
 inline int64_t whole_vectors(int64_t n) { return (n + kLanes - 1) / kLanes * kLanes; }
 
 // WIDTH: sums side by side, by how many players the row fails; more than the order, and whole vectors.
-template <int64_t WIDTH>
+// ORDER: where it is known here, else 0.
+template <int64_t ORDER, int64_t WIDTH>
 class OrderWalk {
  public:
   OrderWalk(const WalkTrees& the_trees, const double* background_weights, const WalkValues& the_values)
@@ -43,7 +45,7 @@ class OrderWalk {
     assert(order < WIDTH);
     if (!path.allocate(most, order, sets) || !small.allocate(most, order)) return false;
     const int64_t n_long = path.slots.count > small.count() ? path.slots.count : small.count();
-    sum_stride = small.count() * WIDTH + kApart;
+    sum_stride = small.n_sums() + kApart;
     const int64_t n_sums = sum_stride * kTile > n_long * WIDTH ? sum_stride * kTile : n_long * WIDTH;
     held_stride = whole_vectors(small.count() + kLanes - 1);  // vectors that begin at any set
     row_stride = whole_vectors(most_rows);
@@ -91,7 +93,7 @@ class OrderWalk {
   Side rows, background;
   Meetings meetings;
   PathSets path;
-  SmallSets<WIDTH> small;
+  SmallSets<ORDER, WIDTH> small;
   int64_t order = 0, side = 0;
   Scratch<Frame> frames;
   Scratch<uint8_t> term_left;  // (nodes,) which child's path is a term of the sum
@@ -100,7 +102,6 @@ class OrderWalk {
   // between terms.
   int64_t sum_stride = 0;
   AlignedScratch<double> sums;
-  uint64_t together[kTile];  // the players that they fail, for each group of rows
   const double* row_weight = nullptr;  // of the background rows at hand
   bool alike = false;                  // they weigh the same
   Scratch<double> group_weight;
@@ -239,10 +240,12 @@ class OrderWalk {
     return shares + (count_bits(row_fails) * side + count_bits(other_fails)) * (order + 1) * WIDTH;
   }
 
+  // By vectors, since the compiler does not know that these two never overlap.
+  template <int64_t LANES>
   static void add_share(double* sum, const double* share, double weight) {
-    // By vectors, since the compiler does not know that these two never overlap.
-    for (int64_t j = 0; j < WIDTH; j += kLanes)
-      store(sum + j, load<f64x4>(sum + j) + weight * load<f64x4>(share + j));
+    using Lanes = std::conditional_t<LANES == 1, double, std::conditional_t<LANES == 2, f64x2, f64x4>>;
+    for (int64_t j = 0; j < LANES; j += kLanes)
+      store(sum + j, load<Lanes>(sum + j) + weight * load<Lanes>(share + j));
   }
 
   // What all sets get of the hybrids of rows and background rows: for sets of players that the background
@@ -253,10 +256,7 @@ class OrderWalk {
     for (int64_t first = 0; first < n; first += kTile) {
       const int64_t here = n - first < kTile ? n - first : kTile;
       const double* of_group[kTile];
-      for (int64_t g = 0; g < here; ++g) {
-        together[g] = 0;
-        of_group[g] = shares_of(fails[first + g], 0);
-      }
+      for (int64_t g = 0; g < here; ++g) of_group[g] = shares_of(fails[first + g], 0);
       uint64_t touched = 0;
       for (int64_t b = 0; b < n_others; ++b) {
         const uint64_t met = meetings.with(b, first / kTile);
@@ -270,42 +270,66 @@ class OrderWalk {
     }
   }
 
-  // Lists of one length are added without asking after each part whether it is the last.
+  // Words of a known number of players are added without asking after each part whether it is the last.
   void add_other(uint64_t word, uint64_t met, const double* const* of_group, double weight) {
     const auto list = small.within(word);
     const int64_t skipped = count_bits(word) * (order + 1) * WIDTH;
-    const auto add = [&](auto n) {
+    const auto add = [&](auto add_parts) {
       for (; met; met &= met - 1) {
         const int64_t g = __builtin_ctzll(met);
-        double* mine = sums + g * sum_stride;
-        const double* of_sizes = of_group[g] + skipped;
-        together[g] |= word;
-        for (int64_t k = 0; k < n; ++k)
-          add_share(mine + list.parts[k].sums, of_sizes + list.parts[k].shares, weight);
+        add_parts(list, sums + g * sum_stride, of_group[g] + skipped, weight);
       }
     };
-    switch (list.n) {
-      case 1: return add(std::integral_constant<int64_t, 1>());
-      case 2: return add(std::integral_constant<int64_t, 2>());
-      case 4: return add(std::integral_constant<int64_t, 4>());
-      case 7: return add(std::integral_constant<int64_t, 7>());
-      case 8: return add(std::integral_constant<int64_t, 8>());
-      case 11: return add(std::integral_constant<int64_t, 11>());
-      case 15: return add(std::integral_constant<int64_t, 15>());
-      default: return add(list.n);
-    }
+    if constexpr (ORDER > 0) switch (count_bits(word)) {
+        case 0: return add(AddParts<0>());
+        case 1: return add(AddParts<1>());
+        case 2: return add(AddParts<2>());
+        case 3: return add(AddParts<3>());
+        case 4: return add(AddParts<4>());
+        case 5: return add(AddParts<5>());
+      }
+    add([](const auto& parts, double* mine, const double* of_sizes, double part_weight) {
+      for (const auto& part : parts) {
+        if (ORDER > 0 && part.shares == ORDER * WIDTH)
+          add_share<1>(mine + part.sums, of_sizes + part.shares, part_weight);
+        else if (ORDER > 0 && part.shares == (ORDER - 1) * WIDTH)
+          add_share<2>(mine + part.sums, of_sizes + part.shares, part_weight);
+        else
+          add_share<WIDTH>(mine + part.sums, of_sizes + part.shares, part_weight);
+      }
+    });
   }
+
+  template <int64_t COUNT>
+  struct AddParts {
+    template <class List>
+    void operator()(const List& list, double* mine, const double* of_sizes, double weight) const {
+      const auto* part = list.begin();
+      part = add<0, 1>(part, mine, of_sizes, weight);
+      part = add<1, COUNT>(part, mine, of_sizes, weight);
+      part = add<2, COUNT*(COUNT - 1) / 2>(part, mine, of_sizes, weight);
+      add<3, COUNT*(COUNT - 1) * (COUNT - 2) / 6>(part, mine, of_sizes, weight);
+    }
+
+    template <int64_t SIZE, int64_t N, class Part>
+    static const Part* add(const Part* part, double* mine, const double* of_sizes, double weight) {
+      if constexpr (SIZE <= ORDER && N > 0)
+        for (int64_t k = 0; k < N; ++k, ++part)
+          add_share<SmallSets<ORDER, WIDTH>::lanes(SIZE)>(mine + part->sums, of_sizes + SIZE * WIDTH, weight);
+      return part;
+    }
+  };
 
   void take_sums(int64_t g, uint64_t row_fails, const uint64_t* members) {
     double *const mine = sums + g * sum_stride, *const my_parts = parts;
-    const int64_t n = small.count(path.length < kShortPath ? path.length : kShortPath);
+    const int64_t positions = path.length < kShortPath ? path.length : kShortPath;
+    const int64_t n = small.count(positions);
     const auto* places = small.places_of(row_fails);
     for (int64_t k = 0; k < n; k += kLanes)
       store(my_parts + k,
             f64x4{mine[places[k]], mine[places[k + 1]], mine[places[k + 2]], mine[places[k + 3]]});
     for_each_bit(members, rows.n_words, [&](int64_t row) { hold(row, n); });
-    for (const auto& part : small.within(together[g]))
-      for (int64_t j = 0; j < WIDTH; j += kLanes) store(mine + part.sums + j, f64x4{});
+    std::memset(mine, 0, small.n_sums(positions) * sizeof(double));
   }
 
   void hold(int64_t row, int64_t n) {
@@ -396,7 +420,7 @@ class OrderWalk {
   // Add to the sums of a set, whose rank among those of its size is given, and of its unions with players of
   // `rest`, which come after its own on the path.
   void add_subsets(uint64_t rest, int64_t size, int64_t rank, const double* of_sizes, double weight) {
-    add_share(sums + (path.slots.start[size] + rank) * WIDTH, of_sizes + size * WIDTH, weight);
+    add_share<WIDTH>(sums + (path.slots.start[size] + rank) * WIDTH, of_sizes + size * WIDTH, weight);
     if (size == order) return;
     for (; rest; rest &= rest - 1) {
       const int64_t position = __builtin_ctzll(rest);
@@ -435,15 +459,19 @@ bool interventional_orders(const WalkTrees& trees, const WalkRows& rows, const W
     walk->explain(rows, background, at_once);
     return true;
   };
-  if (shares.order < 4) {
-    OrderWalk<4> walk(trees, weights, values);
+  if (shares.order == 2) {
+    OrderWalk<2, 4> walk(trees, weights, values);
+    return run(&walk);
+  }
+  if (shares.order == 3) {
+    OrderWalk<3, 4> walk(trees, weights, values);
     return run(&walk);
   }
   if (shares.order < 8) {
-    OrderWalk<8> walk(trees, weights, values);
+    OrderWalk<0, 8> walk(trees, weights, values);
     return run(&walk);
   }
-  OrderWalk<kMostPositions + kLanes> walk(trees, weights, values);
+  OrderWalk<0, kMostPositions + kLanes> walk(trees, weights, values);
   return run(&walk);
 }
 

@@ -21,10 +21,17 @@ inline int64_t count_bits(uint64_t word) { return __builtin_popcountll(word); }
 constexpr int64_t kShortPath = 12;  // positions whose words are listed
 
 // All words of a short path that have up to `order` positions, ascending: the small sets, the empty one first.
-// Sums of these sets, WIDTH side by side, are found by lists that are made when asked for.
-template <int64_t WIDTH>
+// Sums of these sets are found by lists that are made when asked for. A set has as many sums, side by side, as
+// players that a row fails can join it; where the order is known here (0: it is not) no more than that, so
+// that all stay in the nearest cache.
+template <int64_t ORDER, int64_t WIDTH>
 class SmallSets {
  public:
+  static constexpr int64_t lanes(int64_t size) {
+    if (!ORDER) return WIDTH;
+    return size == ORDER ? 1 : size == ORDER - 1 ? 2 : WIDTH;
+  }
+
   using Place = std::conditional_t<WIDTH <= 8, uint16_t, uint32_t>;
   static_assert((WIDTH << kShortPath) <= (WIDTH <= 8 ? int64_t{1} << 16 : int64_t{1} << 32));
 
@@ -43,16 +50,19 @@ class SmallSets {
     const int64_t positions = most_positions < kShortPath ? most_positions : kShortPath;
     int64_t n_words = 1, all = 1;
     for (int64_t p = 0; p < positions; ++p) n_words *= 2, all *= 3;
-    if (!words.grow(n_words, 0) || !number.grow(n_words, 0) || !has_places.grow(n_words, 0) ||
+    if (!words.grow(n_words, 0) || !start_of.grow(n_words, 0) || !has_places.grow(n_words, 0) ||
         !parts.grow(all, 0) || !start.grow(n_words, 0) || !length.grow(n_words, 0))
       return false;
     order = the_order;
+    n_positions = positions;
     int64_t n = 0;
     for (int64_t word = 0; word < n_words; ++word) {
       start[word] = -1;
       has_places[word] = 0;
-      number[word] = static_cast<int32_t>(n);
-      if (count_bits(word) <= order) words[n++] = static_cast<uint16_t>(word);
+      start_of[word] = static_cast<int32_t>(n_numbers);
+      if (count_bits(word) > order) continue;
+      words[n++] = static_cast<uint16_t>(word);
+      n_numbers += lanes(count_bits(word));
     }
     for (int64_t p = 0, k = 0; p <= kShortPath; ++p) {
       while (k < n && words[k] < int64_t{1} << p) ++k;
@@ -65,9 +75,14 @@ class SmallSets {
   // How many there are of the first positions of a path.
   int64_t count(int64_t positions) const { return below[positions]; }
   int64_t count() const { return below[kShortPath]; }
+  // The sums of all of them, and of those of the first positions.
+  int64_t n_sums() const { return n_numbers; }
+  int64_t n_sums(int64_t positions) const {
+    return positions < n_positions ? start_of[int64_t{1} << positions] : n_numbers;
+  }
   uint64_t operator[](int64_t k) const { return words[k]; }
 
-  // The small sets within a word.
+  // The small sets within a word, by size.
   List within(uint64_t word) {
     if (start[word] < 0) list(word);
     return {parts + start[word], length[word]};
@@ -81,15 +96,15 @@ class SmallSets {
     has_places[row_fails] = 1;
     for (int64_t k = count(); k < stride; ++k) mine[k] = 0;
     for (int64_t k = 0; k < count(); ++k)
-      mine[k] = static_cast<Place>(number[words[k] & ~row_fails] * WIDTH + count_bits(words[k] & row_fails));
+      mine[k] = static_cast<Place>(start_of[words[k] & ~row_fails] + count_bits(words[k] & row_fails));
     return mine;
   }
 
  private:
-  int64_t order = 0, used = 0, stride = 0;
+  int64_t order = 0, used = 0, stride = 0, n_numbers = 0, n_positions = 0;
   int64_t below[kShortPath + 1];
   Scratch<uint16_t> words;          // (sets,)
-  Scratch<int32_t> number;          // (words,) which set a word is
+  Scratch<int32_t> start_of;        // (words,) where the sums of a set are
   Scratch<Part> parts;              // lists, one after the other
   Scratch<int32_t> start, length;   // (words,) -1 where there is no list yet
   Scratch<Place> places;            // (words, sets)
@@ -97,12 +112,12 @@ class SmallSets {
 
   void list(uint64_t word) {
     start[word] = static_cast<int32_t>(used);
-    for (uint64_t part = word;; part = (part - 1) & word) {
-      const int64_t size = count_bits(part);
-      if (size <= order)
-        parts[used++] = {static_cast<Place>(number[part] * WIDTH), static_cast<Place>(size * WIDTH)};
-      if (!part) break;
-    }
+    for (int64_t size = 0; size <= order; ++size)
+      for (uint64_t part = word;; part = (part - 1) & word) {
+        if (count_bits(part) == size)
+          parts[used++] = {static_cast<Place>(start_of[part]), static_cast<Place>(size * WIDTH)};
+        if (!part) break;
+      }
     length[word] = static_cast<int32_t>(used) - start[word];
   }
 };
