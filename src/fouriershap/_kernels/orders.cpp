@@ -22,9 +22,10 @@ namespace {
 
 typedef double f64x2 __attribute__((vector_size(16)));
 constexpr int64_t kLanes = sizeof(f64x4) / sizeof(double);
-constexpr int64_t kTile = 64;   // groups of rows whose sums are made together
-constexpr int64_t kApart = 8;   // numbers between these, so that they do not all start at the same place of a cache
-constexpr int64_t kAsked = 256;  // background rows that tell which way fewer go
+constexpr int64_t kTile = 64;  // groups of rows whose sums are made together
+constexpr int64_t kApart =
+    8;  // numbers between these, so that they do not all start at the same place of a cache
+constexpr int64_t kAsked = 256;        // background rows that tell which way fewer go
 constexpr int64_t kMostAtOnce = 2048;  // background rows
 
 inline int64_t whole_vectors(int64_t n) { return (n + kLanes - 1) / kLanes * kLanes; }
@@ -97,7 +98,7 @@ class OrderWalk {
   int64_t order = 0, side = 0;
   Scratch<Frame> frames;
   Scratch<uint8_t> term_left;  // (nodes,) which child's path is a term of the sum
-  Scratch<double> shares;  // (z, c, i, j): see lay_out_shares
+  Scratch<double> shares;      // (z, c, i, j): see lay_out_shares
   // (groups of rows, small sets, WIDTH), or (slots, WIDTH), of sets of players that background rows fail. 0
   // between terms.
   int64_t sum_stride = 0;
@@ -105,10 +106,10 @@ class OrderWalk {
   const double* row_weight = nullptr;  // of the background rows at hand
   bool alike = false;                  // they weigh the same
   Scratch<double> group_weight;
-  Scratch<uint64_t> anyone;               // (words of rows,)
-  Scratch<int32_t> columns;               // where the sets of a group of rows add to,
-  Scratch<double> parts;                  // and what
-  Scratch<double> change;                 // (outputs,)
+  Scratch<uint64_t> anyone;  // (words of rows,)
+  Scratch<int32_t> columns;  // where the sets of a group of rows add to,
+  Scratch<double> parts;     // and what
+  Scratch<double> change;    // (outputs,)
   int64_t n_parts = 0;
   // (rows, outputs of the tree, small sets) of the path, 0 where it has no player.
   int64_t held_stride = 0, n_held = 0;
@@ -353,7 +354,8 @@ class OrderWalk {
         const uint64_t* members = rows.members(level, g);
         for (int64_t w = 0; w < rows.n_words; ++w) anyone[w] |= members[w];
       }
-      for (int64_t k = 0; k < n; k += kLanes) release(first + k, columns + k, n - k < kLanes ? n - k : kLanes);
+      for (int64_t k = 0; k < n; k += kLanes)
+        release(first + k, columns + k, n - k < kLanes ? n - k : kLanes);
     }
     path.pop();
   }

@@ -56,8 +56,7 @@ class Side {
       for (int64_t first = 0; first < 64 * n_words; first += 64) {
         const int64_t here = n - first < 64 ? n - first : 64;
         uint64_t word = 0;
-        for (int64_t i = 0; i < here; ++i)
-          word |= static_cast<uint64_t>(goes_right(codes[first + i])) << i;
+        for (int64_t i = 0; i < here; ++i) word |= static_cast<uint64_t>(goes_right(codes[first + i])) << i;
         *to++ = word;
       }
     });
@@ -111,10 +110,10 @@ class Side {
   const WalkTrees* trees = nullptr;
   WalkRows rows;
   int64_t room = 0;
-  Scratch<uint64_t> words;       // (levels, room) positions of the path whose players a group fails
-  AlignedScratch<uint64_t> sets;  // (levels, room, n_words) its rows
-  AlignedScratch<uint64_t> right;  // (levels, n_words)
-  Scratch<int32_t> n_groups;      // (levels,)
+  Scratch<uint64_t> words;                 // (levels, room) positions of the path whose players a group fails
+  AlignedScratch<uint64_t> sets;           // (levels, room, n_words) its rows
+  AlignedScratch<uint64_t> right;          // (levels, n_words)
+  Scratch<int32_t> n_groups;               // (levels,)
   int32_t group_of_word[1 << kShortPath];  // -1 between calls
 
   void move(int64_t level, int64_t from, int64_t to) {
@@ -175,7 +174,8 @@ class Meetings {
         u64x4 fail = {}, position = {0, 1, 2, 3};
         for (int64_t p = 0; p < padded; p += kWordLanes, position += kWordLanes)
           fail |= load<u64x4>(failed_by + w * padded + p) & -(((u64x4{} + others[b]) >> position) & 1);
-        const uint64_t here = ~any_of(fail) & (n - 64 * w < 64 ? (uint64_t{1} << (n & 63)) - 1 : ~uint64_t{0});
+        const uint64_t here =
+            ~any_of(fail) & (n - 64 * w < 64 ? (uint64_t{1} << (n & 63)) - 1 : ~uint64_t{0});
         met[b * stride + w] = here;
         alive[w] |= here;
         any |= here;

@@ -20,10 +20,10 @@ inline int64_t count_bits(uint64_t word) { return __builtin_popcountll(word); }
 
 constexpr int64_t kShortPath = 12;  // positions whose words are listed
 
-// All words of a short path that have up to `order` positions, ascending: the small sets, the empty one first.
-// Sums of these sets are found by lists that are made when asked for. A set has as many sums, side by side, as
-// players that a row fails can join it; where the order is known here (0: it is not) no more than that, so
-// that all stay in the nearest cache.
+// All words of a short path that have up to `order` positions, ascending: the small sets, the empty one
+// first. Sums of these sets are found by lists that are made when asked for. A set has as many sums, side by
+// side, as players that a row fails can join it; where the order is known here (0: it is not) no more than
+// that, so that all stay in the nearest cache.
 template <int64_t ORDER, int64_t WIDTH>
 class SmallSets {
  public:
@@ -103,12 +103,12 @@ class SmallSets {
  private:
   int64_t order = 0, used = 0, stride = 0, n_numbers = 0, n_positions = 0;
   int64_t below[kShortPath + 1];
-  Scratch<uint16_t> words;          // (sets,)
-  Scratch<int32_t> start_of;        // (words,) where the sums of a set are
-  Scratch<Part> parts;              // lists, one after the other
-  Scratch<int32_t> start, length;   // (words,) -1 where there is no list yet
-  Scratch<Place> places;            // (words, sets)
-  Scratch<uint8_t> has_places;      // (words,)
+  Scratch<uint16_t> words;         // (sets,)
+  Scratch<int32_t> start_of;       // (words,) where the sums of a set are
+  Scratch<Part> parts;             // lists, one after the other
+  Scratch<int32_t> start, length;  // (words,) -1 where there is no list yet
+  Scratch<Place> places;           // (words, sets)
+  Scratch<uint8_t> has_places;     // (words,)
 
   void list(uint64_t word) {
     start[word] = static_cast<int32_t>(used);
