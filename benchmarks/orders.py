@@ -92,7 +92,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--large", type=int, default=1000, help="rows and background rows of the last cell")
-    parser.add_argument("--again", action="store_true", help="measure all cells, those that are there as well")
+    parser.add_argument(
+        "--again", action="store_true", help="measure all cells, those that are there as well"
+    )
     options = parser.parse_args()
     X, y = make_data(5000)
     models = make_models(X, y)
@@ -118,7 +120,17 @@ def told(cell: dict[str, Any]) -> tuple[str, ...]:
 
 
 def write_page(cells: Cells, lines: list[tuple[str, ...]]) -> None:
-    header = ("model", "rows", "order", "index", "ours, s", "shapiq, s", "beneath, s", "x shapiq", "x beneath")
+    header = (
+        "model",
+        "rows",
+        "order",
+        "index",
+        "ours, s",
+        "shapiq, s",
+        "beneath, s",
+        "x shapiq",
+        "x beneath",
+    )
     text = (
         f"# Interactions of higher order\n\nRows x background rows, {N_FEATURES} features; CPU seconds on one thread, "
         f"the explainer made anew each time.\n{cells.told()}\n"

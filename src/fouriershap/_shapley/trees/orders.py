@@ -128,10 +128,10 @@ def make_sets(
 
 
 def _keys(model: TreeModel, order: int) -> Keys:
-    """Of the sets that meet on a path; of all sets of players where the trees have more nodes than these."""
+    """Of the sets that meet on a path, or, where that is found more quickly, of all sets of the players there are."""
     inner = model.ensemble.feature[model.ensemble.feature >= 0]
     met = np.unique(model.player[np.flatnonzero(np.bincount(inner))])
-    if takes_longer(len(inner), len(met), order):
+    if takes_longer(len(inner) * order, len(met), order):  # but at the top, nodes have more sets on their way
         return all_keys(met.tolist(), order, model.n_players)
     return keys_within(_paths(model), order)
 
