@@ -2,20 +2,22 @@
 
 CPU time on one thread, explainers made anew each time, the quickest of some rounds. shapiq is asked twice: by its
 public TreeExplainer, and by the class beneath it row by row, which is its C++ with little around. Every number is
-compared.
+compared. Cells are kept one by one (`_cells.py`): a run goes on where it stopped.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+from functools import partial
 from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 
-from _common import RESULTS, describe_machine, print_machine, time_interleaved, times, write_results
+from _cells import Cells
+from _common import RESULTS, print_machine, time_interleaved
 from _pages import markdown_table
 
 PACKAGES = ("shapiq", "xgboost", "scikit-learn")
@@ -80,42 +82,44 @@ def largest_difference(ours: Any, theirs: Any) -> float:
 
 def one_cell(
     model: Any, rows: np.ndarray, background: np.ndarray, order: int, index: str, rounds: int
-) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """What is kept of a comparison, and its line of the table."""
+) -> dict[str, Any]:
     run = contenders(model, rows, background, order, index)
     differs = largest_difference(run["fouriershap"](), run["shapiq"]())
-    spent = time_interleaved(run, rounds=rounds, most_seconds=20)
-    ratios = [times(spent["fouriershap"], spent[peer])["cpu"] for peer in list(run)[1:]]
-    kept = {"rows": len(rows), "background": len(background), "order": order, "index": index}
-    line = (f"{len(rows):,} x {len(background):,}", str(order), index)
-    seconds = [f"{spent[contender].cpu_seconds:.3f}" for contender in run]
-    line = (*line, *seconds, *(f"{value:.1f}" for value in ratios), f"{differs:.0e}")
-    return kept | {"differs": differs, "times": spent}, line
+    return {"differs": differs, "times": time_interleaved(run, rounds=rounds, most_seconds=20)}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--large", type=int, default=1000, help="rows and background rows of the last cell")
+    parser.add_argument(
+        "--again", action="store_true", help="measure all cells, those that are there as well"
+    )
     options = parser.parse_args()
     X, y = make_data(5000)
     models = make_models(X, y)
-    cells = [(name, 100, order, index) for name in models for order in (2, 3) for index in INDICES]
-    cells.append(("XGBoost, 100 x depth 6", options.large, 3, "STII"))
+    wanted = [(name, 100, order, index) for name in models for order in (2, 3) for index in INDICES]
+    wanted.append(("XGBoost, 100 x depth 6", options.large, 3, "STII"))
     print_machine(PACKAGES)
-    results, lines = [], []
-    for name, n, order, index in cells:
-        kept, line = one_cell(models[name], X[-n:], X[:n], order, index, options.rounds)
-        results.append({"model": name} | kept)
-        lines.append((name, *line))
+    cells = Cells(RESULTS / "orders.json", PACKAGES)
+    cells.beside = {"features": N_FEATURES}
+    lines = []
+    for name, n, order, index in wanted:
+        labels = (name, f"{n:,} x {n:,}", str(order), index)
+        work = partial(one_cell, models[name], X[-n:], X[:n], order, index, options.rounds)
+        lines.append((*labels, *told(cells.measure(", ".join(labels), work, again=options.again))))
         print(" | ".join(lines[-1]), flush=True)
-    write_results("orders", {"features": N_FEATURES, "cells": results}, PACKAGES)
-    write_page(lines)
+    write_page(cells, lines)
 
 
-def write_page(lines: list[tuple[str, ...]]) -> None:
-    machine = describe_machine(PACKAGES)
-    versions = ", ".join(f"{name} {found}" for name, found in machine["versions"].items())
+def told(cell: dict[str, Any]) -> tuple[str, ...]:
+    """Seconds, how many times ours, and how far apart the numbers are."""
+    ours, *others = (each["cpu_seconds"] for each in cell["times"].values())
+    seconds = (f"{value:.3f}" for value in (ours, *others))
+    return (*seconds, *(f"{other / ours:.1f}" for other in others), f"{cell['differs']:.0e}")
+
+
+def write_page(cells: Cells, lines: list[tuple[str, ...]]) -> None:
     header = (
         "model",
         "rows",
@@ -129,7 +133,7 @@ def write_page(lines: list[tuple[str, ...]]) -> None:
     )
     text = (
         f"# Interactions of higher order\n\nRows x background rows, {N_FEATURES} features; CPU seconds on one thread, "
-        f"the explainer made anew each time.\n{machine['cpu']}; {versions}.\n"
+        f"the explainer made anew each time.\n{cells.told()}\n"
         "`shapiq` is its public `TreeExplainer`, `beneath` the class that it calls, asked row by row; `x`: its time "
         "over ours; `differs`: the largest difference, as a share of the largest value.\n\n"
     )

@@ -155,6 +155,51 @@ def test_blocks_of_rows_and_the_strongest_give_the_same(monkeypatch: pytest.Monk
         set_values(engine, rows, "k-SII", 3, 1, None, 1000, 1)
 
 
+def deep_trees(rng: np.random.Generator, n_features: int) -> Any:
+    grown = RandomTrees(rng, n_features)
+    for _ in range(3):
+        grown.grow(9, p_leaf=0.1)
+    players = np.arange(n_features, dtype=np.int32)
+    return make_model(grown.coded().ensemble, players, 1 << 30, np.dtype("f8"))
+
+
+@pytest.mark.parametrize(("order", "weighted"), [(1, False), (2, False), (2, True), (3, False), (4, True)])
+def test_many_rows_and_background_rows_get_what_each_gets_alone(order: int, weighted: bool) -> None:
+    """More groups than a word has bits, and more background rows than are walked at once."""
+    rng = np.random.default_rng(order)
+    trees = deep_trees(rng, 11)
+    rows, background = (rng.choice(6, size=(n, 11)).astype(float) for n in (150, 2200))
+    weights = rng.dirichlet(np.ones(2200)) if weighted else np.full(2200, 1 / 2200)
+    whole = make_sets(trees, make_background(trees, background, weights), "k-SII", order, None)
+    together = np.zeros((150, len(whole.keys), 1))
+    whole.add(rows, together)
+    alone = np.zeros_like(together)
+    for part in np.array_split(np.arange(2200), 4):
+        share = weights[part].sum()
+        few = make_background(trees, background[part], weights[part] / share)
+        mine = np.zeros_like(together)
+        for first in range(0, 150, 50):
+            sets = make_sets(trees, few, "k-SII", order, whole.keys)
+            sets.add(rows[first : first + 50], mine[first : first + 50])
+        alone += share * mine
+    np.testing.assert_allclose(together, alone, atol=1e-11)
+
+
+def test_all_sets_or_those_that_meet_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    trees = deep_trees(rng, 40)
+    rows, background = rng.choice(6, size=(2, 20, 40)).astype(float)
+    engine = TreeEngine(trees, make_background(trees, background))
+    found = []
+    for as_quick in (0, 10**9):
+        monkeypatch.setattr(set_module, "_AS_QUICK", as_quick)
+        found.append(set_values(engine, rows, "STII", 3, 1, None, 1 << 30, 1))
+        listed = make_sets(trees, make_background(trees, background), "STII", 3, None).keys
+        assert (len(listed) == count_sets(40, 3)) == (as_quick == 0)
+    np.testing.assert_array_equal(found[0].keys, found[1].keys)
+    np.testing.assert_array_equal(found[0].values, found[1].values)
+
+
 def test_keys_sort_by_size_and_say_who_is_in() -> None:
     keys = all_keys(range(5), 3, 5)
     sets = key_sets(keys, 5)

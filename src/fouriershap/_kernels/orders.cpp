@@ -7,158 +7,76 @@
 //
 // A node's two sides are complementary, "right" is 1 minus "left". So a tree is a sum over inner nodes, of
 // the path to one child times the difference of two leaves: half of the paths are shorter than those to
-// leaves.
+// leaves. Which child is free to choose: fewer groups meet on the way that fewer rows go.
+//
+// What a row gets is held by sets of positions while the path has the same players there, side by side. Where
+// the walk leaves a player's node, the sets whose last player this is go to their columns, all rows together.
 #include "orders.h"
 
-#include "orders_sets.h"
-#include "walk_rows.h"
+#include "orders_groups.h"
+#include "transpose.h"
 
 namespace fouriershap {
 namespace FS_LEVEL {
 namespace {
 
-struct Group {
-  uint64_t fails;  // positions of the path whose players these rows fail
-  const int32_t *first, *last;
-};
-
-// Rows, or background rows, in groups: a list of groups for each level of the walk.
-struct Side {
-  const WalkTrees* trees = nullptr;
-  WalkRows rows;
-  int64_t n = 0;
-  Scratch<int32_t> members;  // (levels, n)
-  Scratch<Group> groups;     // (levels, n) none is empty
-  Scratch<int32_t> n_groups;
-
-  bool allocate(const WalkTrees& the_trees, const WalkRows& the_rows, int64_t levels) {
-    trees = &the_trees;
-    rows = the_rows;
-    n = rows.last - rows.first;
-    if (!members.grow(levels * n, 0) || !groups.grow(levels * n, 0) || !n_groups.grow(levels, 0))
-      return false;
-    for (int64_t i = 0; i < n; ++i) members[i] = static_cast<int32_t>(i);
-    n_groups[0] = n > 0;
-    if (n) groups[0] = {0, members, members + n};
-    return true;
-  }
-
-  Group* at(int64_t level) const { return groups + level * n; }
-
-  // The groups of a child at the next level: those that fail the player already stay whole.
-  void descend(int64_t level, const Node& node, bool to_left, uint64_t player) {
-    const Group *from = at(level), *end = from + n_groups[level];
-    Group* to = at(level + 1);
-    int32_t* pass = members + (level + 1) * n;
-    const int32_t* codes = rows.codes + trees->features[node.feature()] * rows.stride + rows.first;
-    with_test(*trees, node, [&](auto goes_right) {
-      for (; from < end; ++from) {
-        if (from->fails & player) {
-          *to++ = *from;
-          continue;
-        }
-        // Those that pass from the front of the room of the group, those that fail from its end.
-        const int64_t size = from->last - from->first;
-        int32_t *front = pass, *back = pass + size;
-        for (const int32_t* member = from->first; member < from->last; ++member) {
-          const int64_t fails = goes_right(codes[*member]) ^ !to_left;
-          *front = *member;
-          back[-1] = *member;
-          front += !fails;
-          back -= fails;
-        }
-        if (front > pass) *to++ = {from->fails, pass, front};
-        if (front < pass + size) *to++ = {from->fails | player, front, pass + size};
-        pass += size;
-      }
-    });
-    n_groups[level + 1] = static_cast<int32_t>(to - at(level + 1));
-  }
-
-  // Keep the groups that some group of the other side meets in a hybrid.
-  void keep_alive(int64_t level, const Side& other) {
-    Group *mine = at(level), *to = mine, *end = mine + n_groups[level];
-    const Group *theirs = other.at(level), *last = theirs + other.n_groups[level];
-    for (; mine < end; ++mine)
-      for (const Group* one = theirs; one < last; ++one)
-        if (!(mine->fails & one->fails)) {
-          *to++ = *mine;
-          break;
-        }
-    n_groups[level] = static_cast<int32_t>(to - at(level));
-  }
-};
-
+typedef double f64x2 __attribute__((vector_size(16)));
 constexpr int64_t kLanes = sizeof(f64x4) / sizeof(double);
+constexpr int64_t kTile = 64;  // groups of rows whose sums are made together
+constexpr int64_t kApart =
+    8;  // numbers between these, so that they do not all start at the same place of a cache
+constexpr int64_t kAsked = 256;        // background rows that tell which way fewer go
+constexpr int64_t kMostAtOnce = 2048;  // background rows
+
+inline int64_t whole_vectors(int64_t n) { return (n + kLanes - 1) / kLanes * kLanes; }
 
 // WIDTH: sums side by side, by how many players the row fails; more than the order, and whole vectors.
-template <int64_t WIDTH>
+// ORDER: where it is known here, else 0.
+template <int64_t ORDER, int64_t WIDTH>
 class OrderWalk {
  public:
   OrderWalk(const WalkTrees& the_trees, const double* background_weights, const WalkValues& the_values)
       : trees(the_trees), nodes(nodes_of(the_trees)), weights(background_weights), values(the_values) {}
 
-  bool allocate(const WalkRows& the_rows, const WalkRows& the_background, const OrderShares& given,
-                const OrderSets& sets) {
+  bool allocate(int64_t most_rows, int64_t most_background, const OrderShares& given, const OrderSets& sets) {
     const int64_t levels = most_of(trees.tree_depth, trees.n_trees) + 1;
     const int64_t most = most_of(trees.tree_players, trees.n_trees);
     order = given.order;
     side = most + 1;
     assert(order < WIDTH);
-    if (!path.allocate(most, order, sets)) return false;
-    const int64_t n_short = int64_t{1} << (most < kShortPath ? most : kShortPath);
-    const int64_t n_sums = path.slots.count > n_short ? path.slots.count : n_short;
-    if (!rows.allocate(trees, the_rows, levels) || !background.allocate(trees, the_background, levels) ||
-        !parts_of.allocate(most, order) || !frames.grow(levels, 0) ||
-        !shares.grow(side * side * (order + 1) * WIDTH, 0) || !sums.grow(n_sums * WIDTH, 0) ||
-        !words.grow(background.n, 0) || !group_weight.grow(background.n, 0) ||
-        !failed_by.grow(most * word_count(background.n), 0) || !distinct.grow(rows.n + background.n, 0) ||
-        !next.grow(rows.n, 0) || !columns.grow(n_sums, 0) || !parts.grow(n_sums, 0) ||
-        !change.grow(trees.width, 0))
+    if (!path.allocate(most, order, sets) || !small.allocate(most, order)) return false;
+    const int64_t n_long = path.slots.count > small.count() ? path.slots.count : small.count();
+    sum_stride = small.n_sums() + kApart;
+    const int64_t n_sums = sum_stride * kTile > n_long * WIDTH ? sum_stride * kTile : n_long * WIDTH;
+    held_stride = whole_vectors(small.count() + kLanes - 1);  // vectors that begin at any set
+    row_stride = whole_vectors(most_rows);
+    n_held = row_stride * trees.width * held_stride + kLanes;
+    n_totals = (values.n_columns + 1) * values.n_outputs * row_stride;  // the last one for nobody
+    if (!rows.allocate(trees, most_rows, levels) || !background.allocate(trees, most_background, levels) ||
+        !frames.grow(levels, 0) || !term_left.grow(trees.n_nodes, 0) ||
+        !shares.grow(side * side * (order + 1) * WIDTH, 0) || !sums.grow(n_sums, 0) ||
+        !group_weight.grow(most_background, 0) || !meetings.allocate(most, most_rows, most_background) ||
+        !anyone.grow(rows.n_words, 0) || !columns.grow(n_long, 0) || !parts.grow(n_long + kLanes, 0) ||
+        !change.grow(trees.width, 0) || !held.grow(n_held, 0) || !totals.grow(n_totals, 0))
       return false;
-    std::memset(sums, 0, n_sums * WIDTH * sizeof(double));
-    for (int32_t& group : group_of_word) group = -1;
+    std::memset(sums, 0, n_sums * sizeof(double));
+    std::memset(held, 0, n_held * sizeof(double));
     lay_out_shares(given);
     return true;
   }
 
-  void walk(int64_t tree) {
-    if (nodes[trees.roots[tree]].leaf() || !rows.n || !background.n) return;
-    outputs = Outputs(trees, tree);
-    path.length = 0;
-    int64_t level = 0;
-    frames[0] = {trees.roots[tree], 0, false};
-    while (level >= 0) {
-      Frame& frame = frames[level];
-      const Node& node = nodes[frame.node];
-      if (frame.met_player && frame.next == 2) path.pop();
-      if (frame.next == 2) {
-        --level;
-        continue;
-      }
-      const int32_t player = trees.players[node.feature()];
-      int64_t position = path.find(player);
-      if (position < 0) {
-        position = path.length;
-        path.push(player);
-        frame.met_player = true;
-      }
-      // First the side whose path is a term of the sum; the other one only where it goes on.
-      const bool to_left = term_is_left(node) == (frame.next++ == 0);
-      const bool is_term = frame.next == 1;
-      const int32_t child = to_left ? node.left : node.right;
-      if (!is_term && nodes[child].leaf()) continue;
-      const uint64_t bit = uint64_t{1} << position;
-      rows.descend(level, node, to_left, bit);
-      background.descend(level, node, to_left, bit);
-      if (path.length > 2 && !nodes[child].leaf()) {
-        rows.keep_alive(level + 1, background);
-        background.keep_alive(level + 1, rows);
-      }
-      if (!rows.n_groups[level + 1]) continue;
-      if (is_term) add_term(level + 1, child, to_left ? node.right : node.left);
-      if (!nodes[child].leaf()) frames[++level] = {child, 0, false};
+  // All trees for these rows, no more than were allocated for.
+  void explain(const WalkRows& some, const WalkRows& others, int64_t most_background) {
+    std::memset(totals, 0, n_totals * sizeof(double));
+    rows.start(some);
+    for (int64_t first = others.first; first < others.last; first += most_background) {
+      const int64_t last = first + most_background < others.last ? first + most_background : others.last;
+      background.start({others.codes, others.stride, first, last});
+      weigh_alike(weights + (first - others.first));
+      choose_terms({others.codes, others.stride, first, last - first < kAsked ? last : first + kAsked});
+      for (int64_t tree = 0; tree < trees.n_trees; ++tree) walk(tree);
     }
+    add_totals(some);
   }
 
  private:
@@ -174,26 +92,75 @@ class OrderWalk {
   const WalkValues values;
   Outputs outputs;
   Side rows, background;
+  Meetings meetings;
   PathSets path;
+  SmallSets<ORDER, WIDTH> small;
   int64_t order = 0, side = 0;
   Scratch<Frame> frames;
-  Parts parts_of;
-  Scratch<double> shares;  // (z, c, i, j): see lay_out_shares
-  // (words or slots, WIDTH) of sets of players that background rows fail, 0 between groups.
-  Scratch<double> sums;
-  Scratch<uint64_t> words;       // of the background's groups, each once,
-  Scratch<double> group_weight;  // and what they weigh
-  Scratch<uint64_t> failed_by;   // (positions, word_count) the words that have a player
-  int64_t n_words = 0;
-  int32_t group_of_word[1 << kShortPath];  // -1 between calls
-  Scratch<int32_t> distinct, next;         // groups of distinct words, and others of the same word
-  int64_t n_distinct = 0;
+  Scratch<uint8_t> term_left;  // (nodes,) which child's path is a term of the sum
+  Scratch<double> shares;      // (z, c, i, j): see lay_out_shares
+  // (groups of rows, small sets, WIDTH), or (slots, WIDTH), of sets of players that background rows fail. 0
+  // between terms.
+  int64_t sum_stride = 0;
+  AlignedScratch<double> sums;
+  const double* row_weight = nullptr;  // of the background rows at hand
+  bool alike = false;                  // they weigh the same
+  Scratch<double> group_weight;
+  Scratch<uint64_t> anyone;  // (words of rows,)
   Scratch<int32_t> columns;  // where the sets of a group of rows add to,
   Scratch<double> parts;     // and what
   Scratch<double> change;    // (outputs,)
   int64_t n_parts = 0;
+  // (rows, outputs of the tree, small sets) of the path, 0 where it has no player.
+  int64_t held_stride = 0, n_held = 0;
+  AlignedScratch<double> held;
+  int64_t row_stride = 0, n_totals = 0;
+  AlignedScratch<double> totals;  // (columns, outputs, rows)
 
-  static int64_t word_count(int64_t n) { return (n + 63) / 64; }
+  void walk(int64_t tree) {
+    if (nodes[trees.roots[tree]].leaf() || !rows.n) return;
+    outputs = Outputs(trees, tree);
+    path.length = 0;
+    int64_t level = 0;
+    frames[0] = {trees.roots[tree], 0, false};
+    while (level >= 0) {
+      Frame& frame = frames[level];
+      const Node& node = nodes[frame.node];
+      if (frame.next == 2) {
+        if (frame.met_player) leave_player(level);
+        --level;
+        continue;
+      }
+      const int32_t player = trees.players[node.feature()];
+      int64_t position = path.find(player);
+      if (position < 0) {
+        position = path.length;
+        path.push(player);
+        frame.met_player = true;
+      }
+      if (frame.next == 0) {
+        rows.ask(level, node);
+        background.ask(level, node);
+      }
+      // First the side whose path is a term of the sum; the other one only where it goes on.
+      const bool to_left = term_left[frame.node] == (frame.next++ == 0);
+      const bool is_term = frame.next == 1, again = !frame.met_player;
+      const int32_t child = to_left ? node.left : node.right;
+      const bool goes_on = !nodes[child].leaf();
+      if (!is_term && !goes_on) continue;
+      const uint64_t bit = uint64_t{1} << position;
+      rows.descend(level, to_left, bit, again);
+      background.descend(level, to_left, bit, again);
+      const int64_t below = level + 1;
+      meetings.find(rows.fails(below), rows.count(below), background.fails(below), background.count(below),
+                    path.length);
+      if (is_term) add_term(below, child, to_left ? node.right : node.left);
+      if (!goes_on) continue;
+      rows.keep(below, meetings.who());
+      background.keep(below, meetings.which_others());
+      if (rows.count(below)) frames[++level] = {child, 0, false};
+    }
+  }
 
   // What i players that only the background fails, together with j that only the row fails, get where it
   // fails z and the background c: side by side for all j, and zeros up to whole vectors.
@@ -210,12 +177,49 @@ class OrderWalk {
           }
   }
 
-  bool term_is_left(const Node& node) const { return nodes[node.right].leaf() || !nodes[node.left].leaf(); }
+  // A term on the way to an inner node, if there is one, else on that which fewer background rows go.
+  void choose_terms(const WalkRows& some) {
+    for (int64_t k = 0; k < trees.n_nodes; ++k) {
+      const Node& node = nodes[k];
+      if (node.leaf()) continue;
+      const bool left_ends = nodes[node.left].leaf(), right_ends = nodes[node.right].leaf();
+      int64_t n_right = 0;
+      if (left_ends == right_ends) {
+        const int32_t* codes = some.codes + trees.features[node.feature()] * some.stride;
+        with_test(trees, node, [&](auto goes_right) {
+          for (int64_t b = some.first; b < some.last; ++b) n_right += goes_right(codes[b]);
+        });
+      }
+      term_left[k] = left_ends == right_ends ? 2 * n_right >= some.last - some.first : right_ends;
+    }
+  }
 
   // The leaf that stands for a subtree: what is left of it when all its terms are taken out.
   int32_t leaf_of(int32_t node) const {
-    while (!nodes[node].leaf()) node = term_is_left(nodes[node]) ? nodes[node].right : nodes[node].left;
+    while (!nodes[node].leaf()) node = term_left[node] ? nodes[node].right : nodes[node].left;
     return node;
+  }
+
+  void weigh_alike(const double* of_rows) {
+    row_weight = of_rows;
+    alike = true;
+    for (int64_t b = 1; b < background.n; ++b) alike &= of_rows[b] == of_rows[0];
+  }
+
+  void weigh_groups(int64_t level) {
+    const int64_t n = background.count(level), n_words = background.n_words;
+    for (int64_t g = 0; g < n; ++g) {
+      const uint64_t* members = background.members(level, g);
+      double total = 0.0;
+      if (alike) {
+        int64_t count = 0;
+        for (int64_t w = 0; w < n_words; ++w) count += count_bits(members[w]);
+        total = row_weight[0] * static_cast<double>(count);
+      } else {
+        for_each_bit(members, n_words, [&](int64_t b) { total += row_weight[b]; });
+      }
+      group_weight[g] = total;
+    }
   }
 
   void add_term(int64_t level, int32_t child, int32_t other) {
@@ -226,97 +230,186 @@ class OrderWalk {
       differ |= change[o] != 0.0;
     }
     if (!differ) return;
-    const uint64_t any = weigh_background(level);
-    const Group* groups = rows.at(level);
-    const int64_t n = rows.n_groups[level];
-    for (int64_t g = 0; g < n; ++g) next[g] = -1;
-    merge_words(
-        n, [&](int64_t g) { return groups[g].fails; },
-        [&](int64_t g, int64_t same) { next[g] = next[same], next[same] = static_cast<int32_t>(g); });
-    for (int64_t k = 0; k < n_distinct; ++k) {
-      const uint64_t row_fails = groups[distinct[k]].fails;
-      n_parts = 0;
-      if ((any | row_fails) >> kShortPath)
-        take_long(row_fails);
-      else
-        take_short(row_fails);
-      for (int32_t g = distinct[k]; g >= 0; g = next[g]) add_parts(groups[g]);
-    }
-  }
-
-  // Several groups have the same word where a path meets a player twice. Lists one of each, and calls
-  // merge(g, the_one) for the others; those of long paths count as distinct.
-  template <class Word, class Merge>
-  void merge_words(int64_t n, Word word, Merge merge) {
-    n_distinct = 0;
-    for (int64_t g = 0; g < n; ++g) {
-      if (word(g) >> kShortPath) {
-        distinct[n_distinct++] = static_cast<int32_t>(g);
-      } else if (group_of_word[word(g)] < 0) {
-        group_of_word[word(g)] = distinct[n_distinct++] = static_cast<int32_t>(g);
-      } else {
-        merge(g, group_of_word[word(g)]);
-      }
-    }
-    for (int64_t k = 0; k < n_distinct; ++k)
-      if (!(word(distinct[k]) >> kShortPath)) group_of_word[word(distinct[k])] = -1;
-  }
-
-  // All players that some group of the background fails.
-  uint64_t weigh_background(int64_t level) {
-    const Group* groups = background.at(level);
-    const int64_t n = background.n_groups[level];
-    for (int64_t g = 0; g < n; ++g) {
-      double total = 0.0;
-      for (const int32_t* b = groups[g].first; b < groups[g].last; ++b) total += weights[*b];
-      group_weight[g] = total;
-    }
-    merge_words(
-        n, [&](int64_t g) { return groups[g].fails; },
-        [&](int64_t g, int64_t same) { group_weight[same] += group_weight[g]; });
+    weigh_groups(level);
     uint64_t any = 0;
-    n_words = n_distinct;
-    const int64_t stride = word_count(n_words);
-    std::memset(failed_by, 0, path.length * stride * sizeof(uint64_t));
-    for (int64_t k = 0; k < n_words; ++k) {
-      words[k] = groups[distinct[k]].fails;
-      group_weight[k] = group_weight[distinct[k]];  // k <= distinct[k]
-      any |= words[k];
-      for (uint64_t rest = words[k]; rest; rest &= rest - 1)
-        failed_by[__builtin_ctzll(rest) * stride + k / 64] |= uint64_t{1} << (k & 63);
-    }
-    return any;
+    for (int64_t g = 0; g < background.count(level); ++g) any |= background.fails(level)[g];
+    for (int64_t g = 0; g < rows.count(level); ++g) any |= rows.fails(level)[g];
+    any >> kShortPath ? add_long(level) : add_short(level);
   }
 
-  // Visits the words of the background that fail none of these players.
-  template <class Visit>
-  void for_each_met(uint64_t row_fails, Visit visit) const {
-    const int64_t stride = word_count(n_words);
-    for (int64_t w = 0; w < stride; ++w) {
-      uint64_t met = n_words - 64 * w >= 64 ? ~uint64_t{0} : (uint64_t{1} << (n_words & 63)) - 1;
-      for (uint64_t rest = row_fails; rest; rest &= rest - 1)
-        met &= ~failed_by[__builtin_ctzll(rest) * stride + w];
-      for (; met; met &= met - 1) visit(64 * w + __builtin_ctzll(met));
-    }
+  const double* shares_of(uint64_t row_fails, uint64_t other_fails) const {
+    return shares + (count_bits(row_fails) * side + count_bits(other_fails)) * (order + 1) * WIDTH;
   }
 
-  void add_parts(const Group& group) const {
-    const int64_t step = values.n_outputs;
-    for (const int32_t* row = group.first; row < group.last; ++row) {
-      double* out = values.out + (rows.rows.first + *row) * values.n_columns * step + outputs.first;
-      if (outputs.count == 1) {
-        const double scale = change[0];
-        const int32_t* my_columns = columns;
-        const double* my_parts = parts;
-        const int64_t n = n_parts;
-        if (step == 1)
-          for (int64_t k = 0; k < n; ++k) out[my_columns[k]] += scale * my_parts[k];
-        else
-          for (int64_t k = 0; k < n; ++k) out[my_columns[k] * step] += scale * my_parts[k];
-        continue;
+  // By vectors, since the compiler does not know that these two never overlap.
+  template <int64_t LANES>
+  static void add_share(double* sum, const double* share, double weight) {
+    using Lanes = std::conditional_t<LANES == 1, double, std::conditional_t<LANES == 2, f64x2, f64x4>>;
+    for (int64_t j = 0; j < LANES; j += kLanes)
+      store(sum + j, load<Lanes>(sum + j) + weight * load<Lanes>(share + j));
+  }
+
+  // What all sets get of the hybrids of rows and background rows: for sets of players that the background
+  // fails first, then joined with those that the rows fail.
+  void add_short(int64_t level) {
+    const uint64_t *fails = rows.fails(level), *others = background.fails(level);
+    const int64_t n = rows.count(level), n_others = background.count(level);
+    for (int64_t first = 0; first < n; first += kTile) {
+      const int64_t here = n - first < kTile ? n - first : kTile;
+      const double* of_group[kTile];
+      for (int64_t g = 0; g < here; ++g) of_group[g] = shares_of(fails[first + g], 0);
+      uint64_t touched = 0;
+      for (int64_t b = 0; b < n_others; ++b) {
+        const uint64_t met = meetings.with(b, first / kTile);
+        touched |= met;
+        add_other(others[b], met, of_group, group_weight[b]);
       }
-      for (int64_t k = 0; k < n_parts; ++k)
-        for (int64_t o = 0; o < outputs.count; ++o) out[columns[k] * step + o] += change[o] * parts[k];
+      for (; touched; touched &= touched - 1) {
+        const int64_t g = __builtin_ctzll(touched);
+        take_sums(g, fails[first + g], rows.members(level, first + g));
+      }
+    }
+  }
+
+  // Words of a known number of players are added without asking after each part whether it is the last.
+  void add_other(uint64_t word, uint64_t met, const double* const* of_group, double weight) {
+    const auto list = small.within(word);
+    const int64_t skipped = count_bits(word) * (order + 1) * WIDTH;
+    const auto add = [&](auto add_parts) {
+      for (; met; met &= met - 1) {
+        const int64_t g = __builtin_ctzll(met);
+        add_parts(list, sums + g * sum_stride, of_group[g] + skipped, weight);
+      }
+    };
+    if constexpr (ORDER > 0) switch (count_bits(word)) {
+        case 0: return add(AddParts<0>());
+        case 1: return add(AddParts<1>());
+        case 2: return add(AddParts<2>());
+        case 3: return add(AddParts<3>());
+        case 4: return add(AddParts<4>());
+        case 5: return add(AddParts<5>());
+      }
+    add([](const auto& parts, double* mine, const double* of_sizes, double part_weight) {
+      for (const auto& part : parts) {
+        if (ORDER > 0 && part.shares == ORDER * WIDTH)
+          add_share<1>(mine + part.sums, of_sizes + part.shares, part_weight);
+        else if (ORDER > 0 && part.shares == (ORDER - 1) * WIDTH)
+          add_share<2>(mine + part.sums, of_sizes + part.shares, part_weight);
+        else
+          add_share<WIDTH>(mine + part.sums, of_sizes + part.shares, part_weight);
+      }
+    });
+  }
+
+  template <int64_t COUNT>
+  struct AddParts {
+    template <class List>
+    void operator()(const List& list, double* mine, const double* of_sizes, double weight) const {
+      const auto* part = list.begin();
+      part = add<0, 1>(part, mine, of_sizes, weight);
+      part = add<1, COUNT>(part, mine, of_sizes, weight);
+      part = add<2, COUNT*(COUNT - 1) / 2>(part, mine, of_sizes, weight);
+      add<3, COUNT*(COUNT - 1) * (COUNT - 2) / 6>(part, mine, of_sizes, weight);
+    }
+
+    template <int64_t SIZE, int64_t N, class Part>
+    static const Part* add(const Part* part, double* mine, const double* of_sizes, double weight) {
+      if constexpr (SIZE <= ORDER && N > 0)
+        for (int64_t k = 0; k < N; ++k, ++part)
+          add_share<SmallSets<ORDER, WIDTH>::lanes(SIZE)>(mine + part->sums, of_sizes + SIZE * WIDTH, weight);
+      return part;
+    }
+  };
+
+  void take_sums(int64_t g, uint64_t row_fails, const uint64_t* members) {
+    double *const mine = sums + g * sum_stride, *const my_parts = parts;
+    const int64_t positions = path.length < kShortPath ? path.length : kShortPath;
+    const int64_t n = small.count(positions);
+    const auto* places = small.places_of(row_fails);
+    for (int64_t k = 0; k < n; k += kLanes)
+      store(my_parts + k,
+            f64x4{mine[places[k]], mine[places[k + 1]], mine[places[k + 2]], mine[places[k + 3]]});
+    for_each_bit(members, rows.n_words, [&](int64_t row) { hold(row, n); });
+    std::memset(mine, 0, small.n_sums(positions) * sizeof(double));
+  }
+
+  void hold(int64_t row, int64_t n) {
+    double* to = held + row * outputs.count * held_stride;
+    const double* my_parts = parts;
+    for (int64_t o = 0; o < outputs.count; ++o, to += held_stride) {
+      const double scale = change[o];
+      for (int64_t k = 0; k < n; k += kLanes)
+        store(to + k, load<f64x4>(to + k) + scale * load<f64x4>(my_parts + k));
+    }
+  }
+
+  // The walk leaves the node where the path met its last player: what is held for its sets is done.
+  void leave_player(int64_t level) {
+    const int64_t position = path.length - 1;
+    if (position < kShortPath) {
+      const int64_t first = small.count(position), n = small.count(path.length) - first;
+      for (int64_t k = 0; k < n; ++k) columns[k] = path.column(small[first + k]);
+      std::memset(anyone, 0, rows.n_words * sizeof(uint64_t));
+      for (int64_t g = 0; g < rows.count(level); ++g) {
+        const uint64_t* members = rows.members(level, g);
+        for (int64_t w = 0; w < rows.n_words; ++w) anyone[w] |= members[w];
+      }
+      for (int64_t k = 0; k < n; k += kLanes)
+        release(first + k, columns + k, n - k < kLanes ? n - k : kLanes);
+    }
+    path.pop();
+  }
+
+  // From `held` to the totals, at most kLanes sets that begin with this one.
+  void release(int64_t first, const int32_t* to_columns, int64_t n) {
+    const int64_t apart = outputs.count * held_stride;
+    for (int64_t o = 0; o < outputs.count; ++o) {
+      double *from = held + o * held_stride + first, *to[kLanes];
+      for (int64_t i = 0; i < kLanes; ++i) {
+        const int64_t column = i < n && to_columns[i] >= 0 ? to_columns[i] : values.n_columns;
+        to[i] = totals + (column * values.n_outputs + outputs.first + o) * row_stride;
+      }
+      for (int64_t row = 0; row < rows.n; row += kLanes, from += kLanes * apart) {
+        if (!(anyone[row >> 6] >> (row & 63) & ((1 << kLanes) - 1))) continue;
+        f64x4 block[kLanes];
+        for (int64_t i = 0; i < kLanes; ++i) {
+          block[i] = load<f64x4>(from + i * apart);
+          store(from + i * apart, f64x4{});
+        }
+        transpose4(block);
+        for (int64_t i = 0; i < kLanes; ++i) store(to[i] + row, load<f64x4>(to[i] + row) + block[i]);
+      }
+    }
+  }
+
+  void add_totals(const WalkRows& some) const {
+    const int64_t width = values.n_columns * values.n_outputs;
+    double* out = values.out + some.first * width;
+    for (int64_t row = 0; row < rows.n; row += kLanes) {
+      const int64_t n = rows.n - row < kLanes ? rows.n - row : kLanes;
+      for (int64_t k = 0; k < width; ++k)
+        for (int64_t i = 0; i < n; ++i) out[(row + i) * width + k] += totals[k * row_stride + row + i];
+    }
+  }
+
+  // The same as add_short where the path is too long for lists.
+  void add_long(int64_t level) {
+    const uint64_t *fails = rows.fails(level), *others = background.fails(level);
+    for (int64_t g = 0; g < rows.count(level); ++g) {
+      uint64_t players = 0;
+      for (int64_t b = 0; b < background.count(level); ++b) {
+        if (!(meetings.with(b, g / 64) >> (g & 63) & 1)) continue;
+        add_subsets(others[b], 0, 0, shares_of(fails[g], others[b]), group_weight[b]);
+        players |= others[b];
+      }
+      n_parts = 0;
+      collect(players, 0, 0, 0, fails[g]);
+      for_each_bit(rows.members(level, g), rows.n_words, [&](int64_t row) {
+        for (int64_t k = 0; k < n_parts; ++k)
+          for (int64_t o = 0; o < outputs.count; ++o)
+            totals[(columns[k] * values.n_outputs + outputs.first + o) * row_stride + row] +=
+                change[o] * parts[k];
+      });
     }
   }
 
@@ -326,63 +419,10 @@ class OrderWalk {
     n_parts += (column >= 0) & (part != 0.0);
   }
 
-  void add_share(double* sum, const double* share, double weight) const {
-    // By vectors, since the compiler does not know that these two never overlap.
-    for (int64_t j = 0; j < WIDTH; j += kLanes)
-      store(sum + j, load<f64x4>(sum + j) + weight * load<f64x4>(share + j));
-  }
-
-  const double* shares_of(uint64_t row_fails, uint64_t other_fails) const {
-    return shares + (count_bits(row_fails) * side + count_bits(other_fails)) * (order + 1) * WIDTH;
-  }
-
-  // What all sets get of the hybrids of a row, which fails these players, and the groups of the background:
-  // for sets of players that the background fails first, then joined with those that the row fails.
-  void take_short(uint64_t row_fails) {
-    double* const my_sums = sums;
-    uint64_t together = 0;
-    bool any = false;
-    for_each_met(row_fails, [&](int64_t g) {
-      const uint64_t word = words[g];
-      const double weight = group_weight[g], *of_sizes = shares_of(row_fails, word);
-      const Parts::List list = parts_of[word];
-      for (const Parts::Part* part = list.first; part < list.last; ++part)
-        add_share(my_sums + part->word * WIDTH, of_sizes + part->size * WIDTH, weight);
-      together |= word;
-      any = true;
-    });
-    if (!any) return;
-    const Parts::List all = parts_of[together | row_fails];
-    int32_t* const my_columns = columns;
-    double* const my_parts = parts;
-    int64_t n = 0;
-    for (const Parts::Part* part = all.first; part < all.last - 1; ++part) {  // the last one is empty
-      const uint64_t mine = part->word & row_fails;
-      const int32_t column = path.short_column(part->word);
-      my_columns[n] = column;
-      my_parts[n] = my_sums[(part->word ^ mine) * WIDTH + count_bits(mine)];
-      n += (column >= 0) & (my_parts[n] != 0.0);
-    }
-    n_parts = n;
-    const Parts::List used = parts_of[together];
-    for (const Parts::Part* part = used.first; part < used.last; ++part)
-      std::memset(my_sums + part->word * WIDTH, 0, WIDTH * sizeof(double));
-  }
-
-  // The same where the path is too long for lists.
-  void take_long(uint64_t row_fails) {
-    uint64_t together = 0;
-    for_each_met(row_fails, [&](int64_t g) {
-      add_subsets(words[g], 0, 0, shares_of(row_fails, words[g]), group_weight[g]);
-      together |= words[g];
-    });
-    collect(together, 0, 0, 0, row_fails);
-  }
-
   // Add to the sums of a set, whose rank among those of its size is given, and of its unions with players of
   // `rest`, which come after its own on the path.
   void add_subsets(uint64_t rest, int64_t size, int64_t rank, const double* of_sizes, double weight) {
-    add_share(sums + (path.slots.start[size] + rank) * WIDTH, of_sizes + size * WIDTH, weight);
+    add_share<WIDTH>(sums + (path.slots.start[size] + rank) * WIDTH, of_sizes + size * WIDTH, weight);
     if (size == order) return;
     for (; rest; rest &= rest - 1) {
       const int64_t position = __builtin_ctzll(rest);
@@ -413,20 +453,27 @@ class OrderWalk {
 bool interventional_orders(const WalkTrees& trees, const WalkRows& rows, const WalkRows& background,
                            const double* weights, const OrderShares& shares, const OrderSets& sets,
                            const WalkValues& values) {
+  const int64_t n_background = background.last - background.first;
+  const int64_t at_once = n_background < kMostAtOnce ? n_background : kMostAtOnce;
+  if (!n_background || rows.first == rows.last) return true;
   const auto run = [&](auto walk) {
-    if (!walk->allocate(rows, background, shares, sets)) return false;
-    for (int64_t tree = 0; tree < trees.n_trees; ++tree) walk->walk(tree);
+    if (!walk->allocate(rows.last - rows.first, at_once, shares, sets)) return false;
+    walk->explain(rows, background, at_once);
     return true;
   };
-  if (shares.order < 4) {
-    OrderWalk<4> walk(trees, weights, values);
+  if (shares.order == 2) {
+    OrderWalk<2, 4> walk(trees, weights, values);
+    return run(&walk);
+  }
+  if (shares.order == 3) {
+    OrderWalk<3, 4> walk(trees, weights, values);
     return run(&walk);
   }
   if (shares.order < 8) {
-    OrderWalk<8> walk(trees, weights, values);
+    OrderWalk<0, 8> walk(trees, weights, values);
     return run(&walk);
   }
-  OrderWalk<kMostPositions + kLanes> walk(trees, weights, values);
+  OrderWalk<0, kMostPositions + kLanes> walk(trees, weights, values);
   return run(&walk);
 }
 

@@ -1,10 +1,12 @@
 // Small sets of the players of a path: their numbers, and the columns that they add to.
 //
-// A set of players of a path is a word of their positions. On short paths words are numbers enough, and lists
-// of their parts are kept. Else a set has a *slot*: first by size, then by the combinatorial number system,
-// in which it depends on the positions alone. Either way, what is known of a set holds until the path has
-// another player at its last position.
+// A set of players of a path is a word of their positions. On short paths there are lists: of the parts of a
+// word, and of all small words in ascending order, so that the sets of the first positions of a path come
+// first, whatever follows them. Else a set has a *slot*: first by size, then by the combinatorial number
+// system, in which it depends on the positions alone.
 #pragma once
+#include <type_traits>
+
 #include "scratch.h"
 #include "walk_index.h"
 
@@ -16,46 +18,107 @@ constexpr int64_t kMostPositions = 64;  // a set of positions is a word
 
 inline int64_t count_bits(uint64_t word) { return __builtin_popcountll(word); }
 
-constexpr int64_t kShortPath = 12;  // positions whose words are numbers enough
+constexpr int64_t kShortPath = 12;  // positions whose words are listed
 
-// The parts of a word of a short path that have at most `order` positions: lists that are made when asked
-// for.
-class Parts {
+// All words of a short path that have up to `order` positions, ascending: the small sets, the empty one
+// first. Sums of these sets are found by lists that are made when asked for. A set has as many sums, side by
+// side, as players that a row fails can join it; where the order is known here (0: it is not) no more than
+// that, so that all stay in the nearest cache.
+template <int64_t ORDER, int64_t WIDTH>
+class SmallSets {
  public:
+  static constexpr int64_t lanes(int64_t size) {
+    if (!ORDER) return WIDTH;
+    return size == ORDER ? 1 : size == ORDER - 1 ? 2 : WIDTH;
+  }
+
+  using Place = std::conditional_t<WIDTH <= 8, uint16_t, uint32_t>;
+  static_assert((WIDTH << kShortPath) <= (WIDTH <= 8 ? int64_t{1} << 16 : int64_t{1} << 32));
+
+  // A small set within a word: where its sums are, and where the shares of its size.
   struct Part {
-    uint16_t word, size;
+    Place sums, shares;
   };
   struct List {
-    const Part *first, *last;
+    const Part* parts;
+    int64_t n;
+    const Part* begin() const { return parts; }
+    const Part* end() const { return parts + n; }
   };
 
   bool allocate(int64_t most_positions, int64_t the_order) {
+    const int64_t positions = most_positions < kShortPath ? most_positions : kShortPath;
+    int64_t n_words = 1, all = 1;
+    for (int64_t p = 0; p < positions; ++p) n_words *= 2, all *= 3;
+    if (!words.grow(n_words, 0) || !start_of.grow(n_words, 0) || !has_places.grow(n_words, 0) ||
+        !parts.grow(all, 0) || !start.grow(n_words, 0) || !length.grow(n_words, 0))
+      return false;
     order = the_order;
-    int64_t words = 1, all = 1;
-    for (int64_t i = 0; i < most_positions && i < kShortPath; ++i) words *= 2, all *= 3;
-    if (!parts.grow(all, 0) || !start.grow(words, 0) || !count.grow(words, 0)) return false;
-    for (int64_t word = 0; word < words; ++word) start[word] = -1;
-    return true;
+    n_positions = positions;
+    int64_t n = 0;
+    for (int64_t word = 0; word < n_words; ++word) {
+      start[word] = -1;
+      has_places[word] = 0;
+      start_of[word] = static_cast<int32_t>(n_numbers);
+      if (count_bits(word) > order) continue;
+      words[n++] = static_cast<uint16_t>(word);
+      n_numbers += lanes(count_bits(word));
+    }
+    for (int64_t p = 0, k = 0; p <= kShortPath; ++p) {
+      while (k < n && words[k] < int64_t{1} << p) ++k;
+      below[p] = k;
+    }
+    stride = (n + 3) / 4 * 4;
+    return places.grow(n_words * stride, 0);
   }
 
-  List operator[](uint64_t word) {
+  // How many there are of the first positions of a path.
+  int64_t count(int64_t positions) const { return below[positions]; }
+  int64_t count() const { return below[kShortPath]; }
+  // The sums of all of them, and of those of the first positions.
+  int64_t n_sums() const { return n_numbers; }
+  int64_t n_sums(int64_t positions) const {
+    return positions < n_positions ? start_of[int64_t{1} << positions] : n_numbers;
+  }
+  uint64_t operator[](int64_t k) const { return words[k]; }
+
+  // The small sets within a word, by size.
+  List within(uint64_t word) {
     if (start[word] < 0) list(word);
-    return {parts + start[word], parts + start[word] + count[word]};
+    return {parts + start[word], length[word]};
+  }
+
+  // (count,) where the sum of each set is for a row that fails these players: that of its other players, by
+  // the number of these.
+  const Place* places_of(uint64_t row_fails) {
+    Place* mine = places + row_fails * stride;
+    if (has_places[row_fails]) return mine;
+    has_places[row_fails] = 1;
+    for (int64_t k = count(); k < stride; ++k) mine[k] = 0;
+    for (int64_t k = 0; k < count(); ++k)
+      mine[k] = static_cast<Place>(start_of[words[k] & ~row_fails] + count_bits(words[k] & row_fails));
+    return mine;
   }
 
  private:
-  int64_t order = 0, used = 0;
-  Scratch<Part> parts;
-  Scratch<int32_t> start, count;  // (words,) -1 where there is no list yet
+  int64_t order = 0, used = 0, stride = 0, n_numbers = 0, n_positions = 0;
+  int64_t below[kShortPath + 1];
+  Scratch<uint16_t> words;         // (sets,)
+  Scratch<int32_t> start_of;       // (words,) where the sums of a set are
+  Scratch<Part> parts;             // lists, one after the other
+  Scratch<int32_t> start, length;  // (words,) -1 where there is no list yet
+  Scratch<Place> places;           // (words, sets)
+  Scratch<uint8_t> has_places;     // (words,)
 
   void list(uint64_t word) {
     start[word] = static_cast<int32_t>(used);
-    for (uint64_t part = word;; part = (part - 1) & word) {
-      const int64_t size = count_bits(part);
-      if (size <= order) parts[used++] = {static_cast<uint16_t>(part), static_cast<uint16_t>(size)};
-      if (!part) break;
-    }
-    count[word] = static_cast<int32_t>(used) - start[word];
+    for (int64_t size = 0; size <= order; ++size)
+      for (uint64_t part = word;; part = (part - 1) & word) {
+        if (count_bits(part) == size)
+          parts[used++] = {static_cast<Place>(start_of[part]), static_cast<Place>(size * WIDTH)};
+        if (!part) break;
+      }
+    length[word] = static_cast<int32_t>(used) - start[word];
   }
 };
 
@@ -95,13 +158,21 @@ struct Slots {
   }
 };
 
-// Which column of the output a set of players adds to: the keys that are wanted, hashed.
+// Which column of the output a set of players adds to: the keys that are wanted, hashed. Where there are few
+// possible keys they are numbers enough, with the players of a set in any order.
 struct ColumnOfKey {
+  static constexpr int64_t kFew = 1 << 16;
+
+  int64_t radix = 0;
+  bool in_any_order = false;
   Scratch<int64_t> keys;     // (1 << bits,) 0 where there is none: every set has a player
-  Scratch<int32_t> columns;  // (1 << bits,)
+  Scratch<int32_t> columns;  // (1 << bits,), or for each key; -1 for none
   int bits = 1;
 
-  bool allocate(const OrderSets& sets) {
+  bool allocate(const OrderSets& sets, int64_t order) {
+    radix = sets.radix;
+    in_any_order = order <= 3 && radix * radix * radix <= kFew;
+    if (in_any_order) return list(sets);
     while ((int64_t{1} << bits) < 2 * sets.n) ++bits;
     if (!keys.grow(int64_t{1} << bits, 0) || !columns.grow(int64_t{1} << bits, 0)) return false;
     std::memset(keys, 0, (size_t{1} << bits) * sizeof(int64_t));
@@ -115,11 +186,28 @@ struct ColumnOfKey {
 
   // -1 where the set is not wanted.
   int32_t operator[](int64_t key) const {
+    if (in_any_order) return columns[key];
     const int64_t place = find(key);
     return keys[place] == key ? columns[place] : -1;
   }
 
  private:
+  bool list(const OrderSets& sets) {
+    if (!columns.grow(radix * radix * radix, 0)) return false;
+    for (int64_t key = 0; key < radix * radix * radix; ++key) columns[key] = -1;
+    for (int64_t i = 0; i < sets.n; ++i) {
+      const int64_t c = sets.keys[i] % radix, b = sets.keys[i] / radix % radix,
+                    a = sets.keys[i] / radix / radix;
+      const auto put = [&](int64_t x, int64_t y, int64_t z) {
+        columns[(x * radix + y) * radix + z] = static_cast<int32_t>(i);
+      };
+      put(a, b, c);
+      if (b) put(a, c, b);  // two players and more: a is 0, or the third
+      if (a) put(b, a, c), put(b, c, a), put(c, a, b), put(c, b, a);
+    }
+    return true;
+  }
+
   int64_t find(int64_t key) const {
     const uint64_t mask = (uint64_t{1} << bits) - 1;
     uint64_t place = static_cast<uint64_t>(key) * 0x9E3779B97F4A7C15ULL >> (64 - bits);
@@ -128,34 +216,33 @@ struct ColumnOfKey {
   }
 };
 
-// The players of the path that is being walked, and the columns of their sets as far as somebody asked.
+// The players of the path that is being walked, and the columns of their sets. Those of a long path are kept
+// as far as somebody asked, until it has another player at the last position of a set.
 struct PathSets {
   static constexpr int32_t kUnknown = -2;
 
   Slots slots;
   ColumnOfKey column_of_key;
-  int64_t radix = 0, length = 0;
+  int64_t length = 0;
   int32_t players[kMostPositions];
-  int32_t of_word[1 << kShortPath];  // the column, -1 for none, kUnknown
-  Scratch<int32_t> of_slot;          // (slots,) the same
+  Scratch<int32_t> of_slot;  // (slots,) the column, -1 for none, kUnknown
 
   bool allocate(int64_t most_positions, int64_t order, const OrderSets& sets) {
-    radix = sets.radix;
-    return slots.allocate(most_positions, order) && column_of_key.allocate(sets) &&
+    return slots.allocate(most_positions, order) && column_of_key.allocate(sets, order) &&
            of_slot.grow(slots.count, 0);
   }
 
-  // The path goes on with another player: forget the sets whose last position this is.
+  // The path goes on with another player: forget the sets whose last position this is, and all where it
+  // becomes a long one.
   void push(int32_t player) {
     assert(length < kMostPositions);
-    players[length] = player;
-    if (length < kShortPath)
-      for (int64_t word = int64_t{1} << length; word < int64_t{2} << length; ++word) of_word[word] = kUnknown;
+    players[length++] = player;
+    if (length <= kShortPath) return;
     for (int64_t size = 1; size <= slots.order; ++size) {
-      const int64_t last = slots.start[size] + slots.ways(length + 1, size);
-      for (int64_t s = slots.start[size] + slots.ways(length, size); s < last; ++s) of_slot[s] = kUnknown;
+      const int64_t known = length == kShortPath + 1 ? 0 : slots.ways(length - 1, size);
+      const int64_t last = slots.start[size] + slots.ways(length, size);
+      for (int64_t s = slots.start[size] + known; s < last; ++s) of_slot[s] = kUnknown;
     }
-    ++length;
   }
   void pop() { --length; }
 
@@ -166,26 +253,26 @@ struct PathSets {
     return -1;
   }
 
-  int32_t short_column(uint64_t word) { return column(word, of_word[word]); }
-  int32_t long_column(uint64_t word) { return column(word, of_slot[slots[word]]); }
+  int32_t column(uint64_t word) const { return column_of_key[key(word)]; }
 
- private:
-  int32_t column(uint64_t word, int32_t& known) const {
-    if (known == kUnknown) known = column_of_key[key(word)];
+  int32_t long_column(uint64_t word) {
+    int32_t& known = of_slot[slots[word]];
+    if (known == kUnknown) known = column(word);
     return known;
   }
 
+ private:
   int64_t key(uint64_t word) const {
-    int32_t sorted[kMostPositions];
-    int64_t n = 0;
+    int32_t found[kMostPositions];
+    int64_t n = 0, key = 0;
     for (; word; word &= word - 1) {
       const int32_t player = players[__builtin_ctzll(word)];
       int64_t i = n++;
-      for (; i > 0 && sorted[i - 1] > player; --i) sorted[i] = sorted[i - 1];
-      sorted[i] = player;
+      if (!column_of_key.in_any_order)
+        for (; i > 0 && found[i - 1] > player; --i) found[i] = found[i - 1];
+      found[i] = player;
     }
-    int64_t key = 0;
-    for (int64_t i = 0; i < n; ++i) key = key * radix + sorted[i] + 1;
+    for (int64_t i = 0; i < n; ++i) key = key * column_of_key.radix + found[i] + 1;
     return key;
   }
 };

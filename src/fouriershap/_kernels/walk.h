@@ -25,6 +25,7 @@ struct WalkTrees {
   int64_t n_features;
   const uint64_t* set_bits;  // (n_sets, set_words)
   int64_t set_words;
+  int64_t n_nodes;
 };
 
 // Columns [first, last) of a code matrix (all features, stride).

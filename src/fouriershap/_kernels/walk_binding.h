@@ -15,7 +15,8 @@ namespace fouriershap {
     .tree_output = tree_output.data(), .tree_players = tree_players.data(), .tree_depth = tree_depth.data(), \
     .n_trees = length(roots), .features = features.data(), .n_codes = n_codes.data(),                        \
     .players = players.data(), .categorical = reinterpret_cast<const uint8_t*>(categorical.data()),          \
-    .n_features = length(features), .set_bits = set_bits.data(), .set_words = length(set_bits, 1)            \
+    .n_features = length(features), .set_bits = set_bits.data(), .set_words = length(set_bits, 1),           \
+    .n_nodes = length(nodes)                                                                                 \
   }
 
 inline WalkRows columns(const In<int32_t, 2>& codes, int64_t first, int64_t last) {

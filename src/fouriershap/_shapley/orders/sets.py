@@ -115,13 +115,18 @@ def all_keys(players: Sequence[int], order: int, n_players: int) -> Keys:
     return np.concatenate([np.empty(0, dtype=np.int64), *parts])
 
 
+def takes_longer(listed: int, n_met: int, order: int) -> bool:
+    """Whether listing so many sets takes longer than a column for every set of the players that are met."""
+    return _AS_QUICK * count_sets(n_met, order) <= listed
+
+
 def keys_within(members: NDArray[np.bool_], order: int) -> Keys:
     """Of all sets of up to ``order`` players within a line of ``members`` (n_lines, n_players)."""
     n_players = members.shape[1]
     sizes = members.sum(axis=1)
     listed = sum(count_sets(int(size), order) * int(times) for size, times in _counted(sizes))
     met = np.flatnonzero(members.any(axis=0))
-    if _AS_QUICK * count_sets(len(met), order) <= listed:
+    if takes_longer(listed, len(met), order):
         return all_keys(met.tolist(), order, n_players)  # more than meet, perhaps, but quickly found
     if listed > MOST_LISTED:
         raise CapacityError(

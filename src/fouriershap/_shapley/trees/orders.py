@@ -13,7 +13,16 @@ from numpy.typing import NDArray
 from fouriershap import _kernels as kernels
 from fouriershap._base.errors import CapacityError, InputError
 from fouriershap._shapley.orders.indices import leaf_shares
-from fouriershap._shapley.orders.sets import Floats, Keys, count_sets, keys_within, lost_background, radix_of
+from fouriershap._shapley.orders.sets import (
+    Floats,
+    Keys,
+    all_keys,
+    count_sets,
+    keys_within,
+    lost_background,
+    radix_of,
+    takes_longer,
+)
 from fouriershap._shapley.trees import walk
 from fouriershap._shapley.trees.model import Background, TreeModel
 
@@ -115,8 +124,16 @@ def make_sets(
             f"at most {MOST_PLAYERS} players and {_MOST_SLOTS:,} sets can be had. Take a lower order, shallower trees, "
             "or fewer players by groups=."
         )
-    keys = keys_within(_paths(model), order) if wanted is None else wanted
-    return TreeSets(model, background, index, order, keys)
+    return TreeSets(model, background, index, order, _keys(model, order) if wanted is None else wanted)
+
+
+def _keys(model: TreeModel, order: int) -> Keys:
+    """Of the sets that meet on a path, or, where that is found more quickly, of all sets of the players there are."""
+    inner = model.ensemble.feature[model.ensemble.feature >= 0]
+    met = np.unique(model.player[np.flatnonzero(np.bincount(inner))])
+    if takes_longer(len(inner) * order, len(met), order):  # but at the top, nodes have more sets on their way
+        return all_keys(met.tolist(), order, model.n_players)
+    return keys_within(_paths(model), order)
 
 
 def _paths(model: TreeModel) -> NDArray[np.bool_]:
