@@ -100,7 +100,7 @@ def _refine_row(
     step = max(_HYBRIDS // (2 * pairs * (encoding.n_players + 1)), 1)
     for first in range(0, n_others, step):
         some = np.arange(first, min(first + step, n_others))
-        paths = draw_paths(differs[some], some + 1, pairs, rng)
+        paths = draw_paths(differs[some], np.zeros_like(some), some + 1, pairs, rng)
         points = hybrid_codes(codes, encoding.player, paths.index)
         answers = oracle.ask(pool, paths.index, points), fitted.surrogate.predict(points)
         model[some], stand_in[some] = (pair_means(paths.estimates(each), len(some)) for each in answers)
