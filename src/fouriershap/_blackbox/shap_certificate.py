@@ -116,9 +116,7 @@ def _beyond(
 ) -> Floats:
     """Independent estimates (n_rows, pairs, n_players, n_outputs) of what players have beyond the representation."""
     encoding, (rows, weights) = fitted.encoding, background
-    drawn, position = np.unique(
-        rng.choice(rows.n_rows, pool.n_rows * pairs, p=weights), return_inverse=True
-    )
+    drawn, position = np.unique(rng.choice(rows.n_rows, pool.n_rows * pairs, p=weights), return_inverse=True)
     joined = pool.joined(rows.rows(drawn))
     codes = encoding.encode(joined, "X")
     firsts, others = np.repeat(np.arange(pool.n_rows), pairs), pool.n_rows + position
@@ -128,7 +126,7 @@ def _beyond(
     with oracle.passing():
         answers = oracle.ask(joined, paths.index, points)
     estimates = pair_means(paths.estimates(answers - fitted.surrogate.predict(points)), pool.n_rows * pairs)
-    return estimates.mean(axis=(1, 2)).reshape(pool.n_rows, pairs, *estimates.shape[3:])
+    return np.asarray(estimates.mean(axis=(1, 2)).reshape(pool.n_rows, pairs, *estimates.shape[3:]))
 
 
 def _summed(values: Floats, beyond: Floats) -> _Found:
@@ -156,8 +154,8 @@ def _summed(values: Floats, beyond: Floats) -> _Found:
 def _interval(found: _Found, known: float, compressed: float) -> Interval:
     """By Student's t; ``known``: the share of all rows in question that was looked at.
 
-    Rows that were not looked at may differ from those that were, and one in so many may miss as much as the worst. An
-    interval that ends at 1 has all of its doubt below.
+    Rows that were not looked at may differ from those that were, and some may miss as much as the worst. Where all
+    were, an interval that ends at 1 has all of its doubt below.
     """
     r2 = found.r2
     if not math.isfinite(r2):
@@ -167,7 +165,7 @@ def _interval(found: _Found, known: float, compressed: float) -> Interval:
     unseen = (1 - known) * UNSEEN * float(np.abs(found.missed).max()) / found.spread
     freedom = _freedom(variance)
     high = r2 + _student(_TWO_SIDED, freedom) * error
-    low = r2 - math.hypot(_student(_TWO_SIDED if high < 1 else _ONE_SIDED, freedom) * error, unseen)
+    low = r2 - _student(_ONE_SIDED if high >= 1 and known == 1 else _TWO_SIDED, freedom) * error - unseen
     ends = (r2 - compressed, low - compressed, high)
     return Interval(*(float(min(end, 1.0)) for end in ends))
 

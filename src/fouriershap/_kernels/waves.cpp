@@ -128,8 +128,8 @@ void copy_narrow(const float* wide, int64_t n_rows, int64_t width, int64_t n_col
     std::memcpy(out + i * n_columns, wide + i * width, n_columns * sizeof(float));
 }
 
-// Adds the gradient of the square error times scale, summed over outputs; of frequencies and the linear part to
-// `wide`.
+// Adds the gradient of the square error times scale, summed over outputs; of frequencies and the linear part
+// to `wide`.
 void backward(const Parts& p, const Batch& batch, float scale, const Parts& gradient) {
   const int64_t n = batch.n, n_waves = batch.n_waves, n_outputs = batch.n_outputs;
   for (int64_t i = 0; i < n_outputs * n; ++i) batch.missed[i] *= scale;
