@@ -48,6 +48,23 @@ def ensembles(
     return coded, players.astype(np.int32), rng
 
 
+# leaves
+
+
+@st.composite
+def find_leaves(draw: st.DrawFn) -> Case:
+    coded, _, rng = draw(ensembles())
+    e, dtype = coded.ensemble, draw(st.sampled_from([np.float32, np.float64]))
+    rows = rng.integers(-2, 95, (draw(st.sampled_from([0, 1, 9, 300])), e.n_features)).astype(dtype)
+    rows += rng.choice([0, 0.5], rows.shape)
+    strange = rng.random(rows.shape) < 0.1
+    rows[strange] = rng.choice([np.nan, np.inf, -np.inf, -0.5, 1e30], strange.sum())
+    threshold = np.where(rng.random(e.n_nodes) < 0.05, np.nan, e.threshold).astype(dtype)
+    nodes = e.feature, threshold, e.left, e.right, e.missing_left, e.category_set
+    out = np.full((len(rows), e.n_trees), -7, np.int32)
+    return Case((rows, e.roots, *nodes, e.set_start, e.set_categories, out))
+
+
 # tree_blocks, tree_tables
 
 
@@ -259,6 +276,7 @@ def count_twigs(draw: st.DrawFn) -> Case:
 
 
 CASES: dict[str, Callable[[], st.SearchStrategy[Case]]] = {
+    "leaves.find": find_leaves,
     "orders.interventional": interventional_orders,
     "stream.count_twigs": count_twigs,
     "stream.interventional": stream,

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 import fouriershap as fs
-from blackbox_cells.networks import CLASSES, Split, split
-from blackbox_cells.runs import Counted
+from blackbox_cells.networks import CLASSES, Split, against, split
+from blackbox_cells.runs import Counted, import_fitters
 from blackbox_cells.truth import r_squared
 
 N_TIMED, N_LARGE = 1000, 1000  # rows that are timed, and rows of the background against which they are
 REFINED = (1, 3)  # pairs
+FEW = 1  # row of a background with which refining asks least
 BUDGETS = {
     "diabetes": (1_000,),
     "diabetes_hard": (1_000, 5_000),
@@ -53,6 +54,7 @@ def network_cell(name: str, method: str, budget: int, seed: int) -> dict[str, An
 
     found = split(name, seed)
     network, model = found.network, Counted(found.network.asked)
+    import_fitters()
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore", fs.FidelityWarning)
         begin = time.process_time()
@@ -103,6 +105,11 @@ def refine_cell(name: str, budget: int, seed: int) -> dict[str, Any]:
         before = model.count
         cell[f"refined_{pairs}"] = accuracy(found, explainer.shap_values(frames[2], refine=pairs))
         cell[f"queries_{pairs}"] = (model.count - before) / len(found.explained)
+    few = explainer.with_background(network.frame(found.background[:FEW]))
+    truth = against(network, found.explained, found.background[:FEW])
+    cell["few_plain"] = r_squared(truth, few.shap_values(frames[2]))
+    for pairs in REFINED:
+        cell[f"few_refined_{pairs}"] = r_squared(truth, few.shap_values(frames[2], refine=pairs))
     return cell
 
 

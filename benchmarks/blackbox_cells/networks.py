@@ -217,6 +217,13 @@ def split(name: str, seed: int) -> Split:
     return Split(network, *parts, found["truth"], float(found["ceiling"]))
 
 
+def against(network: Network, explained: np.ndarray, background: np.ndarray) -> np.ndarray:
+    """True values (n_explained, n_players) of a model of one output against a small background, not kept."""
+    if explained.shape[1] <= _MOST_ENUMERATED:
+        return enumerated(network.predict, explained, background, np.arange(explained.shape[1]))
+    return permuted(network.predict, explained, background, 2 * N_PAIRS, 1)
+
+
 def _truth(network: Network, explained: np.ndarray, background: np.ndarray) -> tuple[np.ndarray, float]:
     probe = np.asarray(network.predict(background[:2]))
     outputs: list[Callable[[np.ndarray], np.ndarray]] = [network.predict]

@@ -89,14 +89,17 @@ def _refined(cells: dict[str, Any]) -> list[str]:
     lines = [
         "## Refining",
         "",
-        "SHAP R^2, and queries a row, by pairs of permutations for each background row.",
+        "SHAP R^2, and queries a row, by pairs of permutations for each background row; then, in the last columns, "
+        "against a single background row, where a pair asks least.",
         "",
     ]
-    lines += ["| model | budget | seed | none | " + " | ".join(f"{p}" for p in REFINED) + " |"]
-    lines += ["|" + "---|" * (4 + len(REFINED))]
+    heads = ["none", *map(str, REFINED), *(f"{head}, one row" for head in ("none", *REFINED))]
+    lines += ["| model | budget | seed | " + " | ".join(heads) + " |", "|" + "---|" * (3 + len(heads))]
     for (name, budget, seed), cell in found.items():
         each = " | ".join(f"{cell[f'refined_{p}']:.4f} ({cell[f'queries_{p}']:,.0f})" for p in REFINED)
-        lines.append(f"| {name} | {int(budget):,} | {seed} | {cell['plain']:.4f} | {each} |")
+        few = [cell.get(key) for key in ("few_plain", *(f"few_refined_{p}" for p in REFINED))]
+        told = " | ".join("" if r2 is None else f"{r2:.4f}" for r2 in few)
+        lines.append(f"| {name} | {int(budget):,} | {seed} | {cell['plain']:.4f} | {each} | {told} |")
     return [*lines, ""]
 
 

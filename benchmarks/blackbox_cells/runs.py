@@ -31,12 +31,19 @@ class Counted:
         return answers
 
 
+def import_fitters() -> None:
+    """The first fit of a process imports these, in up to a second, which no other does: so they are imported before."""
+    import lightgbm  # noqa: F401
+    import sklearn.ensemble  # noqa: F401
+
+
 def represented(name: str, method: str, budget: int, seed: int) -> Cell:
     """`BlackBoxExplainer` end to end, on one thread."""
     from threadpoolctl import threadpool_limits
 
     subject = SUBJECTS[name]
     rows, model = draw_rows(subject, seed), Counted(predict_of(subject))
+    import_fitters()
     begin, begin_cpu = time.perf_counter(), time.process_time()
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore", fs.FidelityWarning)

@@ -60,7 +60,7 @@ def test_a_permutation_and_its_reverse_are_exact_on_pairs(rng):
     matrix = rng.normal(size=(5, 5))
     codes = rng.integers(0, 3, size=(4, 5)).astype(float)
     differs = differing(codes[0], codes[1:], np.arange(5, dtype=np.int32), 5)
-    paths = draw_paths(differs, np.arange(1, 4), 2, rng)
+    paths = draw_paths(differs, np.zeros(3, dtype=int), np.arange(1, 4), 2, rng)
     points = codes[paths.index, np.arange(5)]
 
     def game(rows):

@@ -16,14 +16,14 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Paths:
-    """Hybrids between row 0 of a pool and some of the others, along permutations and their reverses.
+    """Hybrids between some rows of a pool and others, along permutations and their reverses.
 
     Attributes
     ----------
     index : (n_hybrids, n_players) int32
         The row that each player comes from.
     path : (n_hybrids,) int64
-        The permutation that a hybrid belongs to; it begins at the other row and ends at row 0.
+        The permutation that a hybrid belongs to; it begins at the other row and ends at the first.
     joined : (n_hybrids,) int64
         The player that joined last; -1 where a path begins.
     n_paths : int
@@ -44,21 +44,25 @@ class Paths:
 
 
 def draw_paths(
-    differs: NDArray[np.bool_], others: NDArray[np.int64], pairs: int, rng: np.random.Generator
+    differs: NDArray[np.bool_],
+    firsts: NDArray[np.int64],
+    others: NDArray[np.int64],
+    pairs: int,
+    rng: np.random.Generator,
 ) -> Paths:
-    """So many permutations with their reverses for each of the other rows.
+    """So many permutations with their reverses between each of the first rows and its other.
 
     Parameters
     ----------
-    differs : (n_others, n_players) bool
-        Whether a player differs between row 0 and the other row.
-    others : (n_others,) int64
+    differs : (n, n_players) bool
+        Whether a player differs between the two.
+    firsts, others : (n,) int64
         Their positions in the pool.
     """
     n_players = differs.shape[1]
     index, path, joined = [], [], []
     n_paths = 0
-    for mine, row in zip(differs, others, strict=True):
+    for mine, first, other in zip(differs, firsts, others, strict=True):
         players = np.flatnonzero(mine)
         for _ in range(pairs):
             order = rng.permutation(players)
@@ -66,7 +70,7 @@ def draw_paths(
                 place = np.full(n_players, len(players))
                 place[each] = np.arange(len(players))
                 inside = (np.arange(len(players) + 1)[:, None] > place) | ~mine
-                index.append(np.where(inside, np.int32(0), np.int32(row)))
+                index.append(np.where(inside, np.int32(first), np.int32(other)))
                 joined.append(np.concatenate([[-1], each]))
                 path.append(np.full(len(players) + 1, n_paths))
                 n_paths += 1
@@ -81,7 +85,7 @@ def draw_paths(
 def differing(
     codes: Floats, other_codes: Floats, player: NDArray[np.int32], n_players: int
 ) -> NDArray[np.bool_]:
-    """(n_others, n_players): which players of a row (n_features,) are not those of the others."""
+    """(n_others, n_players): which players of a row (n_features,), or of one for each, are not those of the others."""
     unlike = ~((codes == other_codes) | (np.isnan(codes) & np.isnan(other_codes)))
     out = np.zeros((len(other_codes), n_players), dtype=bool)
     for f, p in enumerate(player):

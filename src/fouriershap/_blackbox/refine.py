@@ -25,6 +25,7 @@ from fouriershap._rows.pool import Pool
 Floats = NDArray[np.float64]
 Background = tuple[Pool, Floats | None]
 _HYBRIDS = 100_000  # that are asked at a time
+_DOUBT = 4.0  # chance is taken for larger by this over the permutations that show it: few may show too little
 
 
 def refine_cost(n_rows: int, pairs: int, n_players: int, n_background: int) -> int:
@@ -100,7 +101,7 @@ def _refine_row(
     step = max(_HYBRIDS // (2 * pairs * (encoding.n_players + 1)), 1)
     for first in range(0, n_others, step):
         some = np.arange(first, min(first + step, n_others))
-        paths = draw_paths(differs[some], some + 1, pairs, rng)
+        paths = draw_paths(differs[some], np.zeros_like(some), some + 1, pairs, rng)
         points = hybrid_codes(codes, encoding.player, paths.index)
         answers = oracle.ask(pool, paths.index, points), fitted.surrogate.predict(points)
         model[some], stand_in[some] = (pair_means(paths.estimates(each), len(some)) for each in answers)
@@ -140,21 +141,26 @@ def _drawn_in(beyond: Floats, chance: Floats) -> Floats:
 
 
 def _chance(found: Floats, share: Floats) -> Floats:
-    """Variance (n_outputs,) of the mean that comes from the permutations drawn, summed over players.
+    """Variance (n_outputs,) of the mean that comes from the permutations drawn, summed over players, or somewhat more.
 
     Parameters
     ----------
     found : (n_others, pairs, 2, n_players, n_outputs) float64
     share : (n_others,) float64
     """
-    pairs = found.shape[1]
+    n_others, pairs = found.shape[:2]
     if pairs > 1:
-        return np.asarray(np.einsum("z,zjo->o", share**2, found.mean(axis=2).var(axis=1, ddof=1)) / pairs)
-    # One pair: its halves differ by more than their mean is wrong, and rows differ by more than their chance.
-    halves = ((found[:, 0, 0] - found[:, 0, 1]) / 2) ** 2
-    by_row = found.mean(axis=(1, 2))
-    rows = (by_row - np.einsum("z,zjo->jo", share, by_row)) ** 2
-    return np.asarray(np.minimum(*(np.einsum("z,zjo->o", share**2, each) for each in (halves, rows))))
+        chance = np.einsum("z,zjo->o", share**2, found.mean(axis=2).var(axis=1, ddof=1)) / pairs
+    else:
+        # One pair: its halves differ by more than their mean is wrong, and rows differ by more than their chance.
+        halves = ((found[:, 0, 0] - found[:, 0, 1]) / 2) ** 2
+        by_row = found.mean(axis=(1, 2))
+        rows = (by_row - np.einsum("z,zjo->jo", share, by_row)) ** 2
+        chance, among = (np.einsum("z,zjo->o", share**2, each) for each in (halves, rows))
+        others = 1 - float((share**2).sum())  # a single row differs from no other
+        if others > 0:
+            chance = np.minimum(chance, among / others)
+    return np.asarray(chance * (1 + _DOUBT / (n_others * pairs)))
 
 
 def _pure(n: int, encoding: Encoding) -> NDArray[np.int32]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from fouriershap._base.errors import InputError
 from fouriershap._base.units import unit_of
-from fouriershap._blackbox.fidelity import N_RESAMPLES, UNSEEN, Interval
+from fouriershap._blackbox.fidelity import UNSEEN, Interval
 from fouriershap._blackbox.fit import Fitted
 from fouriershap._blackbox.hybrids import hybrid_codes
 from fouriershap._blackbox.oracle import Oracle
@@ -26,7 +26,8 @@ Floats = NDArray[np.float64]
 LEAST_ROWS = 8  # that say something
 MOST_ROWS = 64  # while fitting
 SHARE = 0.1  # of the budget, at most, while fitting
-_LEVEL = 0.95
+_TWO_SIDED, _ONE_SIDED = 1.959964, 1.644854  # normal quantiles of 97.5 and of 95 %
+_HYBRIDS = 100_000  # that are asked at a time
 
 
 def row_cost(n_players: int) -> int:
@@ -42,19 +43,25 @@ def reserved_queries(budget: int, n_players: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class _Found:
-    """By row: the estimated square of what is missed, of the true values, and their sum."""
+    """What the estimates say of some rows.
 
+    Attributes
+    ----------
+    r2 : float
+        Of the values about their mean; NaN where they do not vary.
+    spread : float
+        Square sum of the true values about their mean.
+    missed : (n_rows,) float64
+        Square sum of what is missed.
+    between, within : (n_rows,) float64
+        Variances that add up to that of ``r2 * spread``: as rows were drawn, too, and given the rows.
+    """
+
+    r2: float
+    spread: float
     missed: Floats
-    square: Floats
-    total: Floats
-    n_players: int
-
-    def r2(self, counts: Floats) -> Floats:
-        """R^2 for resamples (n, n_rows) of the rows, by how often each occurs."""
-        n = counts.sum(axis=1) * self.n_players
-        spread = counts @ self.square - ((counts @ self.total) ** 2 / n[:, None]).sum(axis=1)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.asarray(np.where(spread > 0, 1 - (counts @ self.missed) / spread, np.nan))
+    between: Floats
+    within: Floats
 
 
 def certify_values(
@@ -66,6 +73,7 @@ def certify_values(
     queries: int,
     compressed: float,
     rng: np.random.Generator,
+    is_sample: bool = False,
 ) -> Interval:
     """R^2 of values (n_rows, n_players, n_outputs) against the model's own, about the mean of all, with its interval.
 
@@ -77,6 +85,8 @@ def certify_values(
         Most that the model is asked; rows are left out where they are too few for all.
     compressed : float
         What the values miss already since the background is compressed.
+    is_sample : bool
+        Whether the rows stand for others, which the interval is for, too.
     """
     n_players = fitted.encoding.n_players
     n_rows = min(pool.n_rows, queries // row_cost(n_players))
@@ -89,71 +99,85 @@ def certify_values(
     pairs = max((queries // n_rows - 1) // (2 * max(n_players - 1, 1) + 1), 2)
     chosen = rng.permutation(pool.n_rows)[:n_rows]
     unit = unit_of(values)
-    beyond = np.stack(
-        [_beyond(oracle, fitted, pool.rows(np.array([i])), background, pairs, rng) for i in chosen]
-    )
-    found = _summed(values[chosen] / unit, beyond / unit)
-    return _interval(found, compressed, rng)
+    step = max(_HYBRIDS // (pairs * row_cost(n_players)), 1)
+    parts = [pool.rows(chosen[i : i + step]) for i in range(0, n_rows, step)]
+    beyond = np.concatenate([_beyond(oracle, fitted, part, background, pairs, rng) for part in parts])
+    known = 0.0 if is_sample else n_rows / pool.n_rows
+    return _interval(_summed(values[chosen] / unit, beyond / unit), known, compressed)
 
 
 def _beyond(
     oracle: Oracle,
     fitted: Fitted,
-    row: Pool,
+    pool: Pool,
     background: tuple[Pool, Floats | None],
     pairs: int,
     rng: np.random.Generator,
 ) -> Floats:
-    """Independent estimates (pairs, n_players, n_outputs) of what players have beyond the representation."""
+    """Independent estimates (n_rows, pairs, n_players, n_outputs) of what players have beyond the representation."""
     encoding, (rows, weights) = fitted.encoding, background
-    drawn = rng.choice(rows.n_rows, pairs, p=weights)
-    joined = row.joined(rows.rows(drawn))
+    drawn, position = np.unique(rng.choice(rows.n_rows, pool.n_rows * pairs, p=weights), return_inverse=True)
+    joined = pool.joined(rows.rows(drawn))
     codes = encoding.encode(joined, "X")
-    differs = differing(codes[0], codes[1:], encoding.player, encoding.n_players)
-    paths = draw_paths(differs, np.arange(1, pairs + 1), 1, rng)
+    firsts, others = np.repeat(np.arange(pool.n_rows), pairs), pool.n_rows + position
+    differs = differing(codes[firsts], codes[others], encoding.player, encoding.n_players)
+    paths = draw_paths(differs, firsts, others, 1, rng)
     points = hybrid_codes(codes, encoding.player, paths.index)
     with oracle.passing():
         answers = oracle.ask(joined, paths.index, points)
-    estimates = paths.estimates(answers - fitted.surrogate.predict(points))
-    return np.asarray(pair_means(estimates, pairs).mean(axis=(1, 2)))
+    estimates = pair_means(paths.estimates(answers - fitted.surrogate.predict(points)), pool.n_rows * pairs)
+    return np.asarray(estimates.mean(axis=(1, 2)).reshape(pool.n_rows, pairs, *estimates.shape[3:]))
 
 
 def _summed(values: Floats, beyond: Floats) -> _Found:
     """Values (n_rows, n_players, n_outputs), estimates (n_rows, pairs, n_players, n_outputs)."""
-    pairs = beyond.shape[1]
+    n_rows, pairs, n_players = beyond.shape[:3]
     whole, each = (beyond.sum(axis=1) ** 2).sum(axis=(1, 2)), (beyond**2).sum(axis=(1, 2, 3))
     missed = (whole - each) / (pairs * (pairs - 1))
     mean = beyond.mean(axis=1)
     square = (values**2).sum(axis=(1, 2)) + 2 * (values * mean).sum(axis=(1, 2)) + missed
-    return _Found(missed, square, (values + mean).sum(axis=1), values.shape[1])
+    centre = (values + mean).mean(axis=(0, 1))
+    spread = float(square.sum() - n_rows * n_players * (centre**2).sum())
+    if not spread > 0:
+        return _Found(math.nan, spread, missed, missed, missed)
+    r2 = 1 - float(missed.sum()) / spread
+    around = missed - (1 - r2) * square
+    between = n_rows / (n_rows - 1) * (around - around.mean()) ** 2
+    # What a pair does to r2 * spread, to first order. Of two pairs, the variance of a product is met without bias where
+    # their chance is normal; where its tails are heavy it is overrated.
+    slope = r2 * mean - (1 - r2) * (values - centre)
+    change = 2 * np.einsum("rpjo,rjo->rp", beyond - mean[:, None], slope)
+    within = (change**2).sum(axis=1) / (pairs * (pairs - 1))
+    return _Found(r2, spread, missed, between, min(within, between, key=np.sum))
 
 
-def _interval(found: _Found, compressed: float, rng: np.random.Generator) -> Interval:
-    """The wider, end by end, of a bootstrap over rows, of Student's t, and of what rows cannot rule out."""
-    n = len(found.missed)
-    r2 = float(found.r2(np.ones((1, n)))[0])
+def _interval(found: _Found, known: float, compressed: float) -> Interval:
+    """By Student's t; ``known``: the share of all rows in question that was looked at.
+
+    Rows that were not looked at may differ from those that were, and some may miss as much as the worst. Where all
+    were, an interval that ends at 1 has all of its doubt below.
+    """
+    r2 = found.r2
     if not math.isfinite(r2):
         return Interval(math.nan, -math.inf, 1.0)
-    resampled = found.r2(rng.multinomial(n, np.full(n, 1 / n), size=N_RESAMPLES).astype(np.float64))
-    resampled = resampled[np.isfinite(resampled)]
-    low, high = (
-        np.quantile(resampled, [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2]) if len(resampled) else (-math.inf, 1.0)
-    )
-    spread = float(found.square.sum())
-    if spread > 0:
-        around = found.missed - (1 - r2) * found.square
-        reach = (
-            _student(n - 1) * math.sqrt(n / (n - 1) * float(((around - around.mean()) ** 2).sum())) / spread
-        )
-        unseen = UNSEEN * float(np.abs(found.missed).max()) / spread
-        low, high = min(low, r2 - math.hypot(reach, unseen)), max(high, r2 + reach)
+    variance = known * found.within + (1 - known) * found.between
+    error = math.sqrt(float(variance.sum())) / found.spread
+    unseen = (1 - known) * UNSEEN * float(np.abs(found.missed).max()) / found.spread
+    freedom = _freedom(variance)
+    high = r2 + _student(_TWO_SIDED, freedom) * error
+    low = r2 - _student(_ONE_SIDED if high >= 1 and known == 1 else _TWO_SIDED, freedom) * error - unseen
     ends = (r2 - compressed, low - compressed, high)
     return Interval(*(float(min(end, 1.0)) for end in ends))
 
 
-def _student(freedom: int) -> float:
-    """The 97.5 % quantile of Student's t, by its expansion about the normal one."""
-    z = 1.959964
+def _freedom(variance: Floats) -> float:
+    """Degrees of freedom of a sum of variances of one each, by Satterthwaite; at least 2."""
+    squares = float((variance**2).sum())
+    return max(3 * float(variance.sum()) ** 2 / squares - 2, 2.0) if squares > 0 else 2.0
+
+
+def _student(z: float, freedom: float) -> float:
+    """A quantile of Student's t, by its expansion about the normal one, ``z``."""
     first, second = (z**3 + z) / 4, (5 * z**5 + 16 * z**3 + 3 * z) / 96
     third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
     return z + first / freedom + second / freedom**2 + third / freedom**3

@@ -278,14 +278,16 @@ class BlackBoxExplainer(Explainer):
         """What fitting left of the budget tells how good the values of rows are."""
         oracle, _ = self._model("certify")
         some = np.random.default_rng([self._seed, 2]).permutation(rows.n_rows)[:MOST_ROWS]
-        interval = self._certify(rows.rows(some), queries, np.random.default_rng([self._seed, 3]))
+        interval = self._certify(rows.rows(some), queries, np.random.default_rng([self._seed, 3]), True)
         fidelity = replace(self._fitted.fidelity, shap=interval, n_queries=oracle.count)
         self._fitted = replace(self._fitted, fidelity=fidelity)
 
-    def _certify(self, rows: Pool, queries: int, rng: np.random.Generator) -> Interval:
+    def _certify(
+        self, rows: Pool, queries: int, rng: np.random.Generator, is_sample: bool = False
+    ) -> Interval:
         oracle, background = self._model("certify")
         values = self._engine.shap_values(self._fitted.encoding.encode(rows, "X"), self.n_jobs)
-        settings = (queries, background_error(self._engine), rng)
+        settings = (queries, background_error(self._engine), rng, is_sample)
         return certify_values(oracle, self._fitted, rows, background, values, *settings)
 
     def certify(self, X: Any, *, queries: int) -> Interval:

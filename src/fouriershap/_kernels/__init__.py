@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import fouriershap._kernels.bits_numpy as bits
     import fouriershap._kernels.build_numpy as build
     import fouriershap._kernels.encode_numpy as encode
+    import fouriershap._kernels.leaves_numpy as leaves
     import fouriershap._kernels.numbers_numpy as numbers
     import fouriershap._kernels.orders_numpy as orders
     import fouriershap._kernels.products_numpy as products
@@ -33,6 +34,7 @@ FAMILIES = (
     "bits",
     "build",
     "encode",
+    "leaves",
     "numbers",
     "orders",
     "products",
@@ -51,6 +53,7 @@ __all__ = [
     "build",
     "encode",
     "instruction_set",
+    "leaves",
     "numbers",
     "orders",
     "products",

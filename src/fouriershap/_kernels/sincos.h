@@ -16,7 +16,7 @@ struct Turn<float> {
   typedef int32_t whole;
   static constexpr float round = 12582912.0f;
   static constexpr float parts[3] = {0x1.92p+0f, 0x1.fb4p-12f, 0x1.4442d2p-24f};
-  static constexpr int terms = 5;
+  static constexpr int terms = 4;
 };
 
 template <>
@@ -25,6 +25,20 @@ struct Turn<double> {
   static constexpr double round = 6755399441055744.0;
   static constexpr double parts[3] = {0x1.921fb544p+0, 0x1.0b4611a6p-34, 0x1.3198a2e037073p-69};
   static constexpr int terms = 9;
+};
+
+// Taylor's coefficients of sin(r) / r and of cos(r), as polynomials of the square of r.
+template <class T>
+struct Series {
+  T sine[Turn<T>::terms + 1], cosine[Turn<T>::terms + 1];
+  constexpr Series() : sine{1}, cosine{1} {
+    double factor = 1;
+    for (int k = 1; k <= Turn<T>::terms; ++k) {
+      factor /= -(2 * k - 1) * (2 * k);
+      cosine[k] = static_cast<T>(factor);
+      sine[k] = static_cast<T>(factor / (2 * k + 1));
+    }
+  }
 };
 
 template <class T>
@@ -40,10 +54,11 @@ static inline void sincos(typename Vec<T>::type angle, typename Vec<T>::type* si
   r -= turns * Turn<T>::parts[1];
   r -= turns * Turn<T>::parts[2];
   const V square = r * r;
-  V s = V{} + T(1), c = V{} + T(1);
-  for (int k = Turn<T>::terms; k > 0; --k) {
-    s = T(1) - square * s * (T(1) / T((2 * k) * (2 * k + 1)));
-    c = T(1) - square * c * (T(1) / T((2 * k - 1) * (2 * k)));
+  constexpr Series<T> series;
+  V s = V{} + series.sine[Turn<T>::terms], c = V{} + series.cosine[Turn<T>::terms];
+  for (int k = Turn<T>::terms; k-- > 0;) {
+    s = s * square + series.sine[k];
+    c = c * square + series.cosine[k];
   }
   s *= r;
   constexpr int sign = 8 * sizeof(T) - 2;  // takes bit 1 to the place of the sign

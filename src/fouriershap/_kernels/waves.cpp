@@ -13,6 +13,7 @@ constexpr int64_t kLanes = Vec<float>::lanes;
 constexpr int64_t kTile = 2 * kLanes;  // columns of a product that stay in registers, in kRows rows
 constexpr int64_t kRows = 4;
 constexpr int64_t kBatch = 16;  // batches are a multiple of it, and so a multiple of kTile
+constexpr int64_t kBlock = 64;  // rows of a batch at a time: what they need stays in the nearest cache
 
 // Row-major (n_rows, n_inner) or, with the strides exchanged, its transpose.
 struct Left {
@@ -86,7 +87,8 @@ inline Parts parts_of(float* values, int64_t n_waves, int64_t n_columns, int64_t
 }
 
 struct Batch {
-  int64_t n, n_columns, n_outputs, n_waves;
+  int64_t n;  // rows at a time
+  int64_t n_columns, n_outputs, n_waves;
   int64_t width;   // n_columns, rounded up to a multiple of kTile
   float* rows;     // (n, width), padded by zeros
   float* columns;  // (n_columns, n)
@@ -94,7 +96,7 @@ struct Batch {
   float* sine;     // (n_waves, n)
   float* missed;   // (n_outputs, n): prediction less target
   float* slope;    // (n_waves, n): angles, then what the error says about them
-  float* wide;     // (n_waves or n_outputs, width)
+  float* wide;     // (n_waves + n_outputs, width): slopes of the frequencies, then of the linear part
 };
 
 void gather(const WaveAnswers& answers, const int32_t* order, const float* constant, const Batch& batch) {
@@ -126,23 +128,22 @@ void copy_narrow(const float* wide, int64_t n_rows, int64_t width, int64_t n_col
     std::memcpy(out + i * n_columns, wide + i * width, n_columns * sizeof(float));
 }
 
-// The gradient of the mean square error, summed over outputs.
-void backward(const Parts& p, const Batch& batch, const Parts& gradient) {
+// Adds the gradient of the square error times scale, summed over outputs; of frequencies and the linear part
+// to `wide`.
+void backward(const Parts& p, const Batch& batch, float scale, const Parts& gradient) {
   const int64_t n = batch.n, n_waves = batch.n_waves, n_outputs = batch.n_outputs;
-  const float scale = 2.0f / static_cast<float>(n);
   for (int64_t i = 0; i < n_outputs * n; ++i) batch.missed[i] *= scale;
   multiply({p.amplitudes, 1, n_waves}, n_waves, n_outputs, batch.missed, n, false, batch.slope);
   for (int64_t m = 0; m < n_waves; ++m) {
     for (int64_t i = m * n; i < (m + 1) * n; ++i) batch.slope[i] *= -batch.sine[i];
-    gradient.phases[m] = sum_of(batch.slope + m * n, n);
+    gradient.phases[m] += sum_of(batch.slope + m * n, n);
     for (int64_t q = 0; q < n_outputs; ++q)
-      gradient.amplitudes[q * n_waves + m] = dot(batch.cosine + m * n, batch.missed + q * n, n);
+      gradient.amplitudes[q * n_waves + m] += dot(batch.cosine + m * n, batch.missed + q * n, n);
   }
-  multiply({batch.slope, n, 1}, n_waves, n, batch.rows, batch.width, false, batch.wide);
-  copy_narrow(batch.wide, n_waves, batch.width, batch.n_columns, gradient.frequencies);
-  for (int64_t q = 0; q < n_outputs; ++q) gradient.constant[q] = sum_of(batch.missed + q * n, n);
-  multiply({batch.missed, n, 1}, n_outputs, n, batch.rows, batch.width, false, batch.wide);
-  copy_narrow(batch.wide, n_outputs, batch.width, batch.n_columns, gradient.linear);
+  for (int64_t q = 0; q < n_outputs; ++q) gradient.constant[q] += sum_of(batch.missed + q * n, n);
+  multiply({batch.slope, n, 1}, n_waves, n, batch.rows, batch.width, true, batch.wide);
+  multiply({batch.missed, n, 1}, n_outputs, n, batch.rows, batch.width, true,
+           batch.wide + n_waves * batch.width);
 }
 
 // schedule: the rate, its correction for young second moments, and what is left of the frequencies.
@@ -163,13 +164,12 @@ void step(const float* schedule, const float* gradient, const WaveParameters& pa
 }  // namespace
 
 bool train(const WaveAnswers& answers, const WaveSteps& steps, const WaveParameters& parameters) {
-  const int64_t n = steps.n_batch, n_waves = parameters.n_waves;
+  assert(steps.n_batch % kBatch == 0);
+  const int64_t n = steps.n_batch % kBlock ? kBatch : kBlock, n_waves = parameters.n_waves;
   const int64_t n_columns = answers.n_columns, n_outputs = answers.n_outputs;
-  const int64_t width = (n_columns + kTile - 1) / kTile * kTile,
-                most = n_waves > n_outputs ? n_waves : n_outputs;
-  assert(n % kBatch == 0);
+  const int64_t width = (n_columns + kTile - 1) / kTile * kTile, n_wide = (n_waves + n_outputs) * width;
   const AlignedScratch<float> rows(n * width, 0.0f), columns(n_columns * n), missed(n_outputs * n);
-  const AlignedScratch<float> cosine(n_waves * n), sine(n_waves * n), slope(n_waves * n), wide(most * width);
+  const AlignedScratch<float> cosine(n_waves * n), sine(n_waves * n), slope(n_waves * n), wide(n_wide);
   const AlignedScratch<float> gradient(parameters.n_parameters);
   if (!rows || !columns || !missed || !cosine || !sine || !slope || !wide || !gradient) return false;
   const Batch batch = {n,       n_columns, n_outputs, n_waves, width, rows,
@@ -178,9 +178,16 @@ bool train(const WaveAnswers& answers, const WaveSteps& steps, const WaveParamet
   const Parts slopes = parts_of(gradient, n_waves, n_columns, n_outputs);
   assert(values.constant + n_outputs == parameters.values + parameters.n_parameters);
   for (int64_t s = 0; s < steps.n_steps; ++s) {
-    gather(answers, steps.order + s * n, values.constant, batch);
-    forward(values, batch);
-    backward(values, batch, slopes);
+    const int32_t* order = steps.order + s * steps.n_batch;
+    std::memset(static_cast<float*>(gradient), 0, parameters.n_parameters * sizeof(float));
+    std::memset(static_cast<float*>(wide), 0, n_wide * sizeof(float));
+    for (int64_t first = 0; first < steps.n_batch; first += n) {
+      gather(answers, order + first, values.constant, batch);
+      forward(values, batch);
+      backward(values, batch, 2.0f / static_cast<float>(steps.n_batch), slopes);
+    }
+    copy_narrow(wide, n_waves, width, n_columns, slopes.frequencies);
+    copy_narrow(wide + n_waves * width, n_outputs, width, n_columns, slopes.linear);
     step(steps.schedule + 3 * s, gradient, parameters, n_waves * n_columns);
   }
   return true;

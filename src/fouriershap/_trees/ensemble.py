@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fouriershap import _kernels as kernels
 from fouriershap._base.errors import InputError
 from fouriershap._base.short import short_text
 from fouriershap._rows.batch import open_batch
@@ -278,51 +279,17 @@ def _predict(ensemble: TreeEnsemble, rows: NDArray[Any]) -> NDArray[np.float64]:
 def leaves_of(ensemble: TreeEnsemble, rows: NDArray[Any]) -> Iterator[tuple[int, NDArray[np.int32]]]:
     """`find_leaves` of cleaned rows, some at a time, each with the position of the first."""
     step = max(1, _CELLS // ensemble.n_trees)
-    keys, span = _category_keys(ensemble)
     for start in range(0, len(rows), step):
-        yield start, find_leaves(ensemble, rows[start : start + step], keys, span)
+        yield start, find_leaves(ensemble, rows[start : start + step])
 
 
-def find_leaves(
-    ensemble: TreeEnsemble, rows: NDArray[Any], keys: NDArray[np.int64], span: int
-) -> NDArray[np.int32]:
-    """The leaf (n_rows, n_trees) that each row reaches in each tree."""
+def find_leaves(ensemble: TreeEnsemble, rows: NDArray[Any]) -> NDArray[np.int32]:
+    """The leaf (n_rows, n_trees) that each of the cleaned rows reaches in each tree."""
     e = ensemble
-    threshold = e.threshold.astype(e.dtype)
-    leaves = np.broadcast_to(e.roots, (len(rows), e.n_trees)).copy()
-    row, tree = np.nonzero(e.feature[leaves] >= 0)
-    while len(row):
-        node = leaves[row, tree]
-        x = rows[row, e.feature[node]]
-        left = ~(x >= threshold[node])
-        categorical = e.category_set[node] >= 0
-        if categorical.any():
-            left[categorical] = _in_set(x[categorical], e.category_set[node[categorical]], keys, span)
-        left = np.where(np.isnan(x), e.missing_left[node], left)
-        node = np.where(left, e.left[node], e.right[node])
-        leaves[row, tree] = node
-        inner = e.feature[node] >= 0
-        row, tree = row[inner], tree[inner]
+    leaves = np.empty((len(rows), e.n_trees), dtype=np.int32)
+    nodes = e.feature, e.threshold.astype(e.dtype), e.left, e.right, e.missing_left, e.category_set
+    kernels.leaves.find(np.ascontiguousarray(rows), e.roots, *nodes, e.set_start, e.set_categories, leaves)
     return leaves
-
-
-def _category_keys(e: TreeEnsemble) -> tuple[NDArray[np.int64], int]:
-    """Sorted keys ``set * span + category`` of all sets, and ``span``."""
-    span = int(e.set_categories.max(initial=0)) + 1
-    owner = np.repeat(np.arange(len(e.set_start) - 1), np.diff(e.set_start))
-    return owner * span + e.set_categories, span
-
-
-def _in_set(
-    x: NDArray[Any], sets: NDArray[np.int32], keys: NDArray[np.int64], span: int
-) -> NDArray[np.bool_]:
-    whole = np.trunc(x)
-    possible = (whole >= 0) & (whole < span)
-    key = sets.astype(np.int64) * span + np.where(possible, whole, 0).astype(np.int64)
-    position = np.searchsorted(keys, key)
-    found = np.append(keys, -1)[position] == key
-    result: NDArray[np.bool_] = possible & found
-    return result
 
 
 def _sum_leaves(e: TreeEnsemble, leaves: NDArray[np.int32]) -> NDArray[np.float64]:

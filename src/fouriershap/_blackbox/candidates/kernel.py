@@ -22,13 +22,13 @@ CENTRES, MOST_CENTRES = 1500, 2000  # rows that the kernel is centred at, and wh
 MANY_ANSWERS = 8000
 MOST_COLUMNS = 1000  # beyond, the directions of a metric alone take seconds
 RIDGES = (1e-6, 1e-4, 1e-3, 1e-2, 1e-1)
-_FEW_RIDGES = (1e-5, 1e-3, 1e-1)
-SHAPES = ((0.0, 1.0), (0.5, 0.3), (0.5, 1.0), (1.0, 0.3), (1.0, 1.0), (1.0, 2.0))
+SHAPES = ((0.0, 1.0), (0.5, 0.3), (0.5, 1.0), (1.0, 0.3), (1.0, 1.0), (1.0, 2.0))  # power of slopes, width
 _LINEAR = 0.02  # how much of a straight line is in the kernel
 _JITTER = {np.dtype(np.float64): 1e-9, np.dtype(np.float32): 1e-5}  # below it, rounding
-_LEAST_RIDGE = {np.dtype(np.float64): 0.0, np.dtype(np.float32): 1e-3}
+_SINGLE = 1e-4  # ridge from which single precision, which is quicker, says the same
+_LEAST_OF_SOME = 1e-3  # ridge where some rows alone are centres
 _N_SLOPES = 1000
-_N_TRIED, _N_TESTED = 600, 400  # rows by which a shape is chosen
+_N_TRIED = 600  # rows by which shape and ridge are chosen, and a third of all, at most; as many to test them
 _ROWS_PER_BLOCK = 4096
 
 
@@ -100,9 +100,11 @@ def fit_kernel(
     from scipy.linalg import cholesky, solve_triangular
 
     slopes = _slopes(nets, inputs[rng.permutation(len(inputs))[:_N_SLOPES]], targets.shape[1])
-    root, width = _choose_shape(inputs, targets, fold, slopes, rng)
+    root, width, ridge = _choose_shape(inputs, targets, fold, slopes, rng)
     chosen = rng.permutation(len(inputs))[: _n_centres(len(inputs))]
-    dtype = np.dtype(np.float64 if len(chosen) == len(inputs) else np.float32)  # single is quicker
+    if len(chosen) < len(inputs):
+        ridge = max(ridge, _LEAST_OF_SOME)
+    dtype = np.dtype(np.float64 if ridge < _SINGLE else np.float32)
     centres = np.asarray(inputs[chosen] @ root, dtype=dtype)
     exact = centres.astype(np.float64)  # in single precision it would not be positive
     between = _bells(exact, exact, width)
@@ -114,7 +116,7 @@ def fit_kernel(
         bells = _bells(_moved(rows, root, centres), centres, width)
         return np.asarray(solve_triangular(lower, bells.T, lower=True, check_finite=False).T)
 
-    weights, predictions = _ridge_by_folds(features, inputs, targets, fold, _LEAST_RIDGE[dtype])
+    weights, predictions = _ridge_by_folds(features, inputs, targets, fold, ridge)
     weights = solve_triangular(lower.astype(np.float64), weights, lower=True, trans=1, check_finite=False)
     return Kernel(root, centres, width, np.asarray(weights)), predictions
 
@@ -124,25 +126,17 @@ def _ridge_by_folds(
     inputs: NDArray[np.float32],
     targets: Floats,
     fold: NDArray[np.int64],
-    least: float,
+    ridge: float,
 ) -> tuple[Floats, Floats]:
-    """Weights of the features by the ridge that fold 0 likes best, and predictions of each fold by the others."""
-    n = N_FOLDS + 1
+    """Weights of the features, and predictions of each fold by the others."""
     parts = [np.flatnonzero(fold == k) for k in range(-1, N_FOLDS)]
     rows = [features(inputs[part]) for part in parts]
     grams = [np.asarray(each.T @ each, dtype=np.float64) for each in rows]
     moments = [np.asarray(each.T @ targets[part]) for each, part in zip(rows, parts, strict=True)]
     gram, moment = sum(grams[1:], grams[0]), sum(moments[1:], moments[0])
-
-    def fold_by_others(k: int, ridge: float) -> Floats:
-        return np.asarray(rows[k] @ _solve(gram - grams[k], moment - moments[k], ridge))
-
-    tried = {ridge: fold_by_others(1, ridge) for ridge in RIDGES if ridge >= least}
-    ridge = min(tried, key=lambda each: float(((tried[each] - targets[parts[1]]) ** 2).sum()))
     predictions = np.full(targets.shape, np.nan)
-    predictions[parts[1]] = tried[ridge]
-    for k in range(2, n):
-        predictions[parts[k]] = fold_by_others(k, ridge)
+    for k in range(1, N_FOLDS + 1):
+        predictions[parts[k]] = rows[k] @ _solve(gram - grams[k], moment - moments[k], ridge)
     return _solve(gram, moment, ridge), predictions
 
 
@@ -184,24 +178,21 @@ def _choose_shape(
     fold: NDArray[np.int64],
     slopes: Floats,
     rng: np.random.Generator,
-) -> tuple[Floats, float]:
-    """Root and width that some answers of fold 0 like best, by some others."""
-    some, test = (
-        rng.permutation(np.flatnonzero(rows))[:n]
-        for rows, n in ((fold != 0, _N_TRIED), (fold == 0, _N_TESTED))
-    )
-    best = np.inf, np.eye(inputs.shape[1]), 1.0
+) -> tuple[Floats, float, float]:
+    """Root, width and ridge that some answers of fold 0 like best, by some others."""
+    n = min(_N_TRIED, len(inputs) // 3)
+    some, test = (rng.permutation(np.flatnonzero(rows))[:n] for rows in (fold != 0, fold == 0))
+    best = np.inf, np.eye(inputs.shape[1]), 1.0, 1.0
     directions = np.linalg.eigh(slopes)
     roots = {power: _root(*directions, inputs, power) for power in {power for power, _ in SHAPES}}
     for power, width in SHAPES:
         centres, others = (inputs[rows] @ roots[power] for rows in (some, test))
         between, seen = (np.asarray(_bells(rows, centres, width), np.float64) for rows in (centres, others))
-        for ridge in _FEW_RIDGES:
+        for ridge in RIDGES:
             said = seen @ _solve(between, targets[some], ridge)
-            best = min(
-                best, (float(((said - targets[test]) ** 2).sum()), roots[power], width), key=lambda b: b[0]
-            )
-    return best[1], best[2]
+            missed = float(((said - targets[test]) ** 2).sum())
+            best = min(best, (missed, roots[power], width, ridge), key=lambda each: each[0])
+    return best[1:]
 
 
 def _moved(rows: NDArray[np.float32], root: Floats, like: NDArray[np.floating]) -> NDArray[np.floating]:

@@ -60,41 +60,49 @@ def fit_best_trees(task: Task, folds: Sequence[int]) -> Fit:
 
 def _fit(task: Task, shapes: Sequence[tuple[float, int]], longest: int, folds: Sequence[int]) -> Fit:
     begin = time.perf_counter()
-    outside = task.fold == 0
     grown: list[Grown] = []
     meter = Meter(task.report, task.n_outputs * len(shapes) * longest)
     for y in np.ascontiguousarray(task.answers.T):
-        tried = [_judged(task, y, shape, longest, meter.tick) for shape in shapes]
-        loss = [float(((g.predictions - y)[outside] ** 2).sum()) for g in tried]
-        grown.append(tried[int(np.argmin(loss))])
+        tried = [(*_best_length(task, y, shape, longest, meter.tick), shape) for shape in shapes]
+        _, trees, shape = min(tried, key=lambda each: each[0])
+        grown.append(_judged(task, y, shape, trees))
         for k in folds[1:]:
             _judge_also(task, y, grown[-1], k)
     return as_fit(task, grown, begin, grow)
 
 
-def _judged(task: Task, y: Floats, shape: tuple[float, int], longest: int, tick: Tick) -> Grown:
-    """The best number of trees on the fold that is left out, and whether refitting their leaves helps.
+def _best_length(
+    task: Task, y: Floats, shape: tuple[float, int], longest: int, tick: Tick
+) -> tuple[float, TreeEnsemble]:
+    """As many trees as miss least on the fold that is left out, and what they miss.
 
     ``tick`` is told how many trees were grown, now and then.
     """
     inside, outside = task.fold != 0, task.fold == 0
     codes, others = task.codes[inside], task.codes[outside]
     if _has_lightgbm():
-        loss: list[float] = []
-        judges = others, y[outside], loss, tick
+        told: list[float] = []
+        judges = others, y[outside], told, tick
         trees = read_model(_boost_lightgbm(codes, y[inside], shape, longest, task.seed, judges))
-        length = int(np.argmin(loss)) + 1
+        loss = np.array(told)
     else:
         model = boost(codes, y[inside], shape, longest, task.seed)
         tick(longest)
-        length = int(np.argmin(loss_by_length(model, others, y[outside]))) + 1
+        loss = loss_by_length(model, others, y[outside])
         trees = read_hist_gradient_boosting(model)
-    trees = trees.select(np.arange(trees.n_trees) < length)
-    plain, refitted = (t.predict(others)[:, 0] for t in (trees, refit_leaves(trees, codes, y[inside])))
-    helps = bool(((refitted - y[outside]) ** 2).sum() < ((plain - y[outside]) ** 2).sum())
+    best = int(np.argmin(loss))
+    return float(loss[best]), trees.select(np.arange(trees.n_trees) <= best)
+
+
+def _judged(task: Task, y: Floats, shape: tuple[float, int], trees: TreeEnsemble) -> Grown:
+    """On the fold that is left out; their leaves are fitted again where that helps there."""
+    inside, outside = task.fold != 0, task.fold == 0
+    refitted = refit_leaves(trees, task.codes[inside], y[inside])
+    plain, fitted = (each.predict(task.codes[outside])[:, 0] for each in (trees, refitted))
+    helps = bool(((fitted - y[outside]) ** 2).sum() < ((plain - y[outside]) ** 2).sum())
     predictions = np.full(len(y), np.nan)
-    predictions[outside] = refitted if helps else plain
-    return Grown(shape, length, helps, predictions)
+    predictions[outside] = fitted if helps else plain
+    return Grown(shape, trees.n_trees, helps, predictions)
 
 
 def _judge_also(task: Task, y: Floats, grown: Grown, k: int) -> None:

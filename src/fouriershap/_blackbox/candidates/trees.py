@@ -206,8 +206,7 @@ def design(ensemble: TreeEnsemble, codes: Floats) -> Any:
     """Which leaves each row reaches: a sparse matrix (n_rows, n_nodes) of ones."""
     from scipy.sparse import csr_matrix
 
-    none = np.zeros(0, dtype=np.int64)
-    leaves = find_leaves(ensemble, ensemble.clean_rows(codes), none, 1)
+    leaves = find_leaves(ensemble, ensemble.clean_rows(codes))
     ends = np.arange(len(codes) + 1) * ensemble.n_trees
-    ones = np.ones(leaves.size, dtype=np.float32)
+    ones = np.ones(leaves.size)  # as wide as what they meet, or they would be cast each time
     return csr_matrix((ones, leaves.reshape(-1), ends), shape=(len(codes), ensemble.n_nodes))
