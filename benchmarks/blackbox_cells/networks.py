@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+import fouriershap as fs
 from blackbox_cells.models import CACHE, data_set
 from blackbox_cells.truth import enumerated, permuted, r_squared
 
@@ -31,11 +32,14 @@ class Network:
         Strings are numbers of `WORDS`, missing values NaN.
     words : tuple of int
         Columns that hold strings.
+    exact : callable, optional
+        True values of rows against a background, where they can be had without asking.
     """
 
     predict: Callable[[np.ndarray], np.ndarray]
     data: np.ndarray
     words: tuple[int, ...] = ()
+    exact: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None
 
     def frame(self, rows: np.ndarray) -> Any:
         """Rows as a user has them: a frame where there are strings."""
@@ -117,7 +121,11 @@ def _breast(seed: int, wide: bool) -> Network:
         else LogisticRegression(C=1.0)
     )
     model.fit(X[rows], y[rows])
-    return Network(lambda some: model.predict_proba(some)[:, 1], X)
+
+    def exact(explained: np.ndarray, background: np.ndarray) -> np.ndarray:
+        return np.asarray(fs.Explainer(model, background, output="probability").shap_values(explained))
+
+    return Network(lambda some: model.predict_proba(some)[:, 1], X, exact=None if wide else exact)
 
 
 def _credit(seed: int, n: int = 12_000, noise: float = 1.0, **options: Any) -> Network:
@@ -208,7 +216,7 @@ def split(name: str, seed: int) -> Split:
     network = NETWORKS[name][1](seed)
     rows = network.data[np.random.default_rng([seed, 1]).permutation(len(network.data))]
     parts = np.split(rows, [N_EXPLAINED, N_EXPLAINED + N_BACKGROUND])
-    path = CACHE / f"network_{name}_{seed}.npz"
+    path = CACHE / f"network_{name}_{seed}{'_exact' if network.exact else ''}.npz"
     if not path.exists():
         CACHE.mkdir(exist_ok=True)
         truth, ceiling = _truth(network, parts[0], parts[1])
@@ -219,12 +227,16 @@ def split(name: str, seed: int) -> Split:
 
 def against(network: Network, explained: np.ndarray, background: np.ndarray) -> np.ndarray:
     """True values (n_explained, n_players) of a model of one output against a small background, not kept."""
+    if network.exact:
+        return network.exact(explained, background)
     if explained.shape[1] <= _MOST_ENUMERATED:
         return enumerated(network.predict, explained, background, np.arange(explained.shape[1]))
     return permuted(network.predict, explained, background, 2 * N_PAIRS, 1)
 
 
 def _truth(network: Network, explained: np.ndarray, background: np.ndarray) -> tuple[np.ndarray, float]:
+    if network.exact:
+        return network.exact(explained, background), 1.0
     probe = np.asarray(network.predict(background[:2]))
     outputs: list[Callable[[np.ndarray], np.ndarray]] = [network.predict]
     if probe.ndim == 2:

@@ -26,7 +26,8 @@ Floats = NDArray[np.float64]
 LEAST_ROWS = 8  # that say something
 MOST_ROWS = 64  # while fitting
 SHARE = 0.1  # of the budget, at most, while fitting
-_TWO_SIDED, _ONE_SIDED = 1.959964, 1.644854  # normal quantiles of 97.5 and of 95 %
+_NORMAL = 1.959964  # its quantile of 97.5 %
+_RARE = 0.5  # of what the worst row misses: estimates that meet no rare miss know nothing of their own error either
 _HYBRIDS = 100_000  # that are asked at a time
 
 
@@ -154,18 +155,16 @@ def _summed(values: Floats, beyond: Floats) -> _Found:
 def _interval(found: _Found, known: float, compressed: float) -> Interval:
     """By Student's t; ``known``: the share of all rows in question that was looked at.
 
-    Rows that were not looked at may differ from those that were, and some may miss as much as the worst. Where all
-    were, an interval that ends at 1 has all of its doubt below.
+    Rows that were not looked at may differ from those that were, and some may miss as much as the worst.
     """
     r2 = found.r2
     if not math.isfinite(r2):
         return Interval(math.nan, -math.inf, 1.0)
     variance = known * found.within + (1 - known) * found.between
     error = math.sqrt(float(variance.sum())) / found.spread
-    unseen = (1 - known) * UNSEEN * float(np.abs(found.missed).max()) / found.spread
-    freedom = _freedom(variance)
-    high = r2 + _student(_TWO_SIDED, freedom) * error
-    low = r2 - _student(_ONE_SIDED if high >= 1 and known == 1 else _TWO_SIDED, freedom) * error - unseen
+    unseen = max((1 - known) * UNSEEN, _RARE) * float(np.abs(found.missed).max()) / found.spread
+    margin = _student(_NORMAL, _freedom(variance)) * error
+    low, high = r2 - margin - unseen, r2 + margin
     ends = (r2 - compressed, low - compressed, high)
     return Interval(*(float(min(end, 1.0)) for end in ends))
 
