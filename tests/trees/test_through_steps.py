@@ -133,3 +133,13 @@ def test_encoders_of_numbers_are_refused():
     model = mean(behind(OneHotEncoder(handle_unknown="ignore")), forest()).fit(coded, Y)
     with pytest.raises(fs.UnsupportedModelError, match="an encoder gives numbers to labels"):
         fs.TreeExplainer(model, coded)
+
+
+@pytest.mark.parametrize("options", [{}, {"add_indicator": True}])
+def test_numbers_that_stand_for_missing_values_are_refused(options):
+    """They do not keep the order of numbers, and a background without them would not show it."""
+    rows = np.where(np.isnan(GAPS), -999.0, GAPS)
+    imputer = SimpleImputer(missing_values=-999.0, strategy="constant", fill_value=5.0, **options)
+    model = mean(behind(imputer, StandardScaler())).fit(rows, Y)
+    with pytest.raises(fs.UnsupportedModelError, match="an imputer takes a number for a missing value"):
+        fs.TreeExplainer(model, rows[(rows != -999.0).all(axis=1)])

@@ -171,7 +171,7 @@ struct ColumnOfKey {
 
   bool allocate(const OrderSets& sets, int64_t order) {
     radix = sets.radix;
-    in_any_order = order <= 3 && radix * radix * radix <= kFew;
+    in_any_order = order <= 3 && radix <= kFew && radix * radix * radix <= kFew;
     if (in_any_order) return list(sets);
     while ((int64_t{1} << bits) < 2 * sets.n) ++bits;
     if (!keys.grow(int64_t{1} << bits, 0) || !columns.grow(int64_t{1} << bits, 0)) return false;

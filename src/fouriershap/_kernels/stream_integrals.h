@@ -141,12 +141,10 @@ class Integrator {
       const int n_here = points.count - k < kTogether ? points.count - k : kTogether;
       for (int i = 0; i < n_here; ++i)
         transform(domain, sources, n_sources, points.first[k + i].t, y + 2 * i * size);
-      switch (n_here) {
-        case 1: add_points<1>(points.first + k, k > 0, size); break;
-        case 2: add_points<2>(points.first + k, k > 0, size); break;
-        case 3: add_points<3>(points.first + k, k > 0, size); break;
-        default: add_points<4>(points.first + k, k > 0, size);
-      }
+      if (n_here == kTogether)
+        add_points<kTogether>(points.first + k, k > 0, size);
+      else
+        add_points<1>(points.first + k, k > 0, size);
       if (out.own) add_own(domain, points.first + k, n_here, k > 0, size);
     }
     for (int state = 0; state < n_states; ++state)

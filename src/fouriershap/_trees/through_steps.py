@@ -25,6 +25,8 @@ Floats = NDArray[np.float64]
 
 _FURTHEST = 1e38  # about where float32 ends, in which libraries compare
 _BITS = 64  # of a double: as many halvings find one
+_ENCODED = "an encoder gives numbers to labels"
+_MARKED = "an imputer takes a number for a missing value"
 
 
 def before_steps(e: TreeEnsemble, before: Preprocessing, levels: Levels) -> TreeEnsemble:
@@ -55,14 +57,15 @@ class _Entering:
 
     def __init__(self, e: TreeEnsemble, steps: Steps, n_columns: int, levels: Levels) -> None:
         self.e, self.steps, self.n_columns, self.levels = e, steps, n_columns, levels
-        made = _origins(steps, [(c, False) for c in range(n_columns)])
+        made = _origins(steps, [(c, "") for c in range(n_columns)])
         if len(made) != e.n_features:
             raise ValueError("they make other columns than the trees have")
         self.origin = np.array([c for c, _ in made])
         self.tested = np.unique(e.feature[e.feature >= 0])
         numbers = [f for f in self.tested if self.origin[f] not in levels]
-        if any(made[f][1] for f in numbers):
-            raise ValueError("an encoder gives numbers to labels")
+        for f in numbers:
+            if made[f][1]:
+                raise ValueError(made[f][1])
         if e.vocabularies or e.is_categorical[numbers].any():
             raise ValueError("the trees test labels of what the steps make")
         if e.zero_as_missing.any() or not np.isnan(e.missing_value):
@@ -134,36 +137,38 @@ class _Entering:
         }
         if not old:
             return {}
-        n_rows = max(map(len, old.values()))
+        n_rows, at = max(map(len, old.values())), {f: k for k, f in enumerate(old)}
 
         def goes_right(position: NDArray[np.int64]) -> NDArray[np.bool_]:
-            """At these numbers (n_rows, n_features), by their place in the order of all."""
+            """At these numbers (n_rows, tested features), by their place in the order of all."""
             right = np.zeros(position.shape, dtype=bool)
             numbers = _number(position)
             for batch in _apart(self.origin, list(old)):
                 columns = self._columns(n_rows)
                 for f in batch:
-                    columns[self.origin[f]] = numbers[:, f]
+                    columns[self.origin[f]] = numbers[:, at[f]]
                 made = self._made(columns)
                 for f in batch:
-                    right[: len(old[f]), f] = made[: len(old[f]), f] >= old[f]
+                    right[: len(old[f]), at[f]] = made[: len(old[f]), f] >= old[f]
             return right
 
-        first = _halved(goes_right, (n_rows, e.n_features))
-        return {f: (t, _least(first[: len(t), f])) for f, t in old.items()}
+        first = _halved(goes_right, (n_rows, len(old)))
+        return {f: (t, _least(first[: len(t), at[f]])) for f, t in old.items()}
 
 
-def _origins(steps: Steps, columns: list[tuple[int, bool]]) -> list[tuple[int, bool]]:
-    """Of each column after the steps the one that it is made of, and whether an encoder looked it up."""
+def _origins(steps: Steps, columns: list[tuple[int, str]]) -> list[tuple[int, str]]:
+    """Of each column after the steps the one that it is made of, and why numbers may not keep their order, if so."""
     for step in steps:
         if isinstance(step, Select):
             columns = [columns[c] for c in step.columns]
         elif isinstance(step, Fill):
             columns = [columns[c] for c in (*step.kept, *step.indicated)]
+            if not step.missing_is_nan:
+                columns = [(c, _MARKED) for c, _ in columns]
         elif isinstance(step, Ordinal):
-            columns = [(c, True) for c, _ in columns]
+            columns = [(c, _ENCODED) for c, _ in columns]
         elif isinstance(step, OneHot):
-            columns = [(c, True) for (c, _), w in zip(columns, step.widths, strict=True) for _ in range(w)]
+            columns = [(c, _ENCODED) for (c, _), w in zip(columns, step.widths, strict=True) for _ in range(w)]
         elif isinstance(step, Parts):
             parts = zip(step.columns, step.steps, strict=True)
             columns = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass
 from functools import cached_property
@@ -28,7 +29,8 @@ from fouriershap._shapley.trees.model import Background, TreeModel
 
 MOST_PLAYERS = 64  # on a path: the kernel has a bit for each
 _MOST_SLOTS = 1 << 20  # sets of players of a path, which the kernel has sums for
-_ROWS_PER_BLOCK = 1024
+_ROWS_PER_BLOCK, _BLOCK_NUMBERS = 1024, 1 << 22  # that the kernel holds of a block of rows, by sets of short paths
+_SHORT_PATH = 12  # players
 _TIMED_TREES, _TIMED_SECONDS = 4, 0.2
 _LONG = 10.0  # seconds from which on an estimate is worth more time
 
@@ -49,7 +51,10 @@ class TreeSets:
 
     @property
     def rows_per_block(self) -> int:
-        return _ROWS_PER_BLOCK
+        trees = self.model.walk_trees
+        players = min(int(trees.tree_players.max(initial=0)), _SHORT_PATH)
+        n_sets = sum(math.comb(players, size) for size in range(self.order + 1))
+        return max(1, min(_ROWS_PER_BLOCK, _BLOCK_NUMBERS // (n_sets * trees.n_outputs)))
 
     @cached_property
     def _shares(self) -> Floats:
