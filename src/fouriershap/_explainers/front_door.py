@@ -5,13 +5,17 @@ from __future__ import annotations
 import os
 from inspect import signature
 from types import FunctionType, MethodType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fouriershap._base.checks import descends_from
 from fouriershap._base.errors import InputError, ModelWarning, UnsupportedModelError
 from fouriershap._base.short import short, short_list, short_text
 from fouriershap._base.warn import warn
 from fouriershap._explainers.base import Explainer
+
+if TYPE_CHECKING:
+    from fouriershap._rows.opening import Opened
+    from fouriershap._trees.ensemble import TreeEnsemble
 
 __all__ = ["Explainer"]
 
@@ -92,11 +96,38 @@ def _tree_explainer(model: Any, args: tuple[Any, ...], options: dict[str, Any]) 
 
     try:
         reading = read_inside(model)
+        _refuse_single(reading, _background(args, options))
     except UnsupportedModelError as refusal:
         return _fitted_instead(model, args, options, refusal)
     explainer = object.__new__(TreeExplainer)
     explainer._reading = reading
     return explainer
+
+
+def _background(args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    return args[0] if args else options.get("background", options.get("masker"))
+
+
+def _refuse_single(reading: tuple[Opened, TreeEnsemble], background: Any) -> None:
+    """Raise where trees were read through steps that compute in single precision with such a background."""
+    from fouriershap._explainers.trees import native_rows
+    from fouriershap._rows.frames import in_order, unmask
+    from fouriershap._trees.ensemble import BEHIND_STEPS
+    from fouriershap._trees.rows import is_in_single
+
+    opened, ensemble = reading
+    if background is None or ensemble.casting not in BEHIND_STEPS:
+        return
+    rows = native_rows(unmask(background), "background")
+    if opened.before is None:
+        rows = in_order(rows, ensemble.feature_names)
+    else:
+        rows = opened.before.transform(in_order(rows, opened.before.known_names()), "background")
+    if is_in_single(rows, ensemble, "background"):
+        raise UnsupportedModelError(
+            f"background has float32 numbers, which the steps before the trees of the model ({short_text(ensemble.kind)}) "
+            "would round in their own way; of float64 values are exact."
+        )
 
 
 def _fitted_instead(
@@ -115,7 +146,7 @@ def _fitted_instead(
         function, _ = as_function(model)
     except UnsupportedModelError:
         raise refusal from None
-    if (args[0] if args else options.get("background", options.get("masker"))) is None:
+    if _background(args, options) is None:
         raise UnsupportedModelError(
             f"{refusal} With a background fs.Explainer fits it as a black box: give one."
         ) from refusal

@@ -13,6 +13,7 @@ from typing import Any
 
 from fouriershap._base.errors import UnsupportedModelError
 from fouriershap._rows.opening import Opened, open_model
+from fouriershap._trees.arithmetic import behind_steps
 from fouriershap._trees.ensemble import TreeEnsemble
 from fouriershap._trees.level_sets import Levels, of_levels
 from fouriershap._trees.readers import (
@@ -190,7 +191,8 @@ def _read_member(model: Any, levels: Levels | None = None) -> TreeEnsemble:
         )
     trees = read_opened(opened)
     if opened.before is not None:
-        return before_steps(trees, opened.before, levels or {})
+        behind = before_steps(trees, opened.before, levels or {})
+        return behind.replace(casting=behind_steps({trees.casting}))
     return of_levels(trees, levels) if levels else trees
 
 
