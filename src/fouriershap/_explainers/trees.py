@@ -191,7 +191,7 @@ class TreeExplainer(Explainer):
         if tree_limit is not None and tree_limit != -1:  # in shap -1 is all of them
             limited = first_trees(ensemble, check_whole("tree_limit", tree_limit))
         if opened.response != "same":
-            say_what_is_explained(opened.response, output)
+            say_what_is_explained(ensemble.objective == opened.response, output)
         only = None
         if is_whole(output):
             only, output = int(output), "raw"
