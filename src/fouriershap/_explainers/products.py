@@ -157,8 +157,7 @@ class ProductExplainer(Explainer):
         before, final = opened.before, opened.final
         reading = read_products(final)
         if opened.response != "same":
-            known = behind_target(reading, opened.response).link != "other"
-            say_what_is_explained(known, output)
+            say_what_is_explained(behind_target(reading, opened.response).link != "other", output)
         if reading.feature_names is None:
             reading = reading.with_names(opened.names)
         given = unmask(background)
