@@ -28,10 +28,13 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 from sklearn.svm import SVR
 
 import fouriershap as fs
+from fouriershap._blackbox.candidates import members as candidate
 from fouriershap._blackbox.candidates.members import MOST_LEAVES, members_on_codes
 from fouriershap._rows.levels import make_encoding
 from fouriershap._rows.pool import Pool
+from fouriershap._trees import readers
 from fouriershap._trees.readers import read_members
+from fouriershap._trees.through_steps import before_steps
 from shap_oracle import assert_within, brute_force, with_outputs
 
 RNG = np.random.default_rng(0)
@@ -251,6 +254,29 @@ def test_what_members_cannot_be_read_for():
     with pytest.raises(fs.InputError, match="members"):
         fs.BlackBoxExplainer(turned, X, budget=500, method="members")
     assert members.n_leaves < MOST_LEAVES
+
+
+def test_members_with_too_many_leaves_are_not_taken_through_steps(monkeypatch):
+    asked = []
+
+    def counted(trees, *rest):
+        asked.append(trees.n_leaves)
+        return before_steps(trees, *rest)
+
+    monkeypatch.setattr(readers, "before_steps", counted)
+    member = make_pipeline(StandardScaler(), forest())
+    model = CalibratedClassifierCV(member, method="isotonic", cv=3).fit(X, TWO)
+    total = read_members(model, {}).n_leaves
+    assert len(asked) == 3 and sum(asked) == total
+    assert read_members(model, {}, total).n_leaves == total
+    first, second = asked[:2]
+    for most, n_read in ((first - 1, 0), (first, 1), (first + second, 2), (total - 1, 2)):
+        asked.clear()
+        assert read_members(model, {}, most) is None and len(asked) == n_read
+    monkeypatch.setattr(candidate, "MOST_LEAVES", first - 1)
+    asked.clear()
+    encoding = make_encoding(Pool(X, "X"), np.arange(5, dtype=np.int32), tuple("abcde"), None)
+    assert candidate.find_members(model, encoding) is None and not asked
 
 
 def test_fitted_probabilities_use_the_trees_of_their_margin():

@@ -17,17 +17,18 @@ from sklearn.compose import TransformedTargetRegressor, make_column_transformer
 from sklearn.decomposition import PCA
 from sklearn.ensemble import (
     GradientBoostingRegressor,
+    HistGradientBoostingRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
     VotingRegressor,
 )
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.feature_selection import RFE
-from sklearn.linear_model import LinearRegression, RANSACRegressor, Ridge
+from sklearn.linear_model import LinearRegression, PoissonRegressor, RANSACRegressor, Ridge
 from sklearn.model_selection import GridSearchCV, HalvingGridSearchCV, RandomizedSearchCV
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import OneHotEncoder, PowerTransformer, StandardScaler
 from sklearn.semi_supervised import SelfTrainingClassifier
 from sklearn.svm import SVR
 from sklearn.tree import DecisionTreeRegressor
@@ -130,6 +131,64 @@ def test_targets_of_sums_of_products(inside: Callable[[], Any], link: str) -> No
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert type(fs.Explainer(plain, X[:12])) is fs.ProductExplainer
+
+
+BITS = (X > 0).astype(float)  # few levels: a black box asks about all of them, which is quick
+UNKNOWN: dict[str, Callable[[], Any]] = {
+    "linear": lambda: TransformedTargetRegressor(Ridge(), transformer=PowerTransformer()),
+    "kernel": lambda: TransformedTargetRegressor(SVR(), func=np.sqrt, inverse_func=np.square),
+    "trees": lambda: TransformedTargetRegressor(forest(), func=np.sqrt, inverse_func=np.square),
+    "a link inside": lambda: TransformedTargetRegressor(
+        PoissonRegressor(), func=np.log1p, inverse_func=np.expm1
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UNKNOWN)
+def test_responses_of_targets_that_are_not_known_are_fitted(name: str) -> None:
+    model = UNKNOWN[name]().fit(BITS, np.exp(Y / 3))
+    class_ = fs.TreeExplainer if name == "trees" else fs.ProductExplainer
+    with pytest.raises(
+        fs.UnsupportedModelError, match=r"TransformedTargetRegressor.*model\.predict,"
+    ) as found:
+        class_(model, BITS, output="response")
+    assert "predict_proba" not in str(found.value)
+    for word in ("output", "model_output"):
+        with pytest.warns(
+            fs.ModelWarning, match=r"TransformedTargetRegressor.*what predict returns"
+        ) as caught:
+            explainer = fs.Explainer(model, BITS, **{word: "response"})
+        assert len(caught) == 1 and type(explainer) is fs.BlackBoxExplainer
+        assert np.abs(explainer.gap(BITS[:5])).max() < 1e-6
+    with pytest.warns(fs.ModelWarning, match="units of the transformed target"):
+        assert type(fs.Explainer(model, BITS)) is class_
+
+
+class OwnPredictions(HistGradientBoostingRegressor):
+    def predict(self, X: Any) -> Any:
+        return super().predict(X)
+
+
+LINKED: dict[str, Callable[[], Any]] = {
+    "loss": lambda: OwnPredictions(loss="poisson", max_iter=3),
+    "objective": lambda: lightgbm.LGBMRegressor(
+        objective="tweedie", linear_tree=True, n_estimators=3, verbose=-1
+    ),
+    "target": lambda: TransformedTargetRegressor(KNeighborsRegressor(), func=np.log, inverse_func=np.exp),
+}
+
+
+@pytest.mark.parametrize("name", LINKED)
+def test_a_raw_output_is_not_what_predict_returns_behind_a_link(name: str) -> None:
+    model = LINKED[name]().fit(BITS, np.exp(Y / 3))
+    for word in ("output", "model_output"):
+        with pytest.raises(fs.InputError, match=r"output is 'raw'.*output='response'"):
+            fs.Explainer(model, BITS, **{word: "raw"})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", fs.ModelWarning)
+        assert type(fs.Explainer(model, BITS, output="response")) is fs.BlackBoxExplainer
+        near = KNeighborsRegressor().fit(BITS, Y)
+        assert type(fs.Explainer(near, BITS, output="raw")) is fs.BlackBoxExplainer
 
 
 def test_an_output_that_a_black_box_has_in_any_case() -> None:

@@ -17,7 +17,7 @@ import xgboost
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.compose import TransformedTargetRegressor
+from sklearn.compose import TransformedTargetRegressor, make_column_transformer
 from sklearn.decomposition import PCA
 from sklearn.ensemble import (
     AdaBoostClassifier,
@@ -34,6 +34,7 @@ from sklearn.ensemble import (
     VotingClassifier,
     VotingRegressor,
 )
+from sklearn.feature_selection import VarianceThreshold
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV
@@ -449,6 +450,69 @@ def test_rows_that_members_would_read_differently() -> None:
         with pytest.raises(fs.InputError, match=r"16777217.*different ways"):
             explainer.shap_values(given_rows)
     assert explainer.shap_values(whole.astype(float)).shape == (2, 4)
+
+
+UNTESTED: dict[str, Callable[[int], Any]] = {
+    "text": lambda n: ["x", "y"] * (n // 2),
+    "dates": lambda n: pd.date_range("2020", periods=n),
+    "None": lambda n: [None] * n,
+    "missing": lambda n: np.full(n, np.nan),
+    "float32": lambda n: np.zeros(n, np.float32),
+    "large integers": lambda n: np.full(n, 10**17),
+}
+
+
+@pytest.mark.parametrize("kind", UNTESTED)
+def test_columns_that_steps_drop_may_hold_anything(kind: str) -> None:
+    data = pd.DataFrame({"a": X[:, 0], "z": UNTESTED[kind](len(X)), "b": X[:, 1]})
+    steps = make_column_transformer((StandardScaler(), ["a", "b"]))
+    model = VotingRegressor([("v", make_pipeline(steps, forest()))]).fit(data, Y)
+    explainer = fs.TreeExplainer(model, data[:20])
+    values = explainer.shap_values(data)
+    np.testing.assert_allclose(values.sum(axis=1) + explainer.expected_value, model.predict(data), atol=1e-5)
+    assert not values[:, 1].any()
+    assert np.array_equal(explainer.shap_values(data.to_numpy(dtype=object)), values)
+    renamed = data.rename(columns={"z": "other"})
+    with pytest.raises(fs.InputError, match="other"):
+        explainer.shap_values(renamed)
+
+
+def test_small_integers_beside_single_precision_become_single() -> None:
+    data = pd.DataFrame({"a": (10 * X[:, 0]).astype(np.int16), "z": np.zeros(len(X), np.float32)})
+    model = VotingRegressor([("v", make_pipeline(StandardScaler(), forest()))]).fit(data, Y)
+    with pytest.raises(fs.InputError, match="float32"):
+        fs.TreeExplainer(model, data)
+    assert fs.TreeExplainer(model, data.astype({"a": np.int32})).checked
+
+
+@pytest.mark.parametrize("outer", [lambda m: m, lambda m: make_pipeline(MinMaxScaler(), m)])
+def test_single_precision_before_steps_is_fitted(outer: Callable[[Any], Any]) -> None:
+    bits = (X > 0).astype(np.float32)  # few levels: asked about all of them, which is quick
+    model = outer(VotingRegressor([("v", make_pipeline(StandardScaler(), forest()))])).fit(bits, Y)
+    with pytest.raises(fs.InputError, match=r"float32.*Give float64"):
+        fs.TreeExplainer(model, bits[:30])
+    with pytest.warns(fs.ModelWarning, match=r"background has float32.*fitted as a black box") as caught:
+        explainer = fs.Explainer(model, bits[:30])
+    assert len(caught) == 1 and type(explainer) is fs.BlackBoxExplainer
+    assert np.abs(explainer.gap(bits[:5])).max() < 1e-5
+    assert type(fs.Explainer(model, bits[:30].astype(float))) is fs.TreeExplainer
+
+
+def test_integers_before_steps() -> None:
+    whole = np.random.default_rng(0).integers(1_600_000_000, 1_600_000_300, (200, 2))
+    times = pd.DataFrame(whole, columns=["t", "u"])
+    late = (whole[:, 0] > 1_600_000_151) + 0.5 * (whole[:, 1] > 1_600_000_077)
+    model = VotingRegressor([("v", make_pipeline(StandardScaler(), forest()))]).fit(times, late)
+    for given_rows in (whole, times):
+        explainer = fs.TreeExplainer(model, given_rows[:20])
+        total = explainer.shap_values(given_rows).sum(axis=1) + explainer.expected_value
+        np.testing.assert_allclose(total, model.predict(times), atol=1e-5)
+        with pytest.raises(fs.InputError, match="which float64 does not hold"):
+            explainer.shap_values(given_rows * 0 + 2**53 + 1)
+    light_too = VotingRegressor([("v", make_pipeline(StandardScaler(), forest())), ("l", light())])
+    for model in (light_too, VotingRegressor([("v", make_pipeline(VarianceThreshold(), light()))])):
+        with pytest.raises(fs.InputError, match=r"integer 1600.*may round in different ways"):
+            fs.TreeExplainer(model.fit(times, late), times)
 
 
 # The arithmetic by itself.

@@ -5,13 +5,17 @@ from __future__ import annotations
 import os
 from inspect import signature
 from types import FunctionType, MethodType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fouriershap._base.checks import descends_from
 from fouriershap._base.errors import InputError, ModelWarning, UnsupportedModelError
 from fouriershap._base.short import short, short_list, short_text
 from fouriershap._base.warn import warn
 from fouriershap._explainers.base import Explainer
+
+if TYPE_CHECKING:
+    from fouriershap._rows.opening import Opened
+    from fouriershap._trees.ensemble import TreeEnsemble
 
 __all__ = ["Explainer"]
 
@@ -87,16 +91,51 @@ def _is_tree_model(model: Any) -> bool:
 
 def _tree_explainer(model: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Explainer:
     """A `TreeExplainer` with the model read; a black box, with a warning, where it cannot be."""
+    from fouriershap._explainers.links import say_what_is_explained
     from fouriershap._explainers.trees import TreeExplainer
     from fouriershap._trees.readers import read_inside
 
     try:
         reading = read_inside(model)
+        _refuse_single(reading, _background(args, options))
+        opened, trees = reading
+        if opened.response != "same" and _output(options) == "response":
+            say_what_is_explained(trees.objective == opened.response, "response")
     except UnsupportedModelError as refusal:
         return _fitted_instead(model, args, options, refusal)
     explainer = object.__new__(TreeExplainer)
     explainer._reading = reading
     return explainer
+
+
+def _background(args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    return args[0] if args else options.get("background", options.get("masker"))
+
+
+def _output(options: dict[str, Any]) -> Any:
+    return options.get("output", options.get("model_output"))
+
+
+def _refuse_single(reading: tuple[Opened, TreeEnsemble], background: Any) -> None:
+    """Raise where trees were read through steps that compute in single precision with such a background."""
+    from fouriershap._explainers.trees import native_rows
+    from fouriershap._rows.frames import in_order, unmask
+    from fouriershap._trees.ensemble import BEHIND_STEPS
+    from fouriershap._trees.rows import is_in_single
+
+    opened, ensemble = reading
+    if background is None or ensemble.casting not in BEHIND_STEPS:
+        return
+    rows = native_rows(unmask(background), "background")
+    if opened.before is None:
+        rows = in_order(rows, ensemble.feature_names)
+    else:
+        rows = opened.before.transform(in_order(rows, opened.before.known_names()), "background")
+    if is_in_single(rows, ensemble, "background"):
+        raise UnsupportedModelError(
+            "background has float32 numbers, which the steps before the trees of the model "
+            f"({short_text(ensemble.kind)}) would round in their own way; with float64 values are exact."
+        )
 
 
 def _fitted_instead(
@@ -115,7 +154,7 @@ def _fitted_instead(
         function, _ = as_function(model)
     except UnsupportedModelError:
         raise refusal from None
-    if (args[0] if args else options.get("background", options.get("masker"))) is None:
+    if _background(args, options) is None:
         raise UnsupportedModelError(
             f"{refusal} With a background fs.Explainer fits it as a black box: give one."
         ) from refusal
@@ -147,16 +186,22 @@ def _has_linear_booster(model: Any) -> bool:
 def _product_explainer(model: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Explainer | None:
     """A `ProductExplainer`; a black box, with a warning, where such a model is no sum of products; None for others."""
     from fouriershap._rows.opening import open_model
-    from fouriershap._waves.readers import is_readable
+    from fouriershap._waves.readers import is_readable, read_products
 
     if isinstance(model, type):
         return None
     try:
-        if not is_readable(open_model(model).final):
+        opened = open_model(model)
+        if not is_readable(opened.final):
             return None
+        from fouriershap._explainers.links import say_what_is_explained
+        from fouriershap._explainers.products import ProductExplainer, behind_target
+
+        if opened.response != "same" and _output(options) == "response":
+            reading = behind_target(read_products(opened.final), opened.response)
+            say_what_is_explained(reading.link != "other", "response")
     except UnsupportedModelError as refusal:
         return _fitted_instead(model, args, options, refusal)
-    from fouriershap._explainers.products import ProductExplainer
 
     return object.__new__(ProductExplainer)
 

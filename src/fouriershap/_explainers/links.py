@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._base.errors import ModelWarning
+from fouriershap._base.errors import ModelWarning, UnsupportedModelError
 from fouriershap._base.warn import warn
 
 Floats = NDArray[np.float64]
@@ -48,13 +48,22 @@ def shares_of_sigmoids(margin: Floats) -> Floats:
     return shares(sigmoid(margin))
 
 
-def say_what_is_explained(response: str, output: object) -> None:
-    """Warn that values are not in the units of what the model predicts."""
+def say_what_is_explained(known: bool, output: object) -> None:
+    """Warn that values of a TransformedTargetRegressor are not in the units of what it predicts.
+
+    ``known``: whether output="response" is.
+    """
     if output == "response":
+        if not known:
+            raise UnsupportedModelError(
+                "model is a TransformedTargetRegressor whose output='response' is not known here: only np.exp and "
+                "np.expm1 of a regressor without a link are. fs.BlackBoxExplainer(model.predict, background) explains "
+                "it; output='raw' is in the units of the transformed target."
+            )
         return
     way = (
         "output='response' explains that, in its units."
-        if response != "other"
+        if known
         else ("fs.BlackBoxExplainer(model.predict, background) explains that, in its units.")
     )
     warn(

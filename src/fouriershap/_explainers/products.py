@@ -154,10 +154,10 @@ class ProductExplainer(Explainer):
         if not isinstance(exact_background, bool | np.bool_):
             raise InputError(f"exact_background is {short(exact_background)}; give True or False.")
         opened = open_model(model)
-        if opened.response != "same":
-            say_what_is_explained(opened.response, output)
         before, final = opened.before, opened.final
         reading = read_products(final)
+        if opened.response != "same":
+            say_what_is_explained(behind_target(reading, opened.response).link != "other", output)
         if reading.feature_names is None:
             reading = reading.with_names(opened.names)
         given = unmask(background)
@@ -170,7 +170,7 @@ class ProductExplainer(Explainer):
         rows = unshared(self._numbers(entered, "background"), entered)
         share = check_weights(weights, len(rows))
         self.checked = check == "model" and check_products(final, reading, rows)
-        reading = _behind_target(reading, opened.response)
+        reading = behind_target(reading, opened.response)
         what = _of_output(reading, output, rows, share)
         settings = (rows, share, index, TOLERANCE, bool(exact_background), BUDGET)
         if what is None:
@@ -350,7 +350,7 @@ def _names(
     return known, found or numbered(n_features)
 
 
-def _behind_target(reading: Reading, response: str) -> Reading:
+def behind_target(reading: Reading, response: str) -> Reading:
     """The reading of a regressor whose predictions go through the inverse of what was done to its target."""
     if response == "same":
         return reading

@@ -8,6 +8,7 @@ from typing import Any
 from fouriershap._base.checks import are_numbered
 from fouriershap._base.errors import InputError
 from fouriershap._base.short import short
+from fouriershap._rows.opening import open_model
 
 # shap's word -> ours; one that the explainer at hand does not have is answered by `_ANSWERS`.
 _OURS = {"data": "background", "masker": "background", "model_output": "output", "seed": "random_state"}
@@ -26,6 +27,11 @@ _ANSWERS = {
     "feature_names": "columns of a data frame have names: give the background as one",
     "keep_index": "frame(X) keeps the index of X: leave it out",
 }
+
+
+# Where regressors say what they were trained for, and what those names have in common that predict through a link.
+_LOSSES = ("loss", "objective", "objective_", "loss_function", "family", "link")
+_LINKED = ("poisson", "gamma", "tweedie", "log", "binary", "cross", "survival", "cox")
 
 
 def in_our_words(
@@ -75,11 +81,27 @@ def says(args: tuple[Any, ...], options: dict[str, Any]) -> bool:
     """Whether the output that was asked for is what a black box made of the model explains in any case."""
     output = options.get("output", options.get("model_output"))
     model = args[0] if args else options.get("model", options.get("predict"))
+    if output == "raw":
+        _refuse_linked(model)
     if output is None or (output == "raw" and "model_output" in options):  # shap's default
         return True
     if hasattr(model, "predict_proba"):
         return output in ("probability", "predict_proba", "response")
     return output in ("raw", "response") and hasattr(model, "predict") and not hasattr(model, "classes_")
+
+
+def _refuse_linked(model: Any) -> None:
+    """Raise where a regressor predicts something else than its raw output, which a black box cannot ask for."""
+    if not hasattr(model, "predict") or hasattr(model, "predict_proba") or isinstance(model, type):
+        return
+    opened = open_model(model)
+    losses = [str(getattr(opened.final, word, "")).lower() for word in _LOSSES]
+    if opened.response != "same" or any(name in loss for loss in losses for name in _LINKED):
+        raise InputError(
+            f"output is 'raw', but this {short(type(model).__name__)} is fitted as a black box, by what its predict "
+            "returns, and that is a function of its raw output (a link, or a transformed target). Give "
+            "output='response', which is what predict returns."
+        )
 
 
 def _unclustered(args: tuple[Any, ...], options: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:

@@ -191,13 +191,13 @@ class TreeExplainer(Explainer):
         if tree_limit is not None and tree_limit != -1:  # in shap -1 is all of them
             limited = first_trees(ensemble, check_whole("tree_limit", tree_limit))
         if opened.response != "same":
-            say_what_is_explained(opened.response, output)
+            say_what_is_explained(ensemble.objective == opened.response, output)
         only = None
         if is_whole(output):
             only, output = int(output), "raw"
             ensemble = one_output(ensemble, only)
             limited = limited and one_output(limited, only)
-        given = _native_rows(unmask(background), "background")
+        given = native_rows(unmask(background), "background")
         given = in_order(given, ensemble.feature_names if before is None else before.known_names())
         background = given if before is None or given is None else before.transform(given, "background")
         if feature_perturbation == "interventional" and background is None:
@@ -429,7 +429,7 @@ class TreeExplainer(Explainer):
 
     def _read(self, X: Any, name: str = "X") -> Rows:
         """Rows through the pipeline, where there is one, and as the trees compare them: both once."""
-        X = in_order(_native_rows(X, name), self.input_names)
+        X = in_order(native_rows(X, name), self.input_names)
         prepared = X if self._before is None else self._before.transform(X, name)
         model = self._trees.model
         entered = prepared
@@ -516,7 +516,7 @@ def _name_features(
     return ensemble, found or numbered(ensemble.n_features)
 
 
-def _native_rows(X: Any, name: str) -> Any:
+def native_rows(X: Any, name: str) -> Any:
     """Rows of a ``xgboost.DMatrix`` or a ``catboost.Pool`` as a matrix or a frame, anything else as it is."""
     if type(X).__module__.partition(".")[0] not in ("xgboost", "catboost"):
         return X

@@ -15,11 +15,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from fouriershap._base.errors import InputError, UnsupportedModelError
 from fouriershap._base.short import short, short_text
-from fouriershap._trees.ensemble import LEAF, MIXED, STEPS, TreeEnsemble
+from fouriershap._trees.ensemble import BEHIND_STEPS, LEAF, MIXED, STEPS, STEPS_MIXED, TreeEnsemble
 
 _ONE_BY_ONE = ("probability", "binary", "squared_error", "regression", "log", "log1p")
 # What the kinds of models say of which any number of rounds is a model, too.
 _BOOSTED = ("xgboost", "lightgbm gbdt", "catboost", "GradientBoosting", "GRADIENT_BOOSTED", "spark GBT")
+# Castings that round an integer up to 2^53 once or not at all, as after a cast to float64.
+_ROUND_ONCE = {"scikit-learn", "xgboost", "catboost", STEPS}
 _PER_NODE = ("feature", "threshold", "missing_left", "cover", "values")
 
 
@@ -159,10 +161,15 @@ def add(parts: Sequence[TreeEnsemble]) -> TreeEnsemble:
     )
 
 
+def behind_steps(castings: set[str]) -> str:
+    """How rows of members are cast, some of which are behind steps; ``castings`` are those of all."""
+    return STEPS if castings <= _ROUND_ONCE else STEPS_MIXED
+
+
 def _casting(parts: Sequence[TreeEnsemble]) -> str:
     castings = {(part.casting, part.absent_is_missing) for part in parts}
-    if any(casting == STEPS for casting, _ in castings):
-        return STEPS
+    if any(casting in BEHIND_STEPS for casting, _ in castings):
+        return behind_steps({casting for casting, _ in castings})
     return parts[0].casting if len(castings) == 1 else MIXED
 
 

@@ -18,6 +18,8 @@ from fouriershap._rows.batch import open_batch
 LEAF = -1
 MIXED = "mixed"
 STEPS = "steps"
+STEPS_MIXED = "steps mixed"  # as well, and libraries that round large integers in different ways
+BEHIND_STEPS = (STEPS, STEPS_MIXED)
 # LightGBM's kZeroThreshold: a float32 constant held in a double.
 ZERO_BAND = float(np.float32(1e-35))
 ARRAY_TYPES = dict.fromkeys(("roots", "tree_output", "feature", "left", "right", "category_set"), "i4")
@@ -104,7 +106,8 @@ class TreeEnsemble:
     casting : str
         Whose rules turn numbers of other types into ``dtype`` (see `fouriershap._trees.rows`): "xgboost", "lightgbm",
         "lightgbm booster", "catboost", "scikit-learn"; "mixed" where several libraries read the same row; "steps" where
-        some of them do so behind steps that were taken into the trees; "" for plain casts.
+        some of them do so behind steps that were taken into the trees ("steps mixed" where they round integers in
+        different ways); "" for plain casts.
     """
 
     n_features: int

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from fouriershap._rows.frames import (
     is_sparse,
     numbers_of,
 )
-from fouriershap._trees.ensemble import MIXED, STEPS, TreeEnsemble
+from fouriershap._trees.ensemble import BEHIND_STEPS, MIXED, STEPS, TreeEnsemble
 from fouriershap._trees.labels import category_codes
 
 if TYPE_CHECKING:
@@ -30,6 +30,16 @@ if TYPE_CHECKING:
 # Where integers become float64 because some are missing, and are cast to the model's type only then.
 _MISSING_THROUGH_DOUBLE = {("scikit-learn", "polars"), ("scikit-learn", "pyarrow"), ("catboost", "pandas")}
 _WHOLE_IN_FLOAT32 = 1 << 24
+_WHOLE_IN_FLOAT64 = 1 << 53
+_SINGLE = ("float32", "float16")
+_SINGLE_BESIDE_SINGLE = (
+    "bool",
+    "boolean",
+    "int8",
+    "uint8",
+    "int16",
+    "uint16",
+)  # NumPy makes them float32 there
 
 
 def to_rows(X: Any, ensemble: TreeEnsemble, name: str = "X") -> NDArray[Any]:
@@ -44,11 +54,11 @@ def to_rows(X: Any, ensemble: TreeEnsemble, name: str = "X") -> NDArray[Any]:
             X = densified(_sparse_as_cast(X, ensemble), absent_is_missing(ensemble, name))
         frame = as_frame(X, name)
         if frame is not None:
-            _check_doubles(frame.schema.values(), ensemble, name)
+            _check_doubles(list(frame.schema.values()), ensemble, name)
             return _cleaned(_from_frame(frame, ensemble, name), ensemble, name)
     array = as_matrix(X, ensemble.n_features, name)
     if array.dtype.kind in "biuf":
-        _check_doubles([array.dtype], ensemble, name)
+        _check_doubles([array.dtype] * array.shape[1], ensemble, name)
         _check_integers(array, ensemble, name)
         array = _array_as_cast(array, ensemble, hasattr(X, "dtype"))
         return _cleaned(_labelled(array, ensemble), ensemble, name)
@@ -63,11 +73,13 @@ def _from_frame(frame: nw.DataFrame[Any], ensemble: TreeEnsemble, name: str) -> 
     plain = None if ensemble.vocabularies else float_matrix(frame)
     if plain is not None:  # no cast in between could round: widening is exact, and narrowing comes last
         return plain
-    in_order = _labels_in_order(frame, ensemble)
+    in_order, matters = _labels_in_order(frame, ensemble), _matters(ensemble)
     parts = [
         _coded(frame[column], in_order[column])
         if column in in_order
         else _column(frame, f, column, ensemble, name)
+        if matters[f]
+        else np.zeros(len(frame))
         for f, column in enumerate(frame.columns)
     ]
     return _stack_columns(parts, len(frame), ensemble, _comes_apart(frame))
@@ -75,13 +87,26 @@ def _from_frame(frame: nw.DataFrame[Any], ensemble: TreeEnsemble, name: str) -> 
 
 def _cleaned(matrix: NDArray[Any], ensemble: TreeEnsemble, name: str) -> NDArray[Any]:
     rows = ensemble.clean_rows(matrix)
-    if not ensemble.accepts_missing and np.isnan(rows).any():
-        row, column = np.argwhere(np.isnan(rows))[0]
+    missing = np.zeros(0, dtype=bool) if ensemble.accepts_missing else np.isnan(rows) & _matters(ensemble)
+    if missing.any():
+        row, column = np.argwhere(missing)[0]
         raise InputError(
             f"{name} has a missing value in row {row}, column {column}, but the model ({short_text(ensemble.kind)}) "
             "takes none. Fill it in as the model's training data were."
         )
     return rows
+
+
+def _matters(ensemble: TreeEnsemble) -> NDArray[np.bool_]:
+    """(n_features,) whether it matters what a column holds: behind steps, which may drop columns, where it is tested.
+
+    Everywhere else the model reads all columns, and what it could not read is an error.
+    """
+    if ensemble.casting not in BEHIND_STEPS:
+        return np.ones(ensemble.n_features, dtype=bool)
+    tested = np.zeros(ensemble.n_features + 1, dtype=bool)
+    tested[ensemble.feature] = True  # of leaves the last, which is no feature
+    return tested[:-1]
 
 
 def _labelled(array: NDArray[Any], ensemble: TreeEnsemble) -> NDArray[Any]:
@@ -96,7 +121,11 @@ def _labelled(array: NDArray[Any], ensemble: TreeEnsemble) -> NDArray[Any]:
 
 def _from_objects(array: NDArray[Any], ensemble: TreeEnsemble, name: str) -> NDArray[np.float64]:
     out = np.empty(array.shape)
+    matters = _matters(ensemble)
     for f in range(array.shape[1]):
+        if not matters[f]:
+            out[:, f] = 0.0
+            continue
         if f in ensemble.vocabularies:
             out[:, f] = category_codes(ensemble, f, array[:, f])
             continue
@@ -188,23 +217,55 @@ def _categorical(series: Any, f: int, ensemble: TreeEnsemble, name: str) -> NDAr
 
 
 def _check_integers(values: NDArray[Any], ensemble: TreeEnsemble, name: str) -> None:
-    """Raise where libraries that read the same row round its integers in different ways: beyond 2^24."""
-    if ensemble.casting in (MIXED, STEPS) and values.dtype.kind in "iu" and values.size:
-        largest = max(int(values.max()), -int(values.min()))
-        if largest > _WHOLE_IN_FLOAT32:
+    """Raise where libraries that read the same row round its integers in different ways."""
+    if ensemble.casting not in (MIXED, *BEHIND_STEPS) or values.dtype.kind not in "iu":
+        return
+    if values.ndim == 2:
+        values = values[:, _matters(ensemble)]
+    if not values.size:
+        return
+    largest = max(int(values.max()), -int(values.min()))
+    if ensemble.casting == STEPS:  # steps compute in float64, and trees round once
+        if largest > _WHOLE_IN_FLOAT64:
             raise InputError(
-                f"{name} holds the integer {largest}, which members of the model ({short_text(ensemble.kind)}) round "
-                "in different ways. Give float64."
+                f"{name} holds the integer {largest}, which float64 does not hold, and in which the steps before the "
+                f"trees of the model ({short_text(ensemble.kind)}) compute. Give float64."
             )
+    elif largest > _WHOLE_IN_FLOAT32:
+        raise InputError(
+            f"{name} holds the integer {largest}, which libraries inside the model ({short_text(ensemble.kind)}) may "
+            "round in different ways. Give float64."
+        )
 
 
-def _check_doubles(types: Iterable[Any], ensemble: TreeEnsemble, name: str) -> None:
+def _check_doubles(types: Sequence[Any], ensemble: TreeEnsemble, name: str) -> None:
     """Raise where steps before the trees would compute in single precision: they were read for float64."""
-    if ensemble.casting == STEPS and any(str(dtype).lower() in ("float32", "float16") for dtype in types):
+    if _in_single(types, ensemble):
         raise InputError(
             f"{name} has float32 numbers, which the steps before the trees of the model ({short_text(ensemble.kind)}) "
             "would round in their own way. Give float64."
         )
+
+
+def is_in_single(X: Any, ensemble: TreeEnsemble, name: str = "X") -> bool:
+    """Whether `to_rows` refuses rows because steps before the trees would compute with them in single precision."""
+    if ensemble.casting not in BEHIND_STEPS or is_sparse(X):
+        return False
+    frame = None if isinstance(X, np.ndarray) else as_frame(X, name)
+    if frame is not None:
+        return _in_single(list(frame.schema.values()), ensemble)
+    return _in_single([as_matrix(X, ensemble.n_features, name).dtype] * ensemble.n_features, ensemble)
+
+
+def _in_single(types: Sequence[Any], ensemble: TreeEnsemble) -> bool:
+    """The same of the types of columns."""
+    if ensemble.casting not in BEHIND_STEPS:
+        return False
+    names = [str(dtype).lower() for dtype in types]
+    tested = {name for name, matters in zip(names, _matters(ensemble), strict=False) if matters}
+    if not tested.isdisjoint(_SINGLE):
+        return True
+    return not set(names).isdisjoint(_SINGLE) and not tested.isdisjoint(_SINGLE_BESIDE_SINGLE)
 
 
 def _array_as_cast(array: NDArray[Any], ensemble: TreeEnsemble, was_array: bool) -> NDArray[Any]:
@@ -228,7 +289,7 @@ def _objects_as_cast(numbers: NDArray[np.float64], ensemble: TreeEnsemble) -> ND
 
 def absent_is_missing(ensemble: TreeEnsemble, name: str = "X") -> bool:
     """What the model takes a cell for that a sparse matrix does not store: missing, or else 0."""
-    if ensemble.casting in (MIXED, STEPS):
+    if ensemble.casting in (MIXED, *BEHIND_STEPS):
         raise InputError(
             f"{name} is sparse, and what it does not store is 0 to some members of the model ("
             f"{short_text(ensemble.kind)}) and may be missing to others. Give a dense matrix, {name}.toarray()."

@@ -36,7 +36,7 @@ _ALIKE = 1e-9  # singular values below this share tell of outputs that say the s
 def find_members(model: Any, encoding: Encoding) -> TreeEnsemble | None:
     """The members of a model as trees on codes; None where there are none that can be, or they take long to explain."""
     labels = {f.columns[0]: f.levels for f in encoding.features if f.kind == LABEL}
-    return members_on_codes(read_members(model, labels), encoding)
+    return members_on_codes(read_members(model, labels, MOST_LEAVES), encoding)
 
 
 def members_on_codes(members: TreeEnsemble | None, encoding: Encoding) -> TreeEnsemble | None:

@@ -6,6 +6,7 @@ has not imported. Each library has one file; ``assemble.py`` is what they share.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import lru_cache, partial
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 
 from fouriershap._base.errors import UnsupportedModelError
 from fouriershap._rows.opening import Opened, open_model
+from fouriershap._trees.arithmetic import behind_steps
 from fouriershap._trees.ensemble import TreeEnsemble
 from fouriershap._trees.level_sets import Levels, of_levels
 from fouriershap._trees.readers import (
@@ -135,11 +137,11 @@ def read_inside(model: Any) -> tuple[Opened, TreeEnsemble]:
     return opened, read_opened(opened)
 
 
-def read_members(model: Any, levels: Levels) -> TreeEnsemble | None:
+def read_members(model: Any, levels: Levels, most_leaves: float = math.inf) -> TreeEnsemble | None:
     """The raw outputs of the trees among the members of a model of models, side by side; None where there are none.
 
     What the model makes of them need be no sum of trees. In columns for which ``levels`` are given, rows hold the
-    number of a level.
+    number of a level. None where they have more than ``most_leaves``, before anything is done to them.
     """
     if isinstance(model, str | bytes | Path | TreeEnsemble | type):
         return None
@@ -147,8 +149,8 @@ def read_members(model: Any, levels: Levels) -> TreeEnsemble | None:
     if not any(key in _SUMS for key in _keys(type(opened.final))):  # type: ignore[arg-type]
         return None
     if opened.before is None:
-        return sklearn_members.read(opened.final, _read_member, levels)
-    found = sklearn_members.read(opened.final, _read_member, {})
+        return sklearn_members.read(opened.final, _read_member, levels, most_leaves)
+    found = sklearn_members.read(opened.final, _read_member, {}, most_leaves)
     try:
         return None if found is None else before_steps(found, opened.before, levels)
     except UnsupportedModelError:
@@ -178,7 +180,7 @@ def _with_response(ensemble: TreeEnsemble, response: str) -> TreeEnsemble:
     return ensemble.replace(objective=response if known else "")
 
 
-def _read_member(model: Any, levels: Levels | None = None) -> TreeEnsemble:
+def _read_member(model: Any, levels: Levels | None = None, most_leaves: float = math.inf) -> TreeEnsemble:
     """A member of a model of models: what it predicts, of the rows that the whole model gets.
 
     In columns for which ``levels`` are given, rows hold the number of a level.
@@ -189,8 +191,11 @@ def _read_member(model: Any, levels: Levels | None = None) -> TreeEnsemble:
             f"the model has a {type(opened.final).__name__} for a member, which is no tree model that can be read."
         )
     trees = read_opened(opened)
+    if trees.n_leaves > most_leaves:
+        raise sklearn_members.TooLargeError(f"a member has {trees.n_leaves} leaves.")
     if opened.before is not None:
-        return before_steps(trees, opened.before, levels or {})
+        behind = before_steps(trees, opened.before, levels or {})
+        return behind.replace(casting=behind_steps({trees.casting}))
     return of_levels(trees, levels) if levels else trees
 
 

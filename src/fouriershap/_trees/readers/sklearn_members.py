@@ -12,19 +12,28 @@ from fouriershap._trees.level_sets import Levels
 from fouriershap._trees.readers.sklearn_sums import members_of
 
 
-def read(model: Any, read: Callable[[Any, Levels], TreeEnsemble], levels: Levels) -> TreeEnsemble | None:
+class TooLargeError(UnsupportedModelError):
+    """A member has more leaves than all of them may have."""
+
+
+def read(
+    model: Any, read: Callable[[Any, Levels, float], TreeEnsemble], levels: Levels, most_leaves: float
+) -> TreeEnsemble | None:
     """Raw outputs of all members that are trees, side by side, on the columns of the whole; None for none.
 
-    In columns for which ``levels`` are given, rows hold the number of a level.
+    In columns for which ``levels`` are given, rows hold the number of a level. None, too, where the members have more
+    than ``most_leaves``; then as few of them as possible are read.
     """
-    parts = []
+    parts: list[TreeEnsemble] = []
     for k, member in enumerate(members_of(model)):
         known = levels
         if hasattr(model, "estimators_features_"):
             seen = enumerate(model.estimators_features_[k])
             known = {i: levels[int(column)] for i, column in seen if int(column) in levels}
         try:
-            part = read(member, known)
+            part = read(member, known, most_leaves - sum(part.n_leaves for part in parts))
+        except TooLargeError:
+            return None
         except (UnsupportedModelError, InputError):
             continue  # what it adds is left to be fitted
         if part.objective == "probability" and part.n_outputs == 2:  # the first tells nothing more

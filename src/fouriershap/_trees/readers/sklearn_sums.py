@@ -22,7 +22,7 @@ from fouriershap._trees.arithmetic import (
     scaled,
     side_by_side,
 )
-from fouriershap._trees.ensemble import MIXED, STEPS, TreeEnsemble
+from fouriershap._trees.ensemble import BEHIND_STEPS, MIXED, TreeEnsemble
 from fouriershap._trees.readers.assemble import class_names, join, leaf, require_fitted
 from fouriershap._trees.readers.lightgbm import given_names
 
@@ -48,7 +48,7 @@ def read_bagging(model: Any, read: Read) -> TreeEnsemble:
         if n_classes and n_classes != part.n_outputs:  # classes that are not in a member's sample
             part = map_outputs(part, np.eye(n_classes)[:, np.asarray(member.classes_, dtype=np.int64)])
         # Members get arrays, whatever the caller's rows are: only scikit-learn's own cast these alike.
-        alike = part.casting in ("scikit-learn", STEPS)
+        alike = part.casting in ("scikit-learn", *BEHIND_STEPS)
         parts.append(part if alike else part.replace(casting=MIXED))
     return finished(average(parts), model)
 
