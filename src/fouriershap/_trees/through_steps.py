@@ -168,7 +168,9 @@ def _origins(steps: Steps, columns: list[tuple[int, str]]) -> list[tuple[int, st
         elif isinstance(step, Ordinal):
             columns = [(c, _ENCODED) for c, _ in columns]
         elif isinstance(step, OneHot):
-            columns = [(c, _ENCODED) for (c, _), w in zip(columns, step.widths, strict=True) for _ in range(w)]
+            columns = [
+                (c, _ENCODED) for (c, _), w in zip(columns, step.widths, strict=True) for _ in range(w)
+            ]
         elif isinstance(step, Parts):
             parts = zip(step.columns, step.steps, strict=True)
             columns = [

@@ -29,7 +29,10 @@ from fouriershap._shapley.trees.model import Background, TreeModel
 
 MOST_PLAYERS = 64  # on a path: the kernel has a bit for each
 _MOST_SLOTS = 1 << 20  # sets of players of a path, which the kernel has sums for
-_ROWS_PER_BLOCK, _BLOCK_NUMBERS = 1024, 1 << 22  # that the kernel holds of a block of rows, by sets of short paths
+_ROWS_PER_BLOCK, _BLOCK_NUMBERS = (
+    1024,
+    1 << 22,
+)  # that the kernel holds of a block of rows, by sets of short paths
 _SHORT_PATH = 12  # players
 _TIMED_TREES, _TIMED_SECONDS = 4, 0.2
 _LONG = 10.0  # seconds from which on an estimate is worth more time
