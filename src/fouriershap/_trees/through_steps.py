@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.errors import UnsupportedModelError
+from fouriershap._base.short import reason
 from fouriershap._rows.pipelines import Preprocessing
 from fouriershap._rows.step_readers import Steps, UnknownStepError, read_steps
 from fouriershap._rows.steps import Column, Fill, OneHot, Ordinal, Parts, Select, StepError, apply_steps
@@ -36,7 +37,7 @@ def before_steps(e: TreeEnsemble, before: Preprocessing, levels: Levels) -> Tree
         return _Entering(e, steps, n_columns, levels).trees(before.known_names())
     except (UnknownStepError, StepError, TypeError, ValueError) as error:
         raise UnsupportedModelError(
-            f"the model has trees behind steps through which they cannot be read ({error}). A Pipeline around the "
+            f"the model has trees behind steps through which they cannot be read ({reason(error)}). A Pipeline around the "
             "whole model is read, whatever its steps."
         ) from error
 
