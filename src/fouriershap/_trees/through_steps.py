@@ -37,8 +37,8 @@ def before_steps(e: TreeEnsemble, before: Preprocessing, levels: Levels) -> Tree
         return _Entering(e, steps, n_columns, levels).trees(before.known_names())
     except (UnknownStepError, StepError, TypeError, ValueError) as error:
         raise UnsupportedModelError(
-            f"the model has trees behind steps through which they cannot be read ({reason(error)}). A Pipeline around the "
-            "whole model is read, whatever its steps."
+            f"the model has trees behind steps through which they cannot be read ({reason(error)}). A Pipeline around "
+            "the whole model is read, whatever its steps."
         ) from error
 
 
