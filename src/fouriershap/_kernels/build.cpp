@@ -24,16 +24,7 @@ void transform(double* values, int64_t size, int64_t width) {
       }
 }
 
-// What the character s of a term f gives to each atom of f, and to each pair: by how many of them are in s.
-inline void add_players(uint32_t f, uint32_t s, const double* g, double weight, const int32_t* slots,
-                        double* line) {
-  const double share[2] = {g[0] * weight, g[1] * weight};
-  for (; f; f &= f - 1) {
-    const int i = __builtin_ctz(f);
-    if (slots[i] >= 0) line[slots[i]] += share[s >> i & 1];
-  }
-}
-
+// What the character s of a term f gives to each pair of its atoms: by how many of the two are in s.
 inline void add_pairs(uint32_t f, uint32_t s, const double* g, double weight, const int32_t* slots,
                       double* line) {
   const double share[3] = {g[0] * weight, g[1] * weight, g[2] * weight};
@@ -46,27 +37,76 @@ inline void add_pairs(uint32_t f, uint32_t s, const double* g, double weight, co
   }
 }
 
-// Adds what term k of a block gives to each character, for all outputs. mean: of the background, by
-// character.
-void add_term(const SpectrumBlocks& blocks, int64_t k, const double* mean, int64_t size, const int32_t* slots,
-              double* table) {
-  const uint32_t f = blocks.term_mask[k];
-  const int64_t n_outputs = blocks.n_outputs, degree = __builtin_popcount(f);
-  assert(f < size && degree < blocks.shares_side);
-  for (uint32_t s = f;; s = (s - 1) & f) {
-    const double* g =
-        blocks.shares + (degree * blocks.shares_side + __builtin_popcount(s)) * (blocks.order + 1);
-    for (int64_t o = 0; o < n_outputs; ++o) {
-      const double weight = blocks.coefficients[k * n_outputs + o] * mean[f ^ s];
-      double* line = table + (o * size + s) * kWidth;
-      if (blocks.order == 1)
-        add_players(f, s, g, weight, slots, line);
-      else
-        add_pairs(f, s, g, weight, slots, line);
+// The columns of some atoms, as 0 and 1: a line of a table.
+struct Columns {
+  typedef Vec<double>::type V;
+  static constexpr int L = Vec<double>::lanes, H = kWidth / L;
+  V part[H];
+
+  Columns(uint32_t atoms, const int32_t* slots) {
+    double line[kWidth] = {};
+    for (; atoms; atoms &= atoms - 1) {
+      const int32_t slot = slots[__builtin_ctz(atoms)];
+      if (slot >= 0) line[slot] += 1.0;
     }
-    if (!s) break;
+    for (int h = 0; h < H; ++h) part[h] = load<V>(line + h * L);
   }
-}
+
+  void add(double weight, double* line) const {
+    for (int h = 0; h < H; ++h) store(line + h * L, load<V>(line + h * L) + weight * part[h]);
+  }
+};
+
+// Tables of one block after the other. mean: of the background, by character.
+struct SpectrumFiller {
+  const SpectrumBlocks& blocks;
+  Scratch<double> mean;
+  // By output and character s: what the atoms of s get beyond those that are in the term alone. Their columns
+  // depend on s alone, whatever the term.
+  Scratch<double> within;
+
+  SpectrumFiller(const SpectrumBlocks& the_blocks, int64_t largest)
+      : blocks(the_blocks), mean(largest), within(blocks.order == 1 ? largest * blocks.n_outputs : 0) {}
+
+  bool ok() const { return mean && within; }
+
+  // Adds what term k of a block gives to each character.
+  void add_term(int64_t k, int64_t size, const int32_t* slots, double* table) {
+    const uint32_t f = blocks.term_mask[k];
+    const int64_t n_outputs = blocks.n_outputs, degree = __builtin_popcount(f), order = blocks.order;
+    assert(f < size && degree < blocks.shares_side);
+    const Columns columns(order == 1 ? f : 0, slots);
+    const double* shares = blocks.shares + degree * blocks.shares_side * (order + 1);
+    for (uint32_t s = f;; s = (s - 1) & f) {
+      const double* g = shares + __builtin_popcount(s) * (order + 1);
+      for (int64_t o = 0; o < n_outputs; ++o) {
+        const double weight = blocks.coefficients[k * n_outputs + o] * mean[f ^ s];
+        double* line = table + (o * size + s) * kWidth;
+        if (order == 1) {
+          columns.add(g[0] * weight, line);
+          within[o * size + s] += (g[1] - g[0]) * weight;
+        } else {
+          add_pairs(f, s, g, weight, slots, line);
+        }
+      }
+      if (!s) break;
+    }
+  }
+
+  void fill(int64_t b, const int32_t* slots, double* table) {
+    const int64_t size = int64_t{1} << blocks.bits[b], lines = blocks.n_outputs * size;
+    std::memcpy(mean, blocks.histograms + blocks.histogram_offset[b], size * sizeof(double));
+    transform(mean, size, 1);
+    std::memset(table, 0, lines * kWidth * sizeof(double));
+    if (blocks.order == 1) std::memset(within, 0, lines * sizeof(double));
+    for (int64_t k = blocks.term_start[b]; k < blocks.term_start[b + 1]; ++k) add_term(k, size, slots, table);
+    for (int64_t s = 0; blocks.order == 1 && s < size; ++s) {
+      const Columns columns(static_cast<uint32_t>(s), slots);
+      for (int64_t i = s; i < lines; i += size) columns.add(within[i], table + i * kWidth);
+    }
+    for (int64_t o = 0; o < blocks.n_outputs; ++o) transform(table + o * size * kWidth, size, kWidth);
+  }
+};
 
 }  // namespace
 
@@ -77,19 +117,10 @@ bool spectrum_tables(const SpectrumBlocks& blocks, const SpectrumTables& tables)
     assert(bits >= 0 && bits < 32);
     if (int64_t{1} << bits > largest) largest = int64_t{1} << bits;
   }
-  const Scratch<double> mean(largest);
-  if (!mean) return false;
-  for (int64_t t = tables.first; t < tables.last; ++t) {
-    const int64_t b = tables.block[t], size = int64_t{1} << blocks.bits[b];
-    std::memcpy(mean, blocks.histograms + blocks.histogram_offset[b], size * sizeof(double));
-    transform(mean, size, 1);
-    const int32_t* slots = tables.slots + t * tables.slots_stride;
-    double* table = tables.values + tables.offset[t];
-    std::memset(table, 0, blocks.n_outputs * size * kWidth * sizeof(double));
-    for (int64_t k = blocks.term_start[b]; k < blocks.term_start[b + 1]; ++k)
-      add_term(blocks, k, mean, size, slots, table);
-    for (int64_t o = 0; o < blocks.n_outputs; ++o) transform(table + o * size * kWidth, size, kWidth);
-  }
+  SpectrumFiller filler(blocks, largest);
+  if (!filler.ok()) return false;
+  for (int64_t t = tables.first; t < tables.last; ++t)
+    filler.fill(tables.block[t], tables.slots + t * tables.slots_stride, tables.values + tables.offset[t]);
   return true;
 }
 
