@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import subprocess
@@ -59,16 +58,20 @@ def describe_machine(packages: tuple[str, ...] = ()) -> dict[str, Any]:
     """Processor, cores and versions; nothing that names the machine or its owner."""
     from fouriershap import _kernels as kernels
 
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return {
         "cpu": _cpu_model(),
-        "cores": cores,
+        "cores": cores(),
         "system": f"{platform.system()} {platform.machine()}",
         "python": sys.version.split()[0],
         "kernels": kernels.backend(),
         "instruction_set": kernels.instruction_set(),
         "versions": {name: _version(name) for name in ("fouriershap", "numpy", *packages)},
     }
+
+
+def cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def commit() -> str:
@@ -107,16 +110,6 @@ def _version(package: str) -> str:
         return version(package)
     except PackageNotFoundError:
         return "not installed"
-
-
-def write_results(name: str, results: dict[str, Any], packages: tuple[str, ...] = ()) -> Path:
-    """Write results/<name>.json with the machine and the date beside the numbers."""
-    RESULTS.mkdir(exist_ok=True)
-    path = RESULTS / f"{name}.json"
-    where = {"machine": describe_machine(packages), "commit": commit(), "date": time.strftime("%Y-%m-%d")}
-    document = where | {"load": os.getloadavg()[0], "results": results}
-    path.write_text(json.dumps(document, indent=2, default=plain) + "\n")
-    return path
 
 
 def plain(value: Any) -> Any:

@@ -83,8 +83,9 @@ def main() -> None:
     print("\n".join(METHOD) + "\n")
     if arguments.quick:
         print("Quick: cells smaller than those that the targets are about.\n")
-    kept = Cells(RESULTS / "trees.json", PACKAGES, where=("results", "members"))
+    kept = Cells(RESULTS / "trees.json", PACKAGES, where=("results", "members"), wanted=members())
     kept.beside = {"method": METHOD}
+    kept.page = lambda: report.markdown(kept, METHOD)
     found, begin = {}, time.perf_counter()
     for name, run in chosen.items():
         print(f"--- {name} (at {time.perf_counter() - begin:.0f} s)\n")
@@ -92,9 +93,11 @@ def main() -> None:
             found[name] = run_member(run, quick=True)
         else:
             found[name] = kept.measure(
-                name, lambda run=run: run_member(run, quick=False), again=bool(arguments.only)
+                name,
+                lambda run=run: run_member(run, quick=False),
+                again=bool(arguments.only),
+                threads=models.N_JOBS,
             )
-            kept.path.with_suffix(".md").write_text(report.markdown(kept, METHOD))
         report.print_report(found[name]["cells"], found[name]["targets"])
     missed = [t["name"] for member in found.values() for t in member["targets"] if not t["held"]]
     n_targets = sum(len(member["targets"]) for member in found.values())
