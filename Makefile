@@ -148,9 +148,10 @@ fuzz:
 	$(PYTHON) benchmarks/fuzz.py
 
 # Two of the paper's peers, DeepLIFT and FastSHAP, need torch: .venv/bin/pip install torch==2.13.0
-# What is not installed is skipped, and the report says so. Finished cells are not run again.
+# What is not installed is skipped, and the report says so. Finished cells are not run again. ONLY="fig2 fig3" runs some
+# parts; VENV=.venv-bench takes the environment of `make bench`.
 paper: $(VENV)/.bench
-	cd benchmarks && $(abspath $(BIN))/python -m paper $(if $(QUICK),--quick)
+	cd benchmarks && $(abspath $(BIN))/python -m paper $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY))
 
 readme-table: $(VENV)/.bench
 	cd benchmarks && $(abspath $(BIN))/python -m paper --report --readme ../docs/reproduce.md
