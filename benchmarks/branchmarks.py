@@ -10,6 +10,7 @@ Its report is written to results/branchmarks.html; results/branchmarks.md is a t
 from __future__ import annotations
 
 import argparse
+import contextlib
 import shutil
 from pathlib import Path
 from typing import Any
@@ -83,8 +84,9 @@ def run() -> dict[str, Any]:
                 )
             )
     experiment = Experiment(name="fouriershap", missions=missions, results_dir=CACHE)
-    result = experiment.run()
-    experiment.generate_html()
+    with contextlib.chdir(CACHE):  # it keeps data sets where it runs
+        result = experiment.run()
+        experiment.generate_html()
     report = max(CACHE.rglob("*.html"), key=lambda path: path.stat().st_mtime)
     shutil.copy(report, RESULTS / "branchmarks.html")
     lines = []
