@@ -51,8 +51,12 @@ Run = Callable[[], dict[str, Any]]
 
 
 def cells() -> dict[str, Run]:
-    """Every cell by name: subject.way.budget.seed."""
+    """Every cell by name: subject.way.budget.seed; `auto` first, samplers last."""
     found: dict[str, Run] = {}
+    for name, budgets in NETWORK_BUDGETS.items():
+        for budget in budgets:
+            for seed in SEEDS:
+                found[f"{name}.auto.{budget}.{seed}"] = partial(network_cell, name, "auto", budget, seed)
     for name, budgets in BUDGETS.items():
         for budget in budgets:
             for seed in SEEDS:
@@ -62,24 +66,20 @@ def cells() -> dict[str, Run]:
             found[f"{name}.coded.{budget}.{seed}"] = partial(coded_transform, name, budget, seed)
     for name, budget in NAMED.items():
         for way in ("waves", "trees", "blend", "swht"):
-            for seed in FEW_SEEDS:
-                found[f"{name}.{way}.{budget}.{seed}"] = partial(represented, name, way, budget, seed)
+            found[f"{name}.{way}.{budget}.0"] = partial(represented, name, way, budget, 0)
     for name, budgets in NETWORK_BUDGETS.items():
-        for budget in budgets:
-            for seed in SEEDS:
-                found[f"{name}.auto.{budget}.{seed}"] = partial(network_cell, name, "auto", budget, seed)
         if name != "digits":  # ten classes: the queries of 64 players against 50 rows
             for seed in FEW_SEEDS:
                 found[f"refine.{name}.{budgets[0]}.{seed}"] = partial(refine_cell, name, budgets[0], seed)
+    for name in (*SUBJECTS, *NETWORK_BUDGETS):
+        found[f"default.{name}.20000.0"] = partial(default_cell, name, 0)
+    found["amortised"] = partial(amortised.many_rows, False)
     columns = [
         name for name, subject in SUBJECTS.items() if subject.groups is None
     ]  # samplers know no groups
     for name in (*columns, *NETWORK_BUDGETS):
         for way in SAMPLERS:
             found[f"{name}.{way}.0.0"] = partial(sampler_cell, name, way, 0)
-    for name in (*SUBJECTS, *NETWORK_BUDGETS):
-        found[f"default.{name}.20000.0"] = partial(default_cell, name, 0)
-    found["amortised"] = partial(amortised.many_rows, False)
     return found
 
 
