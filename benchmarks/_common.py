@@ -75,17 +75,20 @@ def cores() -> int:
 
 
 def commit() -> str:
-    """The commit that is measured, with a plus where the package was changed since; "unknown" outside a clone."""
-    return _revision("--short", "HEAD")
+    """The commit that made the package as it is measured, with a plus where that was changed since.
+
+    Later commits, of results or pages, do not change it. "unknown" outside a clone.
+    """
+    return _revision("log", "-1", "--format=%h", "--", "../src")
 
 
 def source() -> str:
     """The tree of the package that is measured, marked as `commit` does: the same after a commit of results."""
-    return _revision("--short=12", "HEAD:src")
+    return _revision("rev-parse", "--short=12", "HEAD:src")
 
 
 def _revision(*words: str) -> str:
-    commands = (("rev-parse", *words), ("status", "--porcelain", "--", "../src"))
+    commands = (words, ("status", "--porcelain", "--", "../src"))
     try:
         found, changed = (
             subprocess.run(["git", *command], capture_output=True, text=True, check=True, cwd=RESULTS.parent)

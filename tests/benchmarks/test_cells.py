@@ -163,8 +163,9 @@ def test_the_source_is_that_of_the_package_alone(tmp_path: Path, monkeypatch: py
     (tmp_path / "benchmarks" / "results" / "x.json").write_text("{}")
     git("add", ".")
     git("commit", "-m", "results")
-    assert _common.source() == first[0] and _common.commit() != first[1]
+    assert (_common.source(), _common.commit()) == first
     (tmp_path / "src" / "a.py").write_text("2")
     assert _common.source() == f"{first[0]}+"
     git("commit", "-am", "two")
     assert _common.source() not in (first[0], f"{first[0]}+")
+    assert _common.commit() not in (first[1], f"{first[1]}+")
