@@ -1,4 +1,4 @@
-"""Tree ensembles against every peer: shap, woodelf, and what XGBoost, LightGBM and CatBoost bring themselves.
+"""Tree ensembles against every peer: shap, shapiq, woodelf, and what XGBoost, LightGBM and CatBoost bring themselves.
 
     python benchmarks/trees.py                       # about a quarter of an hour; goes on where it stopped
     python benchmarks/trees.py --quick               # small cells, to see that all works; writes nothing
@@ -24,16 +24,16 @@ from _data import REGRESSION
 from tree_cells import builds, deep, explain, grid, latency, memory, models, report, scale
 from tree_cells.race import Outcome
 
-PACKAGES = ("shap", "woodelf-explainer", "xgboost", "lightgbm", "catboost", "scikit-learn")
+PACKAGES = ("shap", "shapiq", "woodelf-explainer", "xgboost", "lightgbm", "catboost", "scikit-learn")
 METHOD = (
     f"Models are trained on {models.TRAINING_ROWS:,} rows of a synthetic regression: {REGRESSION}. Explained rows "
     "and background rows are fresh, and float32. The grid uses the data sets that it names.",
     "Every contender's values are compared with ours first (1e-4 of the largest value; a difference ends the run, "
     "but for faults of a peer that a third party confirms, which are noted). Times are wall-clock minima of runs in "
-    "turn; in brackets, multiples of our time. shap and CatBoost's own, where they would take more than half a "
+    "turn; in brackets, multiples of our time. shap, shapiq and CatBoost's own, where they would take more than half a "
     "minute, are extrapolated from fewer rows (marked ~) or left out.",
-    f"{models.N_JOBS} threads for us and for peers that have threads; shap and woodelf run on one. Additivity is "
-    "not checked, by anyone; our times include asking the model whether it is read right. shap gets the whole "
+    f"{models.N_JOBS} threads for us and for peers that have threads; shap, shapiq and woodelf run on one. Additivity "
+    "is not checked, by anyone; our times include asking the model whether it is read right. shap gets the whole "
     "background (`maskers.Independent(B, max_samples=len(B))`).",
 )
 
