@@ -13,7 +13,7 @@ export FOURIERSHAP_DATA ?= $(abspath $(DATA))
 endif
 export MPLBACKEND ?= Agg
 
-.PHONY: help demo test test-versions test-sanitize test-compilers wheel docs-check format lint types unit docs bench bench-here fuzz paper readme-table clean
+.PHONY: help demo test test-versions test-sanitize test-compilers wheel docs-check format lint types unit docs bench bench-here bench-status fuzz paper readme-table clean
 
 help:
 	@echo "make demo    explain a model and show the result (writes demo/)"
@@ -25,7 +25,8 @@ help:
 	@echo "make docs-check     pages of the documentation in environments made by their own install lines (PAGES=docs/tutorial.md)"
 	@echo "make format  format and fix what can be fixed"
 	@echo "make docs    the documentation, as pages (build/docs/index.html)"
-	@echo "make bench   the benchmarks against every peer (long; writes benchmarks/results/; ONE_COMMIT=1: nothing of other commits)"
+	@echo "make bench   the benchmarks against every peer (long; writes benchmarks/results/; ONE_COMMIT=1: nothing of other commits; MINUTES=75: stops then)"
+	@echo "make bench-status   how far the results have come"
 	@echo "make fuzz    20,000 random models over these environments (long; writes benchmarks/results/fuzz.md)"
 	@echo "make paper   the paper's experiments on its data (QUICK=1: small ones; writes benchmarks/results/)"
 	@echo "make clean   remove the environments and everything built"
@@ -136,29 +137,21 @@ bench:
 	$(MAKE) VENV=.venv-bench PYTHON=$(or $(BENCH_PYTHON),$(PYTHON)) bench-here
 
 bench-here: $(VENV)/.bench
-	$(BIN)/python benchmarks/stage2.py
-	$(BIN)/python benchmarks/growth.py
-	$(BIN)/python benchmarks/trees.py
-	$(BIN)/python benchmarks/deep_trees.py
-	$(BIN)/python benchmarks/jax_versions.py
-	$(BIN)/python benchmarks/blackbox.py
-	$(BIN)/python benchmarks/sparse_wht.py
-	$(BIN)/python benchmarks/interactions.py
-	$(BIN)/python benchmarks/orders.py
-	$(BIN)/python benchmarks/linear.py
-	$(BIN)/python benchmarks/members.py
-	$(BIN)/python benchmarks/drift.py
-	$(BIN)/python benchmarks/certificate.py
-	$(BIN)/python benchmarks/gallery.py
+	$(BIN)/python benchmarks/all.py $(if $(MINUTES),--minutes $(MINUTES)) $(if $(ONLY),--only $(ONLY))
+
+# By file of results: how many cells there are of this state of src, and what is missing.
+bench-status:
+	.venv-bench/bin/python benchmarks/all.py --status
 
 # Goes on where it stopped. It takes every environment .venv* that is there.
 fuzz:
 	$(PYTHON) benchmarks/fuzz.py
 
 # Two of the paper's peers, DeepLIFT and FastSHAP, need torch: .venv/bin/pip install torch==2.13.0
-# What is not installed is skipped, and the report says so. Finished cells are not run again.
+# What is not installed is skipped, and the report says so. Finished cells are not run again. ONLY="fig2 fig3" runs some
+# parts; VENV=.venv-bench takes the environment of `make bench`.
 paper: $(VENV)/.bench
-	cd benchmarks && $(abspath $(BIN))/python -m paper $(if $(QUICK),--quick)
+	cd benchmarks && $(abspath $(BIN))/python -m paper $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY))
 
 readme-table: $(VENV)/.bench
 	cd benchmarks && $(abspath $(BIN))/python -m paper --report --readme ../docs/reproduce.md

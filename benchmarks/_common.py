@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import subprocess
@@ -59,10 +58,9 @@ def describe_machine(packages: tuple[str, ...] = ()) -> dict[str, Any]:
     """Processor, cores and versions; nothing that names the machine or its owner."""
     from fouriershap import _kernels as kernels
 
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return {
         "cpu": _cpu_model(),
-        "cores": cores,
+        "cores": cores(),
         "system": f"{platform.system()} {platform.machine()}",
         "python": sys.version.split()[0],
         "kernels": kernels.backend(),
@@ -71,18 +69,26 @@ def describe_machine(packages: tuple[str, ...] = ()) -> dict[str, Any]:
     }
 
 
+def cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def commit() -> str:
-    """The commit that is measured, with a plus where the package was changed since; "unknown" outside a clone."""
-    return _revision("--short", "HEAD")
+    """The commit that made the package as it is measured, with a plus where that was changed since.
+
+    Later commits, of results or pages, do not change it. "unknown" outside a clone.
+    """
+    return _revision("log", "-1", "--format=%h", "--", "../src")
 
 
 def source() -> str:
     """The tree of the package that is measured, marked as `commit` does: the same after a commit of results."""
-    return _revision("--short=12", "HEAD:src")
+    return _revision("rev-parse", "--short=12", "HEAD:src")
 
 
 def _revision(*words: str) -> str:
-    commands = (("rev-parse", *words), ("status", "--porcelain", "--", "../src"))
+    commands = (words, ("status", "--porcelain", "--", "../src"))
     try:
         found, changed = (
             subprocess.run(["git", *command], capture_output=True, text=True, check=True, cwd=RESULTS.parent)
@@ -107,16 +113,6 @@ def _version(package: str) -> str:
         return version(package)
     except PackageNotFoundError:
         return "not installed"
-
-
-def write_results(name: str, results: dict[str, Any], packages: tuple[str, ...] = ()) -> Path:
-    """Write results/<name>.json with the machine and the date beside the numbers."""
-    RESULTS.mkdir(exist_ok=True)
-    path = RESULTS / f"{name}.json"
-    where = {"machine": describe_machine(packages), "commit": commit(), "date": time.strftime("%Y-%m-%d")}
-    document = where | {"load": os.getloadavg()[0], "results": results}
-    path.write_text(json.dumps(document, indent=2, default=plain) + "\n")
-    return path
 
 
 def plain(value: Any) -> Any:

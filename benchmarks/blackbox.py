@@ -4,28 +4,24 @@
     python benchmarks/blackbox.py --only gb1 avgfp.auto  # subjects, or ways of a subject
     python benchmarks/blackbox.py --force --only sgemm14 # again
     python benchmarks/blackbox.py --seeds 0 1            # of these seeds alone
+    python benchmarks/blackbox.py --part own             # ours alone, or "samplers" alone
     python benchmarks/blackbox.py --quick                # one small cell of each kind; writes nothing
     python benchmarks/blackbox.py --list
 
 FOURIERSHAP_DATA names the folder of the paper's data sets. Models and true values are kept in
-benchmarks/.cache. Every finished cell is written at once, with its commit, date and load, so that a run can be broken
-off and taken up again; cells that were measured beside other work, or by an unknown commit, are measured again, and the
-quieter stays.
+benchmarks/.cache. Cells are kept one by one (`_cells.py`): a run goes on where it stopped.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import time
 import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from _cells import MOST_LOAD
-from _common import RESULTS, commit, print_machine, write_results
+from _cells import Cells
+from _common import RESULTS, cores, print_machine
 from blackbox_cells import amortised, report
 from blackbox_cells.default_call import default_cell
 from blackbox_cells.models import SUBJECTS
@@ -55,8 +51,12 @@ Run = Callable[[], dict[str, Any]]
 
 
 def cells() -> dict[str, Run]:
-    """Every cell by name: subject.way.budget.seed."""
+    """Every cell by name: subject.way.budget.seed; `auto` first, samplers last."""
     found: dict[str, Run] = {}
+    for name, budgets in NETWORK_BUDGETS.items():
+        for budget in budgets:
+            for seed in SEEDS:
+                found[f"{name}.auto.{budget}.{seed}"] = partial(network_cell, name, "auto", budget, seed)
     for name, budgets in BUDGETS.items():
         for budget in budgets:
             for seed in SEEDS:
@@ -66,24 +66,20 @@ def cells() -> dict[str, Run]:
             found[f"{name}.coded.{budget}.{seed}"] = partial(coded_transform, name, budget, seed)
     for name, budget in NAMED.items():
         for way in ("waves", "trees", "blend", "swht"):
-            for seed in FEW_SEEDS:
-                found[f"{name}.{way}.{budget}.{seed}"] = partial(represented, name, way, budget, seed)
+            found[f"{name}.{way}.{budget}.0"] = partial(represented, name, way, budget, 0)
     for name, budgets in NETWORK_BUDGETS.items():
-        for budget in budgets:
-            for seed in SEEDS:
-                found[f"{name}.auto.{budget}.{seed}"] = partial(network_cell, name, "auto", budget, seed)
         if name != "digits":  # ten classes: the queries of 64 players against 50 rows
             for seed in FEW_SEEDS:
                 found[f"refine.{name}.{budgets[0]}.{seed}"] = partial(refine_cell, name, budgets[0], seed)
+    for name in (*SUBJECTS, *NETWORK_BUDGETS):
+        found[f"default.{name}.20000.0"] = partial(default_cell, name, 0)
+    found["amortised"] = partial(amortised.many_rows, False)
     columns = [
         name for name, subject in SUBJECTS.items() if subject.groups is None
     ]  # samplers know no groups
     for name in (*columns, *NETWORK_BUDGETS):
         for way in SAMPLERS:
             found[f"{name}.{way}.0.0"] = partial(sampler_cell, name, way, 0)
-    for name in (*SUBJECTS, *NETWORK_BUDGETS):
-        found[f"default.{name}.20000.0"] = partial(default_cell, name, 0)
-    found["amortised"] = partial(amortised.many_rows, False)
     return found
 
 
@@ -97,13 +93,20 @@ def quick_cells() -> dict[str, Run]:
     }
 
 
-def choose(found: dict[str, Run], only: list[str] | None, seeds: list[int] | None) -> dict[str, Run]:
-    """The cells whose names begin so, of these seeds."""
+def way_of(key: str) -> str:
+    return key.split(".")[1] if "." in key else key
+
+
+def choose(
+    found: dict[str, Run], only: list[str] | None, seeds: list[int] | None, part: str | None
+) -> dict[str, Run]:
+    """The cells whose names begin so, of these seeds, of ours or of the samplers."""
     chosen = {
         key: run
         for key, run in found.items()
         if (only is None or any(f"{key}.".startswith(f"{name}.") for name in only))
         and (seeds is None or key.rpartition(".")[2] in map(str, seeds))
+        and (part is None or (way_of(key) in SAMPLERS) == (part == "samplers"))
     }
     if not chosen:
         raise SystemExit(f"--only, --seeds: no cell of {only or 'all'}, {seeds or 'all'}; see --list.")
@@ -112,26 +115,21 @@ def choose(found: dict[str, Run], only: list[str] | None, seeds: list[int] | Non
 
 def why_not(key: str) -> str | None:
     """Why a cell cannot be measured here."""
-    way = key.split(".")[1] if "." in key else key
+    way = way_of(key)
     return can_run(way) if way in SAMPLERS else None
 
 
-def stamped(run: Run) -> dict[str, Any]:
-    """A cell, with where it comes from and how busy the machine was."""
-    before = os.getloadavg()[0]
-    found = run()
-    load = max(before, os.getloadavg()[0])
-    return found | {"commit": commit(), "date": time.strftime("%Y-%m-%d"), "load": load}
+def threads_of(key: str) -> int:
+    """The default call, and what is explained after it, take all cores; the rest has one."""
+    return cores() if key.split(".")[0] in ("default", "amortised") else 1
 
 
-def finished() -> dict[str, Any]:
-    path = RESULTS / "blackbox.json"
-    return json.loads(path.read_text())["results"]["cells"] if path.exists() else {}
+def limited(run: Run, threads: int) -> dict[str, Any]:
+    """The cell, training of its model included, with so many threads of BLAS and OpenMP."""
+    from threadpoolctl import threadpool_limits
 
-
-def write(done: dict[str, Any]) -> None:
-    path = write_results("blackbox", {"method": METHOD, "cells": done}, PACKAGES)
-    path.with_suffix(".md").write_text(report.markdown(json.loads(path.read_text())))
+    with threadpool_limits(threads):
+        return run()
 
 
 def draw(done: dict[str, Any]) -> None:
@@ -148,29 +146,37 @@ def main() -> None:
     parser.add_argument("--force", action="store_true", help="run finished cells again")
     parser.add_argument("--only", nargs="+", metavar="NAME", help="beginnings of names of cells (see --list)")
     parser.add_argument("--seeds", nargs="+", type=int, metavar="SEED", help="of these seeds alone")
+    parser.add_argument("--part", choices=("own", "samplers"), help="our cells, or those of samplers, alone")
     parser.add_argument("--list", action="store_true", help="the names, and no run")
     arguments = parser.parse_args()
-    chosen = choose(quick_cells() if arguments.quick else cells(), arguments.only, arguments.seeds)
+    every = quick_cells() if arguments.quick else cells()
+    chosen = choose(every, arguments.only, arguments.seeds, arguments.part)
     if arguments.list:
         print("\n".join(chosen))
         return
     warnings.filterwarnings("ignore", category=UserWarning, module="sklearn")
     print_machine(PACKAGES)
-    done = {} if arguments.quick else finished()
+    kept = Cells(RESULTS / "blackbox.json", PACKAGES, where=("results", "cells"), wanted=every)
+    kept.beside = {"method": METHOD}
+    kept.page = lambda: report.markdown(kept, METHOD)
     for key, run in chosen.items():
-        old = done.get(key, {}).get("load", float("inf"))
-        if key in done and old <= MOST_LOAD and not arguments.force:
+        if arguments.quick:
+            print(key, _brief(run()), flush=True)
             continue
         reason = why_not(key)
         if reason is not None:
             print(f"{key}: left out, {reason}", flush=True)
-            continue
-        found = stamped(run)
-        print(key, {name: value for name, value in found.items() if name != "candidates"}, flush=True)
-        if not arguments.quick and (found["load"] <= old or arguments.force):
-            done = finished() | {key: found}  # another run may have written meanwhile
-            write(done)
-    draw(done)
+        elif arguments.force or not kept.is_good(key):
+            work, threads = partial(limited, run, threads_of(key)), threads_of(key)
+            found = kept.measure(key, work, again=arguments.force, threads=threads)
+            print(key, _brief(found), flush=True)
+    if not arguments.quick:
+        kept.write()
+        draw(kept.found)
+
+
+def _brief(cell: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in cell.items() if name != "candidates"}
 
 
 if __name__ == "__main__":

@@ -97,15 +97,17 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=100)
     arguments = parser.parse_args()
     # How often an interval holds does not depend on what else the machine does.
-    cells = Cells(RESULTS / "certificate.json", ("scikit-learn",), math.inf, where=("results", "cells"))
+    cells = Cells(
+        RESULTS / "certificate.json", ("scikit-learn",), math.inf, where=("results", "cells"), wanted=BUDGETS
+    )
     cells.beside = {"method": METHOD}
+    cells.page = lambda: markdown(cells)
     warnings.simplefilter("ignore", fs.FidelityWarning)
     for name in arguments.only or BUDGETS:
         found = cells.measure(
             name, lambda name=name: coverage(name, arguments.repeats), again=bool(arguments.only)
         )
         print(name, found, flush=True)
-        cells.path.with_suffix(".md").write_text(markdown(cells))
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import xgboost
 
 import fouriershap as fs
 from _cells import Cells
-from _common import RESULTS
+from _common import RESULTS, cores
 
 
 def measure(n_rows: int, n_background: int, n_features: int) -> dict[str, Any]:
@@ -44,8 +44,8 @@ def main() -> None:
     options = parser.parse_args()
     size = (options.rows, options.background, options.features)
     what = f"XGBoost, 100 trees of depth 6, {size[2]} features: {size[0]:,} rows, {size[1]:,} background rows"
-    cells = Cells(RESULTS / "drift.json", ("xgboost",))
-    took = cells.measure(what, lambda: measure(*size))["cpu_seconds"]
+    cells = Cells(RESULTS / "drift.json", ("xgboost",), wanted=(what,))
+    took = cells.measure(what, lambda: measure(*size), threads=cores())["cpu_seconds"]
     unit = took["explaining the rows"]
     lines = [f"{what}.", "", cells.told(), "", "| what | CPU seconds | times explaining |", "|---|---:|---:|"]
     lines += [f"| {name} | {cpu:.2f} | {cpu / unit:.2f} |" for name, cpu in took.items()]

@@ -236,19 +236,23 @@ def main() -> None:
     if "proteins" in chosen and not os.environ.get("FOURIERSHAP_DATA"):
         print("proteins: left out, FOURIERSHAP_DATA does not name the folder of its data")
         chosen.remove("proteins")
-    cells = Cells(RESULTS / "gallery.json", PACKAGES, where=("results",))
+    cells = Cells(RESULTS / "gallery.json", PACKAGES, where=("results",), wanted=CELLS)
+    cells.page = lambda: markdown(cells)
     with threadpool_limits(1):
         for page in chosen:
             cell = cells.measure(page, lambda page=page: {"lines": CELLS[page]()}, again=bool(given))
             print(page, table(cell["lines"]), remarks(cell["lines"]), sep="\n", flush=True)
-    parts = ["# The gallery beside shap", "", f"Written by `benchmarks/gallery.py`; {cells.told()}", ""]
-    for page in (name for name in CELLS if name in cells.found):
-        cell = cells.found[page]
+    for page, cell in cells.found.items():
         text = f"{table(cell['lines'])}\n\n{remarks(cell['lines'])}"
-        parts += [f"## {page}", "", text, ""]
         where = f"{describe_machine()['cpu']}, {cell.get('versions', 'versions not recorded')}"
         fill(PAGES / f"{page}.md", f"gallery {page}", f"{text} {where}: `benchmarks/gallery.py`.")
-    (RESULTS / "gallery.md").write_text("\n".join(parts))
+
+
+def markdown(cells: Cells) -> str:
+    parts = ["# The gallery beside shap", "", f"Written by `benchmarks/gallery.py`; {cells.told()}", ""]
+    for page, cell in cells.found.items():
+        parts += [f"## {page}", "", f"{table(cell['lines'])}\n\n{remarks(cell['lines'])}", ""]
+    return "\n".join(parts)
 
 
 if __name__ == "__main__":

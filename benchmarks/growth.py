@@ -203,11 +203,13 @@ def main() -> None:
     options = parser.parse_args()
     warnings.filterwarnings("ignore", category=UserWarning)
     most_load = math.inf if options.missing else MOST_LOAD
-    cells = Cells(RESULTS / "growth.json", PACKAGES, most_load)
+    wanted = [f"{axis}/{value}" for axis, values in AXES.items() for value in values]
+    cells = Cells(RESULTS / "growth.json", PACKAGES, most_load, wanted=wanted)
+    cells.page = lambda: page(cells)
     if not options.draw:
         for axis in options.only or AXES:
             run_axis(cells, axis, options.again)
-    (RESULTS / "growth.md").write_text(page(cells))
+    cells.write()
     for name, axes in PICTURES.items():
         panels = {axis: found for axis in axes if (found := series(cells, axis))}
         if panels:

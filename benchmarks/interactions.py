@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from _cells import Cells
-from _common import RESULTS, print_machine, print_table
+from _common import RESULTS, cores, print_machine, print_table
 from _pages import markdown_table
 
 N_ROWS, N_BACKGROUND, N_FEATURES, N_TREES, DEPTH = 1000, 1000, 30, 100, 6
@@ -153,9 +153,9 @@ def main() -> None:
         run_one(given.only, given.folder)
         return
     print_machine(PACKAGES)
-    cells = Cells(RESULTS / "interactions.json", PACKAGES, where=("results",))
+    cells = Cells(RESULTS / "interactions.json", PACKAGES, where=("results",), wanted=(CELL,))
     # One cell: contenders are compared with one another.
-    results = cells.measure(CELL, measure)["contenders"]
+    results = cells.measure(CELL, measure, threads=cores())["contenders"]
     header = (
         "contender",
         "first s",

@@ -23,6 +23,7 @@ from _cells import Cells
 from _common import (
     RESULTS,
     Timing,
+    cores,
     describe_machine,
     print_machine,
     print_table,
@@ -156,15 +157,18 @@ def main() -> None:
     )
     h = random_spectrum(np.random.default_rng(0))
     name = "jax_versions" if args.precision == "double" else "jax_versions_single"
-    cells = Cells(RESULTS / f"{name}.json", PACKAGES, where=("results", "sizes"))
+    sizes = [f"{n_rows} x {n_background}" for n_rows, n_background in SIZES]
+    cells = Cells(RESULTS / f"{name}.json", PACKAGES, where=("results", "sizes"), wanted=sizes)
     cells.beside = {"device": device, "precision": args.precision, "n_bits": N_BITS, "n_terms": N_TERMS}
     found = {}
-    for n_rows, n_background in SIZES:
+    for size, (n_rows, n_background) in zip(sizes, SIZES, strict=True):
         rng = np.random.default_rng(n_rows)  # its own, so that a size can be measured alone
         X, background = rows_of_bits(rng, n_rows), rows_of_bits(rng, n_background)
-        size = f"{n_rows} x {n_background}"
-        cell = cells.measure(size, lambda X=X, B=background: {"contenders": measure(h, X, B, args.precision)})
-        found[size] = cell["contenders"]
+
+        def work(X: np.ndarray = X, background: np.ndarray = background) -> dict[str, Any]:
+            return {"contenders": measure(h, X, background, args.precision)}
+
+        found[size] = cells.measure(size, work, threads=cores())["contenders"]
     cells.beside |= report(found)
     cells.write()
     print(cells.told())

@@ -32,8 +32,10 @@ from _pages import markdown_table
 
 N_ROWS, N_BACKGROUND, N_TRAINING = 1000, 100, 1000
 N_FEW = 4  # rows of KernelExplainer
+MOST_SECONDS = 15.0  # of the rounds of a cell
 N_ENUMERATED = 11  # players whose coalitions it has samples for
 PACKAGES = ("scikit-learn", "shap", "statsmodels", "xgboost")
+HEADER = ("model, features", "road", "fouriershap", "LinearExplainer", "KernelExplainer", "x", "its R²")
 TOLERANCE = 1e-7  # of LinearExplainer
 KERNEL_TOLERANCE = 1e-5  # of KernelExplainer, which solves a regression with weights of 1e6
 
@@ -149,7 +151,7 @@ def measure(cell: Cell) -> dict[str, Any]:
     if cell.linear:
         _agree(cell.name, "LinearExplainer", values, by_linear(), TOLERANCE)
         contenders["LinearExplainer"] = by_linear
-    timed = time_interleaved(contenders, rounds=5, most_seconds=30)
+    timed = time_interleaved(contenders, rounds=5, most_seconds=MOST_SECONDS)
     found["cpu"] = {name: timing.cpu_seconds for name, timing in timed.items()}
     found["cpu"]["KernelExplainer"] *= N_ROWS / N_FEW
     found["plan"] = fs.Explainer(cell.model, background, output=cell.output).plan().method
@@ -190,24 +192,28 @@ def lines(results: dict[str, Any]) -> list[tuple[str, ...]]:
 def main() -> None:
     warnings.simplefilter("ignore")
     print_machine(PACKAGES)
-    kept = Cells(RESULTS / "linear.json", PACKAGES, where=("results",))
+    every = cells()
+    kept = Cells(RESULTS / "linear.json", PACKAGES, where=("results",), wanted=[cell.name for cell in every])
+    kept.page = lambda: page(kept)
     results = {}
-    for cell in cells():
+    for cell in every:
         left_alone = sys.argv[1:] and not any(part in cell.name for part in sys.argv[1:])
         if left_alone and cell.name in kept.found:
             results[cell.name] = kept.found[cell.name]
             continue
         results[cell.name] = kept.measure(cell.name, lambda cell=cell: measure(cell))
         print(cell.name, results[cell.name]["cpu"], flush=True)
-    header = ("model, features", "road", "fouriershap", "LinearExplainer", "KernelExplainer", "x", "its R²")
-    print_table(header, lines(results))
+    print_table(HEADER, lines(results))
+
+
+def page(kept: Cells) -> str:
     title = (
         f"# Sums of products\n\n{N_ROWS:,} rows, background {N_BACKGROUND}; CPU time on one thread, construction "
         f"included, minimum of several rounds. `x`: KernelExplainer (extrapolated from {N_FEW} rows) over ours. Values "
         f"of LinearExplainer agree to {TOLERANCE:g}; so do, to {KERNEL_TOLERANCE:g}, those of KernelExplainer with 10 "
         f"features, where it has samples for all coalitions.\n{kept.told()}\n"
     )
-    (RESULTS / "linear.md").write_text(f"{title}\n{markdown_table(header, lines(results))}\n")
+    return f"{title}\n{markdown_table(HEADER, lines(kept.found))}\n"
 
 
 if __name__ == "__main__":

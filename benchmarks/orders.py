@@ -22,6 +22,7 @@ from _pages import markdown_table
 
 PACKAGES = ("shapiq", "xgboost", "scikit-learn")
 N_FEATURES = 30
+MOST_SECONDS = 10.0  # of the rounds of a cell; two are run anyhow
 INDICES = ("k-SII", "STII", "FSII")
 
 
@@ -85,7 +86,7 @@ def one_cell(
 ) -> dict[str, Any]:
     run = contenders(model, rows, background, order, index)
     differs = largest_difference(run["fouriershap"](), run["shapiq"]())
-    return {"differs": differs, "times": time_interleaved(run, rounds=rounds, most_seconds=20)}
+    return {"differs": differs, "times": time_interleaved(run, rounds=rounds, most_seconds=MOST_SECONDS)}
 
 
 def main() -> None:
@@ -101,15 +102,14 @@ def main() -> None:
     wanted = [(name, 100, order, index) for name in models for order in (2, 3) for index in INDICES]
     wanted.append(("XGBoost, 100 x depth 6", options.large, 3, "STII"))
     print_machine(PACKAGES)
-    cells = Cells(RESULTS / "orders.json", PACKAGES)
+    labelled = {(name, f"{n:,} x {n:,}", str(order), index): (n, order) for name, n, order, index in wanted}
+    cells = Cells(RESULTS / "orders.json", PACKAGES, wanted=map(", ".join, labelled))
+    cells.page = lambda: page(cells, list(labelled))
     cells.beside = {"features": N_FEATURES}
-    lines = []
-    for name, n, order, index in wanted:
-        labels = (name, f"{n:,} x {n:,}", str(order), index)
-        work = partial(one_cell, models[name], X[-n:], X[:n], order, index, options.rounds)
-        lines.append((*labels, *told(cells.measure(", ".join(labels), work, again=options.again))))
-        print(" | ".join(lines[-1]), flush=True)
-    write_page(cells, lines)
+    for labels, (n, order) in labelled.items():
+        work = partial(one_cell, models[labels[0]], X[-n:], X[:n], order, labels[-1], options.rounds)
+        found = told(cells.measure(", ".join(labels), work, again=options.again))
+        print(" | ".join((*labels, *found)), flush=True)
 
 
 def told(cell: dict[str, Any]) -> tuple[str, ...]:
@@ -119,7 +119,10 @@ def told(cell: dict[str, Any]) -> tuple[str, ...]:
     return (*seconds, *(f"{other / ours:.1f}" for other in others), f"{cell['differs']:.0e}")
 
 
-def write_page(cells: Cells, lines: list[tuple[str, ...]]) -> None:
+def page(cells: Cells, labelled: list[tuple[str, ...]]) -> str:
+    """A line for each cell that there is."""
+    there = {labels: cells.found.get(", ".join(labels)) for labels in labelled}
+    lines = [(*labels, *told(cell)) for labels, cell in there.items() if cell is not None]
     header = (
         "model",
         "rows",
@@ -137,7 +140,7 @@ def write_page(cells: Cells, lines: list[tuple[str, ...]]) -> None:
         "`shapiq` is its public `TreeExplainer`, `beneath` the class that it calls, asked row by row; `x`: its time "
         "over ours; `differs`: the largest difference, as a share of the largest value.\n\n"
     )
-    (RESULTS / "orders.md").write_text(text + markdown_table((*header, "differs"), lines) + "\n")
+    return text + markdown_table((*header, "differs"), lines) + "\n"
 
 
 if __name__ == "__main__":

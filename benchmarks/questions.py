@@ -8,17 +8,22 @@
 from __future__ import annotations
 
 import argparse
+import math
+from collections.abc import Callable
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 from sklearn.ensemble import GradientBoostingClassifier, GradientBoostingRegressor
 
 import fouriershap as fs
-from _common import RESULTS, describe_machine, print_machine, write_results
+from _cells import Cells
+from _common import RESULTS, print_machine
 from _pages import markdown_table
 
 PACKAGES = ("scikit-learn", "sage-importance")
 N_COLUMNS, N_USEFUL = 6, 2
+LOSSES = ("squared_error", "log_loss")
 
 
 def make_data(n_rows: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -31,7 +36,7 @@ def size_of_test(n_draws: int) -> dict[str, Any]:
     """Shares of draws in which each column was called helpful, on rows that the model was not trained on."""
     rng = np.random.default_rng(0)
     found = {}
-    for loss in ("squared_error", "log_loss"):
+    for loss in LOSSES:
         hits = np.zeros(N_COLUMNS)
         for _ in range(n_draws):
             (X, y), (new, labels) = make_data(200, rng), make_data(300, rng)
@@ -48,12 +53,10 @@ def size_of_test(n_draws: int) -> dict[str, Any]:
     return found
 
 
-def beside_sage() -> dict[str, Any] | None:
+def beside_sage() -> dict[str, Any]:
     """Our values, exact and sampled, and those of sage with its standard errors."""
-    try:
-        import sage
-    except ModuleNotFoundError:
-        return None
+    import sage
+
     rng = np.random.default_rng(1)
     model = GradientBoostingRegressor(n_estimators=50, max_depth=3, random_state=0).fit(*make_data(2000, rng))
     (background, _), (X, y) = make_data(64, rng), make_data(500, rng)
@@ -86,17 +89,20 @@ def cohorts_alike(n_draws: int) -> list[float]:
     return (hits / n_draws).tolist()
 
 
-def page(test: dict[str, Any], beside: dict[str, Any] | None, alike: list[float]) -> str:
-    machine = describe_machine(PACKAGES)
-    versions = ", ".join(f"{name} {found}" for name, found in machine["versions"].items())
+def page(kept: Cells) -> str:
     columns = tuple(f"column {k}" for k in range(N_COLUMNS))
-    lines = [(loss, *(f"{share:.3f}" for share in shares)) for loss, shares in test.items()]
     text = [
-        f"# Importance and cohorts\n\n{versions}. Columns 0 and 1 matter, models fitted the others to noise.\n",
-        "Share of draws in which the test at 5 % called a column helpful:\n",
-        markdown_table(("loss", *columns), lines),
+        f"# Importance and cohorts\n\n{kept.told()} Columns 0 and 1 matter, models fitted the others to noise.\n"
     ]
-    if beside is not None:
+    if "test" in kept.found:
+        test = kept.found["test"]
+        lines = [(loss, *(f"{share:.3f}" for share in test[loss])) for loss in LOSSES]
+        text += [
+            f"Share of {test['draws']} draws in which the test at 5 % called a column helpful:\n",
+            markdown_table(("loss", *columns), lines),
+        ]
+    if "sage" in kept.found:
+        beside = kept.found["sage"]
         ours = zip(beside["exact"], beside["sampled"], beside["sampled_error"], strict=True)
         theirs = zip(beside["sage"], beside["sage_error"], strict=True)
         lines = [
@@ -108,12 +114,12 @@ def page(test: dict[str, Any], beside: dict[str, Any] | None, alike: list[float]
             "\nSquared error saved, 500 rows, 64 background rows, the same for both:\n",
             markdown_table(heads, lines),
         ]
-    text += [
-        "\nTwo groups of 100 rows that do not differ: share of draws in which 95 % intervals held 0:\n",
-        markdown_table(columns, [tuple(f"{share:.3f}" for share in alike)]),
-        "",
-    ]
-    return "\n".join(text)
+    if "cohorts" in kept.found:
+        text += [
+            "\nTwo groups of 100 rows that do not differ: share of draws in which 95 % intervals held 0:\n",
+            markdown_table(columns, [tuple(f"{share:.3f}" for share in kept.found["cohorts"]["held"])]),
+        ]
+    return "\n".join([*text, ""])
 
 
 def main() -> None:
@@ -121,11 +127,21 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=300)
     options = parser.parse_args()
     print_machine(PACKAGES)
-    test, beside, alike = size_of_test(options.draws), beside_sage(), cohorts_alike(options.draws)
-    kept = {"draws": options.draws, "test": test, "sage": beside, "cohorts": alike}
-    write_results("questions", kept, PACKAGES)
-    (RESULTS / "questions.md").write_text(page(test, beside, alike))
-    print(page(test, beside, alike))
+    draws = options.draws
+    work: dict[str, Callable[[], dict[str, Any]]] = {
+        "test": lambda: size_of_test(draws) | {"draws": draws},
+        "cohorts": lambda: {"held": cohorts_alike(draws), "draws": draws},
+    }
+    if find_spec("sage") is None:
+        print("sage: left out, sage-importance is not installed")
+    else:
+        work["sage"] = beside_sage
+    # Shares of draws, and values: what else the machine does changes none of them.
+    kept = Cells(RESULTS / "questions.json", PACKAGES, math.inf, wanted=work)
+    kept.page = lambda: page(kept)
+    for name, measure in work.items():
+        kept.measure(name, measure)
+    print(page(kept))
 
 
 if __name__ == "__main__":

@@ -9,16 +9,27 @@ import argparse
 import shutil
 import tempfile
 import time
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import lightgbm
-from playwright.sync_api import sync_playwright
 from sklearn.datasets import make_classification
 from sklearn.ensemble import RandomForestClassifier
 
 import fouriershap as fs
+from _cells import Cells
+from _common import RESULTS, cores
+from _pages import markdown_table
 
+PACKAGES = ("lightgbm", "scikit-learn", "playwright")
+PAGES = (
+    "LightGBM, 100 x 31 leaves",
+    "the same, all rows in the page",
+    "the same, from a file without a background",
+    "random forest, 100 trees, 100 background rows",
+)
+HEADER = ("page", "written in s", "MB", "facts, ms", "row, ms", "charts, ms", "move, ms")
 # When the first facts, the first row and the last chart were there, by the page's own clock.
 WATCH = """
 window.marks = {};
@@ -41,27 +52,37 @@ MOVE = """() => {
 }"""
 
 
-def pages(folder: Path, n_rows: int) -> dict[str, tuple[Path, float]]:
-    """What is measured: the file of each page, and the seconds that it took to write."""
+@cache
+def models(n_rows: int) -> tuple[Any, Any, Any, Any]:
+    """Rows, labels, and two models of them."""
     X, y = make_classification(n_rows, 30, n_informative=12, random_state=0)
     boosted = lightgbm.LGBMClassifier(verbose=-1, n_jobs=1).fit(X[:20_000], y[:20_000])
     forest = RandomForestClassifier(100, n_jobs=1, random_state=0).fit(X[:5000], y[:5000])
-    explainer = fs.Explainer(boosted, X[:1000])
-    explainer.save(folder / "lost.fshap")
-    lost: Any = fs.load(folder / "lost.fshap")
-    everything: dict[str, Any] = {"rows": n_rows, "max_bytes": 200_000_000}
-    wanted: dict[str, tuple[Any, int, dict[str, Any]]] = {
-        "LightGBM, 100 x 31 leaves": (explainer, n_rows, {}),
-        "the same, all rows in the page": (explainer, n_rows, everything),
-        "the same, from a file without a background": (lost, n_rows, {}),
-        "random forest, 100 trees, 100 background rows": (fs.Explainer(forest, X[:100]), 2000, {}),
-    }
-    found = {}
-    for k, (name, (one, n, options)) in enumerate(wanted.items()):
-        begin = time.perf_counter()
-        page = one.report(X[:n], folder / f"{k}.html", y[:n], drift=X[: n // 2], **options)
-        found[name] = (page, time.perf_counter() - begin)
-    return found
+    return X, y, boosted, forest
+
+
+def written(name: str, folder: Path, n_rows: int) -> tuple[Path, float]:
+    """The file of a page, and the seconds that it took to write."""
+    X, y, boosted, forest = models(n_rows)
+    explainer: Any = fs.Explainer(boosted, X[:1000])
+    options: dict[str, Any] = {}
+    if name == PAGES[1]:
+        options = {"rows": n_rows, "max_bytes": 200_000_000}
+    elif name == PAGES[2]:
+        explainer.save(folder / "lost.fshap")
+        explainer = fs.load(folder / "lost.fshap")
+    elif name == PAGES[3]:
+        explainer, n_rows = fs.Explainer(forest, X[:100]), 2000
+    begin = time.perf_counter()
+    page = explainer.report(X[:n_rows], folder / "page.html", y[:n_rows], drift=X[: n_rows // 2], **options)
+    return page, time.perf_counter() - begin
+
+
+def measure(name: str, browser: Any, n_rows: int, repeats: int) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as folder:
+        page, seconds = written(name, Path(folder), n_rows)
+        size = page.stat().st_size / 1e6
+        return {"seconds": seconds, "megabytes": size} | opened(browser, page, repeats)
 
 
 def opened(browser: Any, page: Path, repeats: int) -> dict[str, float]:
@@ -83,27 +104,35 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--repeats", type=int, default=5)
     options = parser.parse_args()
-    lines = [
-        f"{options.rows:,} rows of 30 features (2,000 for the forest), with labels and drift. The page's own clock in "
-        f"Chromium, the quickest of {options.repeats} times: until the facts, the first row with its waterfall, and "
-        "the last chart are there; and the script time of a move in the what-if part, median of 30.",
-        "",
-        "| page | written in s | MB | facts, ms | row, ms | charts, ms | move, ms |",
-        "|---|---:|---:|---:|---:|---:|---:|",
-    ]
+    from playwright.sync_api import sync_playwright
+
+    kept = Cells(RESULTS / "report_page.json", PACKAGES, wanted=PAGES)
+    kept.beside = {"rows": options.rows, "repeats": options.repeats}
+    kept.page = lambda: markdown(kept, options.rows, options.repeats)
     chromium = next((found for name in ("chromium", "google-chrome") if (found := shutil.which(name))), None)
-    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+    with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        for name, (page, seconds) in pages(Path(folder), options.rows).items():
-            best = opened(browser, page, options.repeats)
-            size = page.stat().st_size / 1e6
-            numbers = " | ".join(f"{best[mark]:.0f}" for mark in ("facts", "row", "charts"))
-            lines.append(f"| {name} | {seconds:.1f} | {size:.1f} | {numbers} | {best['move']:.1f} |")
+        for name in PAGES:
+            work = partial(measure, name, browser, options.rows, options.repeats)
+            print(name, kept.measure(name, work, threads=cores()), flush=True)
         browser.close()
-    print("\n".join(lines))
-    (Path(__file__).parent / "results" / "report_page.md").write_text(
-        "\n".join(["# Report pages", "", *lines, ""])
+
+
+def markdown(kept: Cells, n_rows: int, repeats: int) -> str:
+    text = (
+        f"{n_rows:,} rows of 30 features (2,000 for the forest), with labels and drift. The page's own clock in "
+        f"Chromium, the quickest of {repeats} times: until the facts, the first row with its waterfall, and "
+        "the last chart are there; and the script time of a move in the what-if part, median of 30."
     )
+    lines = [
+        (
+            *(name, f"{cell['seconds']:.1f}", f"{cell['megabytes']:.1f}"),
+            *(f"{cell[mark]:.0f}" for mark in ("facts", "row", "charts")),
+            "" if cell["move"] is None else f"{cell['move']:.1f}",
+        )
+        for name, cell in kept.found.items()
+    ]
+    return "\n".join(["# Report pages", "", kept.told(), "", text, "", markdown_table(HEADER, lines), ""])
 
 
 if __name__ == "__main__":

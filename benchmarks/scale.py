@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 
 import fouriershap as fs
 from _cells import Cells
-from _common import RESULTS, print_machine
+from _common import RESULTS, cores, print_machine
 from _pages import ROOT, fill
 from scale_cells import inputs, report
 from scale_cells.processes import run_watched, shared_memory, start_seconds
@@ -107,18 +107,29 @@ def run_engine(engine: str, workers: int, work: str, n_rows: int, folder: Path) 
     }
 
 
+def jobs() -> list[tuple[str, int, str]]:
+    """Engine, workers and work of each run."""
+    every = itertools.product(ENGINES, WORKERS, WORKS)
+    return [job for job in every if job[2] == "explain" or job[0] not in WITHOUT_NULL]
+
+
+def wanted() -> list[str]:
+    return [*("/".join(map(str, job)) for job in jobs()), "start", "memory", "shares"]
+
+
 def run(cells: Cells, arguments: argparse.Namespace, folder: Path) -> None:
     """Measure what is missing, was disturbed, or is asked for again."""
     model, again = folder / "model.fshap", bool(arguments.only)
     inputs.write_explainer(model)
-    for engine, workers, work in itertools.product(ENGINES, WORKERS, WORKS):
-        if (work == "null" and engine in WITHOUT_NULL) or (again and engine not in arguments.only):
+    for engine, workers, work in jobs():
+        if again and engine not in arguments.only:
             continue
         n_rows = arguments.rows if engine == "command-line" else min(arguments.rows, arguments.engine_rows)
         cell = cells.measure(
             f"{engine}/{workers}/{work}",
             lambda e=engine, w=workers, k=work, n=n_rows: run_engine(e, w, k, n, folder),
             again=again,
+            threads=cores(),
         )
         print(f"{engine}, {workers}, {work}: {cell['rows_per_second']:,.0f} rows/s", flush=True)
     if again and "memory" not in arguments.only:
@@ -149,7 +160,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="scale-") as name:
         folder = Path(name)
         path = (folder if arguments.dry_run else RESULTS) / "scale.json"
-        cells = Cells(path, PACKAGES)
+        cells = Cells(path, PACKAGES, wanted=wanted())
         if not arguments.report:
             print_machine(PACKAGES)
             run(cells, arguments, folder)

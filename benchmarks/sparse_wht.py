@@ -146,14 +146,17 @@ def main() -> None:
         for case in CASES:
             print_table(HEADER, [line(case, tried(case, options.first_seed, options.share))])
         return
-    cells = Cells(RESULTS / "sparse_wht.json", ())
-    lines = []
+    cells = Cells(RESULTS / "sparse_wht.json", (), wanted=[case.label for case in CASES])
+    cells.page = lambda: page(cells)
     for case in CASES:
         found = cells.measure(case.label, lambda case=case: tried(case, options.first_seed, 1.0))
-        lines.append(line(case, found))
-        print_table(HEADER, [lines[-1]])
-        page = ["# Sparse transforms", "", cells.told(), "", markdown_table(HEADER, lines), ""]
-        (RESULTS / "sparse_wht.md").write_text("\n".join(page))
+        print_table(HEADER, [line(case, found)])
+
+
+def page(cells: Cells) -> str:
+    """A line for each case that was tried."""
+    lines = [line(case, cells.found[case.label]) for case in CASES if case.label in cells.found]
+    return "\n".join(["# Sparse transforms", "", cells.told(), "", markdown_table(HEADER, lines), ""])
 
 
 def tried(case: Case, first_seed: int, share: float) -> dict[str, Any]:

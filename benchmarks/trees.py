@@ -1,4 +1,4 @@
-"""Tree ensembles against every peer: shap, woodelf, and what XGBoost, LightGBM and CatBoost bring themselves.
+"""Tree ensembles against every peer: shap, shapiq, woodelf, and what XGBoost, LightGBM and CatBoost bring themselves.
 
     python benchmarks/trees.py                       # about a quarter of an hour; goes on where it stopped
     python benchmarks/trees.py --quick               # small cells, to see that all works; writes nothing
@@ -24,16 +24,16 @@ from _data import REGRESSION
 from tree_cells import builds, deep, explain, grid, latency, memory, models, report, scale
 from tree_cells.race import Outcome
 
-PACKAGES = ("shap", "woodelf-explainer", "xgboost", "lightgbm", "catboost", "scikit-learn")
+PACKAGES = ("shap", "shapiq", "woodelf-explainer", "xgboost", "lightgbm", "catboost", "scikit-learn")
 METHOD = (
     f"Models are trained on {models.TRAINING_ROWS:,} rows of a synthetic regression: {REGRESSION}. Explained rows "
     "and background rows are fresh, and float32. The grid uses the data sets that it names.",
     "Every contender's values are compared with ours first (1e-4 of the largest value; a difference ends the run, "
     "but for faults of a peer that a third party confirms, which are noted). Times are wall-clock minima of runs in "
-    "turn; in brackets, multiples of our time. shap and CatBoost's own, where they would take more than half a "
+    "turn; in brackets, multiples of our time. shap, shapiq and CatBoost's own, where they would take more than half a "
     "minute, are extrapolated from fewer rows (marked ~) or left out.",
-    f"{models.N_JOBS} threads for us and for peers that have threads; shap and woodelf run on one. Additivity is "
-    "not checked, by anyone; our times include asking the model whether it is read right. shap gets the whole "
+    f"{models.N_JOBS} threads for us and for peers that have threads; shap, shapiq and woodelf run on one. Additivity "
+    "is not checked, by anyone; our times include asking the model whether it is read right. shap gets the whole "
     "background (`maskers.Independent(B, max_samples=len(B))`).",
 )
 
@@ -83,8 +83,9 @@ def main() -> None:
     print("\n".join(METHOD) + "\n")
     if arguments.quick:
         print("Quick: cells smaller than those that the targets are about.\n")
-    kept = Cells(RESULTS / "trees.json", PACKAGES, where=("results", "members"))
+    kept = Cells(RESULTS / "trees.json", PACKAGES, where=("results", "members"), wanted=members())
     kept.beside = {"method": METHOD}
+    kept.page = lambda: report.markdown(kept, METHOD)
     found, begin = {}, time.perf_counter()
     for name, run in chosen.items():
         print(f"--- {name} (at {time.perf_counter() - begin:.0f} s)\n")
@@ -92,9 +93,11 @@ def main() -> None:
             found[name] = run_member(run, quick=True)
         else:
             found[name] = kept.measure(
-                name, lambda run=run: run_member(run, quick=False), again=bool(arguments.only)
+                name,
+                lambda run=run: run_member(run, quick=False),
+                again=bool(arguments.only),
+                threads=models.N_JOBS,
             )
-            kept.path.with_suffix(".md").write_text(report.markdown(kept, METHOD))
         report.print_report(found[name]["cells"], found[name]["targets"])
     missed = [t["name"] for member in found.values() for t in member["targets"] if not t["held"]]
     n_targets = sum(len(member["targets"]) for member in found.values())

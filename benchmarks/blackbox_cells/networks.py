@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -211,9 +212,15 @@ class Split:
     ceiling: float
 
 
+@cache
+def trained(name: str, seed: int) -> Network:
+    """The model of a seed, trained once in a process."""
+    return NETWORKS[name][1](seed)
+
+
 def split(name: str, seed: int) -> Split:
     """Data and truth of a seed; the truth is kept."""
-    network = NETWORKS[name][1](seed)
+    network = trained(name, seed)
     rows = network.data[np.random.default_rng([seed, 1]).permutation(len(network.data))]
     parts = np.split(rows, [N_EXPLAINED, N_EXPLAINED + N_BACKGROUND])
     path = CACHE / f"network_{name}_{seed}{'_exact' if network.exact else ''}.npz"

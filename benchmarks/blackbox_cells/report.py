@@ -5,7 +5,7 @@ from __future__ import annotations
 from statistics import median
 from typing import Any
 
-from _cells import MOST_LOAD
+from _cells import Cells
 from _common import seconds
 from blackbox_cells.default_call import MOST_SECONDS, N_ROWS
 from blackbox_cells.models import SUBJECTS
@@ -27,17 +27,15 @@ _HEAD = (
 )
 
 
-def markdown(document: dict[str, Any]) -> str:
-    cells, machine = document["results"]["cells"], document["machine"]
+def markdown(kept: Cells, method: tuple[str, ...]) -> str:
+    cells = kept.found
     lines = [
         "# Black boxes",
         "",
-        f"{machine['cpu']}, {machine['cores']} cores, Python {machine['python']}; {document['date']}. Written by "
-        "`benchmarks/blackbox.py`; fit times are CPU seconds on one thread without the model's own; of "
-        "`auto before waves`, an earlier engine, wall-clock seconds. The JSON has commit and load of each cell; "
-        f"{_disturbed(cells)}",
+        "Written by `benchmarks/blackbox.py`; fit times are CPU seconds on one thread without the model's own. "
+        f"{kept.told()}",
         "",
-        *document["results"]["method"],
+        *method,
         "",
     ]
     for name, subject in SUBJECTS.items():
@@ -50,14 +48,6 @@ def markdown(document: dict[str, Any]) -> str:
     if "amortised" in cells:
         lines += _amortised(cells["amortised"])
     return "\n".join(lines) + "\n"
-
-
-def _disturbed(cells: dict[str, Any]) -> str:
-    """How many cells were measured beside other work, and how many by an earlier engine."""
-    loads = [cell["load"] for cell in cells.values() if "load" in cell]
-    busy, old = sum(load > MOST_LOAD for load in loads), len(cells) - len(loads)
-    text = f"{busy} of {len(loads)} were measured beside other work."
-    return text + (f" {old} others have none: they are of an earlier fit, without a kernel." if old else "")
 
 
 def _default(cells: dict[str, Any]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Cells of samplers, which ask the model anew for each row: as many rows as a minute allows."""
+"""Cells of samplers, which ask the model anew for each row: as many rows as some seconds allow."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from peers.light_shap import light_shap
 from peers.permutation import permutation
 from peers.shapiq_peers import shapiq
 
-SECONDS = 40.0  # of wall-clock time, after which no other row is begun
+SECONDS = 10.0  # of wall-clock time, after which no other row is begun
 # What it needs, and the function of a model, a background and a seed that gives what explains rows.
 SAMPLERS: dict[str, tuple[str, Callable[[Predict, np.ndarray, int], Explain]]] = {
     "KernelSHAP": ("shap", partial(kernel_shap, all_features=True)),

@@ -26,7 +26,8 @@ MODELS = tuple(f"lightgbm, deep:100:{depth} x {size}" for size in (SMALL, LARGE,
 PEERS = {"woodelf": peers.woodelf, "shap": peers.shap, "shapiq": peers.shapiq}
 ASKED = {SMALL: ("shap", "shapiq", "woodelf"), LARGE: ("woodelf",), LARGEST: ()}
 # Of a peer in one cell: when it has taken so many times what we take, more of them would tell nothing new.
-LEAST_CPU_SECONDS, MOST_TIMES = 60, 20
+LEAST_CPU_SECONDS, MOST_TIMES = 40, 11
+NOT_FINISHED = "not finished after"
 _SHORT = 5.0  # seconds of our own: measured three times
 _MODULES = {"woodelf": "woodelf", "shap": "shap", "shapiq": "shapiq"}
 
@@ -69,7 +70,7 @@ def within(
         child.start()
         child.join()
         if child.exitcode == -signal.SIGXCPU:
-            return f"not finished after {most} s", None
+            return f"{NOT_FINISHED} {most} s", None
         if not answer.exists():  # without memory the system kills it, too
             return f"fails: exit code {child.exitcode}", None
         found = np.load(answer)

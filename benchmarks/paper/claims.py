@@ -14,6 +14,7 @@ from paper.numbers import (
     best_setting,
     by_setting,
     figure2_points,
+    quick_setting,
     results_of,
     seconds_at,
     summary,
@@ -26,6 +27,7 @@ TIMES_LINREG, TIMES_TREES, TREES_R2 = 10.0, 5.0, 0.99
 SIMILAR = 3.0  # "similar speed": explaining takes at most so many times FastSHAP's pass
 PAPER_SECONDS, TENTH = 0.213, 0.021  # 400 x 400 on the paper's GPU; what is asked of two cores
 DEPTHS = range(3, 9)
+NEAR = 0.001  # of R^2
 OURS = (fig2.BLACK_BOX, fig2.TABLES, fig2.CLOSED_FORM)
 
 
@@ -78,10 +80,14 @@ def _deep_lift(results: Results) -> Iterator[Claim]:
         ours = summary(best_setting(points[fig2.BLACK_BOX])[1])
         times = ours["speedup"] / theirs["speedup"]
         found.append(f"{name} {times:,.1f}x, R² {ours['r2']:.4f} against {theirs['r2']:.4f}")
+        label, quick = quick_setting(points[fig2.BLACK_BOX], NEAR)
+        beside = summary(quick)  # told, not judged
+        found[-1] += f" ({label}: {beside['speedup'] / theirs['speedup']:,.1f}x, R² {beside['r2']:.4f})"
         held.append(times > 1 and ours["r2"] > theirs["r2"])
     if found:
         yield Claim(
-            "faster and more accurate than DeepLIFT on both networks",
+            "faster and more accurate than DeepLIFT on both networks (judged by our most accurate setting; in brackets "
+            f"the quickest within {NEAR:g} of its R²)",
             "; ".join(found),
             len(held) == len(NETWORKS) and all(held),
         )

@@ -222,9 +222,19 @@ def _black_box(name: str, settings: Settings) -> dict[str, Any]:
 
 
 def size(explainer: fs.BlackBoxExplainer) -> int:
-    """Terms of a spectrum, or leaves of trees."""
+    """Terms of a spectrum, waves, or leaves of trees; of a blend waves and leaves."""
     found = explainer.representation
-    return len(found) if isinstance(found, fs.Spectrum) else int(found.n_leaves)
+    return sum(_terms(part) for part in (found if isinstance(found, tuple) else (found,)))
+
+
+def _terms(representation: Any) -> int:
+    if isinstance(representation, fs.Spectrum):
+        return len(representation)
+    return (
+        len(representation.frequencies)
+        if isinstance(representation, fs.Waves)
+        else int(representation.n_leaves)
+    )
 
 
 def _against(explainer: fs.BlackBoxExplainer, background: np.ndarray, compiled: bool = False) -> Explain:

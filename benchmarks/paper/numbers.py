@@ -82,6 +82,15 @@ def best_setting(points: list[dict[str, Any]]) -> tuple[str, list[dict[str, Any]
     return best, found[best]
 
 
+def quick_setting(points: list[dict[str, Any]], near: float) -> tuple[str, list[dict[str, Any]]]:
+    """The quickest setting whose median R^2 is within ``near`` of the best."""
+    found = by_setting(points)
+    least = summary(best_setting(points)[1])["r2"] - near
+    near_best = [setting for setting, these in found.items() if summary(these)["r2"] >= least]
+    quickest = max(near_best, key=lambda setting: summary(found[setting])["speedup"])
+    return quickest, found[quickest]
+
+
 def seconds_at(curve: list[tuple[float, float]], r2: float) -> float:
     """Seconds at which a curve of (seconds, R^2) reaches an accuracy: linear in the logarithms of time and 1 - R^2.
 

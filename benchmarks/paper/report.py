@@ -70,12 +70,14 @@ def _head(results: Results) -> str:
     foreign = [part for part, d in results.items() if (d["machine"], d["settings"]) != (machine, settings)]
     others = f". NOT of this machine, these versions or settings: {', '.join(foreign)}" if foreign else ""
     versions = ", ".join(f"{name} {found}" for name, found in machine["versions"].items())
+    every = [cell for part in results.values() for cell in part["cells"].values()]
+    commits = ", ".join(sorted({cell.get("commit", "unknown") for cell in every}))
     return (
         f"# The paper, reproduced ({settings['name']} run)\n\n"
         f"{dates[0]} to {dates[-1]}, {total / 60:.0f} minutes; {machine['cpu']}, {machine['cores']} cores, "
-        f"{machine['instruction_set']} kernels, no GPU; Python {machine['python']}, {versions}; seed "
-        f"{settings['seed']}. Made by `make paper` from the JSON files beside the figures; the settings of the run "
-        f"are in each of them{others}.\n\n"
+        f"{machine['instruction_set']} kernels, no GPU; Python {machine['python']}, {versions}; commit "
+        f"{commits}; seed {settings['seed']}. Made by `make paper` from the JSON files beside the figures; settings "
+        f"of the run are in each of them{others}.\n\n"
         "The paper is A. Gorji, A. Amrollahi, A. Krause, *SHAP values via sparse Fourier representation*, NeurIPS "
         "2025. Its models ran on an RTX 4090; here everything runs on the CPU. Targets are standardised. "
         "The tree benchmarks of [trees.md](trees.md) hold the other peers of trees: XGBoost's, LightGBM's and "

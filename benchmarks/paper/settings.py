@@ -60,8 +60,9 @@ class Settings:
     table2_sizes: tuple[int, ...] = (100, 200, 300, 400)
     table2_methods: tuple[tuple[str, int], ...] = (
         ("swht", 20_000),
-        ("trees", 2_000),
         ("trees", 5_000),
+        ("waves", 5_000),
+        ("waves", 20_000),
         ("auto", 20_000),
     )
     table2_rows: int = 2  # rows that KernelSHAP explains; the others are extrapolated

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import asdict
@@ -10,7 +11,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import paper_data
-from _common import RESULTS, describe_machine
+from _cells import ONE_COMMIT
+from _common import RESULTS, commit, describe_machine, source
 from paper.settings import Settings
 
 PACKAGES = (
@@ -53,7 +55,7 @@ def run(cells: Iterable[Cell], settings: Settings) -> None:
     """Run what is not finished, in order, and write after each cell.
 
     A cell that was skipped or that failed is tried again by the next run. Results of other settings or of
-    another machine are put aside.
+    another machine are put aside. On one commit (see `_cells.py`) those of another state of the package are run again.
     """
     cells = list(cells)
     where = folder(settings)
@@ -63,7 +65,7 @@ def run(cells: Iterable[Cell], settings: Settings) -> None:
         path = where / f"{cell.part}.json"
         document = _document(path, settings)
         head = f"[{i + 1}/{len(cells)}, {time.perf_counter() - begin:.0f} s] {cell.part} {cell.name}"
-        if "result" in document["cells"].get(cell.name, {}):
+        if _is_finished(document["cells"].get(cell.name, {})):
             print(f"{head}: finished before", flush=True)
             continue
         print(head, flush=True)
@@ -71,6 +73,11 @@ def run(cells: Iterable[Cell], settings: Settings) -> None:
         temporary = path.with_suffix(".part")
         temporary.write_text(json.dumps(document, indent=1, default=lambda value: value.item()) + "\n")
         temporary.replace(path)
+
+
+def _is_finished(found: dict[str, Any]) -> bool:
+    one_commit = os.environ.get(ONE_COMMIT, "") not in ("", "0")
+    return "result" in found and (not one_commit or found.get("source") == source())
 
 
 def _outcome(cell: Cell) -> dict[str, Any]:
@@ -85,7 +92,9 @@ def _outcome(cell: Cell) -> dict[str, Any]:
     except Exception as error:  # noqa: BLE001 - one peer that fails must not end a run of an hour; it is reported
         outcome = {"failed": f"{type(error).__name__}: {error}"[:300]}
         print(f"    FAILED: {outcome['failed']}")
-    return outcome | {"date": time.strftime("%Y-%m-%d %H:%M"), "seconds": time.perf_counter() - begin}
+    where = {"commit": commit(), "source": source(), "load": os.getloadavg()[0]}
+    when = {"date": time.strftime("%Y-%m-%d %H:%M"), "seconds": time.perf_counter() - begin}
+    return outcome | where | when
 
 
 def _document(path: Path, settings: Settings) -> dict[str, Any]:

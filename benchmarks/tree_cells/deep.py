@@ -6,10 +6,11 @@ from typing import Any
 
 from peers import trees as peers
 from tree_cells import models
-from tree_cells.race import OURS, Cell, Contender, Outcome, race
+from tree_cells.race import OURS, Cell, Contender, Outcome, by_shapiq, race
 
 GROUP = "deep"
 SIZE, PATH_ROWS = 100, 20
+FEW = 5  # rows of shapiq
 
 
 def run(quick: bool) -> Outcome:
@@ -27,7 +28,8 @@ def _against_shap(model: Any) -> Outcome:
         {
             OURS: Contender(peers.ours(model, X, background, models.N_JOBS)),
             "shap": Contender(peers.shap(model, X, background)),
-        },
+        }
+        | by_shapiq(model, X, background, share=FEW / SIZE),
         most_seconds=15.0,
     )
     few = X[:PATH_ROWS]

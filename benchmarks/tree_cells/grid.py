@@ -10,7 +10,7 @@ from _data import BinaryData, binary_data
 from fouriershap._trees.readers import read_model
 from peers import trees as peers
 from tree_cells import models
-from tree_cells.race import OURS, Cell, Contender, Outcome, race
+from tree_cells.race import OURS, Cell, Contender, Outcome, by_shapiq, race
 
 GROUP = "grid"
 READ = f"{OURS}, model read before"
@@ -54,6 +54,7 @@ def _race(n_bits: int, depth: int) -> Cell:
         "shap": Contender(peers.shap(model, X, background)),
         "woodelf": Contender(peers.woodelf(model, X, background)),
     }
+    contenders |= by_shapiq(model, X, background)
     found, missing = peers.importable()
     contenders |= {name: Contender(peer(model, X, background)) for name, peer in found.items()}
     cell = race(

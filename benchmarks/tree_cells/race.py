@@ -5,9 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
+
+from peers import trees as peers
 
 OURS = "fouriershap"
 TOLERANCE = 1e-4  # of the largest value
@@ -98,6 +101,14 @@ class Outcome:
     def extend(self, other: Outcome) -> None:
         self.cells += other.cells
         self.targets += other.targets
+
+
+def by_shapiq(model: Any, X: np.ndarray, background: np.ndarray, share: float = 1.0) -> dict[str, Contender]:
+    """shapiq's interventional explainer on a share of the rows, where it is installed: it needs Python 3.12."""
+    if find_spec("shapiq") is None:
+        return {}
+    few = X[: max(1, round(share * len(X)))]
+    return {"shapiq": Contender(peers.shapiq(model, few, background), share=len(few) / len(X))}
 
 
 def race(

@@ -10,7 +10,7 @@ from fouriershap import TreeExplainer
 from fouriershap._trees.readers import read_model
 from peers import trees as peers
 from tree_cells import models
-from tree_cells.race import OURS, Contender, Outcome, race
+from tree_cells.race import OURS, Contender, Outcome, by_shapiq, race
 
 GROUP = "scale"
 SIZES = (100, 1_000, 10_000, 100_000)
@@ -49,9 +49,11 @@ def _contenders(name: str, size: int, own_seconds: float, quick: bool) -> dict[s
     contenders = {OURS: Contender(peers.ours(model, X, background, models.N_JOBS))}
     if size == 100:
         contenders["shap"] = Contender(peers.shap(model, X, background))
+        contenders |= by_shapiq(model, X, background)
     elif size == 1_000:
         few = X[:20]
         contenders["shap"] = Contender(peers.shap(model, few, background), share=len(few) / size)
+        contenders |= by_shapiq(model, X, background, share=len(few) / size)
     if not (quick and name == "forest"):
         contenders["woodelf"] = Contender(
             peers.woodelf(model, X, background),

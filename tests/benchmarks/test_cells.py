@@ -23,6 +23,7 @@ QUIET, BUSY = MOST_LOAD / 2, MOST_LOAD * 2
 @pytest.fixture
 def load(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
     monkeypatch.delenv(ONE_COMMIT, raising=False)
+    monkeypatch.setattr(_cells, "PATIENCE", 0.0)
     return lambda value: monkeypatch.setattr(os, "getloadavg", lambda: (value, value, value))
 
 
@@ -73,6 +74,51 @@ def test_cells_without_a_note_of_load_are_measured_again(
     assert cells.measure("a", answer(2.0))["number"] == 2.0
 
 
+def test_threads_of_its_own_disturb_nobody(tmp_path: Path, load: Callable[[float], None]) -> None:
+    cells = Cells(tmp_path / "x.json", ())
+    load(MOST_LOAD + 0.8)
+    cells.measure("a", answer(1.0), threads=2)
+    cells.measure("b", answer(1.0))
+    assert cells.is_good("a") and not cells.is_good("b")
+
+
+def test_a_run_on_one_commit_waits_for_quiet_as_long_as_it_has_patience(
+    tmp_path: Path, load: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load(BUSY)
+    monkeypatch.setenv(ONE_COMMIT, "1")
+    monkeypatch.setattr(_cells, "source", lambda: "first")
+    monkeypatch.setattr(_cells, "PATIENCE", 20.0)
+    slept: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        load(QUIET if len(slept) == 2 else BUSY)
+
+    monkeypatch.setattr(_cells.time, "sleep", sleep)
+    cells = Cells(tmp_path / "x.json", ())
+    assert cells.measure("a", answer(1.0))["load"] == QUIET and len(slept) == 2
+    load(BUSY)
+    assert cells.measure("b", answer(1.0))["load"] == BUSY and sum(slept) == 20.0
+
+
+def test_one_commit_leaves_out_what_nobody_wants_and_the_page_follows_each_cell(
+    tmp_path: Path, load: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load(QUIET)
+    path = tmp_path / "x.json"
+    monkeypatch.setattr(_cells, "source", lambda: "first")
+    cells = Cells(path, (), wanted=("b", "a"))
+    cells.measure("old", answer(1.0))
+    cells.measure("a", answer(1.0))
+    cells.page = lambda: " ".join(cells.found)
+    cells.measure("b", answer(1.0))
+    assert path.with_suffix(".md").read_text() == "b a old"
+    assert list(Cells(path, (), wanted=("b", "a")).found) == ["b", "a", "old"]
+    monkeypatch.setenv(ONE_COMMIT, "1")
+    assert list(Cells(path, (), wanted=("b", "a")).found) == ["b", "a"]
+
+
 def test_one_commit_counts_what_was_measured_on_other_sources_as_missing(
     tmp_path: Path, load: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -117,8 +163,9 @@ def test_the_source_is_that_of_the_package_alone(tmp_path: Path, monkeypatch: py
     (tmp_path / "benchmarks" / "results" / "x.json").write_text("{}")
     git("add", ".")
     git("commit", "-m", "results")
-    assert _common.source() == first[0] and _common.commit() != first[1]
+    assert (_common.source(), _common.commit()) == first
     (tmp_path / "src" / "a.py").write_text("2")
     assert _common.source() == f"{first[0]}+"
     git("commit", "-am", "two")
     assert _common.source() not in (first[0], f"{first[0]}+")
+    assert _common.commit() not in (first[1], f"{first[1]}+")
