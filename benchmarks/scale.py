@@ -30,7 +30,8 @@ from scale_cells.processes import run_watched, shared_memory, start_seconds
 
 PACKAGES = ("xgboost", "pyarrow", "pyspark", "dask", "distributed")
 ENGINES = ("command-line", "dask", "dask-kept", "dask-files", "spark", "spark-files")
-WITHOUT_NULL = ("command-line", "dask-kept", "dask-files", "spark-files")  # rows go through no engine, or through the same
+# Rows go through no engine, or through the same.
+WITHOUT_NULL = ("command-line", "dask-kept", "dask-files", "spark-files")
 WORKERS = (1, 2)
 WORKS = ("explain", "null")
 

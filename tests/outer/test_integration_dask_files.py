@@ -74,7 +74,7 @@ def test_what_is_wrong_is_said_before_anything_is_written(tmp_path: Path) -> Non
     target = tmp_path / "answer"
     with pytest.raises(fs.InputError, match=r"0\.parquet: batch 0: the batch has the column 'key'"):
         engine.explain_files(tmp_path / "rows", target, explainer)
-    with pytest.raises(fs.InputError, match="source .*does not exist"):
+    with pytest.raises(fs.InputError, match=r"source .*does not exist"):
         engine.explain_files(tmp_path / "nothing", target, explainer, ids=["key"])
     with pytest.raises(fs.InputError, match="out is 'rows'"):
         engine.explain_files(tmp_path / "rows", target, explainer, ids=["key"], out="rows")

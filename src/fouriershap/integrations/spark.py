@@ -184,7 +184,7 @@ def _answers(job: Job, names: Sequence[str], batches: Iterator[Any]) -> Iterator
 
 
 def _gathered(batches: Iterator[Any]) -> Iterator[Any]:
-    """Tables of several batches, which Spark makes of 10,000 rows: opening a batch costs a tenth of explaining these."""
+    """Tables of several batches of Spark's 10,000 rows: opening one costs a tenth of explaining them."""
     import pyarrow as pa
 
     waiting: list[Any] = []
