@@ -29,8 +29,9 @@ from scale_cells import inputs, report
 from scale_cells.processes import run_watched, shared_memory, start_seconds
 
 PACKAGES = ("xgboost", "pyarrow", "pyspark", "dask", "distributed")
-ENGINES = ("command-line", "dask", "dask-kept", "spark", "spark-files")
-WITHOUT_NULL = ("command-line", "dask-kept", "spark-files")  # rows go through no engine, or through the same
+ENGINES = ("command-line", "dask", "dask-kept", "dask-files", "spark", "spark-files")
+# Rows go through no engine, or through the same.
+WITHOUT_NULL = ("command-line", "dask-kept", "dask-files", "spark-files")
 WORKERS = (1, 2)
 WORKS = ("explain", "null")
 

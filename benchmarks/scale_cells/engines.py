@@ -34,7 +34,9 @@ Explain = Callable[[int | None, Path], None]  # how many rows (None: all), where
 
 
 @contextmanager
-def dask(workers: int, work: str, model: Path, rows: Path, keep: bool = False) -> Iterator[Explain]:
+def dask(
+    workers: int, work: str, model: Path, rows: Path, keep: bool = False, files: bool = False
+) -> Iterator[Explain]:
     import dask.dataframe as dd
     from dask import config
     from distributed import Client, LocalCluster
@@ -48,6 +50,9 @@ def dask(workers: int, work: str, model: Path, rows: Path, keep: bool = False) -
         ddf = dd.read_parquet(rows, split_row_groups=True)
 
         def explain(n_rows: int | None, answer: Path) -> None:
+            if files:
+                engine.explain_files(_few(rows, n_rows, answer), answer, model, ids=["key"])
+                return
             some = (
                 ddf if n_rows is None else ddf.partitions[:workers].loc[lambda part: part["key"] % 100 == 0]
             )
@@ -81,11 +86,7 @@ def spark(workers: int, work: str, model: Path, rows: Path, files: bool = False)
 
     def explain(n_rows: int | None, answer: Path) -> None:
         if files:
-            small = answer.with_name("few.parquet")
-            if n_rows is not None:
-                first = next(pq.ParquetFile(rows).iter_batches(n_rows))
-                pq.write_table(pa.Table.from_batches([first]), small)
-            engine.explain_files(session, small if n_rows else rows, answer, model, ids=["key"])
+            engine.explain_files(session, _few(rows, n_rows, answer), answer, model, ids=["key"])
             return
         df = session.read.parquet(str(rows))
         df = df if n_rows is None else df.limit(n_rows).repartition(workers)
@@ -98,8 +99,18 @@ def spark(workers: int, work: str, model: Path, rows: Path, files: bool = False)
         session.stop()
 
 
+def _few(rows: Path, n_rows: int | None, answer: Path) -> Path:
+    """A file of the first rows, beside the answer; that of all rows where None is given."""
+    if n_rows is None:
+        return rows
+    few = answer.with_name("few.parquet")
+    first = next(pq.ParquetFile(rows).iter_batches(n_rows))
+    pq.write_table(pa.Table.from_batches([first]), few)
+    return few
+
+
 ENGINES = {"dask": dask, "spark": spark, "spark-files": partial(spark, files=True)}
-ENGINES["dask-kept"] = partial(dask, keep=True)
+ENGINES |= {"dask-kept": partial(dask, keep=True), "dask-files": partial(dask, files=True)}
 
 
 def cpu_seconds() -> dict[str, float]:

@@ -10,7 +10,8 @@ from scale_cells import inputs
 LARGE_ROWS, LARGE_CORES = 10**9, 100
 _MB = 1e6
 _NAMES = {"command-line": "the command line", "dask": "Dask", "spark": "Spark"}
-_NAMES |= {"spark-files": "Spark's workers on files", "dask-kept": "Dask that keeps memory"}
+_NAMES |= {"spark-files": "Spark's workers on files", "dask-files": "Dask's workers on files"}
+_NAMES |= {"dask-kept": "Dask that keeps memory"}
 
 
 def extrapolate(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -55,7 +56,7 @@ def page(cells: Cells) -> str:
 def markdown(results: dict[str, Any]) -> str:
     parts = [_setting(results), _speed(results), _against_one(results), _shares(results), _start(results)]
     parts += [_memory(results), _extrapolation(results)]
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def summary(results: dict[str, Any]) -> str:
@@ -75,8 +76,9 @@ def _setting(results: dict[str, Any]) -> str:
     return (
         f"{inputs.MODEL}, background {inputs.BACKGROUND_ROWS:,}. {inputs.DATA}. Parquet in, parquet out (the key, 30 "
         "values and the base value, as doubles), compressed by snappy, without a look for repetitions. A worker is a "
-        "thread of the command line, a process with one thread of Dask, a task slot of Spark; `spark-files` is "
-        "`explain_files`, whose rows do not go through the JVM, `dask-kept` Dask with workers that keep their memory "
+        "thread of the command line, a process with one thread of Dask, a task slot of Spark; `spark-files` and "
+        "`dask-files` are `explain_files`, whose rows go through no JVM and no pandas, `dask-kept` Dask with workers "
+        "that keep their memory "
         "(its default gives it back at once, and pays for fresh pages). Every answer is checked to hold each key "
         f"once, and its first and last {inputs.GROUP_ROWS:,} rows against one process (largest difference "
         f"{max(run['largest_difference'] for run in results['runs']):.1e}).\n\n"
@@ -93,23 +95,26 @@ def _against_one(results: dict[str, Any]) -> str:
     if one is None:
         return ""
     lines = [
-        "| engine | workers | of one process, per worker | CPU us a row | of them JVM | null job: CPU us a row "
-        "| null job, of one process | of its null job |",
-        "|---|--:|--:|--:|--:|--:|--:|--:|",
+        "| engine | workers | of one process, per worker | by CPU time | CPU us a row | of them JVM "
+        "| null job: CPU us a row | null job, of one process | of its null job |",
+        "|---|--:|--:|--:|--:|--:|--:|--:|--:|",
     ]
+    one_cpu = one["seconds"]["cpu"]["all"] / one["rows"] * 1e6
     for run in results["runs"]:
         share = run["rows_per_second"] / run["workers"] / one["rows_per_second"]
         cpu = {who: seconds / run["rows"] * 1e6 for who, seconds in run["seconds"]["cpu"].items()}
-        line = [run["engine"], str(run["workers"]), f"{share:.0%}", f"{cpu['all']:.2f}"]
+        line = [run["engine"], str(run["workers"]), f"{share:.0%}", f"{one_cpu / cpu['all']:.0%}"]
+        line.append(f"{cpu['all']:.2f}")
         line.append(f"{cpu['JVM']:.2f}" if cpu["JVM"] else "")
         null = results["null"].get((run["engine"], run["workers"]))
         if null is not None:
             null_share = null["rows_per_second"] / null["workers"] / one["rows_per_second"]
             line += [f"{null['seconds']['cpu']['all'] / null['rows'] * 1e6:.2f}", f"{null_share:.0%}"]
             line.append(f"{run['rows_per_second'] / null['rows_per_second']:.0%}")
-        lines.append("| " + " | ".join(line + [""] * (8 - len(line))) + " |")
+        lines.append("| " + " | ".join(line + [""] * (9 - len(line))) + " |")
     text = (
-        "Rows per second and worker, beside the command line with one. A null job reads the same rows, hands them to "
+        "Rows per second and worker, beside the command line with one: by the clock, and by CPU seconds (those of the "
+        "command line include its start, of a second or so). A null job reads the same rows, hands them to "
         "Python, takes as many columns of numbers back that are there already, and writes them: what an engine takes "
         "for itself, and what no explainer inside it can be quicker than. CPU seconds are those of all processes of "
         "the engine during the job, and are disturbed less by other work than the clock."
@@ -155,6 +160,8 @@ def _speed(results: dict[str, Any]) -> str:
 
 
 def _start(results: dict[str, Any]) -> str:
+    if "start" not in results:
+        return ""
     lines = [f"| {name} | {value:.2f} s |" for name, value in results["start"]["seconds"].items()]
     for run in results["runs"]:
         if "start" in run["seconds"]:
@@ -169,6 +176,8 @@ def _start(results: dict[str, Any]) -> str:
 
 
 def _memory(results: dict[str, Any]) -> str:
+    if "memory" not in results:
+        return ""
     memory = results["memory"]
     mapped = memory["file mapped"]
     return (

@@ -17,6 +17,7 @@ from hypothesis import given, settings
 import fouriershap as fs
 from engines import Example, check_same, examples, make_explainer, plain_categories
 from fouriershap.integrations import spark as engine
+from fouriershap.integrations._travel import make_job
 from spark_session import java_version, spark_session
 
 pyspark = pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'fouriershap[spark]'")
@@ -111,6 +112,31 @@ def test_a_worker_that_dies_loses_and_doubles_no_row(spark: Any, tmp_path: Path,
     assert (tmp_path / "died").exists()
     assert len(found) == len(rows)
     check_same(found, example.single_process())
+
+
+@pytest.mark.parametrize("out", ["columns", "array", "top_k"])
+@pytest.mark.parametrize("sizes", [(), (0,), (7,), (30, 30, 30, 1), (0, 200, 3)])
+def test_batches_are_explained_together_and_answered_in_order(
+    monkeypatch: pytest.MonkeyPatch, sizes: tuple[int, ...], out: str
+) -> None:
+    pa = pytest.importorskip("pyarrow")
+    monkeypatch.setattr(engine, "_GATHERED_ROWS", 60)
+    explainer, X = make_explainer("several outputs")
+    rows = pd.concat([X] * 4, ignore_index=True)[: sum(sizes)].assign(key=lambda rows: np.arange(len(rows)))
+    ends = np.cumsum(sizes)
+    batches = [
+        pa.RecordBatch.from_pandas(rows[end - size : end], preserve_index=False)
+        for end, size in zip(ends, sizes, strict=True)
+    ]
+    job = make_job(explainer, ["key"], out, 2, 1)
+    names = [str(name) for name in rows.columns]
+    taken = [table.num_rows for table in engine._gathered(iter(batches))]
+    assert sum(taken) == sum(sizes) and all(n_rows >= 60 for n_rows in taken[:-1])
+    answer = list(engine._answers(job, names, iter(batches)))
+    assert all(isinstance(batch, pa.RecordBatch) for batch in answer)
+    if sum(sizes):
+        alone = pa.Table.from_batches(map(engine._with_lists, job.explain(batches)))
+        assert pa.Table.from_batches(answer).combine_chunks().equals(alone.combine_chunks())
 
 
 def test_what_is_wrong_is_said_before_anything_runs(spark: Any) -> None:

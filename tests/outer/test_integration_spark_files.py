@@ -8,14 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 import fouriershap as fs
-from engines import make_explainer
+from engine_files import answer_of, check_answer, write_rows
 from fouriershap.integrations import _parts
 from fouriershap.integrations import spark as engine
 from fouriershap.integrations._travel import make_job
@@ -29,30 +26,6 @@ needs_spark = [
 ]
 
 
-def write_rows(folder: Path, sizes: tuple[int, ...], group_rows: int) -> tuple[Any, pd.DataFrame]:
-    """Files of some rows each, with a key beside the features; the explainer, and all rows in order."""
-    explainer, X = make_explainer("several outputs")
-    rng = np.random.default_rng(0)
-    rows = X.iloc[rng.integers(0, len(X), sum(sizes))].reset_index(drop=True)
-    rows = rows.assign(key=2**60 + np.arange(len(rows)))
-    folder.mkdir()
-    first = 0
-    for number, size in enumerate(sizes):
-        table = pa.Table.from_pandas(rows[first : first + size], preserve_index=False)
-        pq.write_table(table, folder / f"{number}.parquet", row_group_size=group_rows)
-        first += size
-    return explainer, rows
-
-
-def answer_of(folder: Path) -> pd.DataFrame:
-    return pd.concat([pq.read_table(path).to_pandas() for path in sorted(folder.glob("*.parquet"))])
-
-
-def check_answer(found: pd.DataFrame, explainer: Any, rows: pd.DataFrame, **options: Any) -> None:
-    expected = next(explainer.explain_batches([rows], ids=["key"], **options))
-    pd.testing.assert_frame_equal(found.reset_index(drop=True), expected, rtol=1e-12)
-
-
 @pytest.mark.parametrize("part_rows", [1, 25, 10**6])
 @pytest.mark.parametrize("sizes", [(40,), (1,), (0,), (30, 0, 41)])
 def test_parts_hold_every_row_once_and_in_order(
@@ -64,7 +37,7 @@ def test_parts_hold_every_row_once_and_in_order(
     target = tmp_path / "answer"
     target.mkdir()
     job = make_job(explainer, ["key"], "columns", 3, 1)
-    parts = _parts.plan_parts(tmp_path / "rows", target)
+    parts = _parts.plan_parts(tmp_path / "rows", target, "spark")
     _parts.check_parts(job, parts)
     assert all(part.n_rows <= max(part_rows, 10) for part in parts)
     for part in reversed(parts):
@@ -81,17 +54,17 @@ def test_what_cannot_be_explained_is_said_before_any_work(tmp_path: Path) -> Non
     explainer, _ = write_rows(tmp_path / "rows", (5,), group_rows=10)
     job = make_job(explainer, None, "columns", 3, 1)  # the key is no feature
     with pytest.raises(fs.InputError, match=r"0\.parquet: batch 0: the batch has the column 'key'"):
-        _parts.check_parts(job, _parts.plan_parts(tmp_path / "rows", tmp_path / "answer"))
+        _parts.check_parts(job, _parts.plan_parts(tmp_path / "rows", tmp_path / "answer", "spark"))
     for source, message in [("nothing", "does not exist"), (".", r"has no \*\.parquet files")]:
         with pytest.raises(fs.InputError, match=f"source .*{message}.*give a parquet file"):
-            _parts.plan_parts(tmp_path / source, tmp_path / "answer")
+            _parts.plan_parts(tmp_path / source, tmp_path / "answer", "spark")
     with pytest.raises(fs.InputError, match=r"target .* is there already.*new, or empty"):
-        _parts.plan_parts(tmp_path / "rows", tmp_path / "rows")
+        _parts.plan_parts(tmp_path / "rows", tmp_path / "rows", "spark")
 
 
 def test_a_part_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
     explainer, _ = write_rows(tmp_path / "rows", (5,), group_rows=10)
-    (part,) = _parts.plan_parts(tmp_path / "rows", tmp_path / "answer")
+    (part,) = _parts.plan_parts(tmp_path / "rows", tmp_path / "answer", "spark")
     (tmp_path / "answer").mkdir()
     with pytest.raises(fs.InputError, match="key"):
         _parts.explain_part(make_job(explainer, None, "columns", 3, 1), part)

@@ -28,12 +28,13 @@ class Part:
     n_rows: int
 
 
-def plan_parts(source: str | os.PathLike[str], target: str | os.PathLike[str]) -> list[Part]:
+def plan_parts(source: str | os.PathLike[str], target: str | os.PathLike[str], engine: str) -> list[Part]:
     """Share out the row groups of a file, or of all files in a folder; ``target`` becomes a folder.
 
-    The name of an answer says its place, so that a task that is repeated replaces what it wrote before.
+    The name of an answer says its place, so that a task that is repeated replaces what it wrote before. ``engine``
+    is what needs pyarrow, for the message.
     """
-    pq = need("pyarrow.parquet", "fouriershap.integrations.spark", "[spark]")
+    pq = need("pyarrow.parquet", f"fouriershap.integrations.{engine}", f"[{engine}]")
     files, folder = _files(Path(source).absolute()), Path(target).absolute()
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(

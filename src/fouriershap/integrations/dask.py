@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from fouriershap import Explainer, InputError
 from fouriershap._base.short import short
+from fouriershap.integrations._parts import check_parts, explain_part, plan_parts
 from fouriershap.integrations._travel import Job, check_frame, import_engine, make_job
 
 
@@ -71,9 +73,65 @@ def explain(
     job = make_job(explainer, ids, out, top_k, n_jobs)
     meta = next(job.explain([ddf._meta]))
     _check_categories(ddf, job.ids)
-    # An object becomes a value of the graph: each worker gets it once, not with every partition.
-    sent = dask.delayed(job, traverse=False) if isinstance(job.source, Explainer) else job
-    return ddf.map_partitions(_explain_partition, sent, meta=meta, transform_divisions=False)
+    return ddf.map_partitions(_explain_partition, _sent(job, dask), meta=meta, transform_divisions=False)
+
+
+def explain_files(
+    source: str | os.PathLike[str],
+    target: str | os.PathLike[str],
+    explainer: Explainer | str | os.PathLike[str],
+    *,
+    ids: Sequence[str] | None = None,
+    out: str = "columns",
+    top_k: int = 3,
+    n_jobs: int | None = 1,
+) -> int:
+    """Explain parquet files on the workers of Dask, which read and write them batch by batch.
+
+    Rows become no frames of pandas: Dask shares out the work, and repeats what a worker that died has left. It begins
+    at once, on the client that is open, else on threads of this process, and returns when all is written.
+
+    Parameters
+    ----------
+    source : path
+        A parquet file, or a folder of them (not of folders), on storage that client and workers reach under this
+        path. Columns are features, found by name, and ids.
+    target : path
+        A folder that is new or empty, on such storage. It gets a file for each million rows or so; their names
+        keep the order of the rows. Each appears when it is whole.
+    explainer, ids, out, top_k, n_jobs
+        As in `explain`.
+
+    Returns
+    -------
+    int
+        The number of rows.
+
+    Raises
+    ------
+    InputError
+        An argument is wrong, or columns of a file are missing or not known to the model.
+
+    Examples
+    --------
+    ::
+
+        from fouriershap.integrations import dask
+
+        dask.explain_files("/shared/rows", "/shared/reasons", "/shared/model.fshap", ids=["customer"])
+    """
+    dask = import_engine("dask")
+    job = make_job(explainer, ids, out, top_k, n_jobs)
+    parts = plan_parts(source, target, "dask")
+    check_parts(job, parts)
+    Path(target).mkdir(parents=True, exist_ok=True)
+    sent, work = _sent(job, dask), dask.delayed(explain_part, pure=False)
+    return sum(dask.compute(*(work(sent, part) for part in parts)))
+
+
+def _sent(job: Job, dask: Any) -> Any:
+    """An object becomes a value of the graph: each worker gets it once, not with every task."""
+    return dask.delayed(job, traverse=False) if isinstance(job.source, Explainer) else job
 
 
 def _explain_partition(partition: Any, job: Job) -> Any:

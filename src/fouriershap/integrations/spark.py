@@ -11,6 +11,8 @@ from fouriershap import Explainer, InputError, OutputColumn
 from fouriershap.integrations._parts import Part, check_parts, explain_part, plan_parts
 from fouriershap.integrations._travel import Job, check_frame, import_engine, make_job
 
+_GATHERED_ROWS = 50_000
+
 
 def explain(
     df: Any,
@@ -125,7 +127,7 @@ def explain_files(
             f"session is a {type(session).__name__}; give a SparkSession, as of `SparkSession.builder.getOrCreate()`."
         )
     job = make_job(explainer, ids, out, top_k, n_jobs)
-    parts = plan_parts(source, target)
+    parts = plan_parts(source, target, "spark")
     check_parts(job, parts)
     Path(target).mkdir(parents=True, exist_ok=True)
     numbers = session.range(0, len(parts), 1, len(parts))  # a part in each partition
@@ -177,7 +179,22 @@ def _answers(job: Job, names: Sequence[str], batches: Iterator[Any]) -> Iterator
     import pyarrow as pa
 
     named = (pa.RecordBatch.from_arrays(batch.columns, names=names) for batch in batches)
-    return map(_with_lists, job.explain(named))
+    for answer in job.explain(_gathered(named)):
+        yield from map(_with_lists, answer.to_batches())
+
+
+def _gathered(batches: Iterator[Any]) -> Iterator[Any]:
+    """Tables of several batches of Spark's 10,000 rows: opening one costs a tenth of explaining them."""
+    import pyarrow as pa
+
+    waiting: list[Any] = []
+    for batch in batches:
+        waiting.append(batch)
+        if sum(one.num_rows for one in waiting) >= _GATHERED_ROWS:
+            yield pa.Table.from_batches(waiting)
+            waiting = []
+    if waiting:
+        yield pa.Table.from_batches(waiting)
 
 
 def _with_lists(batch: Any) -> Any:

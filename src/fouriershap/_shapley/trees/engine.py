@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.errors import InputError
-from fouriershap._base.parallel import enter, for_each_block
+from fouriershap._base.parallel import count_jobs, enter, for_each_block
 from fouriershap._shapley.engine import Contents, Floats, KeptPairs, Policy
 from fouriershap._shapley.orders.sets import Keys
 from fouriershap._shapley.tables import TableSet
@@ -27,6 +27,9 @@ from fouriershap._trees.ensemble import TreeEnsemble
 _ROWS_PER_JOB = 8192  # of predicting
 _WALK_ROWS, _FEWEST_WALK_ROWS = 256, 16  # at a time
 _WALK_SECONDS = 1.0  # of work that cannot be interrupted
+_LOOK_UP_SECONDS = 0.5  # likewise
+_CALL_BYTES = 16 << 20  # of rows in one call that looks up
+_FEWEST_CALLS = 4  # for each thread, so that none waits long for the last
 _FEW_LOOK_UPS = 32  # rows that read built tables sooner than a twig can be streamed
 _TREE_PARTS = 8  # shares of the trees when there is but one block of rows
 _WORTH_THREADS = 3e-3  # seconds of work below which a pool of threads costs more than it brings
@@ -304,8 +307,21 @@ class TreeEngine:
 
         enter("looking up")
         # XLA has threads of its own.
-        block = tables.rows_per_block if self.device == "cpu" else len(rows)
-        for_each_block(look_up, len(rows), block, n_jobs)
+        rows_per_call = self._rows_per_call(tables, rows, n_jobs) if self.device == "cpu" else len(rows)
+        for_each_block(look_up, len(rows), rows_per_call, n_jobs)
+
+    def _rows_per_call(self, tables: TableSet, rows: NDArray[Any], n_jobs: int | None) -> int:
+        """Rows that are looked up at a time: several of the kernel's blocks, which share its memory.
+
+        Where freed memory goes back to the system at once, as on Dask's workers, memory for each block anew would
+        cost a third of the look-ups. A row's values do not depend on the rows beside it.
+        """
+        block, jobs = tables.rows_per_block, count_jobs(n_jobs)
+        seconds, n_bytes = self._table_costs.look_up(block), max(rows[:1].nbytes, 1) * block
+        n_blocks = min(_CALL_BYTES // n_bytes, int(_LOOK_UP_SECONDS / max(seconds, 1e-9)))
+        if jobs > 1:
+            n_blocks = min(n_blocks, len(rows) // (block * jobs * _FEWEST_CALLS))
+        return block * max(n_blocks, 1)
 
     def _walk(
         self,
