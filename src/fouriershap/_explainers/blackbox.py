@@ -41,7 +41,13 @@ from fouriershap._blackbox.files import fitted_from_contents, fitted_to_contents
 from fouriershap._blackbox.fit import CERTIFYING, COMPILING, Fitted, Fitter
 from fouriershap._blackbox.hybrids import second_rows
 from fouriershap._blackbox.oracle import Oracle
-from fouriershap._blackbox.refine import cube_fidelity, refine_cost, refined_values, true_outputs
+from fouriershap._blackbox.refine import (
+    cube_fidelity,
+    refine_cost,
+    refined_values,
+    true_outputs,
+    values_against_all,
+)
 from fouriershap._blackbox.select import BLEND, CANDIDATES, Candidate
 from fouriershap._blackbox.shap_certificate import MOST_ROWS, certify_values, reserved_queries
 from fouriershap._blackbox.sum_surrogate import without_compression
@@ -412,7 +418,8 @@ class BlackBoxExplainer(Explainer):
             Or one row, as an array (n_columns,) or a pandas Series: its values come back without the first axis.
         refine : int, optional
             Pairs of permutations for which the model itself is asked, per row: accuracy does not end at the
-            representation, and is exact where players interact in pairs only. Costs `refine_cost` queries.
+            representation, nor at a compressed background, and from two pairs on values are exact where players
+            interact in pairs only. Costs `refine_cost` queries.
         spread_gap : bool
             Share the `gap` of each row among its players, in proportion to the size of their values. Costs a
             query per row and, once, per background row.
@@ -433,6 +440,8 @@ class BlackBoxExplainer(Explainer):
         if refine is not None:
             oracle, background = self._model("refine")
             pairs = check_whole("refine", refine)
+            if background_error(self._engine) > 0:
+                values = values_against_all(self._fitted, codes, background, self._jobs(n_jobs))
             rng = np.random.default_rng(self._seed)
             with oracle.keeping():
                 values = refined_values(oracle, self._fitted, pool, codes, background, values, pairs, rng)
