@@ -202,3 +202,32 @@ def test_fitting_certifies_within_its_budget(numbers):
     found = explainer.fidelity.shap
     assert found is not None and found.low < found.r2 <= found.high
     assert "SHAP R^2" in repr(explainer)
+
+
+def test_a_single_row_known_beforehand_has_no_certificate():
+    """There is no spread among values of one row; the whole budget is for the fit."""
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    asked = []
+
+    def counted(rows):
+        asked.append(len(rows))
+        return rows[:, 0] * rows[:, 1]
+
+    options = {"method": "trees", "budget": 600, "random_state": 0, "min_fidelity": -9}
+    for given in ({"rows": X[:1]}, {"data": X[:1]}):
+        asked.clear()
+        explainer = fs.BlackBoxExplainer(counted, X, **options, **given)
+        assert explainer.fidelity.shap is None and explainer.fidelity.n_queries == sum(asked) <= 600
+    two = fs.BlackBoxExplainer(counted, X, **options, rows=X[:2])
+    assert two.fidelity.shap is not None
+
+
+def test_another_background_has_no_certificate_of_the_first():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    explainer = fs.BlackBoxExplainer(
+        lambda rows: rows[:, 0] * rows[:, 1], X, method="trees", budget=600, random_state=0, min_fidelity=-9
+    )
+    other = explainer.with_background(X[:1] + 3)
+    assert explainer.fidelity.shap is not None and other.fidelity.shap is None
+    assert "SHAP" not in repr(other)
+    assert other.certify(X[:20], queries=300) != explainer.certify(X[:20], queries=300)

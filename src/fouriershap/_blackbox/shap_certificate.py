@@ -37,8 +37,10 @@ def row_cost(n_players: int) -> int:
     return 4 * max(n_players - 1, 1) + 3
 
 
-def reserved_queries(budget: int, n_players: int) -> int:
-    """What fitting leaves for the certificate; none where that would be too few rows."""
+def reserved_queries(budget: int, n_players: int, n_rows: int = MOST_ROWS) -> int:
+    """What fitting leaves for the certificate of some of ``n_rows``; none where that would be too few rows."""
+    if n_rows < 2:
+        return 0
     n_rows = min(int(SHARE * budget) // row_cost(n_players), MOST_ROWS)
     return n_rows * row_cost(n_players) if n_rows >= LEAST_ROWS else 0
 

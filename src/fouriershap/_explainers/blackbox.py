@@ -209,6 +209,7 @@ class BlackBoxExplainer(Explainer):
         pool, known = with_known(pool, against, densified(unmask(rows)))
         share = check_weights(weights, against.n_rows)
         count_jobs(n_jobs)
+        certified = known if len(known) else first  # rows whose values are to be right
         column_player, names = np.arange(len(against.names), dtype=np.int32), against.names
         if groups is not None:
             column_player, names = check_groups(groups, against.names)
@@ -226,7 +227,7 @@ class BlackBoxExplainer(Explainer):
                 second_rows=second,
                 known_rows=known,
                 n_background=against.n_rows,
-                reserved=reserved_queries(budget, encoding.n_players) if index == "shapley" else 0,
+                reserved=reserved_queries(budget, encoding.n_players, len(certified)) if index == "shapley" else 0,
                 encoding=encoding,
                 budget=budget,
                 seed=seed,
@@ -253,7 +254,7 @@ class BlackBoxExplainer(Explainer):
                 compile_into(self, fitted)
                 if fitter.reserved and fitted.method != "exact":
                     asker.report.enter(CERTIFYING, fitter.reserved)
-                    self._certify_fit(pool.rows(known if len(known) else first), fitter.reserved)
+                    self._certify_fit(pool.rows(certified), fitter.reserved)
             warn_if_low(self.fidelity, min_fidelity, self.method)
 
     @contextlib.contextmanager
@@ -478,11 +479,15 @@ class BlackBoxExplainer(Explainer):
         return refine_cost(n_rows, pairs, len(self.player_names), background.n_rows)
 
     def with_background(self, background: Any, *, weights: ArrayLike | None = None) -> BlackBoxExplainer:
-        """The same representation against another background; the model is not asked."""
+        """The same representation against another background; the model is not asked.
+
+        So ``fidelity.shap``, which is about values against the first background, is None; `certify` asks.
+        """
         rows, codes = self._encode(unmask(background), "background")
         share = check_weights(weights, rows.n_rows)
         other = self._with_engine(self._engine.with_background(codes, share))
         other._background = (rows, share)
+        other._fitted = replace(self._fitted, fidelity=replace(self._fitted.fidelity, shap=None))
         return other
 
     def _background_codes(self) -> tuple[NDArray[Any], NDArray[np.float64] | None] | None:
