@@ -118,7 +118,7 @@ def test_refining_does_not_end_at_a_compressed_background():
 
 
 def test_values_against_all_rows_do_not_depend_on_the_blocks(explainer, numbers, monkeypatch):
-    pool, codes = explainer._encode(numbers[100:103])
+    _, codes = explainer._encode(numbers[100:103])
     share = np.random.default_rng(0).random(40)
     share[8:16] = 0  # a block of nothing
     background = explainer._background[0], share / share.sum()
@@ -214,9 +214,9 @@ def test_a_single_row_known_beforehand_has_no_certificate():
         return rows[:, 0] * rows[:, 1]
 
     options = {"method": "trees", "budget": 600, "random_state": 0, "min_fidelity": -9}
-    for given in ({"rows": X[:1]}, {"data": X[:1]}):
+    for known in ({"rows": X[:1]}, {"data": X[:1]}):
         asked.clear()
-        explainer = fs.BlackBoxExplainer(counted, X, **options, **given)
+        explainer = fs.BlackBoxExplainer(counted, X, **options, **known)
         assert explainer.fidelity.shap is None and explainer.fidelity.n_queries == sum(asked) <= 600
     two = fs.BlackBoxExplainer(counted, X, **options, rows=X[:2])
     assert two.fidelity.shap is not None

@@ -61,9 +61,7 @@ def values_against_all(
     parts = [slice(i, i + step) for i in range(0, len(others), step) if share[i : i + step].any()]
     totals = [float(share[part].sum()) for part in parts]
     engines = (surrogate.compile(others[p], share[p] / total) for p, total in zip(parts, totals, strict=True))
-    found = (
-        total * engine.shap_values(codes, n_jobs) for total, engine in zip(totals, engines, strict=True)
-    )
+    found = (total * engine.shap_values(codes, n_jobs) for total, engine in zip(totals, engines, strict=True))
     return np.asarray(sum(found))
 
 

@@ -214,6 +214,8 @@ class BlackBoxExplainer(Explainer):
         if groups is not None:
             column_player, names = check_groups(groups, against.names)
         encoding = make_encoding(pool, column_player, names, categorical)
+        n_certified = len(certified) if index == "shapley" else 0
+        reserved = reserved_queries(budget, encoding.n_players, n_certified)
         store = answer_store(answers, encoding, against.names)
         asker = Asker(function, "predict", check_whole("batch_size", batch_size), budget, progress, store)
         self.progress = False if progress is False else None  # of explaining, which is quick
@@ -227,7 +229,7 @@ class BlackBoxExplainer(Explainer):
                 second_rows=second,
                 known_rows=known,
                 n_background=against.n_rows,
-                reserved=reserved_queries(budget, encoding.n_players, len(certified)) if index == "shapley" else 0,
+                reserved=reserved,
                 encoding=encoding,
                 budget=budget,
                 seed=seed,
