@@ -8,6 +8,7 @@ from hypothesis import given, settings
 
 import fouriershap as fs
 import oracles
+from fouriershap._blackbox import refine
 from fouriershap._blackbox.paths import differing, draw_paths, pair_means
 from fouriershap._blackbox.shap_certificate import reserved_queries, row_cost
 from strategies import generators
@@ -95,6 +96,64 @@ def test_refining_by_very_few_queries_does_no_harm(numbers, truth):
     assert missed(explainer.shap_values(rows, refine=1), exact) < missed(explainer.shap_values(rows), exact)
 
 
+def test_refining_does_not_end_at_a_compressed_background():
+    rng = np.random.default_rng(1)
+    n = 11
+    X = rng.normal(size=(40, n)) @ (np.eye(n) + 0.4 * rng.normal(size=(n, n)))
+    weights, outer = rng.normal(size=(n, 12)) / 3, rng.normal(size=12)
+
+    def network(rows):
+        return np.tanh(rows @ weights) @ outer
+
+    share = rng.random(40)
+    share[:4] = 0
+    options = {"weights": share, "method": "waves", "budget": 1000, "random_state": 0, "min_fidelity": -9}
+    compressed, exact = (
+        fs.BlackBoxExplainer(network, X, exact_background=every, **options) for every in (False, True)
+    )
+    assert compressed.fidelity.background > 0 and exact.fidelity.background == 0
+    values = [each.shap_values(X[:2], refine=2) for each in (compressed, exact)]
+    np.testing.assert_allclose(*values, atol=1e-9)
+    assert np.abs(compressed.shap_values(X[:2]) - exact.shap_values(X[:2])).max() > 1e-4
+
+
+def test_values_against_all_rows_do_not_depend_on_the_blocks(explainer, numbers, monkeypatch):
+    _, codes = explainer._encode(numbers[100:103])
+    share = np.random.default_rng(0).random(40)
+    share[8:16] = 0  # a block of nothing
+    background = explainer._background[0], share / share.sum()
+    whole = refine.values_against_all(explainer._fitted, codes, background)
+    monkeypatch.setattr(refine, "_CELLS", 8 * N)
+    np.testing.assert_allclose(
+        refine.values_against_all(explainer._fitted, codes, background), whole, atol=1e-9
+    )
+    other = explainer.with_background(numbers[:40], weights=share)
+    np.testing.assert_allclose(whole[..., 0], other.shap_values(numbers[100:103]), atol=1e-6)
+
+
+@pytest.mark.parametrize("outputs", [[0.1], [0.0], [1 / 3, 2 / 3], [1e8 / 3]])
+def test_of_a_constant_nothing_is_missed(numbers, outputs):
+    def constant(rows):
+        return np.tile(outputs, (len(rows), 1))
+
+    explainer = fs.BlackBoxExplainer(constant, numbers[:40], budget=3000, random_state=0)  # no warning
+    assert explainer.fidelity.shap == explainer.certify(numbers[:20], queries=2000) == (1, 1, 1)
+
+
+@pytest.mark.parametrize("method", ["waves", "trees"])
+def test_an_output_that_is_constant_is_not_missed(numbers, method):
+    """A class that the model never names."""
+
+    def two(rows):
+        return np.stack([np.full(len(rows), 0.3), 0.3 + np.tanh(rows[:, 0] * rows[:, 1])], axis=1)
+
+    explainer = fs.BlackBoxExplainer(
+        two, numbers[:40], method=method, budget=500, random_state=0, min_fidelity=-9
+    )
+    assert explainer.fidelity.by_output[0] == 1
+    assert np.abs(explainer.shap_values(numbers[:5])[..., 0]).max() < 1e-12
+
+
 def test_rows_known_beforehand_are_explained_better(numbers, explainer, truth):
     known = fitted(numbers, rows=numbers[100:125])
     assert known.fidelity.n_queries <= 500
@@ -143,3 +202,32 @@ def test_fitting_certifies_within_its_budget(numbers):
     found = explainer.fidelity.shap
     assert found is not None and found.low < found.r2 <= found.high
     assert "SHAP R^2" in repr(explainer)
+
+
+def test_a_single_row_known_beforehand_has_no_certificate():
+    """There is no spread among values of one row; the whole budget is for the fit."""
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    asked = []
+
+    def counted(rows):
+        asked.append(len(rows))
+        return rows[:, 0] * rows[:, 1]
+
+    options = {"method": "trees", "budget": 600, "random_state": 0, "min_fidelity": -9}
+    for known in ({"rows": X[:1]}, {"data": X[:1]}):
+        asked.clear()
+        explainer = fs.BlackBoxExplainer(counted, X, **options, **known)
+        assert explainer.fidelity.shap is None and explainer.fidelity.n_queries == sum(asked) <= 600
+    two = fs.BlackBoxExplainer(counted, X, **options, rows=X[:2])
+    assert two.fidelity.shap is not None
+
+
+def test_another_background_has_no_certificate_of_the_first():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    explainer = fs.BlackBoxExplainer(
+        lambda rows: rows[:, 0] * rows[:, 1], X, method="trees", budget=600, random_state=0, min_fidelity=-9
+    )
+    other = explainer.with_background(X[:1] + 3)
+    assert explainer.fidelity.shap is not None and other.fidelity.shap is None
+    assert "SHAP" not in repr(other)
+    assert other.certify(X[:20], queries=300) != explainer.certify(X[:20], queries=300)

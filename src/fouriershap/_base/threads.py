@@ -11,6 +11,10 @@ from typing import Any
 
 def one_blas_thread() -> contextlib.AbstractContextManager[Any]:
     """Within it, linear algebra stays on the thread that asks for it; a setting of the whole process."""
+    # Only what is loaded is limited, and scipy has a library of its own: loaded within, it would take every core, and
+    # round in another way than the next time.
+    with contextlib.suppress(ImportError):
+        import scipy.linalg  # noqa: F401
     try:
         from threadpoolctl import threadpool_limits  # scikit-learn brings it along
     except ImportError:

@@ -70,7 +70,9 @@ class Fidelity:
     shap : Interval, optional
         R^2 of the SHAP values themselves against the model's own, estimated without bias from up to a tenth of the
         budget, with a 95 % interval. ``r2`` is that of the function: where the two differ, this one is about the
-        values. None where the budget is too small for it, see `BlackBoxExplainer.certify`.
+        values. None where the budget is too small for it, where a single row is known, and against another background
+        than that of the fit, see `BlackBoxExplainer.certify`. Up to 64 rows stand for all: misses that are rarer than
+        these show are not in the interval.
     """
 
     r2: float

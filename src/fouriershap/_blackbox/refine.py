@@ -1,7 +1,7 @@
 """Asking the model again, after fitting: SHAP values of the model itself for few rows, R^2 on the cube.
 
-Each background row has permutations of its own (`paths.py`). The representation is a control variate: its values are
-known exactly, so only what the model has beyond it is estimated.
+Each background row has permutations of its own (`paths.py`). The representation is a control variate: its values
+against every background row are known exactly, so only what the model has beyond it is estimated.
 """
 
 from __future__ import annotations
@@ -19,12 +19,14 @@ from fouriershap._blackbox.fit import Fitted
 from fouriershap._blackbox.hybrids import hybrid_codes
 from fouriershap._blackbox.oracle import Oracle
 from fouriershap._blackbox.paths import differing, draw_paths, pair_means
+from fouriershap._blackbox.sum_surrogate import without_compression
 from fouriershap._rows.levels import Encoding
 from fouriershap._rows.pool import Pool
 
 Floats = NDArray[np.float64]
 Background = tuple[Pool, Floats | None]
 _HYBRIDS = 100_000  # that are asked at a time
+_CELLS = 1 << 15  # players of background rows that values are worked out against at a time
 _DOUBT = 4.0  # chance is taken for larger by this over the permutations that show it: few may show too little
 
 
@@ -47,6 +49,22 @@ def _ask_background(oracle: Oracle, encoding: Encoding, rows: Pool) -> Floats:
     return oracle.ask(rows, _pure(rows.n_rows, encoding), encoding.encode(rows, "background"))
 
 
+def values_against_all(
+    fitted: Fitted, codes: Floats, background: Background, n_jobs: int | None = None
+) -> Floats:
+    """Values (n_rows, n_players, n_outputs) of the representation where no background row is compressed away."""
+    rows, weights = background
+    share = np.full(rows.n_rows, 1 / rows.n_rows) if weights is None else weights
+    others = fitted.encoding.encode(rows, "background")
+    surrogate = without_compression(fitted.surrogate)
+    step = max(_CELLS // fitted.encoding.n_players, 1)
+    parts = [slice(i, i + step) for i in range(0, len(others), step) if share[i : i + step].any()]
+    totals = [float(share[part].sum()) for part in parts]
+    engines = (surrogate.compile(others[p], share[p] / total) for p, total in zip(parts, totals, strict=True))
+    found = (total * engine.shap_values(codes, n_jobs) for total, engine in zip(totals, engines, strict=True))
+    return np.asarray(sum(found))
+
+
 def refined_values(
     oracle: Oracle,
     fitted: Fitted,
@@ -57,7 +75,7 @@ def refined_values(
     pairs: int,
     rng: np.random.Generator,
 ) -> Floats:
-    """Values (n_rows, n_players, n_outputs) of the model, from those of the representation."""
+    """Values (n_rows, n_players, n_outputs) of the model, from those of the representation against every row."""
     out = np.empty_like(values)
     _ask_background(oracle, fitted.encoding, background[0])  # the end of every path
     for i in range(len(codes)):

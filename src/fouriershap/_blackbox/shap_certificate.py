@@ -28,6 +28,7 @@ MOST_ROWS = 64  # while fitting
 SHARE = 0.1  # of the budget, at most, while fitting
 _NORMAL = 1.959964  # its quantile of 97.5 %
 _RARE = 0.5  # of what the worst row misses: estimates that meet no rare miss know nothing of their own error either
+_ROUNDING = 1e-12  # of the largest answer: values below it are none
 _HYBRIDS = 100_000  # that are asked at a time
 
 
@@ -36,8 +37,10 @@ def row_cost(n_players: int) -> int:
     return 4 * max(n_players - 1, 1) + 3
 
 
-def reserved_queries(budget: int, n_players: int) -> int:
-    """What fitting leaves for the certificate; none where that would be too few rows."""
+def reserved_queries(budget: int, n_players: int, n_rows: int = MOST_ROWS) -> int:
+    """What fitting leaves for the certificate of some of ``n_rows``; none where that would be too few rows."""
+    if n_rows < 2:
+        return 0
     n_rows = min(int(SHARE * budget) // row_cost(n_players), MOST_ROWS)
     return n_rows * row_cost(n_players) if n_rows >= LEAST_ROWS else 0
 
@@ -102,7 +105,10 @@ def certify_values(
     unit = unit_of(values)
     step = max(_HYBRIDS // (pairs * row_cost(n_players)), 1)
     parts = [pool.rows(chosen[i : i + step]) for i in range(0, n_rows, step)]
-    beyond = np.concatenate([_beyond(oracle, fitted, part, background, pairs, rng) for part in parts])
+    found = [_beyond(oracle, fitted, part, background, pairs, rng) for part in parts]
+    beyond, largest = np.concatenate([each for each, _ in found]), max(size for _, size in found)
+    if max(np.abs(values[chosen]).max(), np.abs(beyond).max()) <= _ROUNDING * largest:
+        return Interval(1.0, 1.0, 1.0)  # a constant: there is nothing to explain, and nothing is missed
     known = 0.0 if is_sample else n_rows / pool.n_rows
     return _interval(_summed(values[chosen] / unit, beyond / unit), known, compressed)
 
@@ -114,8 +120,11 @@ def _beyond(
     background: tuple[Pool, Floats | None],
     pairs: int,
     rng: np.random.Generator,
-) -> Floats:
-    """Independent estimates (n_rows, pairs, n_players, n_outputs) of what players have beyond the representation."""
+) -> tuple[Floats, float]:
+    """Independent estimates (n_rows, pairs, n_players, n_outputs) of what players have beyond the representation.
+
+    And the size of the largest answer.
+    """
     encoding, (rows, weights) = fitted.encoding, background
     drawn, position = np.unique(rng.choice(rows.n_rows, pool.n_rows * pairs, p=weights), return_inverse=True)
     joined = pool.joined(rows.rows(drawn))
@@ -127,7 +136,8 @@ def _beyond(
     with oracle.passing():
         answers = oracle.ask(joined, paths.index, points)
     estimates = pair_means(paths.estimates(answers - fitted.surrogate.predict(points)), pool.n_rows * pairs)
-    return np.asarray(estimates.mean(axis=(1, 2)).reshape(pool.n_rows, pairs, *estimates.shape[3:]))
+    means = estimates.mean(axis=(1, 2)).reshape(pool.n_rows, pairs, *estimates.shape[3:])
+    return means, float(np.abs(answers).max())
 
 
 def _summed(values: Floats, beyond: Floats) -> _Found:

@@ -41,7 +41,13 @@ from fouriershap._blackbox.files import fitted_from_contents, fitted_to_contents
 from fouriershap._blackbox.fit import CERTIFYING, COMPILING, Fitted, Fitter
 from fouriershap._blackbox.hybrids import second_rows
 from fouriershap._blackbox.oracle import Oracle
-from fouriershap._blackbox.refine import cube_fidelity, refine_cost, refined_values, true_outputs
+from fouriershap._blackbox.refine import (
+    cube_fidelity,
+    refine_cost,
+    refined_values,
+    true_outputs,
+    values_against_all,
+)
 from fouriershap._blackbox.select import BLEND, CANDIDATES, Candidate
 from fouriershap._blackbox.shap_certificate import MOST_ROWS, certify_values, reserved_queries
 from fouriershap._blackbox.sum_surrogate import without_compression
@@ -203,10 +209,13 @@ class BlackBoxExplainer(Explainer):
         pool, known = with_known(pool, against, densified(unmask(rows)))
         share = check_weights(weights, against.n_rows)
         count_jobs(n_jobs)
+        certified = known if len(known) else first  # rows whose values are to be right
         column_player, names = np.arange(len(against.names), dtype=np.int32), against.names
         if groups is not None:
             column_player, names = check_groups(groups, against.names)
         encoding = make_encoding(pool, column_player, names, categorical)
+        n_certified = len(certified) if index == "shapley" else 0
+        reserved = reserved_queries(budget, encoding.n_players, n_certified)
         store = answer_store(answers, encoding, against.names)
         asker = Asker(function, "predict", check_whole("batch_size", batch_size), budget, progress, store)
         self.progress = False if progress is False else None  # of explaining, which is quick
@@ -220,7 +229,7 @@ class BlackBoxExplainer(Explainer):
                 second_rows=second,
                 known_rows=known,
                 n_background=against.n_rows,
-                reserved=reserved_queries(budget, encoding.n_players) if index == "shapley" else 0,
+                reserved=reserved,
                 encoding=encoding,
                 budget=budget,
                 seed=seed,
@@ -247,7 +256,7 @@ class BlackBoxExplainer(Explainer):
                 compile_into(self, fitted)
                 if fitter.reserved and fitted.method != "exact":
                     asker.report.enter(CERTIFYING, fitter.reserved)
-                    self._certify_fit(pool.rows(known if len(known) else first), fitter.reserved)
+                    self._certify_fit(pool.rows(certified), fitter.reserved)
             warn_if_low(self.fidelity, min_fidelity, self.method)
 
     @contextlib.contextmanager
@@ -412,7 +421,8 @@ class BlackBoxExplainer(Explainer):
             Or one row, as an array (n_columns,) or a pandas Series: its values come back without the first axis.
         refine : int, optional
             Pairs of permutations for which the model itself is asked, per row: accuracy does not end at the
-            representation, and is exact where players interact in pairs only. Costs `refine_cost` queries.
+            representation, nor at a compressed background, and from two pairs on values are exact where players
+            interact in pairs only. Costs `refine_cost` queries.
         spread_gap : bool
             Share the `gap` of each row among its players, in proportion to the size of their values. Costs a
             query per row and, once, per background row.
@@ -433,6 +443,8 @@ class BlackBoxExplainer(Explainer):
         if refine is not None:
             oracle, background = self._model("refine")
             pairs = check_whole("refine", refine)
+            if background_error(self._engine) > 0:
+                values = values_against_all(self._fitted, codes, background, self._jobs(n_jobs))
             rng = np.random.default_rng(self._seed)
             with oracle.keeping():
                 values = refined_values(oracle, self._fitted, pool, codes, background, values, pairs, rng)
@@ -469,11 +481,15 @@ class BlackBoxExplainer(Explainer):
         return refine_cost(n_rows, pairs, len(self.player_names), background.n_rows)
 
     def with_background(self, background: Any, *, weights: ArrayLike | None = None) -> BlackBoxExplainer:
-        """The same representation against another background; the model is not asked."""
+        """The same representation against another background; the model is not asked.
+
+        So ``fidelity.shap``, which is about values against the first background, is None; `certify` asks.
+        """
         rows, codes = self._encode(unmask(background), "background")
         share = check_weights(weights, rows.n_rows)
         other = self._with_engine(self._engine.with_background(codes, share))
         other._background = (rows, share)
+        other._fitted = replace(self._fitted, fidelity=replace(self._fitted.fidelity, shap=None))
         return other
 
     def _background_codes(self) -> tuple[NDArray[Any], NDArray[np.float64] | None] | None:

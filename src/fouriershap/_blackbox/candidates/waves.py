@@ -64,7 +64,7 @@ class _Answers:
     targets : (n, n_targets) float64
         Outputs of mean 0 and spread 1; of probabilities the logits, too, which help to find frequencies.
     centre, scale : (n_outputs,) float64
-        Of the outputs.
+        Of the outputs; the scale of a constant is 0, so that waves say nothing about it.
     """
 
     columns: Columns
@@ -162,10 +162,11 @@ def _prepare(task: Task) -> _Answers:
         sure = np.clip(chances, _ODDS, 1 - _ODDS)
         targets = np.concatenate([targets, np.log(sure / (1 - sure))], axis=1)
     centre, scale = targets.mean(axis=0), targets.std(axis=0)
-    scale[~(scale > 1e-12 * np.abs(centre))] = 1.0  # a constant
+    scale[~(scale > 1e-12 * np.abs(centre))] = 0.0  # a constant
     n = task.n_outputs
     inputs = columns.design(task.codes)
-    return _Answers(columns, inputs, (targets - centre) / scale, centre[:n], scale[:n])
+    standard = (targets - centre) / np.where(scale > 0, scale, 1.0)
+    return _Answers(columns, inputs, standard, centre[:n], scale[:n])
 
 
 def expected_seconds(n_answers: int, n_columns: int) -> tuple[float, float]:
