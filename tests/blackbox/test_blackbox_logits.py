@@ -1,0 +1,61 @@
+"""Waves of logits, where a model ends in a sigmoid."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import fouriershap as fs
+from fouriershap._blackbox.candidates import waves as module
+from fouriershap._blackbox.candidates.wave_answers import Answers, Scaled
+from fouriershap._waves.columns import number_columns
+
+
+def rough(rows: np.ndarray) -> np.ndarray:
+    """A sigmoid of a network of rectified units."""
+    rng = np.random.default_rng(3)
+    hidden = np.maximum(rows @ rng.normal(size=(rows.shape[1], 32)) + rng.normal(size=32), 0)
+    return 1 / (1 + np.exp(-0.3 * (hidden @ rng.normal(size=32))))
+
+
+def fitted(model, monkeypatch: pytest.MonkeyPatch, worth: float) -> fs.BlackBoxExplainer:
+    monkeypatch.setattr(module, "WORTH_LOGITS", worth)
+    data = np.random.default_rng(0).normal(size=(400, 12))
+    options = {"method": "waves", "budget": 5000, "random_state": 0, "n_jobs": 1, "min_fidelity": 0.0}
+    return fs.BlackBoxExplainer(model, data[:20], data=data, **options)
+
+
+def test_logits_miss_less_of_a_rough_sigmoid(monkeypatch):
+    plain, linked = (fitted(rough, monkeypatch, worth) for worth in (0.0, 0.9))
+    assert "logits" not in plain.candidates[0].note
+    assert "of logits" in linked.candidates[0].note
+    fresh = np.random.default_rng(1).normal(size=(2000, 12))
+    missed = [np.mean((each.representation(fresh) - rough(fresh)) ** 2) for each in (plain, linked)]
+    assert missed[1] < missed[0]
+
+
+def test_logits_that_are_a_line_are_not_fitted(monkeypatch):
+    """A student that begins with their waves would learn the sigmoid badly."""
+    explainer = fitted(lambda rows: 1 / (1 + np.exp(-rows[:, :3].sum(axis=1))), monkeypatch, 0.9)
+    assert "logits" not in explainer.candidates[0].note
+
+
+def test_answers_outside_of_0_and_1_have_no_logits(monkeypatch):
+    explainer = fitted(lambda rows: rough(rows) * 1.5, monkeypatch, np.inf)
+    assert "logits" not in explainer.candidates[0].note
+
+
+def test_what_is_said_of_logits_is_read_as_outputs():
+    rng = np.random.default_rng(2)
+    chances, unit = rng.uniform(0.01, 0.99, (30, 2)), 0.25
+    logits = np.log(chances / (1 - chances))
+    scaled = [Scaled((v - v.mean(0)) / v.std(0), v.mean(0), v.std(0)) for v in (chances / unit, logits)]
+    inputs = rng.normal(size=(30, 3)).astype(np.float32)
+    plain = Answers(number_columns(3), inputs, *scaled, unit)
+    linked = replace(plain, linked=True)
+    assert plain.targets.shape == (30, 4)
+    np.testing.assert_array_equal(linked.targets, scaled[1].values)
+    np.testing.assert_allclose(linked.read(linked.targets), scaled[0].values, atol=1e-12)
+    np.testing.assert_array_equal(plain.read(plain.targets), scaled[0].values)
