@@ -24,9 +24,6 @@ ROUNDS = 2  # fits without each fold where answers and waves are few; else one
 DOUBTFUL = 0.1  # share of the variance: where less is hopeless, few waves are tried before many
 WORTH_MANY = 0.85  # of what few waves miss: many must miss less
 WORTH_LOGITS = 0.9  # of what waves miss: waves of logits must miss less
-SIMPLE_LOGITS = (
-    4e-3  # missed by waves of logits: where less is, they are no good waves for the student to begin with
-)
 STUDENT, MOST_STUDENT, FEW_PLAYERS = 128, 256, 25  # waves of the student, and the most, where players are few
 STUDENT_EPOCHS, STUDENT_RATE = 10, 1e-2  # it begins with the waves of its teachers
 FEW_LABELS = 20_000  # up to which it learns twice as long
@@ -61,6 +58,8 @@ class _Teachers:
     answers : Answers
         That they are fitted to.
     nets : list of Fitted
+    start : list of Fitted
+        Nets with whose waves a student begins.
     kernel : Kernel or None
     share : float
         Of the kernel in what they say together.
@@ -68,6 +67,7 @@ class _Teachers:
 
     answers: Answers
     nets: list[Fitted]
+    start: list[Fitted]
     kernel: Kernel | None = None
     share: float = 0.0
 
@@ -88,15 +88,16 @@ def fit_waves_candidate(task: Task, hopeless: float = np.inf) -> Fit:
     """Waves, all outputs together; only one fit is made where that misses more of the answers than is ``hopeless``."""
     begin = time.perf_counter()
     with one_blas_thread():
-        answers, nets = _fit_folds(task, prepare(task), hopeless)
+        answers, nets, plain = _fit_folds(task, prepare(task), hopeless)
         predictions = np.full(task.answers.shape, np.nan)
         for k in range(min(N_FOLDS, len(nets))):
             inside = task.fold == k
             said = answers.mean(nets[k::N_FOLDS], answers.inputs[inside])
             predictions[inside] = answers.outputs.back(said)
-        teachers = _Teachers(answers, nets)
+        # What is good for logits need not be for probabilities: a student begins with waves of both.
+        teachers = _Teachers(answers, nets, [plain, *nets] if answers.linked else nets)
         if len(nets) > 1 and _is_kernel_worth(answers, 1 - task.judge(predictions)):
-            teachers, predictions = _with_kernel(task, answers, nets, predictions)
+            teachers, predictions = _with_kernel(task, teachers, predictions)
     r2 = task.judge(predictions)
     note = f"{len(nets[0].frequencies)} waves on {answers.columns.n_columns} columns"
     if answers.linked:
@@ -114,19 +115,17 @@ def _is_kernel_worth(answers: Answers, missed: float) -> bool:
     return not (answers.linked and len(answers.inputs) >= _MANY_ANSWERS)
 
 
-def _with_kernel(
-    task: Task, answers: Answers, nets: list[Fitted], predictions: Floats
-) -> tuple[_Teachers, Floats]:
+def _with_kernel(task: Task, teachers: _Teachers, predictions: Floats) -> tuple[_Teachers, Floats]:
     """A kernel beside the waves, by the share that the folds ask for, and what both say of the folds."""
-    rng = np.random.default_rng([task.seed, N_FOLDS])
+    answers, rng = teachers.answers, np.random.default_rng([task.seed, N_FOLDS])
     targets = answers.targets[:, : task.n_outputs]
-    kernel, said = fit_kernel(answers.inputs, targets, task.fold, nets, rng)
+    kernel, said = fit_kernel(answers.inputs, targets, task.fold, teachers.nets, rng)
     said = answers.outputs.back(answers.read(said))
     share = task.best_share(predictions, said)
     if share < LEAST_KERNEL:
-        return _Teachers(answers, nets), predictions
+        return teachers, predictions
     share **= DAMPED
-    return _Teachers(answers, nets, kernel, share), (1 - share) * predictions + share * said
+    return replace(teachers, kernel=kernel, share=share), (1 - share) * predictions + share * said
 
 
 def expected_seconds(n_answers: int, n_columns: int) -> tuple[float, float]:
@@ -173,8 +172,11 @@ def _settings(n_answers: int, n_waves: int) -> Settings:
     return Settings(n_waves, n_batch, n_epochs)
 
 
-def _fit_folds(task: Task, answers: Answers, hopeless: float) -> tuple[Answers, list[Fitted]]:
-    """Some fits without each fold, in turn; the first say to what waves are fitted, and how many there are."""
+def _fit_folds(task: Task, answers: Answers, hopeless: float) -> tuple[Answers, list[Fitted], Fitted]:
+    """Some fits without each fold, in turn; the first say to what waves are fitted, and how many there are.
+
+    Then, beside them, the first fit of outputs.
+    """
     n_inside, n_columns = int((task.fold != 0).sum()), answers.columns.n_columns
     work = {n_waves: _settings(n_inside, n_waves).work(n_inside, n_columns) for n_waves in (FEW, MANY)}
     rounds = {n_waves: _rounds(n_inside, n_waves) for n_waves in (FEW, MANY)}
@@ -209,11 +211,11 @@ def _fit_folds(task: Task, answers: Answers, hopeless: float) -> tuple[Answers, 
 
     at_once = sizes[:1] if hopeless < DOUBTFUL or len(ways) > 1 else sizes
     missed = try_fits([(size, way) for way in ways for size in at_once])
-    if SIMPLE_LOGITS < missed.get((FEW, True), np.inf) < WORTH_LOGITS * missed[FEW, False]:
+    if missed.get((FEW, True), np.inf) < WORTH_LOGITS * missed[FEW, False]:
         answers = ways[1]
     linked = answers.linked
     if missed[FEW, linked] > hopeless and hopeless < DOUBTFUL:
-        return answers, [first[FEW, linked]]
+        return answers, [first[FEW, linked]], first[FEW, False]
     missed |= try_fits([(size, answers) for size in sizes if (size, linked) not in missed])
     n_waves = MANY if missed.get((MANY, linked), np.inf) < WORTH_MANY * missed[FEW, linked] else FEW
     nets = {0: first[n_waves, linked]}
@@ -224,7 +226,7 @@ def _fit_folds(task: Task, answers: Answers, hopeless: float) -> tuple[Answers, 
         nets.update((which, fit(which, n_waves, answers)) for which in range(begin + 1, end + 1))
 
     for_each_block(fit_some, n_nets - 1, 1, task.n_jobs, meter.stop)
-    return answers, [nets[which] for which in range(n_nets)]
+    return answers, [nets[which] for which in range(n_nets)], first[FEW, False]
 
 
 def _distil(task: Task, teachers: _Teachers, missed: float) -> WaveSurrogate:
@@ -240,7 +242,7 @@ def _distil(task: Task, teachers: _Teachers, missed: float) -> WaveSurrogate:
             settings = _student_settings(n_waves, n_free)
             meter = Meter(task.report, settings.work(len(inputs) - N_CHECK, inputs.shape[1]))
             rng = np.random.default_rng([task.seed, N_FOLDS, n_waves])
-            start = _join(teachers.nets, n_waves)
+            start = _join(teachers.start, n_waves)
             student = fit_waves(inputs[train], labels[train], settings, rng, judges, start, meter.tick)
             if 1 - r_squared(labels[check], student.predict(judges[0])) < max(
                 GOOD_ENOUGH * missed, ALWAYS_GOOD
