@@ -19,7 +19,7 @@ Floats = NDArray[np.float64]
 
 PURE_SHARE = 0.05
 BACKGROUND_SHARE = 0.5
-KNOWN_SHARE = 0.5  # of the hybrids, where the rows to be explained are known
+KNOWN_SHARE = 0.8  # of the hybrids, where the rows to be explained are known
 RARE = 0.1  # share of the data rows under which a level is rare
 ROWS_PER_LEVEL = 4  # on average; fewer make a scale of numbers, whose neighbours say the same
 SHARE = 0.5  # of the hybrids that are changed where rare levels are all that matters

@@ -89,7 +89,7 @@ class BlackBoxExplainer(Explainer):
         Rows from which queries are put together; by default the background. Give training rows where the
         background is small: the representation is faithful where the data are.
     rows : array or data frame, optional
-        Rows that will be explained, where they are known: half of the queries then lie between these and the
+        Rows that will be explained, where they are known: four fifths of the queries then lie between these and the
         background, so that the values of just these rows are more accurate.
     method : {"auto", "exact", "waves", "trees", "blend", "swht", "members"}
         "exact" asks every combination of levels; "waves" fits a sum of cosines (`Waves`), "trees" boosts trees on
