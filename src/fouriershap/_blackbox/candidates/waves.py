@@ -39,7 +39,7 @@ DAMPED = 1.5  # power of that share: in values, which are means, the chance of f
 LEAST_MISSED = 1e-4  # by waves alone, for a kernel to be worth its time
 COMPRESSED, LEAST_COMPRESSED = (
     0.1,
-    2e-4,
+    8e-4,
 )  # likewise what a compressed background may miss, and what it always may
 FREE, MOST_FREE, N_CHECK = 16, 40_000, 2_000  # hybrids that teachers label: per answer, at most; to check
 MANY_FREE, MOST_CELLS = 200_000, 20_000_000  # by many logits, and numbers that these hybrids may be
@@ -244,11 +244,11 @@ def _distil(task: Task, teachers: _Teachers, missed: float) -> WaveSurrogate:
             rng = np.random.default_rng([task.seed, N_FOLDS, n_waves])
             start = _join(teachers.start, n_waves)
             student = fit_waves(inputs[train], labels[train], settings, rng, judges, start, meter.tick)
-            if 1 - r_squared(labels[check], student.predict(judges[0])) < max(
-                GOOD_ENOUGH * missed, ALWAYS_GOOD
-            ):
+            untaught = 1 - r_squared(labels[check], student.predict(judges[0]))
+            if untaught < max(GOOD_ENOUGH * missed, ALWAYS_GOOD):
                 break
-        return answers.surrogate(student, max(COMPRESSED * missed, LEAST_COMPRESSED))
+        # Teachers of logits miss far less than a sum of waves can repeat.
+        return answers.surrogate(student, max(COMPRESSED * (missed + untaught), LEAST_COMPRESSED))
 
 
 def _join(nets: list[Fitted], n_waves: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
