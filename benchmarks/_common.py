@@ -143,4 +143,9 @@ def seconds(value: float) -> str:
     """A duration for people."""
     if value < 1e-3:
         return f"{value * 1e6:.0f} us"
-    return f"{value * 1e3:.2f} ms" if value < 1 else f"{value:.2f} s"
+    return f"{digits(value * 1e3)} ms" if value < 1 else f"{digits(value)} s"
+
+
+def digits(value: float, most: int = 3) -> str:
+    """A number with so many digits that count, and all that stand before the point."""
+    return f"{value:,.0f}" if value >= 10 ** (most - 1) else f"{value:.{most}g}"

@@ -1,8 +1,9 @@
-"""What shap takes for the pages of docs/gallery: `python benchmarks/gallery.py [credit drift ...]`.
+"""What shap and shapiq take for the pages of docs/gallery: `python benchmarks/gallery.py [credit drift ...]`.
 
-Each page's own code makes the model and the rows; then both libraries explain the same. CPU seconds on one thread.
-What would take shap hours is measured on fewer rows and background rows, and multiplied: its cost is rows times
-background rows. Writes results/gallery.json, results/gallery.md, and the last part of each page.
+Each page's own code makes the model and the rows; then the libraries explain the same, shapiq where it is a model of
+trees (its samplers stand in `blackbox.py`). CPU seconds on one thread. What would take them hours is measured on fewer
+rows and background rows, and multiplied: their cost is rows times background rows. Writes results/gallery.json,
+results/gallery.md, and the last part of each page.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import shap
+import shapiq
 from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
@@ -26,7 +28,8 @@ from _common import RESULTS, describe_machine
 from _pages import ROOT, fill, markdown_table
 
 PAGES = ROOT / "docs" / "gallery"
-PACKAGES = ("shap", "scikit-learn", "xgboost")
+SAME = 1e-4  # of the largest value: sums in float32
+PACKAGES = ("shap", "shapiq", "scikit-learn", "xgboost")
 
 
 def session(page: str) -> dict[str, Any]:
@@ -50,18 +53,30 @@ def cpu(work: Callable[[], Any], rounds: int = 3) -> tuple[float, Any]:
 
 
 def line(what: str, ours: float, theirs: float, share: float = 1.0, note: str = "") -> dict[str, Any]:
-    """One comparison; ``share`` of what is named was measured of shap, the rest is multiplied."""
+    """One comparison; ``share`` of what is named was measured of the others, the rest is multiplied."""
     return {"what": what, "fouriershap": ours, "shap": theirs / share, "share": share, "note": note}
 
 
-def trees(model: Any, X: Any, background: Any, few: tuple[int, int], note: str = "") -> dict[str, Any]:
-    """A tree model: all of it by us, ``few`` rows and background rows by shap."""
+def trees(
+    model: Any, X: Any, background: Any, few: tuple[int, int], coded: Any | None = None
+) -> dict[str, Any]:
+    """A tree model: all of it by us, ``few`` rows and background rows by the others, of a model of codes if given."""
     ours, _ = cpu(lambda: fs.TreeExplainer(model, background, n_jobs=1, check="off").shap_values(X))
-    theirs, apart = by_shap(model, X[: few[0]], background[: few[1]])
     share = few[0] * few[1] / (len(X) * len(background))
-    return line(f"{len(X):,} rows against {len(background):,}", ours, theirs, share, note) | {
-        "difference": apart
-    }
+    made = line(f"{len(X):,} rows against {len(background):,}", ours, math.nan, share)
+    rows, others = X[: few[0]], background[: few[1]]
+    if coded is None:
+        return made | by_others(model, rows, others, share)
+    return made | by_others(coded, _codes(rows), _codes(others), share)
+
+
+def by_others(model: Any, X: Any, background: Any, share: float) -> dict[str, float]:
+    """Seconds of shap and shapiq for all of which this is a share, and by how much they differ from ours."""
+    found = {}
+    for name, explain in OTHERS.items():
+        seconds, found[f"{name} differs"] = explain(model, X, background)
+        found[name] = seconds / share
+    return found
 
 
 def by_shap(model: Any, X: Any, background: Any) -> tuple[float, float]:
@@ -70,21 +85,45 @@ def by_shap(model: Any, X: Any, background: Any) -> tuple[float, float]:
     masker = shap.maskers.Independent(known, max_samples=len(known))
     explain = shap.TreeExplainer(model, masker, feature_perturbation="interventional")
     seconds, values = cpu(lambda: explain.shap_values(seen, check_additivity=False))
+    return seconds, _apart(model, X, background, np.asarray(values))
+
+
+def by_shapiq(model: Any, X: Any, background: Any) -> tuple[float, float]:
+    """The same of shapiq, which explains a class at a time."""
+    seen, known = _codes(X), _codes(background)
+    several = len(getattr(model, "classes_", ())) > 2
+    options = {"mode": "interventional", "reference_dataset": known, "index": "SV", "max_order": 1}
+    explainers = [
+        shapiq.TreeExplainer(model, class_index=k, backend="shapiq", **options)
+        for k in (range(len(model.classes_)) if several else (None,))
+    ]
+
+    def explain() -> np.ndarray:
+        by_class = [[each.explain(row).get_n_order_values(1) for row in seen] for each in explainers]
+        return np.moveaxis(np.array(by_class), 0, -1)
+
+    seconds, values = cpu(explain)
+    return seconds, _apart(model, X, background, values)
+
+
+def _apart(model: Any, X: Any, background: Any, values: np.ndarray) -> float:
     mine = fs.TreeExplainer(model, background, check="off", precision="double").shap_values(X)
-    return seconds, float(np.abs(np.asarray(values).reshape(mine.shape) - mine).max() / np.abs(mine).max())
+    return float(np.abs(values.reshape(mine.shape) - mine).max() / np.abs(mine).max())
+
+
+OTHERS = {"shap": by_shap, "shapiq": by_shapiq}
 
 
 def with_labels(model: Any, X: Any, background: Any, y: Any) -> dict[str, Any]:
-    """A model of strings, which shap cannot read: it is timed on the same model of codes, trained as numbers."""
+    """A model of strings, which shap cannot read: others are timed on a model of codes, trained as numbers."""
     few = (20, 500)
-    made = trees(model, X, background, few)
     coded = clone(model).set_params(categorical_features=None).fit(_codes(background), y)
-    theirs, apart = by_shap(coded, _codes(X[: few[0]]), _codes(background[: few[1]]))
+    made = trees(model, X, background, few, coded)
     _, wrong = by_shap(model, X[: few[0]], background[: few[1]])
     truth = by_definition(coded, _codes(X[:5]), _codes(background[:30]))
     mine = fs.TreeExplainer(coded, _codes(background[:30]), precision="double").shap_values(_codes(X[:5]))
-    ours = float(np.abs(mine - truth).max() / np.abs(truth).max())
-    return made | {"shap": theirs / made["share"], "difference": apart, "strings": wrong, "definition": ours}
+    exact = float(np.abs(mine - truth).max() / np.abs(truth).max())
+    return made | {"strings": wrong, "definition": exact}
 
 
 def by_definition(model: Any, X: Any, background: Any) -> Any:
@@ -115,7 +154,8 @@ def drift() -> list[dict[str, Any]]:
     explainer = fs.TreeExplainer(names["model"], past, n_jobs=1)
     whole, _ = cpu(lambda: explainer.drift(names["live"], by="date", every="month"))
     # An interval counts both samples, so the background's rows are explained, too: as many pairs again.
-    return [rows, line("drift by month, with intervals", whole, 2 * rows["shap"]) | {"share": rows["share"]}]
+    months = line("drift by month, with intervals", whole, 2 * rows["shap"])
+    return [rows, months | {"share": rows["share"], "shapiq": 2 * rows["shapiq"]}]
 
 
 def _codes(X: Any) -> Any:
@@ -197,9 +237,15 @@ def table(lines: list[dict[str, Any]]) -> str:
         by = f" ({one['note']})" if one["note"] else ""
         rows.append(
             (one["what"], duration(one["fouriershap"]), f"{about}{duration(one['shap'])}{by}",
-             f"{one['shap'] / one['fouriershap']:,.0f}")
+             f"{about}{duration(one['shapiq'])}" if "shapiq" in one else "",
+             *(_times(one, name) for name in OTHERS))
         )  # fmt: skip
-    return markdown_table(("CPU time, one thread", "fouriershap", "shap", "times"), rows)
+    header = ("CPU time, one thread", "fouriershap", *OTHERS, *(f"x {name}" for name in OTHERS))
+    return markdown_table(header, rows)
+
+
+def _times(one: dict[str, Any], name: str) -> str:
+    return f"{one[name] / one['fouriershap']:,.0f}" if name in one else ""
 
 
 def remarks(lines: list[dict[str, Any]]) -> str:
@@ -207,20 +253,29 @@ def remarks(lines: list[dict[str, Any]]) -> str:
     said = []
     if any(one["share"] < 1 for one in lines):
         said.append("~: measured on fewer rows and multiplied.")
-    apart = [one["difference"] for one in lines if "difference" in one]
-    if apart and max(apart) < 1e-4:
-        said.append(f"Values were compared: they differ by {max(apart):.0e} of the largest at most.")
+    apart = {
+        name: max(one[f"{name} differs"] for one in lines if f"{name} differs" in one)
+        for name in OTHERS
+        if any(f"{name} differs" in one for one in lines)
+    }
+    if apart and max(apart.values()) < SAME:
+        said.append(f"Values were compared: they differ by {max(apart.values()):.0e} of the largest at most.")
     elif apart:
         exact = max(one["definition"] for one in lines if "definition" in one)
+        off = (
+            f"{name}'s are off by up to {gap:.1%} of the largest"
+            for name, gap in apart.items()
+            if gap >= SAME
+        )
         said.append(
-            f"Values were compared: shap's are off by up to {max(apart):.1%} of the largest, and ours are those of the "
-            f"definition to {exact:.0e}."
+            f"Values were compared: {', '.join(off)}, and ours are those of the definition to {exact:.0e}."
         )
     wrong = [one["strings"] for one in lines if "strings" in one]
     if wrong:
         said.append(
-            "shap was given a model of codes, trained as numbers. Of the model with strings it takes no rows; given "
-            f"codes for them, it answers values that are off by up to {max(wrong):.0%} of the largest, without a word."
+            "The others were given a model of codes, trained as numbers. Of the model with strings shap takes no "
+            f"rows; given codes for them, it answers values that are off by up to {max(wrong):.0%} of the largest, "
+            "without a word."
         )
     sampled = [one["r2"] for one in lines if "r2" in one]
     if sampled:

@@ -1,6 +1,6 @@
-"""What the README tells at a glance, from the results beside this file: `python benchmarks/glance.py`.
+"""What the README and the documentation tell at a glance, from the results: `python benchmarks/glance.py`.
 
-Each line names what was measured, ours, and the best of the others; nothing is measured here.
+Each line of the README names what was measured, ours, and the best of the others; nothing is measured here.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from statistics import median
 from typing import Any
 
-from _common import RESULTS, seconds
+from _common import RESULTS, digits, seconds
 from _pages import ROOT, fill, markdown_table
 
 Line = tuple[str, str, str, str]
@@ -46,12 +46,9 @@ def _deep() -> Iterator[Line]:
     """Deep trees, and one row."""
     forest = _results("gallery")["results"]["forest"]["lines"][-1]
     what = f"a default random forest, 100 trees, 10 classes: {forest['what']}"
-    yield (
-        what,
-        seconds(forest["fouriershap"]),
-        f"shap {_long(forest['shap'])}",
-        _times(forest["shap"], forest["fouriershap"]),
-    )
+    others = {name: forest[name] for name in ("shap", "shapiq") if name in forest}
+    told = ", ".join(f"{name} {_long(took)}" for name, took in others.items())
+    yield what, seconds(forest["fouriershap"]), told, _times(min(others.values()), forest["fouriershap"])
     members = _results("deep_trees")["members"]
     cell = next(c for c in members["sizes/lightgbm:1000:63"]["cells"] if c["rows"] == 10_000)
     walk = f"walking pair by pair ~{cell['walk'] / 60:,.0f} min"
@@ -109,6 +106,60 @@ def table() -> str:
     return markdown_table(HEADER, [*_scale(), *_deep(), *_networks(), *_linear()])
 
 
+DEEP = {
+    "xgboost:1000:8": "XGBoost, 1,000 trees of depth 8",
+    "lightgbm:1000:63": "LightGBM, 1,000 trees of 63 leaves",
+    "lightgbm:500:255": "LightGBM, 500 trees of 255 leaves",
+    "forest regressor, leaves of 5:100": "random forest regressor, leaves of 5 rows",
+    "forest classifier:100": "random forest classifier, nothing set",
+}
+
+
+def deep_trees() -> str:
+    """What deep trees cost, by the size of the work."""
+    members, lines = _results("deep_trees")["members"], []
+    for name, told in DEEP.items():
+        small, large = members[f"sizes/{name}"]["cells"]
+        times = digits(large["seconds"] / large["predict"], 2)
+        lines.append((told, _short(small["seconds"]), _short(large["seconds"]), times))
+    return markdown_table(("", "1,000 x 1,000", "10,000 x 10,000", "times its own `predict`"), lines)
+
+
+BLACK_BOXES = {  # and how many columns
+    "california.auto.1000": ("network, a table like California's houses", 8),
+    "diabetes.auto.1000": ("support vector regression, diabetes", 10),
+    "credit.auto.5000": ("network, credit: strings and missing values", 25),
+    "credit.auto.20000": ("the same", 25),
+    "breast.auto.20000": ("network, breast cancer", 30),
+    "digits.auto.20000": ("network, digits, ten classes", 64),
+}
+
+
+def black_boxes() -> str:
+    """What fitting a black box costs, and how good its values are: medians of the seeds."""
+    cells, lines = _results("blackbox")["results"]["cells"], []
+    for name, (told, columns) in BLACK_BOXES.items():
+        seeds = [cell for key, cell in cells.items() if key.rpartition(".")[0] == name]
+        fit, r2, row = (
+            median(cell[key] for cell in seeds) for key in ("fit_cpu_seconds", "shap_r2", "row_seconds")
+        )
+        budget = int(name.rpartition(".")[2])
+        lines.append((told, str(columns), f"{budget:,}", _short(fit), f"{r2:.3f}", f"{row * 1e6:.0f} µs"))
+    return markdown_table(("model", "columns", "budget", "fit", "R² of the values", "a row"), lines)
+
+
+def _short(took: float) -> str:
+    return f"{digits(took, 2)} s"
+
+
+PAGES = {  # by page and the name of the part that is written
+    ("README.md", "benchmarks"): table,
+    ("docs/trees.md", "deep trees"): deep_trees,
+    ("docs/blackbox.md", "black boxes"): black_boxes,
+}
+
+
 if __name__ == "__main__":
-    fill(ROOT / "README.md", "benchmarks", table())
-    print(table())
+    for (page, part), written in PAGES.items():
+        fill(ROOT / page, part, written())
+        print(page, written(), sep="\n")

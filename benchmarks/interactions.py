@@ -1,9 +1,9 @@
 """Interaction values of all pairs: XGBoost, 100 trees of depth 6, 30 features; 1,000 rows, background of 1,000.
 
-Interventional ones against woodelf, path-dependent ones against shap and XGBoost itself. Every contender has a
-process of its own and is built there: the time of the first call counts from the constructor on. Ours is called a
-second time; the others keep nothing from call to call, so once is enough. Memory is what the process gained while it
-worked, at its peak. The results are compared.
+Interventional ones against woodelf and shapiq, path-dependent ones against shap, shapiq and XGBoost itself. Every
+contender has a process of its own and is built there: the time of the first call counts from the constructor on. Ours
+is called a second time; the others keep nothing from call to call, so once is enough. Memory is what the process gained
+while it worked, at its peak. The results are compared.
 
     python benchmarks/interactions.py
 """
@@ -29,9 +29,9 @@ from _common import RESULTS, cores, print_machine, print_table
 from _pages import markdown_table
 
 N_ROWS, N_BACKGROUND, N_FEATURES, N_TREES, DEPTH = 1000, 1000, 30, 100, 6
-PACKAGES = ("xgboost", "shap", "woodelf-explainer")
-INTERVENTIONAL = ("fouriershap", "woodelf")
-PATH_DEPENDENT = ("fouriershap, by path", "shap, by path", "xgboost, by path")
+PACKAGES = ("xgboost", "shap", "shapiq", "woodelf-explainer")
+INTERVENTIONAL = ("fouriershap", "woodelf", "shapiq")
+PATH_DEPENDENT = ("fouriershap, by path", "shap, by path", "shapiq, by path", "xgboost, by path")
 CELL = f"{N_TREES} trees, depth {DEPTH}"
 TOLERANCE = 1e-4  # of the largest value: all but woodelf add up in float32
 
@@ -62,6 +62,8 @@ def contender(name: str, model: Any, background: np.ndarray) -> Callable[[np.nda
             return np.asarray(explainer.shap_interaction_values(frame, verbose=False))
 
         return explain
+    if name.startswith("shapiq"):
+        return _by_shapiq(model, None if name.endswith("by path") else background)
     if name.startswith("shap"):
         import shap
 
@@ -70,6 +72,26 @@ def contender(name: str, model: Any, background: np.ndarray) -> Callable[[np.nda
 
     booster = model.get_booster()
     return lambda X: booster.predict(xgboost.DMatrix(X), pred_interactions=True)[:, :-1, :-1]
+
+
+def _by_shapiq(model: Any, background: np.ndarray | None) -> Callable[[np.ndarray], np.ndarray]:
+    """Its own C++; a pair's value, which it tells once, is written to both halves of the matrix, as shap does."""
+    import shapiq
+
+    options: dict[str, Any] = {"index": "SII", "max_order": 2, "min_order": 2, "backend": "shapiq"}
+    if background is not None:
+        options |= {"mode": "interventional", "reference_dataset": background.astype(np.float64)}
+    explainer = shapiq.TreeExplainer(model, **options)
+
+    def explain(X: np.ndarray) -> np.ndarray:
+        matrices = np.zeros((len(X), N_FEATURES, N_FEATURES))
+        for players, values in explainer.explain_X(X.astype(np.float64)).values.items():
+            if len(players) == 2:
+                first, second = players
+                matrices[:, first, second] = matrices[:, second, first] = np.asarray(values) / 2
+        return matrices
+
+    return explain
 
 
 def run_one(name: str, folder: Path) -> None:

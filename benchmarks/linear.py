@@ -1,9 +1,10 @@
-"""Models that are sums of products beside shap's LinearExplainer and KernelExplainer: values first, then times.
+"""Models that are sums of products beside LinearExplainer and KernelExplainer of shap, and KernelSHAP of shapiq.
 
-1,000 rows, a background of 100. Every contender is built anew in each round: times are CPU seconds from the
-constructor on, on one thread. KernelExplainer, with its default number of samples, explains a few rows, and the time is
-multiplied. Where players are few it has enough samples for every coalition, so that its values must agree; elsewhere
-R^2 says how near they come. LinearExplainer must agree where it applies: with raw scores of linear models.
+1,000 rows, a background of 100. Every contender is built anew in each round: times are CPU seconds from the constructor
+on, on one thread. KernelExplainer, with its default number of samples, and shapiq's KernelSHAP, with 2,048, explain a
+few rows, and the time is multiplied. Where players are few they have enough samples for every coalition, so that values
+must agree; elsewhere R^2 says how near they come. LinearExplainer must agree where it applies: with raw scores of
+linear models.
 
     python benchmarks/linear.py             # what is missing, or was measured beside other work
     python benchmarks/linear.py SVC Ridge   # of what is there only models whose names hold one of these
@@ -29,15 +30,17 @@ from _common import (
     time_interleaved,
 )
 from _pages import markdown_table
+from peers import shapiq_peers
 
 N_ROWS, N_BACKGROUND, N_TRAINING = 1000, 100, 1000
-N_FEW = 4  # rows of KernelExplainer
+N_FEW = 4  # rows of what samples
 MOST_SECONDS = 15.0  # of the rounds of a cell
 N_ENUMERATED = 11  # players whose coalitions it has samples for
-PACKAGES = ("scikit-learn", "shap", "statsmodels", "xgboost")
-HEADER = ("model, features", "road", "fouriershap", "LinearExplainer", "KernelExplainer", "x", "its R²")
+PACKAGES = ("scikit-learn", "shap", "shapiq", "statsmodels", "xgboost")
+LINEAR, KERNEL, KERNEL_IQ = "LinearExplainer", "KernelExplainer", "shapiq KernelSHAP"
+HEADER = ("model, features", "road", "fouriershap", LINEAR, KERNEL, "x", "its R²", KERNEL_IQ, "x", "its R²")
 TOLERANCE = 1e-7  # of LinearExplainer
-KERNEL_TOLERANCE = 1e-5  # of KernelExplainer, which solves a regression with weights of 1e6
+KERNEL_TOLERANCE = 1e-5  # of regressions with weights of 1e6
 
 
 @dataclass(frozen=True)
@@ -143,17 +146,25 @@ def measure(cell: Cell) -> dict[str, Any]:
     def by_linear() -> np.ndarray:
         return np.asarray(shap.LinearExplainer(cell.model, masker).shap_values(rows))
 
-    values, kernel = ours(), by_kernel()
-    found: dict[str, Any] = {"kernel_r2": _r2(values[:N_FEW], kernel)}
-    if cell.n_features <= N_ENUMERATED:
-        _agree(cell.name, "KernelExplainer", values[:N_FEW], kernel, KERNEL_TOLERANCE)
-    contenders: dict[str, Callable[[], Any]] = {"fouriershap": ours, "KernelExplainer": by_kernel}
+    def by_shapiq() -> np.ndarray:
+        return shapiq_peers.shapiq(cell.ask, background, seed=0)(rows[:N_FEW])
+
+    values = ours()
+    sampling = {KERNEL: by_kernel, KERNEL_IQ: by_shapiq}
+    found: dict[str, Any] = {"r2": {}}
+    for name, work in sampling.items():
+        sampled = work()
+        found["r2"][name] = _r2(values[:N_FEW], sampled)
+        if cell.n_features <= N_ENUMERATED:
+            _agree(cell.name, name, values[:N_FEW], sampled, KERNEL_TOLERANCE)
+    contenders: dict[str, Callable[[], Any]] = {"fouriershap": ours, **sampling}
     if cell.linear:
-        _agree(cell.name, "LinearExplainer", values, by_linear(), TOLERANCE)
-        contenders["LinearExplainer"] = by_linear
+        _agree(cell.name, LINEAR, values, by_linear(), TOLERANCE)
+        contenders[LINEAR] = by_linear
     timed = time_interleaved(contenders, rounds=5, most_seconds=MOST_SECONDS)
     found["cpu"] = {name: timing.cpu_seconds for name, timing in timed.items()}
-    found["cpu"]["KernelExplainer"] *= N_ROWS / N_FEW
+    for name in sampling:
+        found["cpu"][name] *= N_ROWS / N_FEW
     found["plan"] = fs.Explainer(cell.model, background, output=cell.output).plan().method
     return found
 
@@ -172,20 +183,15 @@ def lines(results: dict[str, Any]) -> list[tuple[str, ...]]:
     out = []
     for name, found in results.items():
         cpu = found["cpu"]
-        linear = seconds(cpu["LinearExplainer"]) if "LinearExplainer" in cpu else ""
-        times = f"{cpu['KernelExplainer'] / cpu['fouriershap']:,.0f}x"
-        kernel = f"{cpu['KernelExplainer']:,.0f} s"
-        out.append(
-            (
-                name,
-                found["plan"],
-                seconds(cpu["fouriershap"]),
-                linear,
-                kernel,
-                times,
-                f"{found['kernel_r2']:.4f}",
-            )
-        )
+        line = [
+            name,
+            found["plan"],
+            seconds(cpu["fouriershap"]),
+            seconds(cpu[LINEAR]) if LINEAR in cpu else "",
+        ]
+        for other, r2 in found["r2"].items():
+            line += [f"{cpu[other]:,.0f} s", f"{cpu[other] / cpu['fouriershap']:,.0f}x", f"{r2:.4f}"]
+        out.append(tuple(line))
     return out
 
 
@@ -209,9 +215,9 @@ def main() -> None:
 def page(kept: Cells) -> str:
     title = (
         f"# Sums of products\n\n{N_ROWS:,} rows, background {N_BACKGROUND}; CPU time on one thread, construction "
-        f"included, minimum of several rounds. `x`: KernelExplainer (extrapolated from {N_FEW} rows) over ours. Values "
-        f"of LinearExplainer agree to {TOLERANCE:g}; so do, to {KERNEL_TOLERANCE:g}, those of KernelExplainer with 10 "
-        f"features, where it has samples for all coalitions.\n{kept.told()}\n"
+        f"included, minimum of several rounds. `x`: what is before it (extrapolated from {N_FEW} rows) over ours. "
+        f"Values of LinearExplainer agree to {TOLERANCE:g}; so do, to {KERNEL_TOLERANCE:g}, those that are sampled "
+        f"with 10 features, where there are samples for all coalitions.\n{kept.told()}\n"
     )
     return f"{title}\n{markdown_table(HEADER, lines(kept.found))}\n"
 
