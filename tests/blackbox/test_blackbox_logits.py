@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 
 import fouriershap as fs
+from fouriershap._blackbox import select
 from fouriershap._blackbox.candidates import waves as module
 from fouriershap._blackbox.candidates.wave_answers import Answers, Scaled
 from fouriershap._waves.columns import number_columns
@@ -49,6 +51,26 @@ def test_logits_that_are_a_line_have_too_few_waves_for_the_sigmoid_which_does_no
     explainer = fitted(steep, monkeypatch, 0.9)
     assert "of logits" in explainer.candidates[0].note
     assert missed(explainer, steep) < 1e-3  # 0.0004; waves of probabilities alone 0.0001
+
+
+def test_a_student_of_more_waves_than_its_teachers_have(monkeypatch):
+    """Where waves seem hopeless there is one net of each kind, and the other waves of the student are new."""
+    monkeypatch.setitem(select.CANDIDATES, "waves", partial(module.fit_waves_candidate, hopeless=0.0))
+    monkeypatch.setattr(module, "_MANY_ANSWERS", 4500)
+    explainer = fitted(rough, monkeypatch, 0.9)
+    assert "of logits" in explainer.candidates[0].note
+    assert len(explainer.representation.frequencies) == module.MOST_STUDENT > 2 * module.FEW
+    assert missed(explainer, rough) < 0.1
+
+
+def test_the_candidate_is_judged_as_what_is_explained(monkeypatch):
+    """A student that learns little is seen by the folds, not only by the answers that are held back."""
+    good = fitted(rough, monkeypatch, 0.9)
+    monkeypatch.setattr(module, "_student_sizes", lambda *_: [2])
+    poor = fitted(rough, monkeypatch, 0.9)
+    assert "of logits" in poor.candidates[0].note
+    assert poor.candidates[0].r2 == poor.fidelity.k_fold
+    assert abs(poor.fidelity.k_fold - poor.fidelity.r2) < 0.05 < good.fidelity.k_fold - poor.fidelity.k_fold
 
 
 def test_answers_outside_of_0_and_1_have_no_logits(monkeypatch):

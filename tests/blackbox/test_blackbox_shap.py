@@ -163,6 +163,14 @@ def test_rows_known_beforehand_are_explained_better(numbers, explainer, truth):
         fitted(numbers, rows=numbers[:5, :3])
 
 
+def test_few_rows_known_beforehand_do_not_save_queries():
+    """Their hybrids are soon all asked; what is left of the budget goes to others."""
+    X = np.random.default_rng(0).normal(size=(300, 6))
+    options = {"data": X, "method": "trees", "budget": 4000, "random_state": 0, "min_fidelity": -9}
+    explainer = fs.BlackBoxExplainer(lambda rows: rows.sum(axis=1), X[:10], rows=X[:1], **options)
+    assert explainer.fidelity.n_queries == 4000
+
+
 def test_the_certificate_is_unbiased_and_holds(numbers, explainer, truth):
     rows = numbers[100:125]
     true = 1 - missed(explainer.shap_values(rows), truth)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
 
 import fouriershap as fs
 import oracles
+from fouriershap._blackbox import select
+from fouriershap._blackbox.candidates import waves as module
+from fouriershap._blackbox.candidates.wave_answers import _scaled
 
 
 def smooth(rows):
@@ -130,3 +135,29 @@ def test_rows_far_from_the_data_do_no_harm():
     far = X[:5].copy()
     far[:, 0] = 30.0
     assert np.abs(explainer.predict(far) - predict(far)).max() < 0.5
+
+
+@pytest.mark.parametrize("hopeless", [0.2, 0.0])
+def test_waves_are_hopeless_by_what_all_outputs_miss_together(numbers, monkeypatch, hopeless):
+    """As trees are, with which they are compared: an output of small spread that nothing can fit does not end them."""
+
+    def outputs(rows):
+        rough = np.random.default_rng(0).normal(size=len(rows))
+        return np.stack([smooth(rows), 1e-3 * rough], axis=1)
+
+    fits = []
+    whole = module._fit_folds
+    monkeypatch.setattr(module, "_fit_folds", lambda *given: fits.append(whole(*given)) or fits[-1])
+    monkeypatch.setitem(select.CANDIDATES, "waves", partial(module.fit_waves_candidate, hopeless=hopeless))
+    options = {"data": numbers, "method": "waves", "budget": 1000, "random_state": 0, "min_fidelity": -9}
+    with pytest.warns(fs.NoiseWarning):
+        fs.BlackBoxExplainer(outputs, numbers[:20], **options)
+    ((_, nets, _),) = fits
+    assert len(nets) == (10 if hopeless else 1)
+
+
+def test_constants_are_exactly_nothing():
+    values = np.stack([np.full(7, 3.7), np.full(7, 0.1), np.arange(7.0)], axis=1)
+    scaled = _scaled(values)
+    assert not scaled.values[:, :2].any() and not scaled.there(values + 1e-16)[:, :2].any()
+    np.testing.assert_allclose(scaled.back(scaled.values), values, rtol=1e-15, atol=1e-15)

@@ -316,7 +316,7 @@ class Fitter:
         importance = rare.importance(predict, self._draw(_N_LOOKS), self.rng)
         n_changed = int(rare.share(importance) * left)
         hybrids = [index, self._ask_new(n - n_changed, self._draw)]
-        changed = self._ask_new(n, lambda m: rare.change(self._draw(m), importance, self.rng))
+        changed = self._ask_new(n, lambda m, known: rare.change(self._draw(m, known), importance, self.rng))
         n_hybrids = sum(map(len, hybrids))
         return np.concatenate([*hybrids, changed]), n_hybrids
 
@@ -329,18 +329,21 @@ class Fitter:
         trees = grow(codes, y, SHAPES[0], FIRST, self.seed)
         return lambda some: trees.predict(self._codes(some))[:, 0]
 
-    def _ask_new(self, n: int, draw: Callable[[int], NDArray[np.int32]]) -> NDArray[np.int32]:
+    def _ask_new(self, n: int, draw: Callable[[int, float], NDArray[np.int32]]) -> NDArray[np.int32]:
         """Distinct new rows in random order, asked until ``n`` queries are spent in all."""
         kept: list[NDArray[np.int32]] = [np.empty((0, self.encoding.n_players), dtype=np.int32)]
+        share = KNOWN_SHARE
         for _ in range(_ROUNDS):
             if self.oracle.count >= n:
                 break
-            index = draw(n - self.oracle.count)
+            index = draw(n - self.oracle.count, share)
             codes = self._codes(index)
             fresh = np.array(first_rows(row_keys(codes)))
             fresh = fresh[~self.oracle.is_known(codes[fresh])]
             self.oracle.ask(self.pool, index[fresh], codes[fresh])
             kept.append(index[fresh])
+            if len(fresh) < len(index) / 2:
+                share = 0.0  # hybrids of few known rows are soon all asked
         return self.rng.permutation(np.concatenate(kept), axis=0)
 
     def _noise(self, index: NDArray[np.int32], answers: Floats) -> float:
@@ -351,8 +354,8 @@ class Fitter:
         warn_if_noisy(noise)
         return noise
 
-    def _draw(self, n: int) -> NDArray[np.int32]:
-        n_known = self.rng.binomial(n, KNOWN_SHARE) if len(self.known_rows) else 0
+    def _draw(self, n: int, known_share: float = KNOWN_SHARE) -> NDArray[np.int32]:
+        n_known = self.rng.binomial(n, known_share) if len(self.known_rows) else 0
         sources = self.first_rows, self.second_rows
         index = draw_hybrids(n - n_known, self.encoding.n_players, *sources, self.rng)
         if not n_known:

@@ -95,12 +95,14 @@ def fit_waves(
     judges : inputs and targets, optional
         That took no part: they choose how smooth the last least squares are.
     start : frequencies and phases, optional
-        To begin with; by default random ones.
+        To begin with, at most as many as there are waves; the others are random.
     tick : callable
         Told, now and then, how many multiplications were done since; what it raises ends the fit.
     """
     n_waves, n_columns, n_outputs = settings.n_waves, inputs.shape[1], targets.shape[1]
-    frequencies, phases = start or _random_waves(n_waves, n_columns, rng)
+    frequencies, phases = _random_waves(n_waves - (0 if start is None else len(start[1])), n_columns, rng)
+    if start is not None:
+        frequencies, phases = np.concatenate([start[0], frequencies]), np.concatenate([start[1], phases])
     weights = _least_squares(inputs, targets, frequencies, phases, (_FIRST_RIDGE,))[0].astype(np.float32)
     parts = (frequencies, phases, *np.split(weights.T, [n_waves, n_waves + n_columns], axis=1))
     parameters = np.concatenate([part.ravel() for part in parts])

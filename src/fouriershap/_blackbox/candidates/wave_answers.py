@@ -122,5 +122,5 @@ def _scaled(values: Floats) -> Scaled:
 
 
 def _standard(values: Floats, centre: Floats, scale: Floats) -> Floats:
-    standard: Floats = (values - centre) / np.where(scale > 0, scale, 1.0)
+    standard: Floats = np.where(scale > 0, values - centre, 0.0) / np.where(scale > 0, scale, 1.0)
     return standard

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -44,6 +45,7 @@ COMPRESSED, LEAST_COMPRESSED = (
 FREE, MOST_FREE, N_CHECK = 16, 40_000, 2_000  # hybrids that teachers label: per answer, at most; to check
 MANY_FREE, MOST_CELLS = 200_000, 20_000_000  # by many logits, and numbers that these hybrids may be
 MANY_FREE_EPOCHS = 7
+_MOST_DRAWN = MOST_FREE + N_CHECK  # hybrids at a time
 _LEAST = 1e-6  # misses below it are rounding
 _FEW_ANSWERS, _MANY_ANSWERS = 3_000, 10_000
 _PER_SECOND = 8e9  # multiplications, about
@@ -98,14 +100,19 @@ def fit_waves_candidate(task: Task, hopeless: float = np.inf) -> Fit:
         teachers = _Teachers(answers, nets, [plain, *nets] if answers.linked else nets)
         if len(nets) > 1 and _is_kernel_worth(answers, 1 - task.judge(predictions)):
             teachers, predictions = _with_kernel(task, teachers, predictions)
-    r2 = task.judge(predictions)
+    missed = max(1 - task.judge(predictions), _LEAST)
+    make: Callable[[], WaveSurrogate] = partial(_distil, task, teachers, missed)
+    if answers.linked:
+        # A sum of waves cannot repeat a sigmoid of them to the last: what will be explained is what is judged.
+        student = _teach(task, teachers, missed)
+        predictions = predictions + student.strayed * answers.outputs.scale
+        make = partial(student.surrogate, answers, missed)
     note = f"{len(nets[0].frequencies)} waves on {answers.columns.n_columns} columns"
     if answers.linked:
         note += ", of logits"
     if teachers.kernel is not None:
         note += f", {teachers.share:.0%} of a kernel of {len(teachers.kernel.centres):,} rows"
-    make = partial(_distil, task, teachers, max(1 - r2, _LEAST))
-    return Fit("waves", r2, predictions, make, time.perf_counter() - begin, note)
+    return Fit("waves", task.judge(predictions), predictions, make, time.perf_counter() - begin, note)
 
 
 def _is_kernel_worth(answers: Answers, missed: float) -> bool:
@@ -205,9 +212,9 @@ def _fit_folds(task: Task, answers: Answers, hopeless: float) -> tuple[Answers, 
             first.update(((n, way.linked), fit(0, n, way)) for n, way in fits[begin:end])
 
         for_each_block(work_on, len(fits), 1, task.n_jobs, meter.stop)
-        truth, inputs = answers.outputs.values[outside], answers.inputs[outside]
+        truth, inputs = task.answers[outside], answers.inputs[outside]
         said = {(n, way.linked): way.mean([first[n, way.linked]], inputs) for n, way in fits}
-        return {which: 1 - r_squared(truth, each) for which, each in said.items()}
+        return {which: 1 - r_squared(truth, answers.outputs.back(each)) for which, each in said.items()}
 
     at_once = sizes[:1] if hopeless < DOUBTFUL or len(ways) > 1 else sizes
     missed = try_fits([(size, way) for way in ways for size in at_once])
@@ -229,12 +236,39 @@ def _fit_folds(task: Task, answers: Answers, hopeless: float) -> tuple[Answers, 
     return answers, [nets[which] for which in range(n_nets)], first[FEW, False]
 
 
+@dataclass(frozen=True, eq=False)
+class _Student:
+    """One sum of waves, taught by others.
+
+    Attributes
+    ----------
+    waves : Fitted
+    untaught : float
+        The share of what its teachers say that it does not, on hybrids that took no part.
+    strayed : (n_answers, n_outputs) float64
+        By how much it says more than they at the rows that were answered, in the unit of the scaled outputs.
+    """
+
+    waves: Fitted
+    untaught: float
+    strayed: Floats
+
+    def surrogate(self, answers: Answers, missed: float) -> WaveSurrogate:
+        """Its background may be compressed by a share of what it misses, its teachers' misses included."""
+        return answers.surrogate(self.waves, max(COMPRESSED * (missed + self.untaught), LEAST_COMPRESSED))
+
+
 def _distil(task: Task, teachers: _Teachers, missed: float) -> WaveSurrogate:
+    return _teach(task, teachers, missed).surrogate(teachers.answers, missed)
+
+
+def _teach(task: Task, teachers: _Teachers, missed: float) -> _Student:
     """One sum of waves that repeats its teachers: what they say of more hybrids costs no query."""
     answers = teachers.answers
     with one_blas_thread():
         n_free = _n_free(teachers)
-        inputs = np.concatenate([answers.columns.design(task.draw(n_free + N_CHECK)), answers.inputs])
+        free = [answers.columns.design(task.draw(n)) for n in _parts(n_free + N_CHECK)]
+        inputs = np.concatenate([*free, answers.inputs])
         labels = teachers.say(inputs)
         check, train = slice(N_CHECK), slice(N_CHECK, None)
         judges = inputs[check], labels[check]
@@ -247,12 +281,17 @@ def _distil(task: Task, teachers: _Teachers, missed: float) -> WaveSurrogate:
             untaught = 1 - r_squared(labels[check], student.predict(judges[0]))
             if untaught < max(GOOD_ENOUGH * missed, ALWAYS_GOOD):
                 break
-        # Teachers of logits miss far less than a sum of waves can repeat.
-        return answers.surrogate(student, max(COMPRESSED * (missed + untaught), LEAST_COMPRESSED))
+        strayed = student.predict(answers.inputs) - labels[-len(answers.inputs) :]
+        return _Student(student, untaught, strayed)
+
+
+def _parts(n: int) -> list[int]:
+    """Sizes of parts in which so many hybrids are drawn: drawing takes several times the memory of what is kept."""
+    return [min(_MOST_DRAWN, n - begin) for begin in range(0, n, _MOST_DRAWN)]
 
 
 def _join(nets: list[Fitted], n_waves: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Frequencies and phases of so many waves: those of as few nets as have them, the strongest first."""
+    """Frequencies and phases of at most so many waves: those of as few nets as have them, the strongest first."""
     some = nets[: -(-n_waves // len(nets[0].frequencies))]
     strength = [(net.weights[: len(net.frequencies)] ** 2).sum(axis=1) for net in some]
     kept = np.argsort(-np.concatenate(strength), kind="stable")[:n_waves]
