@@ -64,7 +64,8 @@ struct SpectrumFiller {
   // Adds what term k of a block gives to each character s: one share to the atoms outside s, one to those
   // inside. Where an atom is the same in all of the background, its shares of s and of s with it are exact
   // negatives, and so are their sums: both are rounded as products of their own, and times 0 or 1 before they
-  // are added, so that a fused multiply-add rounds them no other way. Rows with that atom get exactly 0.
+  // are added, so that a fused multiply-add rounds them no other way. A player of that atom alone gets
+  // exactly 0 in rows that have it, too.
   void add_players(int64_t k, int64_t size, double* table) const {
     const uint32_t f = blocks.term_mask[k];
     const double* shares = blocks.shares + 2 * __builtin_popcount(f) * blocks.shares_side;
