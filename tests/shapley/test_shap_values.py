@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 import fouriershap as fs
 import oracles
 from strategies import Problem, generators, problems, random_frequencies, random_players, spectra
+from twins import use_twins
 
 ROADS: dict[str, dict[str, Any]] = {
     "tables": {"method": "tables"},
@@ -98,6 +99,27 @@ def test_dummy(problem: Problem) -> None:
     read[owner[problem.spectrum.frequencies.any(axis=0)]] = True
     for found in all_roads(problem).values():
         assert not found[:, ~read].any()
+
+
+@pytest.mark.parametrize(("twins", "most_bits"), [(False, 13), (True, 6)], ids=["native", "numpy"])
+@settings(max_examples=40, deadline=None)
+@given(st.data(), generators(), st.booleans(), st.sampled_from(["shapley", "banzhaf"]))
+def test_a_bit_that_is_the_same_everywhere_gets_exactly_nothing(
+    twins: bool, most_bits: int, data: st.DataObject, rng: np.random.Generator, weighted: bool, index: str
+) -> None:
+    """A row whose bit is that of every background row: 0, not rounding errors, whatever the weights of the others."""
+    n_bits, n_rows = data.draw(st.integers(1, most_bits)), data.draw(st.integers(1, 12))
+    h = data.draw(spectra(n_bits=n_bits))
+    X, background = (rng.integers(0, 2, size=(n, n_bits)).astype(np.uint8) for n in (20, n_rows))
+    same = rng.permutation(n_bits)[: rng.integers(1, n_bits + 1)]
+    X[:, same] = background[:, same] = rng.integers(0, 2, size=len(same))
+    options: dict[str, Any] = {"weights": rng.random(n_rows) + 1e-3 if weighted else None, "index": index}
+    with pytest.MonkeyPatch.context() as patch:
+        if twins:
+            use_twins(patch)
+        for road in ROADS.values():
+            assert not fs.shap_values(h, X, background, **options, **road)[:, same].any()
+        assert not fs.compile(h, background, **options).shap_interaction_values(X)[:, same].any()
 
 
 @settings(max_examples=60, deadline=None)

@@ -37,72 +37,76 @@ inline void add_pairs(uint32_t f, uint32_t s, const double* g, double weight, co
   }
 }
 
-// The columns of some atoms, as 0 and 1: a line of a table.
-struct Columns {
-  typedef Vec<double>::type V;
-  static constexpr int L = Vec<double>::lanes, H = kWidth / L;
-  V part[H];
-
-  Columns(uint32_t atoms, const int32_t* slots) {
-    double line[kWidth] = {};
-    for (; atoms; atoms &= atoms - 1) {
-      const int32_t slot = slots[__builtin_ctz(atoms)];
-      if (slot >= 0) line[slot] += 1.0;
-    }
-    for (int h = 0; h < H; ++h) part[h] = load<V>(line + h * L);
-  }
-
-  void add(double weight, double* line) const {
-    for (int h = 0; h < H; ++h) store(line + h * L, load<V>(line + h * L) + weight * part[h]);
-  }
-};
-
-// Tables of one block after the other. mean: of the background, by character.
+// Tables of one block after the other.
 struct SpectrumFiller {
+  typedef Vec<double>::type V;
+  static constexpr int L = Vec<double>::lanes;
+
   const SpectrumBlocks& blocks;
-  Scratch<double> mean;
-  // By output and character s: what the atoms of s get beyond those that are in the term alone. Their columns
-  // depend on s alone, whatever the term.
-  Scratch<double> within;
+  Scratch<double> mean;            // of the background, by character
+  AlignedScratch<double> columns;  // a line for each set of atoms: 1 in their columns, else 0
 
   SpectrumFiller(const SpectrumBlocks& the_blocks, int64_t largest)
-      : blocks(the_blocks), mean(largest), within(blocks.order == 1 ? largest * blocks.n_outputs : 0) {}
+      : blocks(the_blocks), mean(largest), columns(blocks.order == 1 ? largest * kWidth : 0) {}
 
-  bool ok() const { return mean && within; }
+  bool ok() const { return mean && columns; }
 
-  // Adds what term k of a block gives to each character.
-  void add_term(int64_t k, int64_t size, const int32_t* slots, double* table) {
+  void find_columns(int64_t size, const int32_t* slots) {
+    std::memset(columns, 0, kWidth * sizeof(double));
+    for (int64_t s = 1; s < size; ++s) {
+      double* line = columns + s * kWidth;
+      std::memcpy(line, columns + (s & (s - 1)) * kWidth, kWidth * sizeof(double));
+      const int32_t slot = slots[__builtin_ctz(static_cast<uint32_t>(s))];
+      if (slot >= 0) line[slot] += 1.0;
+    }
+  }
+
+  // Adds what term k of a block gives to each character s: one share to the atoms outside s, one to those
+  // inside. Where an atom is the same in all of the background, its shares of s and of s with it are exact
+  // negatives, and so are their sums: both are rounded as products of their own, and times 0 or 1 before they
+  // are added, so that a fused multiply-add rounds them no other way. A player of that atom alone gets
+  // exactly 0 in rows that have it, too.
+  void add_players(int64_t k, int64_t size, double* table) const {
     const uint32_t f = blocks.term_mask[k];
-    const int64_t n_outputs = blocks.n_outputs, degree = __builtin_popcount(f), order = blocks.order;
-    assert(f < size && degree < blocks.shares_side);
-    const Columns columns(order == 1 ? f : 0, slots);
-    const double* shares = blocks.shares + degree * blocks.shares_side * (order + 1);
+    const double* shares = blocks.shares + 2 * __builtin_popcount(f) * blocks.shares_side;
+    for (int64_t o = 0; o < blocks.n_outputs; ++o, table += size * kWidth) {
+      const V coefficient = V{} + blocks.coefficients[k * blocks.n_outputs + o];
+      for (uint32_t s = f;; s = (s - 1) & f) {
+        const double* g = shares + 2 * __builtin_popcount(s);
+        const V weight = coefficient * mean[f ^ s], outside = g[0] * weight, inside = g[1] * weight;
+        const double *not_in_s = columns + int64_t{f ^ s} * kWidth, *in_s = columns + int64_t{s} * kWidth;
+        double* line = table + int64_t{s} * kWidth;
+        for (int i = 0; i < kWidth; i += L)
+          store(line + i, load<V>(line + i) + outside * load<V>(not_in_s + i) + inside * load<V>(in_s + i));
+        if (!s) break;
+      }
+    }
+  }
+
+  void add_all_pairs(int64_t k, int64_t size, const int32_t* slots, double* table) const {
+    const uint32_t f = blocks.term_mask[k];
+    const double* shares = blocks.shares + 3 * __builtin_popcount(f) * blocks.shares_side;
     for (uint32_t s = f;; s = (s - 1) & f) {
-      const double* g = shares + __builtin_popcount(s) * (order + 1);
-      for (int64_t o = 0; o < n_outputs; ++o) {
-        const double weight = blocks.coefficients[k * n_outputs + o] * mean[f ^ s];
-        double* line = table + (o * size + s) * kWidth;
-        if (order == 1) {
-          columns.add(g[0] * weight, line);
-          within[o * size + s] += (g[1] - g[0]) * weight;
-        } else {
-          add_pairs(f, s, g, weight, slots, line);
-        }
+      for (int64_t o = 0; o < blocks.n_outputs; ++o) {
+        const double weight = blocks.coefficients[k * blocks.n_outputs + o] * mean[f ^ s];
+        add_pairs(f, s, shares + 3 * __builtin_popcount(s), weight, slots, table + (o * size + s) * kWidth);
       }
       if (!s) break;
     }
   }
 
   void fill(int64_t b, const int32_t* slots, double* table) {
-    const int64_t size = int64_t{1} << blocks.bits[b], lines = blocks.n_outputs * size;
+    const int64_t size = int64_t{1} << blocks.bits[b];
     std::memcpy(mean, blocks.histograms + blocks.histogram_offset[b], size * sizeof(double));
     transform(mean, size, 1);
-    std::memset(table, 0, lines * kWidth * sizeof(double));
-    if (blocks.order == 1) std::memset(within, 0, lines * sizeof(double));
-    for (int64_t k = blocks.term_start[b]; k < blocks.term_start[b + 1]; ++k) add_term(k, size, slots, table);
-    for (int64_t s = 0; blocks.order == 1 && s < size; ++s) {
-      const Columns columns(static_cast<uint32_t>(s), slots);
-      for (int64_t i = s; i < lines; i += size) columns.add(within[i], table + i * kWidth);
+    std::memset(table, 0, blocks.n_outputs * size * kWidth * sizeof(double));
+    if (blocks.order == 1) find_columns(size, slots);
+    for (int64_t k = blocks.term_start[b]; k < blocks.term_start[b + 1]; ++k) {
+      assert(blocks.term_mask[k] < size && __builtin_popcount(blocks.term_mask[k]) < blocks.shares_side);
+      if (blocks.order == 1)
+        add_players(k, size, table);
+      else
+        add_all_pairs(k, size, slots, table);
     }
     for (int64_t o = 0; o < blocks.n_outputs; ++o) transform(table + o * size * kWidth, size, kWidth);
   }
@@ -115,6 +119,7 @@ bool spectrum_tables(const SpectrumBlocks& blocks, const SpectrumTables& tables)
   for (int64_t t = tables.first; t < tables.last; ++t) {
     const int32_t bits = blocks.bits[tables.block[t]];
     assert(bits >= 0 && bits < 32);
+    assert((blocks.order == 1 ? bits : bits * (bits - 1) / 2) <= tables.slots_stride);
     if (int64_t{1} << bits > largest) largest = int64_t{1} << bits;
   }
   SpectrumFiller filler(blocks, largest);

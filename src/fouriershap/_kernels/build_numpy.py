@@ -37,6 +37,10 @@ def spectrum_tables(
     collected as coefficients of characters s, and one Walsh-Hadamard transform makes the table. The same holds
     for pairs of players.
 
+    Where all of the background has the same atom i, H(u) and H(u xor i) are the same but for the sign, and so are
+    g_i(s) and g_i(s xor i). Both are rounded alike, so that a row with that atom gets exactly 0, no rounding error,
+    for a player of that atom alone. (One of several atoms in a block has a column in which more than two add up.)
+
     Parameters
     ----------
     block_bits : (n_blocks,) int32
