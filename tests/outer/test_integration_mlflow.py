@@ -10,9 +10,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestClassifier
+from sklearn.compose import make_column_transformer
+from sklearn.decomposition import PCA
+from sklearn.ensemble import (
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.feature_selection import SelectKBest, f_regression
+from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import fouriershap as fs
 from fouriershap.integrations import mlflow as integration
@@ -131,11 +139,85 @@ def test_a_black_box_is_logged_without_its_function(store: Path) -> None:
     np.testing.assert_allclose(values[["a", "b", "c"]], explainer.shap_values(X))
 
 
+def people(n: int = 200) -> tuple[pd.DataFrame, Any]:
+    """Raw columns, among them labels, missing numbers and a name that the Pipeline drops; and the Pipeline."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"name": [f"row {i}" for i in range(n)], "age": rng.integers(20, 70, n)})
+    X["city"] = rng.choice(["Bern", "Basel", "Zug"], n)
+    X["income"] = np.where(rng.random(n) < 0.2, np.nan, rng.normal(70, 9, n).round(1))
+    prepare = make_column_transformer(
+        (OneHotEncoder(handle_unknown="ignore"), ["city"]),
+        (make_pipeline(SimpleImputer(), StandardScaler()), ["age", "income"]),
+    )
+    y = X["age"] * (X["city"] == "Zug") + X["income"].fillna(50)
+    return X, make_pipeline(prepare, RandomForestRegressor(5, max_depth=4, random_state=0)).fit(X, y)
+
+
+@pytest.mark.parametrize("with_rows", [True, False])
+@pytest.mark.parametrize("groups", [None, "input"])
+def test_a_pipeline_is_logged_with_its_steps(store: Path, with_rows: bool, groups: str | None) -> None:
+    X, pipeline = people()
+    explainer = fs.Explainer(pipeline, X, groups=groups).compile()
+    info = integration.log_explainer(explainer, "pipeline", X=X if with_rows else None)
+    assert info.signature.inputs.input_names() == list(X.columns)
+    kinds = [str(kind) for kind in info.signature.inputs.input_types()]
+    assert kinds == (["Any", "DataType.long", "Any", "DataType.double"] if with_rows else ["Any"] * 4)
+    assert info.signature.outputs.input_names() == [*explainer.player_names, "base_value"]
+    expected = explainer.shap_values(X)
+    loaded = integration.load_explainer(info.model_uri)
+    assert loaded.has_pipeline
+    np.testing.assert_array_equal(loaded.shap_values(X), expected)
+    model, rows = mlflow.pyfunc.load_model(info.model_uri), X[::-1][["income", "city", "age", "name"]]
+    values = model.predict(rows)
+    np.testing.assert_allclose(values[list(explainer.player_names)], expected[::-1], rtol=1e-12)
+    shown = model.predict(rows, params={"out": "prediction"})
+    np.testing.assert_allclose(shown, pipeline.predict(X)[::-1], rtol=1e-6)
+    with pytest.raises(mlflow.MlflowException, match=r"missing inputs.*city"):
+        model.predict(rows.drop(columns="city"))
+    listed = {file.path for file in mlflow.artifacts.list_artifacts(run_id=info.run_id)}
+    assert listed == ({"pipeline.report.html", "pipeline.importance.json"} if with_rows else set())
+
+
+def test_a_pipeline_takes_what_it_took_before_it_was_logged(store: Path) -> None:
+    """Labels that nobody knows, whole numbers in place of fractions, and an explainer that was loaded."""
+    X, pipeline = people()
+    info = integration.log_explainer(fs.Explainer(pipeline, X), "first")
+    again = integration.log_explainer(integration.load_explainer(info.model_uri), "again")
+    rows = X.assign(city="Chur", income=X["age"], age=X["age"] + 0.5)[:9]
+    for uri in (info.model_uri, again.model_uri):
+        shown = mlflow.pyfunc.load_model(uri).predict(rows, params={"out": "prediction"})
+        np.testing.assert_allclose(shown, pipeline.predict(rows), rtol=1e-6)
+
+
+def test_a_pipeline_without_names(store: Path) -> None:
+    """Columns that enter it are more than those that enter the model."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 9, size=(80, 4))
+    select = SelectKBest(f_regression, k=2)
+    pipeline = make_pipeline(select, StandardScaler(), RandomForestRegressor(3, random_state=0))
+    pipeline.fit(X, X[:, 1] * X[:, 2])
+    explainer = fs.Explainer(pipeline, X)
+    given = {"report": False, "importance": False}
+    for name, rows, n_columns in [("with", X, 4), ("without", None, 0)]:
+        info = integration.log_explainer(explainer, name, X=rows, **given)
+        assert len(info.signature.inputs or ()) == n_columns
+        model = mlflow.pyfunc.load_model(info.model_uri)
+        shown = model.predict(X[:5], params={"out": "prediction"})
+        np.testing.assert_allclose(shown, pipeline.predict(X[:5]), rtol=1e-6)
+        values = model.predict(pd.DataFrame(X[:5] + 0.0))[list(explainer.player_names)]
+        np.testing.assert_allclose(values, explainer.shap_values(X[:5]), rtol=1e-6, atol=1e-9)
+
+
 def test_what_is_refused(store: Path, tmp_path: Path) -> None:
     X = np.random.default_rng(0).normal(size=(40, 2))
-    pipeline = make_pipeline(StandardScaler(), HistGradientBoostingRegressor(max_iter=2)).fit(X, X[:, 0])
-    with pytest.raises(fs.InputError, match="Pipeline"):
-        integration.log_explainer(fs.Explainer(pipeline, X))
+    pipeline = make_pipeline(PCA(2), HistGradientBoostingRegressor(max_iter=2)).fit(X, X[:, 0])
+    n_runs = len(mlflow.search_runs())
+    with (
+        pytest.warns(fs.ModelWarning, match="PCA"),
+        pytest.raises(fs.InputError, match=r"explains a Pipeline.*log one of the last step"),
+    ):
+        integration.log_explainer(fs.Explainer(pipeline, X), X=X)
+    assert len(mlflow.search_runs()) == n_runs  # nothing was logged
     with pytest.raises(fs.InputError, match="explainer is a str"):
         integration.log_explainer("explainer.fshap")  # type: ignore[arg-type]
     with pytest.raises(fs.InputError, match="no MLflow model"):

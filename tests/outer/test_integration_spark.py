@@ -139,6 +139,31 @@ def test_batches_are_explained_together_and_answered_in_order(
         assert pa.Table.from_batches(answer).combine_chunks().equals(alone.combine_chunks())
 
 
+@pytest.mark.parametrize(
+    ("n_rows", "n_bytes", "taken"),
+    [
+        (10**9, 10**9, [12]),
+        (4, 10**9, [4, 4, 4]),
+        (10**9, 2500, [6, 6]),  # two rows of 500 bytes in each batch
+        (4, 2500, [4, 4, 4]),
+        (8, 2500, [6, 6]),
+        (10**9, 1, [2] * 6),
+    ],
+)
+def test_gathered_batches_are_few_rows_and_few_bytes(
+    monkeypatch: pytest.MonkeyPatch, n_rows: int, n_bytes: int, taken: list[int]
+) -> None:
+    pa = pytest.importorskip("pyarrow")
+    monkeypatch.setattr(engine, "_GATHERED_ROWS", n_rows)
+    monkeypatch.setattr(engine, "_GATHERED_BYTES", n_bytes)
+    kind = pa.binary(500)
+    batches = [pa.record_batch({"row": pa.array([bytes([i]) * 500] * 2, kind)}) for i in range(6)]
+    assert batches[0].nbytes == 1000
+    tables = list(engine._gathered(iter(batches)))
+    assert [table.num_rows for table in tables] == taken
+    assert pa.concat_tables(tables).equals(pa.Table.from_batches(batches))
+
+
 def test_what_is_wrong_is_said_before_anything_runs(spark: Any) -> None:
     explainer, X = make_explainer("xgboost")
     df = spark_frame(spark, X[:5], 1)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import secrets
 import stat
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -14,6 +15,9 @@ from fouriershap._base.errors import DiskFullError
 from fouriershap._base.short import short_text
 
 _FULL = {errno.ENOSPC, errno.EFBIG} | {getattr(errno, name) for name in ("EDQUOT",) if hasattr(errno, name)}
+_UNFINISHED = re.compile(
+    r"\.(?P<name>.+)\.[0-9a-f]{12}\.part", re.DOTALL
+)  # what `atomic_file` calls its files
 
 
 @contextmanager
@@ -44,6 +48,18 @@ def atomic_file(path: Path) -> Iterator[Path]:
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
+
+
+def remove_unfinished(folder: Path, names: Collection[str]) -> None:
+    """Remove what writers of files with these names left in a folder when they were killed, and nothing else.
+
+    For when all of the files are there: a writer that is still at work would lose its own.
+    """
+    for path in folder.iterdir():
+        found = _UNFINISHED.fullmatch(path.name)
+        if found and found["name"] in names and path.is_file():
+            with suppress(PermissionError):  # Windows: somebody has it open. The files themselves are whole.
+                path.unlink(missing_ok=True)
 
 
 def _status(path: Path) -> os.stat_result | None:

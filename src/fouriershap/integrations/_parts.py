@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from fouriershap import InputError
-from fouriershap._base.atomic import atomic_file
+from fouriershap._base.atomic import atomic_file, remove_unfinished
 from fouriershap._base.checks import need
 from fouriershap._base.short import short_text
 from fouriershap.integrations._travel import Job
@@ -28,6 +28,28 @@ class Part:
     n_rows: int
 
 
+def explain_parts(
+    job: Job,
+    source: str | os.PathLike[str],
+    target: str | os.PathLike[str],
+    engine: str,
+    send: Callable[[Job, list[Part]], Iterable[int]],
+) -> int:
+    """Explain parquet files into a folder; the number of rows.
+
+    ``send`` has the workers of an engine call `explain_part` for each part, repeats what is lost with a worker, and
+    gives back what they returned when all is written. What is wrong with arguments or columns is said before that.
+    """
+    parts = plan_parts(source, target, engine)
+    check_parts(job, parts)
+    folder = Path(target).absolute()
+    folder.mkdir(parents=True, exist_ok=True)
+    n_rows = sum(send(job, parts))
+    # A worker that was killed could not tidy up; another has written its parts since.
+    remove_unfinished(folder, {Path(part.target).name for part in parts})
+    return n_rows
+
+
 def plan_parts(source: str | os.PathLike[str], target: str | os.PathLike[str], engine: str) -> list[Part]:
     """Share out the row groups of a file, or of all files in a folder; ``target`` becomes a folder.
 
@@ -41,8 +63,9 @@ def plan_parts(source: str | os.PathLike[str], target: str | os.PathLike[str], e
             f"target {short_text(folder)} is there already; give a folder that is new, or empty."
         )
     chosen = [(file, groups, n) for file in files for groups, n in _share_out(pq.read_metadata(file))]
+    width = max(5, len(str(len(chosen) - 1)))  # names sort as their numbers do
     return [
-        Part(str(file), groups, str(folder / f"part-{number:05d}.parquet"), n)
+        Part(str(file), groups, str(folder / f"part-{number:0{width}d}.parquet"), n)
         for number, (file, groups, n) in enumerate(chosen)
     ]
 
@@ -74,6 +97,21 @@ def _share_out(metadata: Any) -> list[tuple[tuple[int, ...], int]]:
 
 def explain_part(job: Job, part: Part) -> int:
     """Read, explain and write a part; the number of rows."""
+    try:
+        return _explain_part(job, part)
+    except InputError as error:
+        raise InputError(f"{_place(part)}: {error}") from error
+
+
+def _place(part: Part) -> str:
+    """Where the rows of a part are: batches are counted from its first row group on."""
+    source, groups = short_text(part.source), part.groups
+    if len(groups) < 2:
+        return f"{source}, row group {groups[0]}" if groups else source
+    return f"{source}, row groups {groups[0]} to {groups[-1]}"
+
+
+def _explain_part(job: Job, part: Part) -> int:
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -86,14 +86,20 @@ def make_job(
 def _portable(explainer: Explainer) -> Explainer:
     """The same explainer with what a file would keep: tables, but not the model; the background only if need be."""
     with tempfile.TemporaryDirectory(prefix="fouriershap-", ignore_cleanup_errors=True) as folder:
-        path = Path(folder) / "explainer.fshap"
-        explainer.save(path)
-        loaded = _load(path)
-    if explainer.has_pipeline and not loaded.has_pipeline:
-        raise InputError(
+        return through_file(
+            explainer,
+            Path(folder) / "explainer.fshap",
             "explainer explains a Pipeline, some of whose steps do not travel: give one of the last step, "
-            "`TreeExplainer(pipeline[-1], pipeline[:-1].transform(background))`, and transformed rows."
+            "`TreeExplainer(pipeline[-1], pipeline[:-1].transform(background))`, and transformed rows.",
         )
+
+
+def through_file(explainer: Explainer, path: Path, refusal: str, *, interactions: bool = False) -> Explainer:
+    """Save an explainer; what the file holds. ``refusal`` is the error where that lacks the steps of a Pipeline."""
+    explainer.save(path, interactions=interactions)
+    loaded = _load(path)
+    if explainer.has_pipeline and not loaded.has_pipeline:
+        raise InputError(refusal)
     return loaded
 
 

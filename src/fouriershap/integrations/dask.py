@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from fouriershap import Explainer, InputError
 from fouriershap._base.short import short
-from fouriershap.integrations._parts import check_parts, explain_part, plan_parts
+from fouriershap.integrations._parts import Part, explain_part, explain_parts
 from fouriershap.integrations._travel import Job, check_frame, import_engine, make_job
 
 
@@ -94,11 +93,10 @@ def explain_files(
     Parameters
     ----------
     source : path
-        A parquet file, or a folder of them (not of folders), on storage that client and workers reach under this
-        path. Columns are features, found by name, and ids.
+        A parquet file, or a folder of them, which client and workers reach under this path. Columns are features,
+        found by name, and ids.
     target : path
-        A folder that is new or empty, on such storage. It gets a file for each million rows or so; their names
-        keep the order of the rows. Each appears when it is whole.
+        A folder that is new or empty, which they reach, too. The names of its files keep the order of the rows.
     explainer, ids, out, top_k, n_jobs
         As in `explain`.
 
@@ -121,12 +119,13 @@ def explain_files(
         dask.explain_files("/shared/rows", "/shared/reasons", "/shared/model.fshap", ids=["customer"])
     """
     dask = import_engine("dask")
-    job = make_job(explainer, ids, out, top_k, n_jobs)
-    parts = plan_parts(source, target, "dask")
-    check_parts(job, parts)
-    Path(target).mkdir(parents=True, exist_ok=True)
-    sent, work = _sent(job, dask), dask.delayed(explain_part, pure=False)
-    return sum(dask.compute(*(work(sent, part) for part in parts)))
+
+    def send(job: Job, parts: list[Part]) -> Iterable[int]:
+        sent, work = _sent(job, dask), dask.delayed(explain_part, pure=False)
+        done: Iterable[int] = dask.compute(*(work(sent, part) for part in parts))
+        return done
+
+    return explain_parts(make_job(explainer, ids, out, top_k, n_jobs), source, target, "dask", send)
 
 
 def _sent(job: Job, dask: Any) -> Any:

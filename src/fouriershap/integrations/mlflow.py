@@ -19,12 +19,16 @@ from fouriershap import Explainer, InputError, load
 from fouriershap._base.checks import check_choice, check_whole
 from fouriershap._base.short import short, short_text
 from fouriershap.integrations._column_types import ANY, column_types
-from fouriershap.integrations._travel import import_engine
+from fouriershap.integrations._travel import import_engine, through_file
 
 _LOADER = __name__
 _FILE = "explainer.fshap"
 _OUTS = {"values": "columns", "reasons": "top_k"}  # of a pyfunc, and what `explain_batches` calls them
 _TOP_K = 3
+_NO_STEPS = (
+    "explainer explains a Pipeline, whose transformers no file keeps: log one of the last step, "
+    "`TreeExplainer(pipeline[-1], pipeline[:-1].transform(background))`, which takes transformed rows."
+)
 
 
 def log_explainer(
@@ -45,7 +49,8 @@ def log_explainer(
     Parameters
     ----------
     explainer : Explainer
-        It is compiled and written as by `Explainer.save`.
+        It is compiled and written as by `Explainer.save`. One of a Pipeline is logged with the steps, and takes the
+        Pipeline's own rows.
     name : str
         Of the logged model, and what the names of artifacts begin with.
     X : array or data frame, optional
@@ -74,7 +79,7 @@ def log_explainer(
     Raises
     ------
     InputError
-        The explainer explains a Pipeline, whose steps no file keeps.
+        The explainer explains a Pipeline with a step that no file keeps; a warning names it.
 
     Examples
     --------
@@ -93,16 +98,15 @@ def log_explainer(
     mlflow = _import()
     _check(explainer)
     about = {"kind": type(explainer).__name__, "version": version("fouriershap"), "explains": model_uri}
-    options.setdefault(
-        "signature", _signature(explainer, X if X is not None else options.get("input_example"))
-    )
     options["metadata"] = {**(options.get("metadata") or {}), "fouriershap": about}
     log_model = mlflow.pyfunc.log_model
     named = "name" if "name" in parameters_of(log_model).parameters else "artifact_path"  # until MLflow 3
     with tempfile.TemporaryDirectory(prefix="fouriershap-", ignore_cleanup_errors=True) as folder:
         # All files before anything is logged: what fails leaves no half of it behind.
         path = Path(folder) / _FILE
-        explainer.save(path, interactions=interactions)
+        logged = through_file(explainer, path, _NO_STEPS, interactions=interactions)
+        example = X if X is not None else options.get("input_example")
+        options.setdefault("signature", _signature(logged, example))
         artifacts = _artifacts(explainer, name, X, report, importance, Path(folder))
         with nullcontext() if mlflow.active_run() else mlflow.start_run(), warnings.catch_warnings():
             # An example would be rows of the user's data: whoever wants one gives it.
@@ -198,11 +202,6 @@ def _open(path: Path) -> Explainer:
 def _check(explainer: Any) -> None:
     if not isinstance(explainer, Explainer):
         raise InputError(f"explainer is a {type(explainer).__name__}; give an explainer.")
-    if explainer.has_pipeline:
-        raise InputError(
-            "explainer explains a Pipeline, whose transformers no file keeps: log one of the last step, "
-            "`TreeExplainer(pipeline[-1], pipeline[:-1].transform(background))`, which takes transformed rows."
-        )
 
 
 def _requirements() -> list[str]:
@@ -230,13 +229,13 @@ def _signature(explainer: Explainer, X: Any) -> Any:
     anything = getattr(
         import_engine("mlflow.types.schema"), "AnyType", lambda: "string"
     )()  # since MLflow 2.19
-    inputs = [
-        types.ColSpec(anything if kind == ANY else kind, column)
-        for column, kind in column_types(explainer, X)
-    ]
+    columns = column_types(explainer, X)
+    inputs = [types.ColSpec(anything if kind == ANY else kind, column) for column, kind in columns or ()]
     outputs = [types.ColSpec("double", column.name) for column in explainer.output_schema()]
     params = [types.ParamSpec("out", "string", "values"), types.ParamSpec("top_k", "long", _TOP_K)]
-    return models.ModelSignature(types.Schema(inputs), types.Schema(outputs), types.ParamSchema(params))
+    return models.ModelSignature(
+        types.Schema(inputs) if inputs else None, types.Schema(outputs), types.ParamSchema(params)
+    )
 
 
 def _as_frame(rows: Any) -> Any:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from fouriershap import Explainer, InputError, OutputColumn
-from fouriershap.integrations._parts import Part, check_parts, explain_part, plan_parts
+from fouriershap.integrations._parts import Part, explain_part, explain_parts
 from fouriershap.integrations._travel import Job, check_frame, import_engine, make_job
 
 _GATHERED_ROWS = 50_000
+_GATHERED_BYTES = 64 << 20  # wide rows: no more of them wait than this
 
 
 def explain(
@@ -71,7 +71,10 @@ def explain(
     schema = types.StructType([*(df.schema[name] for name in job.ids), *added])
     # Numbers for names on the way: mapInArrow takes the dot in a name for a field of a struct.
     numbered = df.toDF(*map(str, range(len(df.columns))))
-    return numbered.mapInArrow(_explain_with(job, df.columns, df.sparkSession), schema)
+    names = df.columns
+    return numbered.mapInArrow(
+        _with_job(lambda job, batches: _answers(job, names, batches), job, df.sparkSession), schema
+    )
 
 
 def explain_files(
@@ -95,11 +98,10 @@ def explain_files(
     ----------
     session : pyspark.sql.SparkSession
     source : path
-        A parquet file, or a folder of them (not of folders), on storage that driver and workers reach under this
-        path. Columns are features, found by name, and ids.
+        A parquet file, or a folder of them, which driver and workers reach under this path. Columns are features,
+        found by name, and ids.
     target : path
-        A folder that is new or empty, on such storage. It gets a file for each million rows or so; their names
-        keep the order of the rows. Each appears when it is whole.
+        A folder that is new or empty, which they reach, too. The names of its files keep the order of the rows.
     explainer, ids, out, top_k, n_jobs
         As in `explain`. An object is sent with the tasks; a path is quicker.
 
@@ -126,31 +128,30 @@ def explain_files(
         raise InputError(
             f"session is a {type(session).__name__}; give a SparkSession, as of `SparkSession.builder.getOrCreate()`."
         )
-    job = make_job(explainer, ids, out, top_k, n_jobs)
-    parts = plan_parts(source, target, "spark")
-    check_parts(job, parts)
-    Path(target).mkdir(parents=True, exist_ok=True)
-    numbers = session.range(0, len(parts), 1, len(parts))  # a part in each partition
-    done = numbers.mapInArrow(_explain_parts_with(job, parts, session), "part long, n_rows long").collect()
-    return sum(row["n_rows"] for row in done)
+
+    def send(job: Job, parts: list[Part]) -> Iterable[int]:
+        work = _numbered(explain_part, parts)
+        numbers = session.range(0, len(parts), 1, len(parts))  # a part in each partition
+        done = numbers.mapInArrow(_with_job(work, job, session), "part long, n_rows long").collect()
+        return [row["n_rows"] for row in done]
+
+    return explain_parts(make_job(explainer, ids, out, top_k, n_jobs), source, target, "spark", send)
 
 
-def _explain_parts_with(
-    job: Job, parts: list[Part], session: Any
-) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    if not isinstance(job.source, Explainer) or not hasattr(session, "sparkContext"):
-        return lambda batches: _explained_parts(job, parts, batches)
-    sent = session.sparkContext.broadcast(job)
-    return lambda batches: _explained_parts(sent.value, parts, batches)
+def _numbered(
+    work: Callable[[Job, Part], int], parts: list[Part]
+) -> Callable[[Job, Iterator[Any]], Iterator[Any]]:
+    """The same work by the numbers of parts, which Spark shares out."""
 
+    def explained(job: Job, batches: Iterator[Any]) -> Iterator[Any]:
+        import pyarrow as pa
 
-def _explained_parts(job: Job, parts: list[Part], batches: Iterator[Any]) -> Iterator[Any]:
-    import pyarrow as pa
+        for batch in batches:
+            numbers = batch.column(0).to_pylist()
+            n_rows = [work(job, parts[number]) for number in numbers]
+            yield pa.RecordBatch.from_pydict({"part": numbers, "n_rows": n_rows})
 
-    for batch in batches:
-        numbers = batch.column(0).to_pylist()
-        n_rows = [explain_part(job, parts[number]) for number in numbers]
-        yield pa.RecordBatch.from_pydict({"part": numbers, "n_rows": n_rows})
+    return explained
 
 
 def _check_columns(job: Job, names: Sequence[str]) -> None:
@@ -166,13 +167,15 @@ def _spark_type(column: OutputColumn, types: Any) -> Any:
     return types.DoubleType() if column.kind == "float64" else types.StringType()
 
 
-def _explain_with(job: Job, names: Sequence[str], session: Any) -> Callable[[Iterator[Any]], Iterator[Any]]:
+def _with_job(
+    work: Callable[[Job, Iterator[Any]], Iterator[Any]], job: Job, session: Any
+) -> Callable[[Iterator[Any]], Iterator[Any]]:
     """The function that runs on the workers. An object is broadcast, so that each process unpickles it once."""
     if not isinstance(job.source, Explainer) or not hasattr(session, "sparkContext"):
         # A path is short; Spark Connect has no broadcast, and sends the object with the function.
-        return lambda batches: _answers(job, names, batches)
+        return lambda batches: work(job, batches)
     sent = session.sparkContext.broadcast(job)
-    return lambda batches: _answers(sent.value, names, batches)
+    return lambda batches: work(sent.value, batches)
 
 
 def _answers(job: Job, names: Sequence[str], batches: Iterator[Any]) -> Iterator[Any]:
@@ -188,11 +191,13 @@ def _gathered(batches: Iterator[Any]) -> Iterator[Any]:
     import pyarrow as pa
 
     waiting: list[Any] = []
+    n_rows = n_bytes = 0
     for batch in batches:
         waiting.append(batch)
-        if sum(one.num_rows for one in waiting) >= _GATHERED_ROWS:
+        n_rows, n_bytes = n_rows + batch.num_rows, n_bytes + batch.nbytes
+        if n_rows >= _GATHERED_ROWS or n_bytes >= _GATHERED_BYTES:
             yield pa.Table.from_batches(waiting)
-            waiting = []
+            waiting, n_rows, n_bytes = [], 0, 0
     if waiting:
         yield pa.Table.from_batches(waiting)
 
