@@ -97,7 +97,7 @@ class Texts:
 def is_one_frame(batches: Any) -> bool:
     """Whether this is rows rather than an iterator of them."""
     if isinstance(batches, np.ndarray):
-        return batches.dtype != object and batches.ndim <= 2
+        return batches.ndim == 2 or (batches.ndim < 2 and batches.dtype != object)  # else an array of frames
     return is_sparse(batches) or as_frame(batches) is not None
 
 
