@@ -23,7 +23,8 @@ from fouriershap._blackbox.refine import (
     values_against_all,
 )
 from fouriershap._blackbox.shap_certificate import MOST_ROWS, certify_values
-from fouriershap._explainers.base import Explainer, without_single_output
+from fouriershap._explainers.base import Explainer
+from fouriershap._explainers.explanation import without_single_output
 from fouriershap._rows.frames import as_rows, densified, in_order
 from fouriershap._rows.pool import Pool
 from fouriershap._shapley.sum import background_error

@@ -46,7 +46,8 @@ from fouriershap._blackbox.shap_certificate import reserved_queries
 from fouriershap._blackbox.sum_surrogate import without_compression
 from fouriershap._blackbox.surrogates import SpectrumSurrogate
 from fouriershap._explainers.asking_again import AskingAgain
-from fouriershap._explainers.base import in_shap_words, without_single_output
+from fouriershap._explainers.calling import in_shap_words
+from fouriershap._explainers.explanation import without_single_output
 from fouriershap._fourier.spectrum import Spectrum
 from fouriershap._fourier.top_terms import TopTerms
 from fouriershap._rows.frames import Rows, densified, unmask

@@ -14,7 +14,9 @@ from fouriershap._base.files import Contents
 from fouriershap._base.headers import require, take
 from fouriershap._base.parallel import Watch, count_jobs
 from fouriershap._base.short import short
-from fouriershap._explainers.base import Explainer, in_shap_words, without_single_output
+from fouriershap._explainers.base import Explainer
+from fouriershap._explainers.calling import in_shap_words
+from fouriershap._explainers.explanation import make_explanation, without_single_output
 from fouriershap._explainers.referee import CHECKS, check_reading
 from fouriershap._explainers.tree_setup import (
     PRECISIONS,
@@ -344,7 +346,8 @@ class TreeExplainer(Explainer):
         else:
             values, engine = self._checked(rows, y, check_additivity, tolerance, self.n_jobs)
             expected = engine.expected
-        explanation = self._explanation(rows, values, expected, time.perf_counter() - begin)
+        names = self.player_names, self.output_names
+        explanation = make_explanation(rows, values, expected, *names, time.perf_counter() - begin)
         return explanation[0] if is_one else explanation
 
     def _check_sums(self, values: NDArray[np.float64], rows: Rows, tolerance: float) -> None:
