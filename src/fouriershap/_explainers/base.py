@@ -6,10 +6,8 @@ import os
 import time
 from collections.abc import Callable
 from copy import copy
-from functools import wraps
-from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,7 +19,6 @@ from fouriershap._base.checks import (
     check_device,
     check_weights,
     check_whole,
-    need,
     unshared,
 )
 from fouriershap._base.errors import InputError
@@ -29,6 +26,8 @@ from fouriershap._base.headers import take
 from fouriershap._base.parallel import Watch
 from fouriershap._explainers.backgrounds import kept_background
 from fouriershap._explainers.batches import Streams
+from fouriershap._explainers.calling import SignatureOfInit, name_of
+from fouriershap._explainers.explanation import make_explanation, without_single_output
 from fouriershap._explainers.questions.asking import Questions
 from fouriershap._explainers.reasons import make_frame
 from fouriershap._rows.frames import Rows, as_rows, unmask
@@ -37,37 +36,6 @@ from fouriershap._shapley.interactions import TopInteractions, interaction_value
 
 if TYPE_CHECKING:
     from fouriershap._explainers.page_subjects import Subject
-
-
-class _Signature:
-    """What `inspect.signature` says of an explainer's class: of its ``__init__``, not of the common ``__new__``."""
-
-    def __get__(self, instance: Any, owner: type) -> Signature:
-        if instance is not None:
-            raise AttributeError("__signature__")  # of an object that is its `__call__`
-        whole = signature(owner.__init__)  # type: ignore[misc]
-        return whole.replace(parameters=list(whole.parameters.values())[1:])
-
-
-P = ParamSpec("P")
-
-
-def in_shap_words(init: Callable[P, None]) -> Callable[P, None]:
-    """An ``__init__`` (self, model, background, *, ...) that also takes shap's arguments, see `shap_words`."""
-    parameters = list(signature(init).parameters.values())[1:]
-    taken = {parameter.name: parameter.default is Parameter.empty for parameter in parameters}
-    ours = taken.keys() - {"data"}
-
-    @wraps(init)
-    def understood(self: Any, *args: Any, **options: Any) -> None:
-        background = args[1] if len(args) > 1 else options.get("background")
-        if background is None or not options.keys() <= ours or type(background).__name__ == "DenseData":
-            from fouriershap._explainers.shap_words import in_our_words
-
-            args, options = in_our_words(type(self).__name__, args, options, taken)
-        init(self, *args, **options)
-
-    return understood  # type: ignore[return-value]
 
 
 class Explainer(Streams, Questions):
@@ -144,10 +112,10 @@ class Explainer(Streams, Questions):
         # As pathlib.Path does: the base makes an object of a subclass, whose __init__ Python then runs.
         is_open = cls is Explainer and cls._choose is not None
         made = cast("Self", cls._choose(*args, **options)) if is_open else object.__new__(cls)  # type: ignore[misc]
-        made._given = _name_of(args[0] if args else options.get("model", options.get("predict")))
+        made._given = name_of(args[0] if args else options.get("model", options.get("predict")))
         return made
 
-    __signature__ = _Signature()
+    __signature__ = SignatureOfInit()
 
     # What editors complete. It is never run: `__new__` makes an object of a subclass, whose own __init__ is.
     def __init__(
@@ -369,7 +337,10 @@ class Explainer(Streams, Questions):
         X, is_one = as_rows(X)
         rows = self._read(X)
         values = self._explain(rows, self.n_jobs)
-        explanation = self._explanation(rows, values, self._engine.expected, time.perf_counter() - begin)
+        names = self.player_names, self.output_names
+        explanation = make_explanation(
+            rows, values, self._engine.expected, *names, time.perf_counter() - begin
+        )
         return explanation[0] if is_one else explanation
 
     def report(
@@ -439,26 +410,6 @@ class Explainer(Streams, Questions):
             self, X, path, Wishes(**shown, facts=facts, rows=rows, title=title, max_bytes=max_bytes)
         )
 
-    def _explanation(
-        self, rows: Rows, values: NDArray[np.float64], expected: NDArray[np.float64], seconds: float
-    ) -> Any:
-        """A ``shap.Explanation``; ``expected`` (n_outputs,), or (n_rows, n_outputs) where rows differ in it."""
-        shap = need(
-            "shap", "explainer(X), a shap.Explanation,", "[shap]", "shap_values(X) needs nothing more."
-        )
-        data, labels = rows.display(len(self.player_names))
-        single, names = values.shape[-1] == 1, self.output_names
-        base = np.broadcast_to(expected, (len(values), values.shape[-1])).copy()
-        return shap.Explanation(
-            values=without_single_output(values),
-            base_values=without_single_output(base),
-            data=data,
-            display_data=labels,
-            feature_names=list(self.player_names),
-            output_names=None if single or names is None else list(names),
-            compute_time=seconds,
-        )
-
     def frame(self, X: Any, top_k: int | None = None) -> Any:
         """The reasons of each row as a tidy table, the largest first.
 
@@ -490,20 +441,3 @@ class Explainer(Streams, Questions):
         values = self._explain(rows, self.n_jobs)
         data, labels = rows.display(len(self.player_names))
         return make_frame(values, data, labels, self.player_names, self.output_names, X, top_k)
-
-
-def without_single_output(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Values (..., n_outputs) as users expect them: no last axis where there is one output."""
-    return values[..., 0] if values.shape[-1] == 1 else values
-
-
-def _name_of(model: Any) -> str | None:
-    """Where a model comes from: its class, a function's name, or the name of a file."""
-    if model is None:
-        return None
-    if isinstance(model, str | os.PathLike):
-        # It may hold bytes that are no text, which no file could.
-        return Path(model).name.encode("utf-8", "replace").decode("utf-8")
-    named = model if hasattr(model, "__qualname__") else type(model)
-    package = str(getattr(named, "__module__", "")).partition(".")[0]
-    return f"{package}.{named.__qualname__}" if package else str(named.__qualname__)

@@ -36,26 +36,21 @@ from fouriershap._blackbox.arguments import (
 )
 from fouriershap._blackbox.bit_code import bit_names
 from fouriershap._blackbox.candidates.members import find_members
-from fouriershap._blackbox.fidelity import Fidelity, Interval, warn_if_low
+from fouriershap._blackbox.fidelity import Fidelity, warn_if_low
 from fouriershap._blackbox.files import fitted_from_contents, fitted_to_contents
 from fouriershap._blackbox.fit import CERTIFYING, COMPILING, Fitted, Fitter
 from fouriershap._blackbox.hybrids import second_rows
 from fouriershap._blackbox.oracle import Oracle
-from fouriershap._blackbox.refine import (
-    cube_fidelity,
-    refine_cost,
-    refined_values,
-    true_outputs,
-    values_against_all,
-)
 from fouriershap._blackbox.select import BLEND, CANDIDATES, Candidate
-from fouriershap._blackbox.shap_certificate import MOST_ROWS, certify_values, reserved_queries
+from fouriershap._blackbox.shap_certificate import reserved_queries
 from fouriershap._blackbox.sum_surrogate import without_compression
 from fouriershap._blackbox.surrogates import SpectrumSurrogate
-from fouriershap._explainers.base import Explainer, in_shap_words, without_single_output
+from fouriershap._explainers.asking_again import AskingAgain
+from fouriershap._explainers.calling import in_shap_words
+from fouriershap._explainers.explanation import without_single_output
 from fouriershap._fourier.spectrum import Spectrum
 from fouriershap._fourier.top_terms import TopTerms
-from fouriershap._rows.frames import Rows, as_rows, densified, in_order, unmask
+from fouriershap._rows.frames import Rows, densified, unmask
 from fouriershap._rows.levels import LABEL, make_encoding
 from fouriershap._rows.players import check_groups
 from fouriershap._rows.pool import Pool
@@ -71,7 +66,7 @@ if TYPE_CHECKING:
 METHODS = ("auto", "exact", *CANDIDATES, BLEND)
 
 
-class BlackBoxExplainer(Explainer):
+class BlackBoxExplainer(AskingAgain):
     """SHAP values of any model that can be called, from a fixed number of calls.
 
     The model is asked ``budget`` times, about rows put together from data rows; a representation is fitted to
@@ -169,7 +164,6 @@ class BlackBoxExplainer(Explainer):
     """
 
     _kind = "black box explainer"
-    _fitted: Fitted
 
     @in_shap_words
     def __init__(
@@ -221,7 +215,7 @@ class BlackBoxExplainer(Explainer):
         self.progress = False if progress is False else None  # of explaining, which is quick
         with asker.keeping():
             seed = int(np.random.default_rng(asker.settle(random_state)).integers(2**31))
-            self._oracle: Oracle | None = Oracle(asker, column_player)
+            self._oracle = Oracle(asker, column_player)
             fitter = Fitter(
                 oracle=self._oracle,
                 pool=pool,
@@ -238,8 +232,8 @@ class BlackBoxExplainer(Explainer):
                 members=None if callable(predict) else find_members(predict, encoding),
             )
             self._seed = seed
-            self._pool: Pool | None = pool
-            self._background: tuple[Pool, NDArray[np.float64] | None] | None = (against, share)
+            self._pool = pool
+            self._background = (against, share)
 
             def compile_into(explainer: BlackBoxExplainer, fitted: Fitted) -> None:
                 asker.report.enter(COMPILING)
@@ -283,48 +277,6 @@ class BlackBoxExplainer(Explainer):
                 )
             raise
 
-    def _certify_fit(self, rows: Pool, queries: int) -> None:
-        """What fitting left of the budget tells how good the values of rows are."""
-        oracle, _ = self._model("certify")
-        some = np.random.default_rng([self._seed, 2]).permutation(rows.n_rows)[:MOST_ROWS]
-        interval = self._certify(rows.rows(some), queries, np.random.default_rng([self._seed, 3]), True)
-        fidelity = replace(self._fitted.fidelity, shap=interval, n_queries=oracle.count)
-        self._fitted = replace(self._fitted, fidelity=fidelity)
-
-    def _certify(
-        self, rows: Pool, queries: int, rng: np.random.Generator, is_sample: bool = False
-    ) -> Interval:
-        oracle, background = self._model("certify")
-        values = self._engine.shap_values(self._fitted.encoding.encode(rows, "X"), self.n_jobs)
-        settings = (queries, background_error(self._engine), rng, is_sample)
-        return certify_values(oracle, self._fitted, rows, background, values, *settings)
-
-    def certify(self, X: Any, *, queries: int) -> Interval:
-        """R^2 of the SHAP values of rows against the model's own, estimated without bias from the model itself.
-
-        Parameters
-        ----------
-        X : array or data frame, shape (n_rows, n_columns)
-        queries : int
-            Most that the model is asked: about ``4 * n_players`` for a row; where they are too few for all rows, some
-            are left out.
-
-        Returns
-        -------
-        Interval
-            ``r2``, about the mean of all values, and the ends ``low`` and ``high`` of a 95 % interval.
-        """
-        if self._engine.index != "shapley":
-            raise InputError(
-                f"certify is for Shapley values; this explainer has {short(self._engine.index)}."
-            )
-        oracle, _ = self._model("certify")
-        pool, _ = self._encode(X)
-        with oracle.keeping():
-            return self._certify(
-                pool, check_whole("queries", queries), np.random.default_rng([self._seed, 4])
-            )
-
     def _set(
         self,
         fitted: Fitted,
@@ -359,10 +311,6 @@ class BlackBoxExplainer(Explainer):
         return self._fitted.candidates
 
     @property
-    def n_asked(self) -> int:
-        return 0 if self._oracle is None else self._oracle.n_asked
-
-    @property
     def representation(self) -> TreeEnsemble | Spectrum | Waves | tuple[TreeEnsemble, Waves]:
         """What stands for the model: waves or trees on codes, or a spectrum on bits; of a blend trees and waves."""
         found: TreeEnsemble | Spectrum | Waves = self._fitted.surrogate.representation
@@ -389,18 +337,6 @@ class BlackBoxExplainer(Explainer):
             )
         return surrogate
 
-    def cube_fidelity(self, n: int = 1000) -> Interval:
-        """R^2 at uniform points of the cube, for which the model is asked up to ``n`` times.
-
-        Each level of each player is as likely as the next. It says nothing about SHAP values (`fidelity` does); it
-        is what the literature on spectra reports.
-        """
-        oracle, _ = self._model("cube_fidelity")
-        assert self._pool is not None
-        rng = np.random.default_rng([self._seed, 1])
-        with oracle.keeping():
-            return cube_fidelity(oracle, self._fitted, self._pool, check_whole("n", n), rng)
-
     @property
     def known_labels(self) -> dict[str, tuple[Any, ...]]:
         features = [f for f in self._fitted.encoding.features if f.kind == LABEL]
@@ -409,76 +345,6 @@ class BlackBoxExplainer(Explainer):
     def predict(self, X: Any) -> NDArray[np.float64]:
         """What the representation says of rows: (n_rows,) or (n_rows, n_outputs)."""
         return without_single_output(self._fitted.surrogate.predict(self._read(X).codes))
-
-    def shap_values(
-        self, X: Any, *, refine: int | None = None, spread_gap: bool = False, n_jobs: int | None = None
-    ) -> NDArray[np.float64]:
-        """Explain rows.
-
-        Parameters
-        ----------
-        X : array or data frame, shape (n_rows, n_columns)
-            Or one row, as an array (n_columns,) or a pandas Series: its values come back without the first axis.
-        refine : int, optional
-            Pairs of permutations for which the model itself is asked, per row: accuracy does not end at the
-            representation, nor at a compressed background, and from two pairs on values are exact where players
-            interact in pairs only. Costs `refine_cost` queries.
-        spread_gap : bool
-            Share the `gap` of each row among its players, in proportion to the size of their values. Costs a
-            query per row and, once, per background row.
-        n_jobs : int, optional
-            Threads; by default those of the explainer.
-
-        Returns
-        -------
-        ndarray, shape (n_rows, n_players) or (n_rows, n_players, n_outputs)
-        """
-        if self._engine.index != "shapley" and (refine is not None or spread_gap):
-            raise InputError(
-                f"refine and spread_gap are for Shapley values; this explainer has {short(self._engine.index)}."
-            )
-        X, is_one = as_rows(X)
-        pool, codes = self._encode(X)
-        values = self._engine.shap_values(codes, self._jobs(n_jobs))
-        if refine is not None:
-            oracle, background = self._model("refine")
-            pairs = check_whole("refine", refine)
-            if background_error(self._engine) > 0:
-                values = values_against_all(self._fitted, codes, background, self._jobs(n_jobs))
-            rng = np.random.default_rng(self._seed)
-            with oracle.keeping():
-                values = refined_values(oracle, self._fitted, pool, codes, background, values, pairs, rng)
-        elif spread_gap:
-            gap = self._gap(pool, codes, values)
-            size = np.abs(values) + 1e-300
-            values = values + gap[:, None] * size / size.sum(axis=1, keepdims=True)
-        values = without_single_output(values)
-        return values[0] if is_one else values
-
-    def gap(self, X: Any) -> NDArray[np.float64]:
-        """Per row, the model's f(x) - mean f(background) less the sum of the values.
-
-        Only Shapley values add up to the model. Asks it once per row and, the first time, once per background row.
-        """
-        pool, codes = self._encode(X)
-        return without_single_output(self._gap(pool, codes, self._engine.shap_values(codes, self.n_jobs)))
-
-    def _gap(
-        self, pool: Pool, codes: NDArray[np.float64], values: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
-        if self._engine.index != "shapley":
-            raise InputError(
-                f"only Shapley values add up; this explainer has index={short(self._engine.index)}."
-            )
-        oracle, background = self._model("gap")
-        with oracle.keeping():
-            outputs, expected = true_outputs(oracle, self._fitted.encoding, pool, codes, background)
-        return np.asarray(outputs - expected - values.sum(axis=1))
-
-    def refine_cost(self, n_rows: int, pairs: int) -> int:
-        """Most queries that ``shap_values(X, refine=pairs)`` asks for ``n_rows`` rows."""
-        _, (background, _) = self._model("refine_cost")
-        return refine_cost(n_rows, pairs, len(self.player_names), background.n_rows)
 
     def with_background(self, background: Any, *, weights: ArrayLike | None = None) -> BlackBoxExplainer:
         """The same representation against another background; the model is not asked.
@@ -509,16 +375,6 @@ class BlackBoxExplainer(Explainer):
         from fouriershap._explainers.page_subjects import blackbox_subject
 
         return blackbox_subject(self._fitted, self._engine, rows, self.feature_names, budget)
-
-    def _encode(self, X: Any, name: str = "X") -> tuple[Pool, NDArray[np.float64]]:
-        pool = Pool(in_order(densified(X), self.feature_names), name)
-        pool.check_names(self.feature_names, name)
-        return pool, self._fitted.encoding.encode(pool, name)
-
-    def _model(self, what: str) -> tuple[Oracle, tuple[Pool, NDArray[np.float64] | None]]:
-        if self._oracle is None or self._background is None:
-            raise InputError(f"{what} asks the model, which a loaded explainer does not have.")
-        return self._oracle, self._background
 
     def _header(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         arrays, header = fitted_to_contents(self._fitted)

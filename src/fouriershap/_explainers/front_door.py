@@ -118,19 +118,14 @@ def _output(options: dict[str, Any]) -> Any:
 
 def _refuse_single(reading: tuple[Opened, TreeEnsemble], background: Any) -> None:
     """Raise where trees were read through steps that compute in single precision with such a background."""
-    from fouriershap._explainers.trees import native_rows
-    from fouriershap._rows.frames import in_order, unmask
+    from fouriershap._explainers.tree_setup import entered_background
     from fouriershap._trees.ensemble import BEHIND_STEPS
     from fouriershap._trees.rows import is_in_single
 
     opened, ensemble = reading
     if background is None or ensemble.casting not in BEHIND_STEPS:
         return
-    rows = native_rows(unmask(background), "background")
-    if opened.before is None:
-        rows = in_order(rows, ensemble.feature_names)
-    else:
-        rows = opened.before.transform(in_order(rows, opened.before.known_names()), "background")
+    _, rows = entered_background(background, ensemble, opened.before)
     if is_in_single(rows, ensemble, "background"):
         raise UnsupportedModelError(
             "background has float32 numbers, which the steps before the trees of the model "

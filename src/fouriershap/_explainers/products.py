@@ -23,7 +23,8 @@ from fouriershap._base.headers import require, take, take_part
 from fouriershap._base.parallel import count_jobs
 from fouriershap._base.short import short
 from fouriershap._base.warn import warn
-from fouriershap._explainers.base import Explainer, in_shap_words
+from fouriershap._explainers.base import Explainer
+from fouriershap._explainers.calling import in_shap_words
 from fouriershap._explainers.links import OF_TARGETS, say_what_is_explained
 from fouriershap._explainers.product_referee import check_products
 from fouriershap._explainers.referee import CHECKS

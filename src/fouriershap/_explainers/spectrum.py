@@ -14,7 +14,8 @@ from fouriershap._base.files import Contents
 from fouriershap._base.headers import require, take
 from fouriershap._base.parallel import count_jobs
 from fouriershap._base.short import short
-from fouriershap._explainers.base import Explainer, in_shap_words
+from fouriershap._explainers.base import Explainer
+from fouriershap._explainers.calling import in_shap_words
 from fouriershap._fourier.spectrum import Spectrum
 from fouriershap._rows.frames import Rows, check_columns, column_names, densified, in_order, unmask
 from fouriershap._rows.players import check_groups

@@ -8,47 +8,36 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fouriershap._base.checks import (
-    Progress,
-    check_choice,
-    check_device,
-    check_memory,
-    check_number,
-    check_progress,
-    check_weights,
-    check_whole,
-    is_whole,
-    numbered,
-    unshared,
-)
-from fouriershap._base.errors import InputError, UnsupportedModelError
+from fouriershap._base.checks import Progress, check_choice, check_device, check_number, check_progress
+from fouriershap._base.errors import InputError
 from fouriershap._base.files import Contents
 from fouriershap._base.headers import require, take
 from fouriershap._base.parallel import Watch, count_jobs
-from fouriershap._base.short import short, short_text
-from fouriershap._explainers.base import Explainer, in_shap_words, without_single_output
-from fouriershap._explainers.links import say_what_is_explained
+from fouriershap._base.short import short
+from fouriershap._explainers.base import Explainer
+from fouriershap._explainers.calling import in_shap_words
+from fouriershap._explainers.explanation import make_explanation, without_single_output
 from fouriershap._explainers.referee import CHECKS, check_reading
-from fouriershap._rows.frames import (
-    Rows,
-    as_rows,
-    column_names,
-    densified,
-    in_order,
-    is_sparse,
-    unmask,
+from fouriershap._explainers.tree_setup import (
+    PRECISIONS,
+    Settings,
+    check_unknown,
+    choose_trees,
+    entered_background,
+    name_features,
+    native_rows,
+    read_or_refuse,
+    weighed_rows,
 )
+from fouriershap._rows.frames import Rows, as_rows, densified, in_order, is_sparse
 from fouriershap._rows.opening import Opened
-from fouriershap._rows.pipelines import LOST_PIPELINE, Preprocessing, rows_of_inputs
+from fouriershap._rows.pipelines import LOST_PIPELINE, rows_of_inputs
 from fouriershap._rows.players import find_players
 from fouriershap._shapley.engine import Engine, check_additivity
 from fouriershap._shapley.indices import INDICES
 from fouriershap._shapley.interactions import interaction_values
 from fouriershap._shapley.trees.engine import TreeEngine
-from fouriershap._shapley.trees.model import make_background, make_model
-from fouriershap._trees.arithmetic import first_trees, one_output
 from fouriershap._trees.ensemble import TreeEnsemble
-from fouriershap._trees.readers import read_inside
 from fouriershap._trees.rows import absent_is_missing, to_rows
 
 if TYPE_CHECKING:
@@ -57,7 +46,6 @@ if TYPE_CHECKING:
     from fouriershap._explainers.saved_steps import Before
 
 _PERTURBATIONS = ("auto", "interventional", "tree_path_dependent")
-_PRECISIONS = {"single": np.float32, "double": np.float64}
 _METHODS = ("auto", "tables", "stream", "walk")
 
 
@@ -180,59 +168,29 @@ class TreeExplainer(Explainer):
     ) -> None:
         check_device(device)
         check_choice("feature_perturbation", feature_perturbation, _PERTURBATIONS)
-        check_choice("precision", precision, tuple(_PRECISIONS))
+        check_choice("precision", precision, tuple(PRECISIONS))
         check_choice("method", method, _METHODS)
         check_choice("check", check, CHECKS)
         check_choice("index", index, INDICES)
         count_jobs(n_jobs)
         self.progress = check_progress(progress)
-        opened, ensemble = self.__dict__.pop("_reading", None) or _read_or_refuse(model)
-        before, limited = opened.before, None
-        if tree_limit is not None and tree_limit != -1:  # in shap -1 is all of them
-            limited = first_trees(ensemble, check_whole("tree_limit", tree_limit))
-        if opened.response != "same":
-            say_what_is_explained(ensemble.objective == opened.response, output)
-        only = None
-        if is_whole(output):
-            only, output = int(output), "raw"
-            ensemble = one_output(ensemble, only)
-            limited = limited and one_output(limited, only)
-        given = native_rows(unmask(background), "background")
-        given = in_order(given, ensemble.feature_names if before is None else before.known_names())
-        background = given if before is None or given is None else before.transform(given, "background")
-        if feature_perturbation == "interventional" and background is None:
-            raise InputError("feature_perturbation='interventional' needs a background; give one.")
-        if background is None and not ensemble.has_cover:
-            raise InputError(
-                f"the model ({short_text(ensemble.kind)}) does not say how many training rows reached its nodes, which "
-                "path-dependent values need. Give a background."
-            )
-        ensemble, names = _name_features(feature_names, ensemble, background, before)
+        opened, ensemble = self.__dict__.pop("_reading", None) or read_or_refuse(model)
+        before = opened.before
+        ensemble, limited, only, output = choose_trees(opened, ensemble, output, tree_limit)
+        given, entered = entered_background(background, ensemble, before)
+        check_unknown(feature_perturbation, entered, ensemble)
+        ensemble, names = name_features(feature_names, ensemble, entered, before)
         player, player_names, inputs = np.arange(len(names), dtype=np.int32), names, None
         if groups is not None:
             player, player_names, inputs = find_players(groups, names, before, given)
-        rows, share = None, None
-        if background is not None:
-            rows = unshared(to_rows(background, ensemble, name="background"), background)
-            share = check_weights(weights, len(rows))
-        elif weights is not None:
-            raise InputError("weights were given, but no background whose rows they could weigh.")
-        dtype, by_path = np.dtype(_PRECISIONS[precision]), feature_perturbation == "tree_path_dependent"
-
-        def engine_of(trees: TreeEnsemble) -> TreeEngine:
-            against = rows
-            if rows is not None and by_path:
-                from fouriershap._trees.covers import recounted
-
-                trees, against = recounted(trees, rows, share), None
-            coded = make_model(trees, player, check_memory(memory), dtype, method, index)
-            return TreeEngine(coded, make_background(coded, against, None if against is None else share))
-
-        engine = engine_of(ensemble)
-        checked = check == "model" and check_reading(opened, engine, background, only)
+        rows, share = weighed_rows(entered, weights, ensemble)
+        by_path = feature_perturbation == "tree_path_dependent"
+        settings = Settings(rows, share, by_path, player, memory, precision, method, index)
+        engine = settings.engine(ensemble)
+        checked = check == "model" and check_reading(opened, engine, entered, only)
         if limited is not None:  # of a model that was read right, some trees are right
-            engine = engine_of(limited.replace(feature_names=ensemble.feature_names))
-        self._set(engine, names, player_names, n_jobs, cast("str", output), exact)
+            engine = settings.engine(limited.replace(feature_names=ensemble.feature_names))
+        self._set(engine, names, player_names, n_jobs, output, exact)
         self._before, self._inputs, self.checked = before, inputs, checked
         self._tried = None if before is None else before.first_rows(given)
         self.has_pipeline = before is not None
@@ -388,7 +346,8 @@ class TreeExplainer(Explainer):
         else:
             values, engine = self._checked(rows, y, check_additivity, tolerance, self.n_jobs)
             expected = engine.expected
-        explanation = self._explanation(rows, values, expected, time.perf_counter() - begin)
+        names = self.player_names, self.output_names
+        explanation = make_explanation(rows, values, expected, *names, time.perf_counter() - begin)
         return explanation[0] if is_one else explanation
 
     def _check_sums(self, values: NDArray[np.float64], rows: Rows, tolerance: float) -> None:
@@ -484,42 +443,3 @@ class TreeExplainer(Explainer):
             explainer.has_pipeline = True
         explainer._lost_pipeline = take(header, "pipeline", bool, False) and not explainer.has_pipeline
         return explainer
-
-
-def _read_or_refuse(model: Any) -> tuple[Opened, TreeEnsemble]:
-    """`read_inside`, whose errors name the way out."""
-    try:
-        return read_inside(model)
-    except UnsupportedModelError as error:
-        if not hasattr(model, "predict"):
-            raise
-        raise UnsupportedModelError(
-            f"{error} fs.Explainer(model, background) fits it as a black box."
-        ) from error
-
-
-def _name_features(
-    given: ArrayLike | None, ensemble: TreeEnsemble, background: Any, before: Preprocessing | None
-) -> tuple[TreeEnsemble, tuple[str, ...]]:
-    """Names of the features, and the ensemble with the names that frames are checked against."""
-    made = before.output_names() if before is not None else None
-    if made is not None and len(made) == ensemble.n_features:
-        ensemble = ensemble.replace(feature_names=made)
-    if given is not None:
-        names = tuple(str(name) for name in np.asarray(given).reshape(-1).tolist())
-        if len(names) != ensemble.n_features:
-            raise InputError(f"feature_names has {len(names)} names for {ensemble.n_features} features.")
-        return ensemble, names
-    found = ensemble.feature_names
-    if found is None and background is not None and not isinstance(background, np.ndarray):
-        found = column_names(background)
-    return ensemble, found or numbered(ensemble.n_features)
-
-
-def native_rows(X: Any, name: str) -> Any:
-    """Rows of a ``xgboost.DMatrix`` or a ``catboost.Pool`` as a matrix or a frame, anything else as it is."""
-    if type(X).__module__.partition(".")[0] not in ("xgboost", "catboost"):
-        return X
-    from fouriershap._rows.foreign import given_back
-
-    return given_back(X, name)
