@@ -112,7 +112,8 @@ class BlackBoxExplainer(AskingAgain):
     exact_background : bool
         Explain waves against every row of the background. By default a few products of marginals stand for more
         than 32 rows of more than about ten columns, as many as keep what they miss (``fidelity.background``) to a
-        tenth of what the fit itself misses; then the time of a row does not depend on their number.
+        tenth of what the fit itself misses, or to 0.0008 where that is more; then the time of a row does not depend on
+        their number.
     min_fidelity : float
         R^2 below which a `FidelityWarning` is given: where the lower end of the interval of `fidelity` is.
     random_state : int, optional
