@@ -60,7 +60,8 @@ def test_when_the_time_is_over_the_rest_is_named(folder: Path) -> None:
 def test_a_signal_stops_the_benchmark_at_work_and_tells_the_status(folder: Path, how: signal.Signals) -> None:
     script(folder, "slow.py", "import os, time; print(os.getpid(), flush=True); time.sleep(60)")
     code = (
-        "import sys; from pathlib import Path; import all; all.FOLDER = all.RESULTS = Path(sys.argv.pop());"
+        "import signal, sys; from pathlib import Path; import all; all.FOLDER = all.RESULTS = Path(sys.argv.pop());"
+        "signal.signal(signal.SIGINT, signal.default_int_handler);"  # in the background it is ignored
         "all.STEPS = (all.Step('slow.py'),); all.main()"
     )
     command = [sys.executable, "-c", code, str(folder)]
