@@ -26,6 +26,8 @@ TESTS = (
     "readers",
     "readers_sklearn",
     "readers_sums",
+    "readers_no_sums",
+    "arithmetic",
     "through_steps",
     "readers_xgboost",
     "readers_lightgbm",
