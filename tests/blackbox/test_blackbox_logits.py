@@ -73,6 +73,34 @@ def test_the_candidate_is_judged_as_what_is_explained(monkeypatch):
     assert abs(poor.fidelity.k_fold - poor.fidelity.r2) < 0.05 < good.fidelity.k_fold - poor.fidelity.k_fold
 
 
+def test_a_class_too_rare_for_logits_is_explained_as_it_is(monkeypatch):
+    """Chances far below one in ten thousand are all the same as logits; waves of chances tell them apart."""
+
+    def classes(rows: np.ndarray) -> np.ndarray:
+        rare = 1e-5 * (1 + 0.5 * np.tanh(rows[:, 0]))
+        first = rough(rows) * (1 - rare)
+        return np.stack([first, 1 - rare - first, rare], axis=1)
+
+    explainer = fitted(classes, monkeypatch, 0.9)
+    background = np.random.default_rng(0).normal(size=(400, 12))[:20]
+    np.testing.assert_allclose(explainer.expected_value[2], classes(background)[:, 2].mean(), rtol=0.05)
+    assert explainer.fidelity.by_output[2] > 0.9
+
+
+def test_an_interruption_while_a_student_is_taught_leaves_something(monkeypatch):
+    whole = module._teach
+
+    def stopped(*given):
+        monkeypatch.setattr(module, "_teach", whole)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "_teach", stopped)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        fitted(rough, monkeypatch, 0.9)
+    explainer = caught.value.finish()
+    assert "of logits" in explainer.candidates[0].note and explainer.fidelity.r2 > 0.9
+
+
 def test_answers_outside_of_0_and_1_have_no_logits(monkeypatch):
     explainer = fitted(lambda rows: rough(rows) * 1.5, monkeypatch, np.inf)
     assert "logits" not in explainer.candidates[0].note

@@ -98,6 +98,8 @@ class Fit:
         Builds the surrogate from all answers; only the winner's is called.
     seconds : float
     note : str
+    taught : callable or None
+        Gives the same, judged as what ``make`` builds, where something else made the predictions. It takes a while.
     """
 
     name: str
@@ -106,6 +108,7 @@ class Fit:
     make: Callable[[], Any]
     seconds: float
     note: str
+    taught: Callable[[], Fit] | None = None
 
 
 def make_folds(n: int, rng: np.random.Generator) -> NDArray[np.int64]:

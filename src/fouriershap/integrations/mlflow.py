@@ -26,7 +26,7 @@ _FILE = "explainer.fshap"
 _OUTS = {"values": "columns", "reasons": "top_k"}  # of a pyfunc, and what `explain_batches` calls them
 _TOP_K = 3
 _NO_STEPS = (
-    "explainer explains a Pipeline, whose transformers no file keeps: log one of the last step, "
+    "explainer explains a Pipeline with a step that no file keeps (a warning names it): log one of the last step, "
     "`TreeExplainer(pipeline[-1], pipeline[:-1].transform(background))`, which takes transformed rows."
 )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -100,19 +99,27 @@ def fit_waves_candidate(task: Task, hopeless: float = np.inf) -> Fit:
         teachers = _Teachers(answers, nets, [plain, *nets] if answers.linked else nets)
         if len(nets) > 1 and _is_kernel_worth(answers, 1 - task.judge(predictions)):
             teachers, predictions = _with_kernel(task, teachers, predictions)
-    missed = max(1 - task.judge(predictions), _LEAST)
-    make: Callable[[], WaveSurrogate] = partial(_distil, task, teachers, missed)
-    if answers.linked:
-        # A sum of waves cannot repeat a sigmoid of them to the last: what will be explained is what is judged.
-        student = _teach(task, teachers, missed)
-        predictions = predictions + student.strayed * answers.outputs.scale
-        make = partial(student.surrogate, answers, missed)
+    r2 = task.judge(predictions)
     note = f"{len(nets[0].frequencies)} waves on {answers.columns.n_columns} columns"
     if answers.linked:
         note += ", of logits"
     if teachers.kernel is not None:
         note += f", {teachers.share:.0%} of a kernel of {len(teachers.kernel.centres):,} rows"
-    return Fit("waves", task.judge(predictions), predictions, make, time.perf_counter() - begin, note)
+    make = partial(_distil, task, teachers, max(1 - r2, _LEAST))
+    fit = Fit("waves", r2, predictions, make, time.perf_counter() - begin, note)
+    if answers.linked and len(nets) > 1:
+        return replace(fit, taught=partial(_taught, task, teachers, fit))
+    return fit
+
+
+def _taught(task: Task, teachers: _Teachers, fit: Fit) -> Fit:
+    """A sum of waves cannot repeat a sigmoid of them to the last: what will be explained is what is judged."""
+    begin, missed = time.perf_counter(), max(1 - fit.r2, _LEAST)
+    student = _teach(task, teachers, missed)
+    predictions = fit.predictions + student.strayed * teachers.answers.outputs.scale
+    make = partial(student.surrogate, teachers.answers, missed)
+    seconds = fit.seconds + time.perf_counter() - begin
+    return Fit("waves", task.judge(predictions), predictions, make, seconds, fit.note)
 
 
 def _is_kernel_worth(answers: Answers, missed: float) -> bool:
@@ -203,30 +210,33 @@ def _fit_folds(task: Task, answers: Answers, hopeless: float) -> tuple[Answers, 
         return fit_waves(*some, settings, rng, judges, tick=meter.tick)
 
     first: dict[tuple[int, bool], Fitted] = {}
+    together: dict[tuple[int, bool], float] = {}  # missed of all outputs, as candidates are compared
     outside = task.fold == 0
 
     def try_fits(fits: list[tuple[int, Answers]]) -> dict[tuple[int, bool], float]:
-        """What each of these numbers of waves, fitted to these targets, misses."""
+        """What each of these numbers of waves, fitted to these targets, misses; every output counts alike."""
 
         def work_on(begin: int, end: int) -> None:
             first.update(((n, way.linked), fit(0, n, way)) for n, way in fits[begin:end])
 
         for_each_block(work_on, len(fits), 1, task.n_jobs, meter.stop)
-        truth, inputs = task.answers[outside], answers.inputs[outside]
+        inputs, outputs = answers.inputs[outside], answers.outputs
         said = {(n, way.linked): way.mean([first[n, way.linked]], inputs) for n, way in fits}
-        return {which: 1 - r_squared(truth, answers.outputs.back(each)) for which, each in said.items()}
+        for which, each in said.items():
+            together[which] = 1 - r_squared(task.answers[outside], outputs.back(each))
+        return {which: 1 - r_squared(outputs.values[outside], each) for which, each in said.items()}
 
     at_once = sizes[:1] if hopeless < DOUBTFUL or len(ways) > 1 else sizes
     missed = try_fits([(size, way) for way in ways for size in at_once])
     if missed.get((FEW, True), np.inf) < WORTH_LOGITS * missed[FEW, False]:
         answers = ways[1]
     linked = answers.linked
-    if missed[FEW, linked] > hopeless and hopeless < DOUBTFUL:
+    if together[FEW, linked] > hopeless and hopeless < DOUBTFUL:
         return answers, [first[FEW, linked]], first[FEW, False]
     missed |= try_fits([(size, answers) for size in sizes if (size, linked) not in missed])
     n_waves = MANY if missed.get((MANY, linked), np.inf) < WORTH_MANY * missed[FEW, linked] else FEW
     nets = {0: first[n_waves, linked]}
-    n_nets = N_FOLDS * rounds[n_waves] if missed[n_waves, linked] <= hopeless else 1
+    n_nets = N_FOLDS * rounds[n_waves] if together[n_waves, linked] <= hopeless else 1
     meter.total = trying + (n_nets - 1) * work[n_waves]
 
     def fit_some(begin: int, end: int) -> None:
