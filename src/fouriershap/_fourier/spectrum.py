@@ -104,6 +104,12 @@ class Spectrum:
         cls, words: Words, coefficients: ArrayLike, n_bits: int, dropped: Spectrum | None = None
     ) -> Spectrum:
         """Make one from packed frequencies (n_terms, ceil(n_bits / 64)), as `bits.pack` makes them."""
+        words = np.asarray(words)
+        fits = words.ndim == 2 and words.dtype == np.uint64 and words.shape[1] == max(1, -(-n_bits // 64))
+        if not fits or (n_bits % 64 and (words[:, -1] >> np.uint64(n_bits % 64)).any()):
+            raise InputError(
+                f"words is {short(words)}; give lines of {n_bits} bits, as `bits.pack` makes them."
+            )
         spectrum = cls.__new__(cls)
         spectrum._init(words, coefficients, n_bits, dropped)
         return spectrum

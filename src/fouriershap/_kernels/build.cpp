@@ -335,7 +335,7 @@ struct Grouping {
 }  // namespace
 
 bool group(const GroupTables& tables, const Groups& groups, int64_t& n_groups) {
-  assert(tables.n_tables <= INT32_MAX / kWidth);
+  if (tables.n_tables > INT32_MAX / kWidth) return false;
   Grouping job(tables, groups);
   if (!job.ok()) return false;
   job.run();

@@ -11,7 +11,7 @@ namespace FS_LEVEL {
 namespace {
 
 constexpr int kFan = 16;
-constexpr int kMostTiers = 6;  // enough for 16 million levels
+constexpr int kMostTiers = 8;  // 16^8 levels, as many as an int32 can count
 
 // How many of 16 sorted levels (padded with NaN) are <= x.
 inline int count(const float* levels, float x) {

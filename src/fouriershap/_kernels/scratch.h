@@ -50,7 +50,7 @@ class Scratch {
 
   static T* obtain(int64_t n) {
     assert(n >= 0);
-    if (n >= INT64_MAX / 2 / static_cast<int64_t>(sizeof(T))) return nullptr;
+    if (n < 0 || n >= INT64_MAX / 2 / static_cast<int64_t>(sizeof(T))) return nullptr;
     const int64_t bytes = n > 0 ? n * static_cast<int64_t>(sizeof(T)) : 1;
     if constexpr (kPlain) return static_cast<T*>(std::malloc(bytes));
 #if defined(_WIN32)

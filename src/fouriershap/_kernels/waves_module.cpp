@@ -1,3 +1,5 @@
+#include <stdexcept>
+
 #include "binding.h"
 
 #define FS_LEVEL baseline
@@ -11,6 +13,10 @@ namespace fouriershap {
 
 static void train(In<float, 2> inputs, In<float, 2> targets, In<int32_t, 2> order, In<float, 2> schedule,
                   int64_t n_waves, Out<float, 1> parameters, Out<float, 2> moments) {
+  const int64_t n_columns = length(inputs, 1), n_outputs = length(targets, 1), n = length(parameters);
+  if (n != n_waves * (n_columns + 1 + n_outputs) + n_outputs * (n_columns + 1) || length(moments) != 2 ||
+      length(moments, 1) != n || length(schedule) != length(order) || length(schedule, 1) != 3)
+    throw std::invalid_argument("parameters, moments or schedule do not fit the waves");
   require(FS_PICK(train)({inputs.data(), targets.data(), length(inputs, 1), length(targets, 1)},
                          {order.data(), length(order), length(order, 1), schedule.data()},
                          {parameters.data(), moments.data(), n_waves, length(parameters)}));

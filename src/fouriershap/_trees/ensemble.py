@@ -155,30 +155,58 @@ class TreeEnsemble:
         self._check()
 
     def _check(self) -> None:
+        # Kernels follow these numbers without asking again, and a file may hold anything.
+        if not (self._lengths_fit() and self._nodes_are_trees() and self._outputs_fit() and self._sets_fit()):
+            raise InputError(
+                f"the arrays of this tree ensemble do not fit together ({short_text(self.kind)}): a number for every "
+                "node, children after their one parent and in its tree, trees one after the other, values as "
+                "(n_nodes, 1) with an output per tree, or (n_nodes, n_outputs) with tree_output -1, category sets one "
+                "after the other."
+            )
+
+    def _lengths_fit(self) -> bool:
         n_nodes = len(self.feature)
-        inner = np.flatnonzero(self.feature != LEAF)
-        children = np.stack([self.left[inner], self.right[inner]])
-        ok = (
-            self.values.ndim == 2
+        of_nodes = ("feature", "threshold", "left", "right", "missing_left", "category_set", "cover")
+        return (
+            all(getattr(self, name).shape == (n_nodes,) for name in of_nodes)
+            and self.values.ndim == 2
             and self.values.shape[0] == n_nodes
             and self.values.shape[1] in (1, self.n_outputs)
-            and len(self.tree_output) == len(self.roots)
-            and len(self.roots) > 0
-            and self.roots[0] == 0
-            and bool((np.diff(self.roots) > 0).all())
-            and bool((children > inner).all())
-            and bool((children < n_nodes).all())
-            and bool((self.feature < self.n_features).all())
+            and self.roots.shape == self.tree_output.shape == (len(self.roots),)
             and self.base.shape == (self.n_outputs,)
-            and self._outputs_fit()
             and self.zero_as_missing.shape == (self.n_features,)
         )
-        if not ok:
-            raise InputError(
-                f"the arrays of this tree ensemble do not fit together ({short_text(self)}): children must come after "
-                "their parent, trees one after the other, values as (n_nodes, 1) with an output per tree, or "
-                "(n_nodes, n_outputs) with tree_output -1."
-            )
+
+    def _nodes_are_trees(self) -> bool:
+        """Whether every node but the roots has one parent, before it and in its own tree."""
+        n_nodes, roots = len(self.feature), self.roots
+        if len(roots) == 0 or roots[0] != 0 or roots[-1] >= n_nodes or not (np.diff(roots) > 0).all():
+            return False
+        if self.feature.min() < LEAF or self.feature.max() >= self.n_features:
+            return False
+        inner = np.flatnonzero(self.feature != LEAF)
+        tree = self.tree_of_node
+        n_parents = np.zeros(n_nodes, dtype=np.int64)
+        n_parents[roots] = 1
+        for children in (self.left[inner], self.right[inner]):
+            if not ((children > inner) & (children < n_nodes)).all():
+                return False
+            if not (tree[children] == tree[inner]).all():
+                return False
+            n_parents += np.bincount(children, minlength=n_nodes)
+        return bool((n_parents == 1).all())
+
+    def _sets_fit(self) -> bool:
+        """Whether the category set of every node is there, and has its categories."""
+        start, sets = self.set_start, self.category_set
+        return (
+            start.ndim == self.set_categories.ndim == 1
+            and len(start) > 0
+            and start[0] == 0
+            and start[-1] == len(self.set_categories)
+            and bool((np.diff(start) >= 0).all())
+            and bool(((sets >= -1) & (sets < len(start) - 1)).all())
+        )
 
     def _outputs_fit(self) -> bool:
         """Whether trees with one value a leaf name an output, and trees with vectors none."""

@@ -155,10 +155,11 @@ class Twigs:
 def count_twigs(trees: WalkTrees) -> Twigs:
     """Count the twigs of trees, and look which can be streamed."""
     counts = np.zeros((trees.n_trees, MOST_PLAYERS + 1), dtype=np.int64)
-    kernels.stream.count_twigs(*trees.arrays, trees.n_players, counts)
-    serves = (
-        trees.tree_depth <= MOST_STREAM_DEPTH
-    )  # of too many players what is beyond is cut off (`cut_wide`)
+    # Of too many players what is beyond is cut off (`cut_wide`). Counting calls itself once per level.
+    serves = trees.tree_depth <= MOST_STREAM_DEPTH
+    some = np.zeros((int(serves.sum()), counts.shape[1]), dtype=np.int64)
+    kernels.stream.count_twigs(*trees.part(serves).arrays, trees.n_players, some)
+    counts[serves] = some
     width = int(trees.arrays[1].shape[1])
     n_outputs = 1 if (trees.arrays[3] >= 0).all() else width - trees.balanced
     numbers = (trees.n_players + MOST_PLAYERS) * width

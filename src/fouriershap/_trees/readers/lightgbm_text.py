@@ -91,7 +91,8 @@ class TextTrees:
         bounds = np.array([found.get(key, (0, 0)) for key in keys for found in self.fields], dtype=np.int64)
         some = np.flatnonzero(sizes)
         start, count = bounds[some, 0], sizes.ravel()[some]
-        few = 2 * count - 1 > bounds[some, 1] - start  # seen before there is memory for them
+        # Seen before there is memory for them. Counts come from the file: twice a large one would be negative.
+        few = count > (bounds[some, 1] - start + 1) // 2
         n_read = int(few.argmax()) if few.any() else len(some)
         numbers = np.empty(count[:n_read].sum())
         n_read = kernels.numbers.parse_lines(self._bytes, start[:n_read], count[:n_read], numbers)
