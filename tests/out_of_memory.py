@@ -94,9 +94,9 @@ def subsets() -> tuple[Any, ...]:
 
 def train() -> tuple[Any, ...]:
     """Very many waves: what a batch needs is worked out for some of its rows at a time."""
-    answers = zeros((1, 1), np.float32), zeros((1, 1), np.float32)
-    parameters = zeros(5, np.float32), zeros((2, 5), np.float32)
-    return (*answers, zeros((0, 16), i32), zeros((0, 3), np.float32), BIG, *parameters)
+    answers, n_waves = (zeros((1, 1), np.float32), zeros((1, 1), np.float32)), BIG // 64
+    parameters = zeros(3 * n_waves + 2, np.float32), zeros((2, 3 * n_waves + 2), np.float32)
+    return (*answers, zeros((0, 16), i32), zeros((0, 3), np.float32), n_waves, *parameters)
 
 
 EIGHT = zeros((1, 8), i32), 0, 8
