@@ -225,6 +225,10 @@ class Fitter:
         """The best of what is fitted, from all answers, and its certificate by those ``held`` back."""
         task.report.enter(CHOOSING)
         fit, candidates = choose(task, method, fits)
+        if fit.taught is not None:
+            # Candidates are compared by what they know: what is lost in teaching is rough, and fades in SHAP values.
+            # What is told of the winner is what it says itself.
+            fit = fit.taught()
         surrogate = fit.make()
         fidelity = self._certify(task, fit, held[1], surrogate.predict(held[0]))
         if fit.name == "swht" and task.transform is not None:

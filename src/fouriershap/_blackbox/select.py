@@ -71,7 +71,6 @@ def fit_candidates(task: Task, method: str, fits: dict[str, Fit]) -> None:
         for name in ("waves", "trees") if method == BLEND else (method,):
             task.report.enter(STAGES.get(name, CHOOSING))
             fits[name] = CANDIDATES[name](task)
-            _judge_as_made(task, fits, name)
 
 
 def choose(task: Task, method: str, fits: dict[str, Fit]) -> tuple[Fit, tuple[Candidate, ...]]:
@@ -101,7 +100,6 @@ def _try(task: Task, fits: dict[str, Fit]) -> None:
     task.report.enter(STAGES["waves"])
     by_trees = missed_at_a_look(task)
     fits["waves"] = fit_waves_candidate(task, HOPELESS * by_trees)
-    _judge_as_made(task, fits, "waves")
     task.report.enter(STAGES["trees"])
     missed = 1 - max(fit.r2 for fit in fits.values())
     if missed > GOOD and by_trees < PROMISING * missed:
@@ -111,14 +109,6 @@ def _try(task: Task, fits: dict[str, Fit]) -> None:
         if r2["trees"] == max(r2.values()) and (few or r2["trees"] < 1 - ENOUGH):  # worth some care
             folds = range(N_FOLDS) if few else TREE_FOLDS
             fits["trees"] = fit_best_trees(task, folds)
-
-
-def _judge_as_made(task: Task, fits: dict[str, Fit], name: str) -> None:
-    """Compare a candidate as what it will be; what was there before outlasts an interruption of that."""
-    taught = fits[name].taught
-    if taught is not None:
-        task.report.enter(CHOOSING)
-        fits[name] = taught()
 
 
 def _on_common_rows(task: Task, fits: dict[str, Fit]) -> dict[str, float]:

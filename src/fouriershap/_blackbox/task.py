@@ -99,7 +99,7 @@ class Fit:
     seconds : float
     note : str
     taught : callable or None
-        Gives the same, judged as what ``make`` builds, where something else made the predictions. It takes a while.
+        Gives the same, judged as what ``make`` builds, where something else made the predictions; for the winner.
     """
 
     name: str
