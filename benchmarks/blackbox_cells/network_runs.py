@@ -15,7 +15,7 @@ from blackbox_cells.truth import r_squared
 
 N_TIMED, N_LARGE = 1000, 1000  # rows that are timed, and rows of the background against which they are
 REFINED = (1, 3)  # pairs
-FEW = 1  # row of a background with which refining asks least
+FEW, FEW_REFINED = 1, (1, 5)  # row of a background with which refining asks least, and pairs then
 BUDGETS = {
     "diabetes": (1_000,),
     "diabetes_hard": (1_000, 5_000),
@@ -108,7 +108,7 @@ def refine_cell(name: str, budget: int, seed: int) -> dict[str, Any]:
     few = explainer.with_background(network.frame(found.background[:FEW]))
     truth = against(network, found.explained, found.background[:FEW])
     cell["few_plain"] = r_squared(truth, few.shap_values(frames[2]))
-    for pairs in REFINED:
+    for pairs in FEW_REFINED:
         cell[f"few_refined_{pairs}"] = r_squared(truth, few.shap_values(frames[2], refine=pairs))
     return cell
 

@@ -15,6 +15,7 @@ from blackbox_cells.truth import enumerated, permuted, r_squared
 
 N_EXPLAINED, N_BACKGROUND = 20, 50
 N_PAIRS = 40  # of permutations for each pair of rows, in each of two runs
+N_PAIRS_ALONE = 1000  # where the background is one row, whose chance no other evens out
 _MOST_ENUMERATED = 10  # players
 _N_WORDS = 5  # columns of the credit table that hold strings
 WORDS = ("north", "south", "east", "west", "centre", "abroad")
@@ -233,12 +234,12 @@ def split(name: str, seed: int) -> Split:
 
 
 def against(network: Network, explained: np.ndarray, background: np.ndarray) -> np.ndarray:
-    """True values (n_explained, n_players) of a model of one output against a small background, not kept."""
+    """True values (n_explained, n_players) of a model of one output against one background row, not kept."""
     if network.exact:
         return network.exact(explained, background)
     if explained.shape[1] <= _MOST_ENUMERATED:
         return enumerated(network.predict, explained, background, np.arange(explained.shape[1]))
-    return permuted(network.predict, explained, background, 2 * N_PAIRS, 1)
+    return permuted(network.predict, explained, background, N_PAIRS_ALONE, 1)
 
 
 def _truth(network: Network, explained: np.ndarray, background: np.ndarray) -> tuple[np.ndarray, float]:

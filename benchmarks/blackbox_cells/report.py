@@ -9,7 +9,7 @@ from _cells import Cells
 from _common import seconds
 from blackbox_cells.default_call import MOST_SECONDS, N_ROWS
 from blackbox_cells.models import SUBJECTS
-from blackbox_cells.network_runs import REFINED
+from blackbox_cells.network_runs import FEW_REFINED, REFINED
 from blackbox_cells.network_runs import TARGETS as NETWORK_TARGETS
 from blackbox_cells.networks import NETWORKS
 
@@ -83,11 +83,11 @@ def _refined(cells: dict[str, Any]) -> list[str]:
         "against a single background row, where a pair asks least.",
         "",
     ]
-    heads = ["none", *map(str, REFINED), *(f"{head}, one row" for head in ("none", *REFINED))]
+    heads = ["none", *map(str, REFINED), *(f"{head}, one row" for head in ("none", *FEW_REFINED))]
     lines += ["| model | budget | seed | " + " | ".join(heads) + " |", "|" + "---|" * (3 + len(heads))]
     for (name, budget, seed), cell in found.items():
         each = " | ".join(f"{cell[f'refined_{p}']:.4f} ({cell[f'queries_{p}']:,.0f})" for p in REFINED)
-        few = [cell.get(key) for key in ("few_plain", *(f"few_refined_{p}" for p in REFINED))]
+        few = [cell.get(key) for key in ("few_plain", *(f"few_refined_{p}" for p in FEW_REFINED))]
         told = " | ".join("" if r2 is None else f"{r2:.4f}" for r2 in few)
         lines.append(f"| {name} | {int(budget):,} | {seed} | {cell['plain']:.4f} | {each} | {told} |")
     return [*lines, ""]

@@ -96,6 +96,40 @@ def test_refining_by_very_few_queries_does_no_harm(numbers, truth):
     assert missed(explainer.shap_values(rows, refine=1), exact) < missed(explainer.shap_values(rows), exact)
 
 
+@given(generators())
+@settings(max_examples=30, deadline=None)
+def test_what_may_all_be_chance_moves_no_row_away_from_the_truth(rng):
+    """Whatever the truth is, as long as its sum is the model's."""
+    values, truth, beyond = rng.normal(size=(3, 6, 2))
+    differs = rng.random(6) < 0.7
+    differs[0] = True
+    truth[~differs] = values[~differs]  # known there
+    beyond[~differs] = 0
+    beyond[0] += (truth - values).sum(axis=0) - beyond.sum(axis=0)
+    moved = values + refine._drawn_in(beyond, np.full(2, np.inf), differs)
+    np.testing.assert_allclose(moved.sum(axis=0), truth.sum(axis=0), atol=1e-9)
+    assert (((moved - truth) ** 2).sum(axis=0) <= ((values - truth) ** 2).sum(axis=0) + 1e-12).all()
+
+
+@pytest.mark.parametrize(("n_background", "pairs"), [(1, 1), (1, 2), (1, 3), (2, 1), (2, 2)])
+def test_pairs_that_agree_by_accident_do_no_harm(n_background, pairs):
+    """A parity of signs: few permutations often say the same, and the wrong thing."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(200, 4))
+
+    def parity(rows):
+        return np.sign(rows[:, :3]).prod(axis=1) + 0.3 * rows[:, 3]
+
+    explainer = fs.BlackBoxExplainer(
+        parity, X[:n_background], data=X, method="waves", budget=300, random_state=0, min_fidelity=-9
+    )
+    rows = X[100:140]
+    exact = oracles.shap_values(parity, rows, X[:n_background])[..., 0]
+    plain, refined = explainer.shap_values(rows), explainer.shap_values(rows, refine=pairs)
+    by_row = [((values - exact) ** 2).sum(axis=1) for values in (plain, refined)]
+    assert (by_row[1] <= by_row[0] + 1e-9).all()
+
+
 def test_refining_does_not_end_at_a_compressed_background():
     rng = np.random.default_rng(1)
     n = 11

@@ -27,7 +27,8 @@ Floats = NDArray[np.float64]
 Background = tuple[Pool, Floats | None]
 _HYBRIDS = 100_000  # that are asked at a time
 _CELLS = 1 << 15  # players of background rows that values are worked out against at a time
-_DOUBT = 4.0  # chance is taken for larger by this over the permutations that show it: few may show too little
+_DOUBT = 4.0  # chance is taken for larger by this over the differences that show it: few may show too little,
+_LEAST_SHOWN = 3  # and fewer nothing: all of it may be chance then
 
 
 def refine_cost(n_rows: int, pairs: int, n_players: int, n_background: int) -> int:
@@ -127,7 +128,8 @@ def _refine_row(
     common = _common_share(model / unit, stand_in / unit)
     found = model / unit - common * (stand_in / unit)
     beyond = np.einsum("z,zjo->jo", share, found.mean(axis=(1, 2))) - (1 - common) * values / unit
-    return np.asarray(values + unit * _drawn_in(beyond, _chance(found, share)))
+    drawn = _drawn_in(beyond, _chance(found, share), np.asarray(differs.any(axis=0)))
+    return np.asarray(values + unit * drawn)
 
 
 def _common_share(model: Floats, stand_in: Floats) -> float:
@@ -143,19 +145,18 @@ def _common_share(model: Floats, stand_in: Floats) -> float:
     return float(np.clip((a * b).sum() / variance, 0.0, 1.0)) if variance > 0 else 1.0
 
 
-def _drawn_in(beyond: Floats, chance: Floats) -> Floats:
+def _drawn_in(beyond: Floats, chance: Floats, differs: NDArray[np.bool_]) -> Floats:
     """What players have beyond the representation (n_players, n_outputs), less what may be chance.
 
     The mean over permutations is right but for chance, whose variance is summed over players. Where chance could be
     all of it, it is left out, in between it is drawn in (James and Stein 1961), so that few queries do no harm. What
-    all players have together is known for certain, and kept.
+    all players have together is known for certain. What of it was left out goes to the players that ``differs``
+    (n_players,) names, to each as much: the nearest values with the right sum, and so never farther from the truth.
     """
     square = (beyond**2).sum(axis=0)
     kept = np.where(square > 0, 1 - np.minimum(chance, square) / np.where(square > 0, square, 1), 0.0)
-    size = np.abs(beyond)
-    total = size.sum(axis=0)
-    rest = (1 - kept) * beyond.sum(axis=0) / np.where(total > 0, total, 1)
-    return np.asarray(kept * beyond + rest * size)
+    rest = (1 - kept) * beyond.sum(axis=0) / max(int(differs.sum()), 1)
+    return np.asarray(kept * beyond + rest * differs[:, None])
 
 
 def _chance(found: Floats, share: Floats) -> Floats:
@@ -167,6 +168,9 @@ def _chance(found: Floats, share: Floats) -> Floats:
     share : (n_others,) float64
     """
     n_others, pairs = found.shape[:2]
+    shown = n_others * max(pairs - 1, 1)  # differences that show it
+    if shown < _LEAST_SHOWN:
+        return np.full(found.shape[4], np.inf)
     if pairs > 1:
         chance = np.einsum("z,zjo->o", share**2, found.mean(axis=2).var(axis=1, ddof=1)) / pairs
     else:
@@ -178,7 +182,7 @@ def _chance(found: Floats, share: Floats) -> Floats:
         others = 1 - float((share**2).sum())  # a single row differs from no other
         if others > 0:
             chance = np.minimum(chance, among / others)
-    return np.asarray(chance * (1 + _DOUBT / (n_others * pairs)))
+    return np.asarray(chance * (1 + _DOUBT / shown))
 
 
 def _pure(n: int, encoding: Encoding) -> NDArray[np.int32]:

@@ -27,39 +27,42 @@ inline Complex<T> at(const T* values, int64_t n_terms) {
 
 template <class T>
 inline double total(typename Vec<T>::type v) {
-  double sum = 0;
-  for (int i = 0; i < Vec<T>::lanes; ++i) sum += static_cast<double>(v[i]);
-  return sum;
+  double lanes[Vec<T>::lanes];
+  for (int i = 0; i < Vec<T>::lanes; ++i) lanes[i] = static_cast<double>(v[i]);
+  for (int n = Vec<T>::lanes / 2; n > 0; n /= 2)  // by halves: a chain of additions would be waited for
+    for (int i = 0; i < n; ++i) lanes[i] += lanes[i + n];
+  return lanes[0];
 }
 
 constexpr int kTogether = 2;  // vectors of terms, and nodes, whose chains of products run side by side
+constexpr int64_t kPackedBytes = 1 << 18;  // of components at a time: they stay in the second cache,
+constexpr int64_t kPackedFor = 16;         // as do the rows for which they are packed
 
-// What one block of kTogether vectors of terms needs of one player at N nodes.
-template <class T, int N>
-struct Link {
-  Complex<T> factor[N][kTogether];  // t x + (1 - t) a
-  Complex<T> before[N][kTogether];  // product of the factors of the players before
-};
+// The factors of all players in one block of kTogether vectors of terms, (n_players, kTogether), side by
+// side: as they lie in a row they are a power of two apart, and would share few lines of the nearest cache.
+template <class T>
+void pack(const T* row, int64_t n_players, int64_t n_terms, Complex<T>* out) {
+  for (int64_t j = 0; j < n_players; ++j)
+    for (int v = 0; v < kTogether; ++v)
+      out[j * kTogether + v] = at(row + 2 * j * n_terms + v * Vec<T>::lanes, n_terms);
+}
 
 // sums[j] += weight * (x_j - a_j) * sum over N nodes of their weight * prod_{k != j} (a_k + t (x_k - a_k)),
-// by products from both ends.
+// by products from both ends; `before` holds those of the players before.
 template <class T, int N>
-void add_component(const T* row, const T* component, int64_t n_players, int64_t n_terms, T weight,
-                   const T* points, const T* weights, Link<T, N>* links, Complex<T>* sums) {
+void add_component(const Complex<T>* row, const Complex<T>* component, int64_t n_players, T weight,
+                   const T* points, const T* weights, Complex<T>* before, Complex<T>* sums) {
   typedef typename Complex<T>::V V;
-  constexpr int64_t lanes = Vec<T>::lanes;
   Complex<T> product[N][kTogether];
   for (int q = 0; q < N; ++q)
     for (int v = 0; v < kTogether; ++v) product[q][v] = Complex<T>{V{} + weight * weights[q], {}};
   for (int64_t j = 0; j < n_players; ++j)
     for (int v = 0; v < kTogether; ++v) {
-      const int64_t place = 2 * j * n_terms + v * lanes;
-      const Complex<T> x = at(row + place, n_terms), a = at(component + place, n_terms);
+      const Complex<T> x = row[j * kTogether + v], a = component[j * kTogether + v];
       const Complex<T> d = {x.real - a.real, x.imag - a.imag};
       for (int q = 0; q < N; ++q) {
         const Complex<T> factor = {a.real + points[q] * d.real, a.imag + points[q] * d.imag};
-        links[j].before[q][v] = product[q][v];
-        links[j].factor[q][v] = factor;
+        before[(j * kTogether + v) * N + q] = product[q][v];
         product[q][v] = product[q][v] * factor;
       }
     }
@@ -67,23 +70,49 @@ void add_component(const T* row, const T* component, int64_t n_players, int64_t 
     for (int v = 0; v < kTogether; ++v) product[q][v] = Complex<T>{V{} + T(1), {}};
   for (int64_t j = n_players - 1; j >= 0; --j)
     for (int v = 0; v < kTogether; ++v) {
+      const Complex<T> x = row[j * kTogether + v], a = component[j * kTogether + v];
+      const Complex<T> d = {x.real - a.real, x.imag - a.imag};
       Complex<T> others = {};
       for (int q = 0; q < N; ++q) {
-        const Complex<T> before = links[j].before[q][v], after = product[q][v];
-        others.real += before.real * after.real;
-        others.real -= before.imag * after.imag;
-        others.imag += before.real * after.imag;
-        others.imag += before.imag * after.real;
-        product[q][v] = after * links[j].factor[q][v];
+        const Complex<T> factor = {a.real + points[q] * d.real, a.imag + points[q] * d.imag};
+        const Complex<T> ahead = before[(j * kTogether + v) * N + q], after = product[q][v];
+        others.real += ahead.real * after.real;
+        others.real -= ahead.imag * after.imag;
+        others.imag += ahead.real * after.imag;
+        others.imag += ahead.imag * after.real;
+        product[q][v] = after * factor;
       }
-      const int64_t place = 2 * j * n_terms + v * lanes;
-      const Complex<T> x = at(row + place, n_terms), a = at(component + place, n_terms);
-      const Complex<T> d = {x.real - a.real, x.imag - a.imag};
       Complex<T>& sum = sums[j * kTogether + v];
       sum.real += d.real * others.real;
       sum.real -= d.imag * others.imag;
       sum.imag += d.real * others.imag;
       sum.imag += d.imag * others.real;
+    }
+}
+
+template <class T>
+inline void add_nodes(const Complex<T>* row, const Complex<T>* component, int64_t n_players, T weight,
+                      const Nodes<T>& nodes, Complex<T>* before, Complex<T>* sums) {
+  int64_t q = 0;
+  for (; q + 2 <= nodes.n; q += 2)
+    add_component<T, 2>(row, component, n_players, weight, nodes.points + q, nodes.weights + q, before, sums);
+  if (q < nodes.n)
+    add_component<T, 1>(row, component, n_players, weight, nodes.points + q, nodes.weights + q, before, sums);
+}
+
+// out (n_players, n_outputs) += real part of conj(coefficient) * sum, over one block of terms.
+template <class T>
+inline void add_outputs(const Complex<T>* sums, const T* coefficients, int64_t n_players, int64_t n_terms,
+                        int64_t n_outputs, double* out) {
+  for (int64_t j = 0; j < n_players; ++j)
+    for (int64_t o = 0; o < n_outputs; ++o) {
+      typename Vec<T>::type sum = {};
+      for (int v = 0; v < kTogether; ++v) {
+        const Complex<T> w = at(coefficients + 2 * o * n_terms + v * Vec<T>::lanes, n_terms);
+        const Complex<T>& s = sums[j * kTogether + v];
+        sum += w.real * s.real + w.imag * s.imag;
+      }
+      out[j * n_outputs + o] += total<T>(sum);
     }
 }
 
@@ -108,34 +137,27 @@ bool components(const Factors<T>& rows, const Factors<T>& mixture, const T* weig
   constexpr int64_t block = kTogether * Vec<T>::lanes;
   const int64_t n_players = rows.n_players, n_terms = rows.n_terms, stride = 2 * n_players * n_terms;
   assert(n_terms % block == 0 && mixture.n_players == n_players && mixture.n_terms == n_terms);
-  const AlignedScratch<Complex<T>> sums(n_players * kTogether);
-  const AlignedScratch<Link<T, 2>> two(n_players);
-  const AlignedScratch<Link<T, 1>> one(n_players);
-  if (!sums || !two || !one) return false;
-  for (int64_t r = 0; r < rows.n_rows; ++r)
-    for (int64_t m = 0; m < n_terms; m += block) {
-      for (int64_t i = 0; i < n_players * kTogether; ++i) sums[i] = Complex<T>{};
-      for (int64_t c = 0; c < mixture.n_rows; ++c) {
-        const T *row = rows.values + r * stride + m, *component = mixture.values + c * stride + m;
-        int64_t q = 0;
-        for (; q + 2 <= nodes.n; q += 2)
-          add_component<T, 2>(row, component, n_players, n_terms, weights[c], nodes.points + q,
-                              nodes.weights + q, two, sums);
-        if (q < nodes.n)
-          add_component<T, 1>(row, component, n_players, n_terms, weights[c], nodes.points + q,
-                              nodes.weights + q, one, sums);
-      }
-      for (int64_t j = 0; j < n_players; ++j)
-        for (int64_t o = 0; o < n_outputs; ++o) {
-          typename Vec<T>::type sum = {};
-          for (int v = 0; v < kTogether; ++v) {
-            const Complex<T> w = at(coefficients + 2 * o * n_terms + m + v * Vec<T>::lanes, n_terms);
-            const Complex<T>& s = sums[j * kTogether + v];
-            sum += w.real * s.real + w.imag * s.imag;
-          }
-          out[(r * n_players + j) * n_outputs + o] += total<T>(sum);
+  const int64_t n_packed = n_players * kTogether, most = kPackedBytes / (n_packed * sizeof(Complex<T>));
+  const int64_t chunk = most < 1 ? 1 : most < mixture.n_rows ? most : mixture.n_rows;
+  const AlignedScratch<Complex<T>> sums(n_packed), before(2 * n_packed), mine(n_packed),
+      packed(chunk * n_packed);
+  if (!sums || !before || !mine || !packed) return false;
+  for (int64_t tile = 0; tile < rows.n_rows; tile += kPackedFor)
+    for (int64_t m = 0; m < n_terms; m += block)
+      for (int64_t first = 0; first < mixture.n_rows; first += chunk) {
+        const int64_t n = mixture.n_rows - first < chunk ? mixture.n_rows - first : chunk;
+        const int64_t end = rows.n_rows - tile < kPackedFor ? rows.n_rows : tile + kPackedFor;
+        for (int64_t c = 0; c < n; ++c)
+          pack<T>(mixture.values + (first + c) * stride + m, n_players, n_terms, packed + c * n_packed);
+        for (int64_t r = tile; r < end; ++r) {
+          pack<T>(rows.values + r * stride + m, n_players, n_terms, mine);
+          for (int64_t i = 0; i < n_packed; ++i) sums[i] = Complex<T>{};
+          for (int64_t c = 0; c < n; ++c)
+            add_nodes<T>(mine, packed + c * n_packed, n_players, weights[first + c], nodes, before, sums);
+          add_outputs<T>(sums, coefficients + m, n_players, n_terms, n_outputs,
+                         out + r * n_players * n_outputs);
         }
-    }
+      }
   return true;
 }
 
