@@ -91,7 +91,7 @@ def one_cell(
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--large", type=int, default=1000, help="rows and background rows of the last cell")
     parser.add_argument(
         "--again", action="store_true", help="measure all cells, those that are there as well"
