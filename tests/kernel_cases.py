@@ -314,8 +314,8 @@ def factors_of(rng: np.random.Generator, n_rows: int, n_players: int, dtype: Any
 @st.composite
 def components(draw: Draw) -> Case:
     rng, dtype = draw(generators()), draw(st.sampled_from([np.float32, np.float64]))
-    n_players, n_points, n_outputs = draw(st.integers(1, 7)), draw(st.integers(0, 5)), draw(st.integers(1, 3))
-    rows = factors_of(rng, draw(st.integers(0, 4)), n_players, dtype)
+    n_players, n_points, n_outputs = draw(st.integers(0, 7)), draw(st.integers(0, 5)), draw(st.integers(1, 3))
+    rows = factors_of(rng, draw(st.integers(0, 20)), n_players, dtype)
     mixture = rng.standard_normal((draw(st.integers(0, 4)), *rows.shape[1:])).astype(dtype)
     weights, points, point_weights = (rng.random(n).astype(dtype) for n in (len(mixture), n_points, n_points))
     coefficients = rng.standard_normal((n_outputs, *rows.shape[2:])).astype(dtype)

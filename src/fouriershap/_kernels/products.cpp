@@ -137,6 +137,7 @@ bool components(const Factors<T>& rows, const Factors<T>& mixture, const T* weig
   constexpr int64_t block = kTogether * Vec<T>::lanes;
   const int64_t n_players = rows.n_players, n_terms = rows.n_terms, stride = 2 * n_players * n_terms;
   assert(n_terms % block == 0 && mixture.n_players == n_players && mixture.n_terms == n_terms);
+  if (!n_players) return true;
   const int64_t n_packed = n_players * kTogether, most = kPackedBytes / (n_packed * sizeof(Complex<T>));
   const int64_t chunk = most < 1 ? 1 : most < mixture.n_rows ? most : mixture.n_rows;
   const AlignedScratch<Complex<T>> sums(n_packed), before(2 * n_packed), mine(n_packed),
