@@ -161,7 +161,7 @@ def measure(cell: Cell) -> dict[str, Any]:
     if cell.linear:
         _agree(cell.name, LINEAR, values, by_linear(), TOLERANCE)
         contenders[LINEAR] = by_linear
-    timed = time_interleaved(contenders, rounds=5, most_seconds=MOST_SECONDS)
+    timed = time_interleaved(contenders, rounds=3, most_seconds=MOST_SECONDS)
     found["cpu"] = {name: timing.cpu_seconds for name, timing in timed.items()}
     for name in sampling:
         found["cpu"][name] *= N_ROWS / N_FEW

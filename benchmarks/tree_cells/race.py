@@ -117,7 +117,7 @@ def race(
     *,
     reference: str = OURS,
     rounds: int = 7,
-    most_seconds: float = 8.0,
+    most_seconds: float = 4.0,
 ) -> Cell:
     """Run all, compare with the reference, then time them in turn.
 
