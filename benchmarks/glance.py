@@ -6,6 +6,7 @@ Each line of the README names what was measured, ours, and the best of the other
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
 from statistics import median
 from typing import Any
@@ -90,7 +91,8 @@ def _networks() -> Iterator[Line]:
         median(cell[key] for cell in mine) for key in ("shap_r2", "fit_cpu_seconds", "row_seconds")
     )
     what = f"a network on 8 columns, fitted once from 1,000 answers (SHAP R² {r2:.4f}, {seconds(fit)}): a row"
-    others = f"KernelExplainer {seconds(kernel['row_seconds'])}, {kernel['queries_per_row']:,.0f} answers"
+    asked = f"{kernel['queries_per_row']:,.0f} answers against 50 background rows"
+    others = f"KernelExplainer {seconds(kernel['row_seconds'])}, {asked}"
     yield what, seconds(row), others, _times(kernel["row_seconds"], row)
 
 
@@ -122,7 +124,7 @@ def deep_trees() -> str:
         small, large = members[f"sizes/{name}"]["cells"]
         times = digits(large["seconds"] / large["predict"], 2)
         lines.append((told, _short(small["seconds"]), _short(large["seconds"]), times))
-    return markdown_table(("", "1,000 x 1,000", "10,000 x 10,000", "times its own `predict`"), lines)
+    return markdown_table(("", "1,000 x 1,000", "10,000 x 10,000", "the latter, times its own `predict`"), lines)
 
 
 BLACK_BOXES = {  # and how many columns
@@ -132,6 +134,8 @@ BLACK_BOXES = {  # and how many columns
     "credit.auto.20000": ("the same", 25),
     "breast.auto.20000": ("network, breast cancer", 30),
     "digits.auto.20000": ("network, digits, ten classes", 64),
+    "credit_hard.auto.5000": ("network, credit, its noise learned by heart", 25),
+    "credit_hard.auto.20000": ("the same", 25),
 }
 
 
@@ -152,10 +156,32 @@ def _short(took: float) -> str:
     return f"{digits(took, 2)} s"
 
 
+def paying() -> str:
+    """From how many rows on a fit takes less than the samplers of shap."""
+    from blackbox_cells.report import pays_from
+
+    cells = _results("blackbox")["results"]["cells"]
+    told = []
+    for way, name in (("KernelSHAP", "KernelExplainer"), ("PermutationSHAP", "PermutationExplainer")):
+        pairs = [
+            (int(key.split(".")[2]), cell, cells[f"{key.split('.')[0]}.{way}.0.0"])
+            for key, cell in cells.items()
+            if key.endswith(".0") and ".auto." in key and "row_seconds" in cell
+        ]
+        calls = max(math.ceil(budget / sampler["queries_per_row"]) for budget, _, sampler in pairs)
+        spent = [round(pays_from(cell, sampler)) for _, cell, sampler in pairs]
+        told.append(
+            f"against {name} in questions to the model from row {calls} on at the latest, in CPU seconds from "
+            f"{min(spent):,} to {max(spent):,} rows on"
+        )
+    return f"Fitting paid {'; '.join(told)}. These models are small, and answer in microseconds."
+
+
 PAGES = {  # by page and the name of the part that is written
     ("README.md", "benchmarks"): table,
     ("docs/trees.md", "deep trees"): deep_trees,
     ("docs/blackbox.md", "black boxes"): black_boxes,
+    ("docs/blackbox.md", "paying"): paying,
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from statistics import median
 from typing import Any
 
@@ -94,8 +95,8 @@ def _refined(cells: dict[str, Any]) -> list[str]:
 
 
 _NETWORK_HEAD = (
-    "| way | budget | SHAP R^2, median | range | seeds | chosen | fit, CPU on one thread | a row, 1,000 background "
-    "rows | queries | target | rows from which it pays, in calls | in CPU seconds |"
+    "| way | budget | SHAP R^2, median | range | seeds | chosen | fit, CPU on one thread | a row "
+    "| queries | target | rows from which it pays, in calls | in CPU seconds |"
 )
 
 
@@ -123,7 +124,7 @@ def _network_line(
     target = NETWORK_TARGETS.get((name, budget))
     wanted = "" if target is None else f"{target[0]}, {target[1]:g} s, {target[2]} us"
     calls = ", ".join(f"{way}: {budget / each['queries_per_row']:.2f}" for way, each in samplers.items())
-    spent = ", ".join(f"{way}: {_pays_from(found, each)}" for way, each in samplers.items())
+    spent = ", ".join(f"{way}: {_told(pays_from(found[0], each))}" for way, each in samplers.items())
     asked = f"{median(cell['queries'] for cell in found):,.0f}"
     calls, spent = (calls, spent) if budget else ("", "")
     asked_of = f"{budget:,}" if budget else _rows_asked(found)
@@ -139,13 +140,16 @@ def _rows_asked(found: list[dict[str, Any]]) -> str:
     return "per row" if rows is None else f"per row, {rows} rows"
 
 
-def _pays_from(found: list[dict[str, Any]], sampler: dict[str, Any]) -> str:
+def pays_from(cell: dict[str, Any], sampler: dict[str, Any]) -> float:
     """Rows from which fitting once takes less CPU than the sampler, the model's own time counted."""
-    cell = found[0]
     once = cell["fit_cpu_seconds"] + cell["queries"] * cell["model_seconds"]
     each = sampler["row_seconds"] + sampler["queries_per_row"] * sampler["model_seconds"]
     gained = each - cell["row_seconds"]
-    return f"{max(once / gained, 1):,.0f}" if gained > 0 else "never"
+    return max(once / gained, 1.0) if gained > 0 else math.inf
+
+
+def _told(rows: float) -> str:
+    return "never" if math.isinf(rows) else f"{rows:,.0f}"
 
 
 def _grouped(cells: dict[str, Any], name: str) -> dict[tuple[str, int], list[dict[str, Any]]]:
