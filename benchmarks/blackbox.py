@@ -42,13 +42,13 @@ BUDGETS = {
 NAMED = {"entacmaea": 2_000, "sgemm14": 5_000, "sgemm40": 5_000, "gb1": 5_000, "avgfp": 5_000}
 CODED = {"avgfp": 10_000, "gb1": 45_000}
 METHOD = (
-    "The paper's models: 20 rows are explained against 20 background rows; queries are made of 5,000 other rows. A seed "
-    "draws rows, background, data and queries anew; the model stays. Truth: the definition for 13 and for 14 players, our exact "
-    "tree explainer for trees, twice 150 pairs of permutations for each pair of rows for the 40 columns of SGEMM, "
-    "whose two runs agree to the R^2 that `ceiling` in the JSON gives.",
-    "Smooth models are trained anew by each seed: 20 rows against 50 background rows, and truth by the definition up to "
-    "10 players, else by permutations. Of a fit `a row` is timed against 1,000 background rows, of a sampler against the "
-    "50, the model's own time left out.",
+    "The paper's models: 20 rows are explained against 20 background rows; queries are made of 5,000 other "
+    "rows. A seed draws rows, background, data and queries anew; the model stays. Truth: the definition for "
+    "13 and for 14 players, our exact tree explainer for trees, twice 150 pairs of permutations for each pair "
+    "of rows for the 40 columns of SGEMM, whose two runs agree to the R^2 that `ceiling` in the JSON gives.",
+    "Smooth models are trained anew by each seed: 20 rows against 50 background rows, and truth by the "
+    "definition up to 10 players, else by permutations. Of a fit `a row` is timed against 1,000 background "
+    "rows, of a sampler against the 50, the model's own time left out.",
 )
 Run = Callable[[], dict[str, Any]]
 

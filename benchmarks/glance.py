@@ -124,7 +124,9 @@ def deep_trees() -> str:
         small, large = members[f"sizes/{name}"]["cells"]
         times = digits(large["seconds"] / large["predict"], 2)
         lines.append((told, _short(small["seconds"]), _short(large["seconds"]), times))
-    return markdown_table(("", "1,000 x 1,000", "10,000 x 10,000", "the latter, times its own `predict`"), lines)
+    return markdown_table(
+        ("", "1,000 x 1,000", "10,000 x 10,000", "the latter, times its own `predict`"), lines
+    )
 
 
 BLACK_BOXES = {  # and how many columns

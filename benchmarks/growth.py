@@ -32,7 +32,7 @@ from peers import trees as peers
 PACKAGES = ("shap", "shapiq", "woodelf-explainer", "xgboost", "lightgbm", "scikit-learn")
 US = "fouriershap"
 PEERS = {"shap": peers.shap, "shapiq": peers.shapiq, "woodelf": peers.woodelf}
-MOST_SECONDS, ROUNDS = 20.0, 3  # a contender leaves an axis when its next cell would take longer
+MOST_SECONDS, ROUNDS = 40.0, 3  # a contender leaves an axis when its next cell would take longer
 TOLERANCE = 1e-4  # of the largest value
 TENS = (1, 10, 100, 1_000, 10_000, 100_000)
 # What is the same on every axis but its own.
@@ -121,16 +121,20 @@ def run_axis(cells: Cells, axis: str, again: bool) -> None:
     left = [name for name in PEERS if find_spec(name) is not None]
     if axis == "outputs":
         left = [name for name in left if name not in ONE_OUTPUT]
+    expected: dict[str, float] = {}
     before: dict[str, float] = {}
     values = AXES[axis]
     for k, value in enumerate(values):
-        growth = value / values[k - 1] if k else 1.0
-        left = [name for name in left if before.get(name, 0.0) * growth <= MOST_SECONDS]
+        left = [name for name in left if expected.get(name, 0.0) <= MOST_SECONDS]
         print(f"{axis} {value:,}: {US}, {', '.join(left) or 'nobody else'} ...", flush=True)
         cell = cells.measure(
             f"{axis}/{value}", lambda value=value, left=left: measure(axis, value, left), again=again
         )
         left = [name for name in left if isinstance(cell.get(name), float)]
+        growth = values[k + 1] / value if k + 1 < len(values) else 1.0
+        # In proportion, or as it has grown last, where that was less.
+        grown = {name: cell[name] / before[name] if name in before else growth for name in left}
+        expected = {name: cell[name] * min(growth, grown[name]) for name in left}
         before = {name: cell[name] for name in left}
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
+from typing import Any
 
 TITLES = {
     "background": "1,000 rows of XGBoost, 100 trees of depth 6",
@@ -13,6 +15,8 @@ TITLES |= dict.fromkeys(("rows", "trees", "features"), _USUAL) | {"outputs": f"{
 LABELS = {"background": "background rows", "depth": "depth of the trees", "rows": "rows"}
 LABELS |= {"trees": "trees", "features": "features", "outputs": "outputs"}
 COLORS = {"fouriershap": "#c8102e", "shap": "#4c72b0", "shapiq": "#8172b3", "woodelf": "#55a868"}
+
+_LINE = 12.0  # points that a name is high
 
 
 def draw(panels: dict[str, dict[str, list[tuple[int, float]]]], us: str, path: Path) -> None:
@@ -34,20 +38,12 @@ def draw(panels: dict[str, dict[str, list[tuple[int, float]]]], us: str, path: P
             axis.plot(
                 values, took, marker="o", ms=5 if mine else 4, lw=2.6 if mine else 1.6, color=COLORS[who]
             )
-            axis.annotate(
-                who,
-                (values[-1], took[-1]),
-                xytext=(7, 0),
-                textcoords="offset points",
-                va="center",
-                color=COLORS[who],
-                weight="bold" if mine else "normal",
-            )
         axis.set_yscale("log")
         if name != "depth":
             axis.set_xscale("log")
         low, high = axis.get_xlim()
-        axis.set_xlim(low, high * 20 if name != "depth" else high + 0.28 * (high - low))
+        axis.set_xlim(low, high * 40 if name != "depth" else high + 0.28 * (high - low))
+        _name_lines(axis, {who: points[-1] for who, points in found.items()}, us)
         axis.set_xticks(sorted({value for points in found.values() for value, _ in points}))
         axis.set_title(TITLES[name], loc="left", fontsize=10)
         axis.set_xlabel(LABELS[name])
@@ -56,3 +52,23 @@ def draw(panels: dict[str, dict[str, list[tuple[int, float]]]], us: str, path: P
         axis.spines[["top", "right"]].set_visible(False)
     figure.savefig(path, dpi=160)
     plt.close(figure)
+
+
+def _name_lines(axis: Any, ends: dict[str, tuple[int, float]], us: str) -> None:
+    """Names beside the ends of lines, those of neighbours pushed apart."""
+    points_high = axis.get_figure().get_figheight() * 72 / axis.get_gridspec().nrows * 0.8
+    low, high = (math.log10(limit) for limit in axis.get_ylim())
+    taken: list[tuple[int, float]] = []
+    for who, (value, took) in sorted(ends.items(), key=lambda end: -end[1][1]):
+        place = (math.log10(took) - low) / (high - low) * points_high
+        moved = min([place, *(each - _LINE for where, each in taken if where == value)])
+        taken.append((value, moved))
+        axis.annotate(
+            who,
+            (value, took),
+            xytext=(7, moved - place),
+            textcoords="offset points",
+            va="center",
+            color=COLORS[who],
+            weight="bold" if who == us else "normal",
+        )
