@@ -5,7 +5,7 @@
     python benchmarks/deep_trees.py --only "sizes/lightgbm:1000:63" --again
 
 CPU seconds on one thread. Finished cells are kept in benchmarks/results/deep_trees.json. A peer is stopped when
-it has taken 40 seconds, and 11 times what we take.
+it has taken 40 seconds, and 16 times what we take.
 """
 
 from __future__ import annotations

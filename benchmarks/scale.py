@@ -153,7 +153,7 @@ def run_shares(model: Path, folder: Path, n_rows: int) -> dict[str, float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=10_000_000, help="of the file, for the command line")
-    parser.add_argument("--engine-rows", type=int, default=5_000_000, help="at most, for Spark and Dask")
+    parser.add_argument("--engine-rows", type=int, default=3_000_000, help="at most, for Spark and Dask")
     parser.add_argument("--only", nargs="+", choices=(*ENGINES, "memory"), help="these again")
     parser.add_argument("--dry-run", action="store_true", help="everything, print the page, write nothing")
     parser.add_argument("--report", action="store_true", help="no run: the pages from the results")

@@ -19,7 +19,7 @@ from peers.light_shap import light_shap
 from peers.permutation import permutation
 from peers.shapiq_peers import shapiq
 
-SECONDS = 6.0  # of wall-clock time, after which no other row is begun
+SECONDS = 4.0  # of wall-clock time, after which no other row is begun
 # What it needs, and the function of a model, a background and a seed that gives what explains rows.
 SAMPLERS: dict[str, tuple[str, Callable[[Predict, np.ndarray, int], Explain]]] = {
     "KernelSHAP": ("shap", partial(kernel_shap, all_features=True)),

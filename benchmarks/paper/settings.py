@@ -36,8 +36,8 @@ class Settings:
     sampler_rows: int = 10  # rows for which the samplers beside KernelSHAP are run: their cost is per row
     sampler_background: int = 10
     linreg_backgrounds: tuple[int, ...] = (10, 40)
-    sampler_seconds: float = 10.0  # per peer and background; a peer that takes longer explains fewer rows
-    sampler_limit: float = 40.0  # and one that has not explained a row by then is left out
+    sampler_seconds: float = 6.0  # per peer and background; a peer that takes longer explains fewer rows
+    sampler_limit: float = 25.0  # and one that has not explained a row by then is left out
     terms: dict[str, int] = field(
         default_factory=lambda: {"entacmaea": 1000, "sgemm": 1000, "gb1": 2500, "avgfp": 500}
     )
