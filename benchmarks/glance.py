@@ -159,24 +159,26 @@ def _short(took: float) -> str:
 
 
 def paying() -> str:
-    """From how many rows on a fit takes less than the samplers of shap."""
+    """From how many rows on a fit takes less than the samplers of shap: in questions, and in CPU seconds."""
     from blackbox_cells.report import pays_from
 
     cells = _results("blackbox")["results"]["cells"]
-    told = []
+    fits = {key: cell for key, cell in cells.items() if ".auto." in key and key.endswith(".0")}
+    calls, spent = [], []
     for way, name in (("KernelSHAP", "KernelExplainer"), ("PermutationSHAP", "PermutationExplainer")):
         pairs = [
             (int(key.split(".")[2]), cell, cells[f"{key.split('.')[0]}.{way}.0.0"])
-            for key, cell in cells.items()
-            if key.endswith(".0") and ".auto." in key and "row_seconds" in cell
+            for key, cell in fits.items()
+            if "row_seconds" in cell
         ]
-        calls = max(math.ceil(budget / sampler["queries_per_row"]) for budget, _, sampler in pairs)
-        spent = [round(pays_from(cell, sampler)) for _, cell, sampler in pairs]
-        told.append(
-            f"against {name} in questions to the model from row {calls} on at the latest, in CPU seconds from "
-            f"{min(spent):,} to {max(spent):,} rows on"
-        )
-    return f"Fitting paid {'; '.join(told)}. These models are small, and answer in microseconds."
+        latest = max(math.ceil(budget / sampler["queries_per_row"]) for budget, _, sampler in pairs)
+        rows = [round(pays_from(cell, sampler)) for _, cell, sampler in pairs]
+        calls.append(f"row {latest} on against {name}")
+        spent.append(f"{min(rows):,} to {max(rows):,} rows on")
+    return (
+        f"In questions to the model fitting paid, at the latest, from {' and from '.join(calls)}; in CPU seconds from "
+        f"{' and from '.join(spent)}, for these small models, which answer in microseconds."
+    )
 
 
 PAGES = {  # by page and the name of the part that is written
