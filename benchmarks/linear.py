@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 import fouriershap as fs
 from _cells import Cells
@@ -208,7 +209,8 @@ def main() -> None:
         if left_alone and cell.name in kept.found:
             results[cell.name] = kept.found[cell.name]
             continue
-        results[cell.name] = kept.measure(cell.name, lambda cell=cell: measure(cell))
+        with threadpool_limits(1):
+            results[cell.name] = kept.measure(cell.name, lambda cell=cell: measure(cell))
         print(cell.name, results[cell.name]["cpu"], flush=True)
     print_table(HEADER, lines(results))
 
