@@ -4,7 +4,7 @@
     pip install pyarrow plotly && pip install --no-deps --target old woodelf-explainer==0.4.0  # the newest it takes
     PYTHONPATH=TreeBranchMarks:old python benchmarks/branchmarks.py
 
-Its report is written to results/branchmarks.html; results/branchmarks.md is a table of it. Set PYTHONPATH for this
+Its own page, with its authors' code in it, stays in benchmarks/.cache/branchmarks; results/branchmarks.md is a table of it. Set PYTHONPATH for this
 script alone: with it, every other benchmark would take the old woodelf, too.
 """
 
@@ -88,9 +88,7 @@ def run() -> dict[str, Any]:
     experiment = Experiment(name="fouriershap", missions=missions, results_dir=CACHE)
     with contextlib.chdir(CACHE):  # it keeps data sets where it runs
         result = experiment.run()
-        experiment.generate_html()
-    report = max(CACHE.rglob("*.html"), key=lambda path: path.stat().st_mtime)
-    shutil.copy(report, RESULTS / "branchmarks.html")
+        experiment.generate_html()  # a page of its own, beside its data
     lines = []
     for mission in result.as_dict()["missions"]:
         for task in mission["task_results"]:
@@ -104,8 +102,7 @@ def page(kept: Cells) -> str:
     text = (
         "TreeBranchMarks' clock (wall, the mean of its repeats; making the explainer counts for WoodelfHD and us, for "
         "SHAP it does not: so its authors call it), XGBoost on the data sets that "
-        f"come with scikit-learn, {N_BACKGROUND} background rows. ~: by its own extrapolation. Its own report: "
-        "[branchmarks.html](branchmarks.html)."
+        f"come with scikit-learn, {N_BACKGROUND} background rows. ~: by its own extrapolation."
     )
     text += f" woodelf-explainer {kept.found[CELL]['woodelf']}."
     table = markdown_table(("task", "depth", *NAMES), kept.found[CELL]["lines"])
