@@ -4,8 +4,8 @@
     pip install pyarrow plotly && pip install --no-deps --target old woodelf-explainer==0.4.0  # the newest it takes
     PYTHONPATH=TreeBranchMarks:old python benchmarks/branchmarks.py
 
-Its own page, with its authors' code in it, stays in benchmarks/.cache/branchmarks; results/branchmarks.md is a table of it. Set PYTHONPATH for this
-script alone: with it, every other benchmark would take the old woodelf, too.
+Its own page, with its authors' code in it, stays in benchmarks/.cache/branchmarks; results/branchmarks.md is a table of
+it. Set PYTHONPATH for this script alone: with it, every other benchmark would take the old woodelf, too.
 """
 
 from __future__ import annotations
