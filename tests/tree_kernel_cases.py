@@ -48,6 +48,47 @@ def ensembles(
     return coded, players.astype(np.int32), rng
 
 
+# nodes
+
+
+@st.composite
+def are_trees(draw: st.DrawFn) -> Case:
+    """Trees, and what somebody made of them: a number changed, a tree's nodes or roots left out."""
+    coded, _, rng = draw(ensembles())
+    e = coded.ensemble
+    arrays = [e.roots.copy(), e.feature.copy(), e.left.copy(), e.right.copy()]
+    change = draw(st.sampled_from(["nothing", "number", "roots", "none", "nodes"]))
+    if change == "number":
+        which = arrays[draw(st.integers(0, 3))]
+        which[rng.integers(len(which))] = draw(st.sampled_from([-(2**31), -2, -1, 0, 1, 2, 5, 2**31 - 1]))
+    elif change == "roots":
+        arrays[0] = arrays[0][1:]
+    elif change == "none":
+        arrays = [array[:0] for array in arrays]
+    elif change == "nodes":
+        arrays[1:] = [array[:-1] for array in arrays[1:]]
+    return Case(tuple(arrays))
+
+
+@st.composite
+def levels(draw: st.DrawFn) -> Case:
+    rng, n_features = draw(generators()), draw(st.sampled_from([1, 3, 70]))
+    n, dtype = draw(st.sampled_from([0, 1, 9, 300])), draw(st.sampled_from([np.float32, np.float64]))
+    level = rng.choice([-np.inf, -1.5, -0.0, 0.0, 1e-30, 2.0, 3.0, 7.0, np.inf], n).astype(dtype)
+    level[::2] += rng.integers(0, 40, len(level[::2]))
+    feature = rng.integers(0, n_features, n).astype(np.int32)
+    written = np.ones(n_features + 1, dtype=np.int64), np.ones(n, dtype=np.int64), np.ones(n, dtype=dtype)
+    return Case((feature, level, *written))
+
+
+@st.composite
+def pack(draw: st.DrawFn) -> Case:
+    coded, _, _ = draw(ensembles())
+    e = coded.ensemble
+    arrays = e.feature, coded.cut, e.missing_left, e.category_set, e.left, e.right
+    return Case((*arrays, np.zeros(e.n_features, dtype=np.int32), np.zeros((e.n_nodes, 4), dtype=np.int32)))
+
+
 # leaves
 
 
@@ -277,6 +318,9 @@ def count_twigs(draw: st.DrawFn) -> Case:
 
 CASES: dict[str, Callable[[], st.SearchStrategy[Case]]] = {
     "leaves.find": find_leaves,
+    "nodes.are_trees": are_trees,
+    "nodes.levels": levels,
+    "nodes.pack": pack,
     "orders.interventional": interventional_orders,
     "stream.count_twigs": count_twigs,
     "stream.interventional": stream,

@@ -13,6 +13,7 @@ import pytest
 import fouriershap as fs
 from fouriershap._shapley.trees import compiled
 from fouriershap._shapley.trees import model as tree_model
+from fouriershap._shapley.trees.engine import TreeEngine
 from fouriershap._shapley.trees.plan import MOST_FEATURES
 from models import CASES, classes, numbers
 from shap_oracle import assert_within, brute_force, with_outputs
@@ -335,3 +336,33 @@ def test_the_plan_knows_how_large_tables_are(depth, precision):
     expected = explainer.plan().table_bytes
     found = explainer.compile()._engine.tables.nbytes
     assert found / 3 < expected < 3 * found
+
+
+def test_sparse_rows_are_walked_where_dense_ones_are_streamed():
+    """Pairs of rows that are nearly all zeros come to few leaves, and how many is counted on different rows."""
+    from sklearn.ensemble import RandomForestRegressor
+
+    rng, methods = np.random.default_rng(0), {}
+    for share in (0.02, 0.5):
+        X = (rng.random((2000, 60)) < share).astype(float)
+        model = RandomForestRegressor(20, max_depth=8, random_state=0).fit(X, X @ rng.normal(size=60))
+        explainer = fs.TreeExplainer(model, X[:100])
+        methods[share] = explainer.plan(100).method
+        one, two = (fs.TreeExplainer(model, X[:n])._engine.background.visits for n in (1, 2))
+        np.testing.assert_array_equal(one, 1.0)  # a row and itself
+        assert two.mean() > 1.0
+    assert methods == {0.02: "walk", 0.5: "stream"}
+
+
+def test_a_small_walk_is_not_shared_out(monkeypatch):
+    """Cutting a millisecond of work into parts would cost twice as much as the work, on any number of threads."""
+    from sklearn.ensemble import RandomForestRegressor
+
+    rng = np.random.default_rng(0)
+    X = (rng.random((500, 40)) < 0.1).astype(float)
+    model = RandomForestRegressor(20, max_depth=6, random_state=0).fit(X, X @ rng.normal(size=40))
+    monkeypatch.setattr(TreeEngine, "_walk_in_parts", None)
+    explainer = fs.TreeExplainer(model, X[:100], method="walk")
+    np.testing.assert_array_equal(
+        explainer.shap_values(X[:50], n_jobs=1), explainer.shap_values(X[:50], n_jobs=2)
+    )

@@ -162,7 +162,7 @@ def test_row_ranges_touch_no_other_rows():
     some = walk.path_dependent(trees, codes, rows=slice(7, 30))
     assert not some[:7].any() and not some[30:].any()
     assert_close(some[7:30], walk.path_dependent(trees, codes)[7:30])
-    assert walk.leaf_visits(trees, codes, background)[0] >= 1
+    assert walk.leaf_visits(trees, background)[0] >= 1
 
 
 def test_bad_arguments_are_named():

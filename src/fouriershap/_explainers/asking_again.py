@@ -55,8 +55,9 @@ class AskingAgain(Explainer):
             Or one row, as an array (n_columns,) or a pandas Series: its values come back without the first axis.
         refine : int, optional
             Pairs of permutations for which the model itself is asked, per row: accuracy does not end at the
-            representation, nor at a compressed background, and from two pairs on values are exact where players
-            interact in pairs only. Costs `refine_cost` queries.
+            representation, nor at a compressed background. Against three background rows or more values are exact
+            from two pairs on where players interact in pairs only (against two rows from three on, against one from
+            four). Costs `refine_cost` queries.
         spread_gap : bool
             Share the `gap` of each row among its players, in proportion to the size of their values. Costs a
             query per row and, once, per background row.

@@ -111,11 +111,12 @@ class BlackBoxExplainer(AskingAgain):
         Which average over coalitions: see `TreeExplainer`.
     exact_background : bool
         Explain waves against every row of the background. By default a few products of marginals stand for more
-        than 32 rows of more than about ten columns, as many as keep what they miss (``fidelity.background``) to a
-        tenth of what the fit itself misses, or to 0.0008 where that is more; then the time of a row does not depend on
-        their number.
+        than 32 rows of more than seven to nine players (fewer, the more waves there are), as many as keep what they
+        miss (``fidelity.background``) to a tenth of what the fit itself misses, or to 0.0008 where that is more; then
+        the time of a row does not depend on their number.
     min_fidelity : float
-        R^2 below which a `FidelityWarning` is given: where the lower end of the interval of `fidelity` is.
+        R^2 below which a `FidelityWarning` is given: where the lower end of the interval of `fidelity` is, or the whole
+        interval of ``fidelity.shap``.
     random_state : int, optional
         The same number asks the same rows and gives the same values.
     n_jobs : int, optional
@@ -137,7 +138,7 @@ class BlackBoxExplainer(AskingAgain):
         columns of the rows and "answer" (of several outputs "answer_0" and so on); until the call ends, new
         answers are in the ``.journal`` beside it. Or a dict of rows, as tuples of values with None for missing
         ones, to lists of answers, as tuples of numbers. ``random_state=None`` is the number that the file keeps;
-        with a dict it is 0. `gap`, ``refine`` and `cube_fidelity` use it, too.
+        with a dict it is 0. `gap`, ``refine``, `certify` and `cube_fidelity` use it, too.
         Without it, whatever is raised, Ctrl-C included, carries the answers: give ``answers=error.answers``. Once
         something is fitted, ``error.finish()`` makes an explainer of that, without another query.
 

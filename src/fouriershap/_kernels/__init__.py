@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import fouriershap._kernels.build_numpy as build
     import fouriershap._kernels.encode_numpy as encode
     import fouriershap._kernels.leaves_numpy as leaves
+    import fouriershap._kernels.nodes_numpy as nodes
     import fouriershap._kernels.numbers_numpy as numbers
     import fouriershap._kernels.orders_numpy as orders
     import fouriershap._kernels.products_numpy as products
@@ -35,6 +36,7 @@ FAMILIES = (
     "build",
     "encode",
     "leaves",
+    "nodes",
     "numbers",
     "orders",
     "products",
@@ -54,6 +56,7 @@ __all__ = [
     "encode",
     "instruction_set",
     "leaves",
+    "nodes",
     "numbers",
     "orders",
     "products",

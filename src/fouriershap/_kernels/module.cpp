@@ -39,6 +39,7 @@ void bind_bits(nb::module_&);
 void bind_build(nb::module_&);
 void bind_encode(nb::module_&);
 void bind_leaves(nb::module_&);
+void bind_nodes(nb::module_&);
 void bind_numbers(nb::module_&);
 void bind_orders(nb::module_&);
 void bind_products(nb::module_&);
@@ -58,6 +59,7 @@ NB_MODULE(_native, m) {
   fouriershap::bind_build(m);
   fouriershap::bind_encode(m);
   fouriershap::bind_leaves(m);
+  fouriershap::bind_nodes(m);
   fouriershap::bind_numbers(m);
   fouriershap::bind_orders(m);
   fouriershap::bind_products(m);

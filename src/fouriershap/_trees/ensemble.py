@@ -179,22 +179,9 @@ class TreeEnsemble:
 
     def _nodes_are_trees(self) -> bool:
         """Whether every node but the roots has one parent, before it and in its own tree."""
-        n_nodes, roots = len(self.feature), self.roots
-        if len(roots) == 0 or roots[0] != 0 or roots[-1] >= n_nodes or not (np.diff(roots) > 0).all():
+        if not len(self.feature) or self.feature.min() < LEAF or self.feature.max() >= self.n_features:
             return False
-        if self.feature.min() < LEAF or self.feature.max() >= self.n_features:
-            return False
-        inner = np.flatnonzero(self.feature != LEAF)
-        tree = self.tree_of_node
-        n_parents = np.zeros(n_nodes, dtype=np.int64)
-        n_parents[roots] = 1
-        for children in (self.left[inner], self.right[inner]):
-            if not ((children > inner) & (children < n_nodes)).all():
-                return False
-            if not (tree[children] == tree[inner]).all():
-                return False
-            n_parents += np.bincount(children, minlength=n_nodes)
-        return bool((n_parents == 1).all())
+        return kernels.nodes.are_trees(self.roots, self.feature, self.left, self.right)
 
     def _sets_fit(self) -> bool:
         """Whether the category set of every node is there, and has its categories."""

@@ -32,7 +32,7 @@ _CALL_BYTES = 16 << 20  # of rows in one call that looks up
 _FEWEST_CALLS = 4  # for each thread, so that none waits long for the last
 _FEW_LOOK_UPS = 32  # rows that read built tables sooner than a twig can be streamed
 _TREE_PARTS = 8  # shares of the trees when there is but one block of rows
-_WORTH_THREADS = 3e-3  # seconds of work below which a pool of threads costs more than it brings
+_WORTH_THREADS = 5e-3  # seconds of work below which a pool of threads costs more than it brings
 _ALL_FIT = "every tree fits into tables, and looking up is cheaper than anything else"
 _SOME_FIT = "{} trees are too deep for tables, or beyond the memory budget"
 _NONE_FIT = "no tree fits into tables: paths with many features, or too little memory"
@@ -196,7 +196,8 @@ class TreeEngine:
         """How to explain without tables, and the seconds that it takes."""
         method = self.model.method
         if method == "walk":
-            return "walk", costs.walk_call(n_rows) + n_rows * costs.most_walk_row
+            most = costs.most_walk(n_rows)  # which needs no look at the rows
+            return "walk", most if most < _WORTH_THREADS else costs.walk(n_rows)
         return ("stream", costs.stream(n_rows)) if method == "stream" else costs.rent(n_rows)
 
     def _saves(self, n_rows: int) -> float:

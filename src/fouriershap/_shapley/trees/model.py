@@ -141,7 +141,7 @@ class Background(Frozen):
     @cached_property
     def visits(self) -> Floats | None:
         """(n_trees,) leaves that a pair of rows visits; None without a background."""
-        return None if self.codes is None else walk.leaf_visits(self.model.walk_trees, self.codes, self.codes)
+        return None if self.codes is None else walk.leaf_visits(self.model.walk_trees, self.codes)
 
 
 def make_background(model: TreeModel, rows: NDArray[Any] | None, weights: Floats | None = None) -> Background:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -33,11 +33,12 @@ _BYTES_PER_PATTERN = (
     24.0,
     56.0,
 )  # of a leaf's own table in float32, after leaves have been merged into blocks
-# Walking: per leaf that a (row, background row) pair visits, times the square root of the tree's leaves. In
-# small trees many rows fail the same players and are walked as one; large ones outgrow the caches.
-_PAIR_VISIT = 0.28
-# And for each row, each background row, per leaf of those that some row is sure to visit.
-_WALK_ROW_LEAF, _WALK_BACKGROUND_LEAF, _WALK_LEAVES = 4.0, 2.0, 256.0
+# Walking: per leaf that a (row, background row) pair visits, times a power of the tree's leaves. In small trees many
+# rows fail the same players and are walked as one; large ones outgrow the caches.
+_PAIR_VISIT, _PAIR_POWER = 0.18, 0.55
+# And for each row, each background row, per leaf of those that some row is sure to visit: so many at most, and so many
+# times those that a pair visits, which are few where rows are sparse.
+_WALK_ROW_LEAF, _WALK_BACKGROUND_LEAF, _WALK_LEAVES, _WALK_SPREAD = 4.0, 2.0, 256.0, 24.0
 _WALK_LEVEL = 3.0  # where each row is walked by itself: per level of a tree and background row
 _PATH_LEAF = 12.0  # walking without a background: per leaf and row
 # Streaming, per twig: a table by its entries and points; a twig that is too wide for one (see `_wide_twig`); and
@@ -218,10 +219,18 @@ class LooseCosts:
     doubled: bool
     which: NDArray[np.bool_] | None = None
 
+    def most_walk(self, n_rows: int) -> float:
+        """Of walking so many rows, if every pair visited every leaf: seconds that need no look at the rows."""
+        return self._walk_call(n_rows, self.leaves) + n_rows * self.most_walk_row
+
     @cached_property
     def most_walk_row(self) -> float:
         """Of walking a row, if every pair visited every leaf."""
         return self._sum(self._walk_row(self.leaves))
+
+    def walk(self, n_rows: int) -> float:
+        """Of walking so many rows."""
+        return self.walk_call(n_rows) + n_rows * self.walk_row
 
     @cached_property
     def walk_row(self) -> float:
@@ -230,11 +239,14 @@ class LooseCosts:
 
     def walk_call(self, n_rows: int) -> float:
         """Of walking, beside the leaves that pairs of rows visit: finding out who goes where."""
-        if self.n_background is None:
+        return self._walk_call(n_rows, self.source.visits)
+
+    def _walk_call(self, n_rows: int, visits: NDArray[np.float64] | None) -> float:
+        if self.n_background is None or visits is None:
             return 0.0
         if n_rows < few_rows(self._mean_leaves, self.n_background):
             return n_rows * self._alone
-        return self._together
+        return self._sum(self._seen(visits)) * self.n_background * _WALK_BACKGROUND_LEAF / 1e9
 
     @cached_property
     def _mean_leaves(self) -> float:
@@ -244,19 +256,17 @@ class LooseCosts:
     def _alone(self) -> float:
         return self._sum(np.log2(np.maximum(self.leaves, 1.0))) * (self.n_background or 0) * _WALK_LEVEL / 1e9
 
-    @cached_property
-    def _together(self) -> float:
-        return self._sum(self._visited) * (self.n_background or 0) * _WALK_BACKGROUND_LEAF / 1e9
-
-    @property
-    def _visited(self) -> NDArray[np.float64]:
-        return np.minimum(self.leaves, _WALK_LEAVES)
+    def _seen(self, visits: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(n_trees,) leaves that some row is sure to visit."""
+        seen = np.minimum(self.leaves, _WALK_LEAVES)
+        # One background row alone does not tell how far rows are apart.
+        return seen if self.n_background == 1 else np.minimum(seen, _WALK_SPREAD * visits)
 
     def _walk_row(self, visits: NDArray[np.float64] | None) -> NDArray[np.float64]:
         if self.n_background is None or visits is None:
             return self.leaves * (_PATH_LEAF / 1e9)
-        pairs = visits * np.sqrt(self.leaves) * (_PAIR_VISIT * self.n_background)
-        return np.asarray((pairs + self._visited * _WALK_ROW_LEAF) / 1e9)
+        pairs = visits * self.leaves**_PAIR_POWER * (_PAIR_VISIT * self.n_background)
+        return np.asarray((pairs + self._seen(visits) * _WALK_ROW_LEAF) / 1e9)
 
     def _sum(self, of_trees: NDArray[np.float64]) -> float:
         return float((of_trees if self.which is None else of_trees[self.which]).sum())
@@ -282,12 +292,12 @@ class LooseCosts:
 
     def rent(self, n_rows: int) -> tuple[str, float]:
         """The cheaper way, and its seconds; of walking that is cheap in any case, at most so many."""
-        most = self.walk_call(n_rows) + n_rows * self.most_walk_row
+        most = self.most_walk(n_rows)
         if most <= max(self.least_stream, _LOOKING):
             return "walk", most
         last = self._last.get("rent")
         if last is None or last[0] != n_rows:
-            walked, streamed = self.walk_call(n_rows) + n_rows * self.walk_row, self.stream(n_rows)
+            walked, streamed = self.walk(n_rows), self.stream(n_rows)
             last = (n_rows, "stream" if streamed < walked else "walk", min(walked, streamed))
             self._last["rent"] = last
         return last[1:]
@@ -298,6 +308,7 @@ class LooseCosts:
         return {}
 
 
+@lru_cache(maxsize=16)
 def _twig_costs(n_outputs: int, n_rows: float, n_background: int, doubled: bool) -> NDArray[np.float64]:
     """(31,) nanoseconds of a twig for a batch of rows, by the number of other players on its path."""
     ways = choose_ways(int(n_rows), n_background)

@@ -118,10 +118,10 @@ def interventional(
 
 def _parts(trees: StreamTrees, ways: Ways, seconds: float) -> list[WalkTrees]:
     """The trees in parts of about equal cost."""
+    if seconds < _WORTH_PARTS:
+        return [trees.trees]
     n_trees = trees.trees.n_trees
     n_parts = min(max(math.ceil(seconds / _PART_SECONDS), _FEWEST_PARTS), n_trees)
-    if seconds < _WORTH_PARTS:
-        n_parts = 1
     size = np.minimum(np.arange(MOST_PLAYERS + 1), ways.dense_bits)
     cost = np.cumsum(trees.twigs @ (1_000.0 + 2.0**size))
     bounds = np.searchsorted(cost, np.linspace(0, cost[-1], n_parts + 1)[1:-1])
@@ -143,5 +143,9 @@ def _add_parts(parts: list[WalkTrees], arguments: tuple[Any, ...], out: Floats, 
 
 def _padded(codes: Codes) -> Codes:
     """Columns up to a multiple of 8."""
-    missing = -codes.shape[1] % LANES
-    return np.pad(codes, ((0, 0), (0, missing))) if missing else codes
+    n = codes.shape[1]
+    if not n % LANES:
+        return codes
+    padded = np.zeros((len(codes), -(-n // LANES) * LANES), dtype=codes.dtype)
+    padded[:, :n] = codes
+    return padded

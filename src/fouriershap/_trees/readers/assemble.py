@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fouriershap import _kernels as kernels
 from fouriershap._base.errors import InputError
 from fouriershap._trees.ensemble import LEAF
 
@@ -63,11 +64,11 @@ def join_in_line(trees: Tree, sizes: NDArray[np.integer[Any]]) -> dict[str, Any]
     Nodes keep their order where children come after their parent, else they are numbered breadth first;
     nodes that no row reaches (XGBoost keeps pruned ones) are left out.
     """
-    start = np.cumsum(sizes) - sizes
+    start = (np.cumsum(sizes) - sizes).astype(np.int64)
     offset = np.repeat(start, sizes)
     is_leaf = trees.left < 0
     left, right = (
-        np.where(is_leaf, LEAF, child.astype(np.int64) + offset) for child in (trees.left, trees.right)
+        np.where(is_leaf, LEAF, child + offset).astype(np.int32) for child in (trees.left, trees.right)
     )
     set_of_node, set_start, set_categories = _category_sets(trees.categories, len(left))
     arrays = {
@@ -81,7 +82,8 @@ def join_in_line(trees: Tree, sizes: NDArray[np.integer[Any]]) -> dict[str, Any]
         "category_set": set_of_node,
         "roots": start,
     }
-    if not _in_order(left, right, len(sizes)):
+    roots, feature = (arrays[name].astype(np.int32) for name in ("roots", "feature"))
+    if not kernels.nodes.are_trees(roots, feature, left, right):
         arrays = _renumber(arrays, np.repeat(np.arange(len(sizes)), sizes))
     return arrays | {"set_start": set_start, "set_categories": set_categories}
 
@@ -97,15 +99,6 @@ def _category_sets(
     set_of_node[nodes] = np.arange(len(nodes))
     sets = [np.unique(categories[node]) for node in nodes]
     return set_of_node, np.concatenate([[0], np.cumsum([len(s) for s in sets])]), np.concatenate(sets)
-
-
-def _in_order(left: NDArray[np.int64], right: NDArray[np.int64], n_trees: int) -> bool:
-    """Whether every child comes after its parent, and every node but the roots is a child of one other."""
-    inner = np.flatnonzero(left >= 0)
-    children = np.concatenate([left[inner], right[inner]])
-    after = (left[inner] > inner).all() and (right[inner] > inner).all()
-    once = np.bincount(children, minlength=1).max() <= 1
-    return bool(after and once) and len(children) + n_trees == len(left)
 
 
 def _renumber(arrays: dict[str, NDArray[Any]], tree: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
