@@ -21,7 +21,14 @@ from fouriershap._shapley.trees.files import trees_from_contents, trees_to_conte
 from fouriershap._shapley.trees.model import Background, TreeModel, make_background
 from fouriershap._shapley.trees.orders import TreeSets, make_sets
 from fouriershap._shapley.trees.pairs import TreePairs, make_pairs
-from fouriershap._shapley.trees.plan import LooseCosts, TableCosts, TreePlan, describe, table_costs
+from fouriershap._shapley.trees.plan import (
+    LEAST_BUILD,
+    LooseCosts,
+    TableCosts,
+    TreePlan,
+    describe,
+    table_costs,
+)
 from fouriershap._trees.ensemble import TreeEnsemble
 
 _ROWS_PER_JOB = 8192  # of predicting
@@ -81,10 +88,9 @@ class TreeEngine:
             self.expected = expected
         if model.method == "stream" and background.rows is None:
             raise InputError("method='stream' needs a background; without one, use method='auto' or 'walk'.")
-        if self.compiled is None:
+        if self.compiled is None and model.method == "tables":
             check_capacity(model, model.feasible)
-            if model.method == "tables":
-                self.build()
+            self.build()
 
     @property
     def compiled(self) -> CompiledTrees | None:
@@ -206,6 +212,8 @@ class TreeEngine:
 
     def _worth_building(self, n_rows: int) -> bool:
         """Whether what was spent without tables, this call included, has cost as much as they would."""
+        if self._is_small(n_rows):
+            return False
         if not self.model.feasible.any():
             return False
         tables, loose = self._table_costs, self._feasible_costs
@@ -218,6 +226,17 @@ class TreeEngine:
         if rows * loose.most_walk_row + spared <= tables.build:
             return False
         return rows * max(loose.walk_row - tables.look_up(n_rows) / n_rows, 0.0) + spared > tables.build
+
+    def _is_small(self, n_rows: int) -> bool:
+        """Whether all calls so far and this one are walks that cost less than any tables: noted, if so."""
+        loose = self._loose
+        if not loose.is_cheap(n_rows):
+            return False
+        call, (rows, spared) = loose.walk_call(n_rows), self.policy.rent(0)
+        if (rows + n_rows) * loose.most_walk_row + spared + call > LEAST_BUILD:
+            return False
+        self.policy.rent(n_rows, call)
+        return True
 
     def _looks_up(self, n_rows: int) -> bool:
         """Whether built tables are quicker than streaming the same trees: large ones come from memory."""

@@ -56,6 +56,7 @@ _BATCH_ROWS = 10_240
 _BATCH_NUMBERS = 16 << 20  # running sums of a batch
 _MERGED_FROM = 5_000  # rows from which many are equal within a small subtree
 _MERGED_NODES = 9
+LEAST_BUILD = _BUILD_CALL / 1e9  # seconds of building any tables
 MOST_FEATURES = 16
 MOST_FEATURES_OF_PAIRS = (
     10  # a leaf's table of pairs costs 2^features times features^2: beyond, walking is quicker
@@ -221,7 +222,7 @@ class LooseCosts:
 
     def most_walk(self, n_rows: int) -> float:
         """Of walking so many rows, if every pair visited every leaf: seconds that need no look at the rows."""
-        return self._walk_call(n_rows, self.leaves) + n_rows * self.most_walk_row
+        return self.walk_call(n_rows) + n_rows * self.most_walk_row
 
     @cached_property
     def most_walk_row(self) -> float:
@@ -230,7 +231,7 @@ class LooseCosts:
 
     def walk(self, n_rows: int) -> float:
         """Of walking so many rows."""
-        return self.walk_call(n_rows) + n_rows * self.walk_row
+        return self._walk_call(n_rows, self.source.visits) + n_rows * self.walk_row
 
     @cached_property
     def walk_row(self) -> float:
@@ -238,8 +239,8 @@ class LooseCosts:
         return self._sum(self._walk_row(self.source.visits))
 
     def walk_call(self, n_rows: int) -> float:
-        """Of walking, beside the leaves that pairs of rows visit: finding out who goes where."""
-        return self._walk_call(n_rows, self.source.visits)
+        """Of walking, at most, beside the leaves that pairs of rows visit: finding out who goes where."""
+        return self._walk_call(n_rows, self.leaves)
 
     def _walk_call(self, n_rows: int, visits: NDArray[np.float64] | None) -> float:
         if self.n_background is None or visits is None:
@@ -290,11 +291,14 @@ class LooseCosts:
             costs[~twigs.serves] = n_rows * self._walk_row(self.source.visits)[~twigs.serves]
         return self._sum(costs) + _STREAM_CALL / 1e9
 
+    def is_cheap(self, n_rows: int) -> bool:
+        """Whether walking is cheap in any case, so that there is nothing to choose."""
+        return self.most_walk(n_rows) <= max(self.least_stream, _LOOKING)
+
     def rent(self, n_rows: int) -> tuple[str, float]:
         """The cheaper way, and its seconds; of walking that is cheap in any case, at most so many."""
-        most = self.most_walk(n_rows)
-        if most <= max(self.least_stream, _LOOKING):
-            return "walk", most
+        if self.is_cheap(n_rows):
+            return "walk", self.most_walk(n_rows)
         last = self._last.get("rent")
         if last is None or last[0] != n_rows:
             walked, streamed = self.walk(n_rows), self.stream(n_rows)
