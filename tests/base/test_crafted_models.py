@@ -63,7 +63,31 @@ def two_parents(tree: dict[str, Any]) -> None:
     tree["right_children"][0] = tree["left_children"][0]
 
 
-@pytest.mark.parametrize("change", [no_feature, no_cover, in_another_tree, two_parents])
+def no_right_child(tree: dict[str, Any]) -> None:
+    tree["right_children"][0] = -1
+
+
+def from_the_end(tree: dict[str, Any]) -> None:
+    tree["right_children"][0] = -len(tree["left_children"])
+
+
+def in_a_circle(tree: dict[str, Any]) -> None:
+    tree["left_children"][0] = 0
+
+
+def beyond_an_int(tree: dict[str, Any]) -> None:
+    tree["left_children"][0] += 1 << 32
+
+
+def one_node_of_many(tree: dict[str, Any]) -> None:
+    tree["left_children"], tree["right_children"] = [1], [2]
+
+
+NO_TREES = [no_feature, no_cover, in_another_tree, two_parents, no_right_child, from_the_end, in_a_circle]
+NO_TREES += [beyond_an_int, one_node_of_many]
+
+
+@pytest.mark.parametrize("change", NO_TREES)
 @pytest.mark.parametrize("method", ["auto", "tables"])
 def test_xgboost_files_whose_nodes_are_no_trees(
     change: Callable[[dict[str, Any]], None], method: str, tmp_path: Path

@@ -69,7 +69,7 @@ void pack(const Packed& packed) {
   for (int64_t v = 0; v < packed.n_nodes; ++v) {
     const int32_t f = packed.feature[v], set = packed.category_set[v];
     int32_t* node = packed.nodes + 4 * v;
-    node[0] = f < 0 ? -1 : 2 * packed.place[f] + packed.missing_left[v];
+    node[0] = f < 0 ? -1 : 2 * packed.place[f] + (packed.missing_left[v] != 0);
     node[1] = set < 0 ? packed.cut[v] : -1 - set;
     node[2] = packed.left[v];
     node[3] = packed.right[v];

@@ -5,6 +5,7 @@ namespace fouriershap {
 
 static bool are_trees_of(In<int32_t, 1> roots, In<int32_t, 1> feature, In<int32_t, 1> left,
                          In<int32_t, 1> right) {
+  if (length(left) != length(feature) || length(right) != length(feature)) return false;
   return are_trees({roots.data(), feature.data(), left.data(), right.data(), length(roots), length(feature)});
 }
 
@@ -23,7 +24,7 @@ static void pack_of(In<int32_t, 1> feature, In<int32_t, 1> cut, In<bool, 1> miss
         .left = left.data(),
         .right = right.data(),
         .category_set = category_set.data(),
-        .missing_left = missing_left.data(),
+        .missing_left = reinterpret_cast<const uint8_t*>(missing_left.data()),
         .n_nodes = length(feature),
         .n_features = length(place),
         .place = place.data(),

@@ -19,9 +19,12 @@ def are_trees(roots: Ints, feature: Ints, left: Ints, right: Ints) -> bool:
     feature : (n_nodes,) int32
         Negative at leaves.
     left, right : (n_nodes,) int32
-        Children; at leaves they do not matter. They may be any numbers.
+        Children; at leaves they do not matter. They may be any numbers, and as many as they like.
     """
     n_nodes = len(feature)
+    if not len(left) == len(right) == n_nodes:
+        return False
+    roots = roots.astype(np.int64)
     if len(roots) == 0 or roots[0] != 0 or roots[-1] >= n_nodes or not (np.diff(roots) > 0).all():
         return False
     inner = np.flatnonzero(feature >= 0)
@@ -49,7 +52,7 @@ def levels(
     Parameters
     ----------
     feature, level : (n,) int32, (n,) float32 or float64
-        Pairs in any order, none NaN.
+        Pairs in any order; features are >= 0, no level is NaN.
     start : (n_features + 1,) int64, written
         Where the levels of each feature begin in ``found``.
     position : (n,) int64, written

@@ -64,6 +64,8 @@ def _verify_types(arrays: Blocks | TableSet) -> None:
 def verify_array(name: str, array: NDArray[Any], kind: str, n_axes: int = 1) -> None:
     """Raise `FileFormatError` unless an array has this type, in NumPy's letters, and so many axes."""
     require(array.dtype == np.dtype(kind) and array.ndim == n_axes, f"{name} has the wrong type")
+    if array.dtype == np.bool_:  # kernels count on it
+        require((array.view(np.uint8) <= 1).all(), f"{name} has truth values that are neither true nor false")
 
 
 def _verify_blocks(blocks: Blocks, n_narrow: int, n_wide: int) -> None:

@@ -267,7 +267,7 @@ def code_trees(ensemble: TreeEnsemble) -> CodedTrees:
     start, position = np.empty(e.n_features + 1, dtype=np.int64), np.empty(len(level), dtype=np.int64)
     found = np.empty_like(level)
     n_found = kernels.nodes.levels(feature, level, start, position, found)
-    book = Codebook(e.dtype, start, found[:n_found], categorical)
+    book = Codebook(e.dtype, start, found[:n_found].copy(), categorical)
     # A code c is the number of thresholds <= x, so x >= level i iff c > i; a threshold of NaN is beyond all.
     cut = np.where(e.feature >= 0, book.n_codes[e.feature] - 1, 0).astype(np.int32)
     cut[nodes] = position[: len(nodes)] - start[e.feature[nodes]] + 1

@@ -161,7 +161,7 @@ class TreeEngine:
                 self._saves(n_rows) > tables.build if self.compiled is None else self._looks_up(n_rows)
             )
         loose = ~in_tables if by_tables else np.ones_like(in_tables)
-        road = self._road(replace(self._loose, which=loose), _ANY if n_rows is None else n_rows)[0]
+        road = self._road(replace(self._loose, which=loose), _ANY if n_rows is None else max(n_rows, 1))[0]
         streamed = loose & self.model.twigs.serves if road == "stream" else np.zeros_like(loose)
         counts = (int((~loose).sum()), int(streamed.sum()), int((loose & ~streamed).sum()))
         return describe(counts, tables, self._loose, n_rows, self._reason(by_tables, int(loose.sum())))
@@ -219,7 +219,10 @@ class TreeEngine:
         tables, loose = self._table_costs, self._feasible_costs
         road, seconds = loose.rent(n_rows)
         if road == "walk":
-            rows, spared = self.policy.rent(n_rows, loose.walk_call(n_rows))
+            call = loose.walk_call(n_rows)
+            if not loose.is_cheap(n_rows):
+                call = seconds - n_rows * loose.walk_row  # without its rows, which are looked at in the end
+            rows, spared = self.policy.rent(n_rows, call)
         else:
             rows, spared = self.policy.rent(0, max(seconds - tables.look_up(n_rows), 0.0))
         # Where it would not pay even if every pair of rows visited every leaf, there is no need to look closer.
@@ -228,10 +231,8 @@ class TreeEngine:
         return rows * max(loose.walk_row - tables.look_up(n_rows) / n_rows, 0.0) + spared > tables.build
 
     def _is_small(self, n_rows: int) -> bool:
-        """Whether all calls so far and this one are walks that cost less than any tables: noted, if so."""
+        """Whether all calls so far and this one cost less than any tables, if they are walked: noted, if so."""
         loose = self._loose
-        if not loose.is_cheap(n_rows):
-            return False
         call, (rows, spared) = loose.walk_call(n_rows), self.policy.rent(0)
         if (rows + n_rows) * loose.most_walk_row + spared + call > LEAST_BUILD:
             return False

@@ -36,8 +36,8 @@ _BYTES_PER_PATTERN = (
 # Walking: per leaf that a (row, background row) pair visits, times a power of the tree's leaves. In small trees many
 # rows fail the same players and are walked as one; large ones outgrow the caches.
 _PAIR_VISIT, _PAIR_POWER = 0.18, 0.55
-# And for each row, each background row, per leaf of those that some row is sure to visit: so many at most, and so many
-# times those that a pair visits, which are few where rows are sparse.
+# And for each row, each background row, per leaf of those that rows come to: so many at most, and so many times those
+# that a pair visits, which are few where rows are sparse.
 _WALK_ROW_LEAF, _WALK_BACKGROUND_LEAF, _WALK_LEAVES, _WALK_SPREAD = 4.0, 2.0, 256.0, 24.0
 _WALK_LEVEL = 3.0  # where each row is walked by itself: per level of a tree and background row
 _PATH_LEAF = 12.0  # walking without a background: per leaf and row
@@ -258,7 +258,7 @@ class LooseCosts:
         return self._sum(np.log2(np.maximum(self.leaves, 1.0))) * (self.n_background or 0) * _WALK_LEVEL / 1e9
 
     def _seen(self, visits: NDArray[np.float64]) -> NDArray[np.float64]:
-        """(n_trees,) leaves that some row is sure to visit."""
+        """(n_trees,) leaves that rows come to, about."""
         seen = np.minimum(self.leaves, _WALK_LEAVES)
         # One background row alone does not tell how far rows are apart.
         return seen if self.n_background == 1 else np.minimum(seen, _WALK_SPREAD * visits)
@@ -322,7 +322,9 @@ def _twig_costs(n_outputs: int, n_rows: float, n_background: int, doubled: bool)
     rows = n_rows * (_STREAM_ROW + _STREAM_ROW_SLOT * slots) + n_background * _STREAM_BACKGROUND
     if ways.merged_nodes:
         rows = rows * _STREAM_MERGED
-    return np.asarray(_STREAM_TWIG + rows * n_outputs + table * (min(n_outputs, 2) * (2 if doubled else 1)))
+    costs = np.asarray(_STREAM_TWIG + rows * n_outputs + table * (min(n_outputs, 2) * (2 if doubled else 1)))
+    costs.flags.writeable = False  # it is kept
+    return costs
 
 
 def _wide_twig(n_rows: float, n_background: int) -> float:

@@ -292,7 +292,7 @@ def predict(
 def leaf_visits(trees: WalkTrees, codes: Codes, *, n_pairs: int = 20, random_state: int = 0) -> Floats:
     """(n_trees,) float64: leaves that a pair of different rows visits, from random pairs; of a single row, 1.
 
-    The time of `interventional` is about this, times rows, times background rows, times 10 to 17 ns.
+    The time of `interventional` grows with this, times rows, times background rows.
     """
     pairs = _random_pairs(codes.shape[1], n_pairs, random_state)
     rows, others = (np.ascontiguousarray(codes[:, picked]) for picked in pairs)

@@ -13,6 +13,8 @@ from fouriershap import _kernels as kernels
 from fouriershap._base.errors import InputError
 from fouriershap._trees.ensemble import LEAF
 
+_PER_NODE = ("feature", "threshold", "left", "right", "missing_left", "cover", "values")
+
 
 @dataclass
 class Tree:
@@ -47,8 +49,7 @@ def join(trees: Sequence[Tree], width: int = 1) -> dict[str, Any]:
     trees = trees or [leaf(np.zeros(width), 1.0)]
     sizes = np.array([len(tree.left) for tree in trees])
     start = (np.cumsum(sizes) - sizes).tolist()
-    names = ("feature", "threshold", "left", "right", "missing_left", "cover")
-    arrays = {name: np.concatenate([getattr(tree, name) for tree in trees]) for name in names}
+    arrays = {name: np.concatenate([getattr(tree, name) for tree in trees]) for name in _PER_NODE[:-1]}
     values = np.concatenate([tree.values.reshape(-1, width) for tree in trees])
     categories = {
         first + node: found
@@ -66,10 +67,11 @@ def join_in_line(trees: Tree, sizes: NDArray[np.integer[Any]]) -> dict[str, Any]
     """
     start = (np.cumsum(sizes) - sizes).astype(np.int64)
     offset = np.repeat(start, sizes)
+    if any(len(getattr(trees, name)) != len(offset) for name in _PER_NODE):
+        raise InputError("the model does not say the same of all of its nodes: it is damaged.")
     is_leaf = trees.left < 0
-    left, right = (
-        np.where(is_leaf, LEAF, child + offset).astype(np.int32) for child in (trees.left, trees.right)
-    )
+    left, right = (np.where(is_leaf, LEAF, child + offset) for child in (trees.left, trees.right))
+    _check_children(left, right, offset, offset + np.repeat(sizes, sizes))
     set_of_node, set_start, set_categories = _category_sets(trees.categories, len(left))
     arrays = {
         "feature": np.where(is_leaf, LEAF, trees.feature),
@@ -82,8 +84,8 @@ def join_in_line(trees: Tree, sizes: NDArray[np.integer[Any]]) -> dict[str, Any]
         "category_set": set_of_node,
         "roots": start,
     }
-    roots, feature = (arrays[name].astype(np.int32) for name in ("roots", "feature"))
-    if not kernels.nodes.are_trees(roots, feature, left, right):
+    nodes = (arrays[name].astype(np.int32) for name in ("roots", "feature", "left", "right"))
+    if not kernels.nodes.are_trees(*nodes):
         arrays = _renumber(arrays, np.repeat(np.arange(len(sizes)), sizes))
     return arrays | {"set_start": set_start, "set_categories": set_categories}
 
@@ -101,13 +103,27 @@ def _category_sets(
     return set_of_node, np.concatenate([[0], np.cumsum([len(s) for s in sets])]), np.concatenate(sets)
 
 
+def _check_children(
+    left: NDArray[np.int64], right: NDArray[np.int64], first: NDArray[np.int64], last: NDArray[np.int64]
+) -> None:
+    """Raise unless the children of every inner node are among the nodes ``first`` to ``last`` of its tree."""
+    inner = left != LEAF
+    for child in (left, right):
+        if not (((child >= first) & (child < last)) | ~inner).all():
+            raise InputError("the model has a node whose child is not a node of its tree: it is damaged.")
+
+
 def _renumber(arrays: dict[str, NDArray[Any]], tree: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
     """Number the nodes of each tree breadth first, without those that cannot be reached."""
     left, right = arrays["left"], arrays["right"]
     levels: list[NDArray[np.int64]] = []
     depths: list[NDArray[np.int64]] = []
     level = arrays["roots"]
+    n_reached = 0
     while len(level):
+        n_reached += len(level)
+        if n_reached > len(left):
+            raise InputError("the model has a node with several parents, or in a circle: it is damaged.")
         levels.append(level)
         depths.append(np.full(len(level), len(depths)))
         inner = level[left[level] >= 0]
