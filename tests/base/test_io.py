@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import save_file
+from sklearn.tree import DecisionTreeRegressor
 
 import fouriershap as fs
 from fouriershap._base import files
@@ -267,3 +268,17 @@ def test_metadata_that_is_out_of_bounds(tmp_path: Path, key: str, value: str) ->
     save_file({}, tmp_path / "m.fshap", metadata=metadata)
     with pytest.raises(fs.FileFormatError):
         fs.load(tmp_path / "m.fshap")
+
+
+def test_truth_values_that_are_neither_true_nor_false(tmp_path: Path) -> None:
+    """Kernels compute with the bytes: 254 would be a feature far beyond the last."""
+    X = np.random.default_rng(0).normal(size=(50, 3))
+    model = DecisionTreeRegressor(max_depth=2, random_state=0).fit(X, X[:, 0])
+    fs.TreeExplainer(model, X).save(tmp_path / "t.fshap")
+    found = files.read(tmp_path / "t.fshap")
+    strange = np.full(len(found.arrays["trees.missing_left"]), 254, dtype=np.uint8).view(bool)
+    files.write(
+        tmp_path / "s.fshap", found.kind, {**found.arrays, "trees.missing_left": strange}, found.header
+    )
+    with pytest.raises(fs.FileFormatError, match="neither true nor false"):
+        fs.load(tmp_path / "s.fshap")
