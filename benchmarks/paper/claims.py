@@ -129,12 +129,15 @@ def _at(points: dict[str, list[dict[str, Any]]], who: str, background: int) -> l
     return [summary(some) for some in by_setting(mine).values()]
 
 
-def tree_ratios(results: Results) -> dict[str, dict[int, float]]:
-    """Per data set and depth, how many times faster than TreeSHAP we are, over all repeats, on one thread each."""
+def tree_ratios(results: Results, which: str = "seconds") -> dict[str, dict[int, float]]:
+    """Per data set and depth, how many times faster than TreeSHAP we are, over all repeats, on one thread each.
+
+    ``which``: "after_others" for calls right after those of another contender.
+    """
     ratios: dict[str, dict[int, float]] = {}
     for label, cell in results_of(results, "fig3").items():
         name, depth = label.split("/")
-        both = zip(cell["seconds"][fig3.BASE], cell["seconds"][fig3.OURS], strict=True)
+        both = zip(cell[which][fig3.BASE], cell[which][fig3.OURS], strict=True)
         ratios.setdefault(name, {})[int(depth)] = float(np.divide(*np.sum(list(both), axis=0)))
     return ratios
 

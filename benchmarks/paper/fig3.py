@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -17,7 +17,9 @@ from peers import missing, trees
 
 OURS, BASE, SPECTRUM = "fouriershap", "TreeSHAP (shap)", "FourierSHAP, pruned spectrum"
 OURS_THREADS = f"fouriershap, {models.N_JOBS} threads"
-ROUNDS = 5  # in each of which every contender runs once, so that a busy moment hits all; the quickest counts
+# In every round each contender runs twice, so that a busy moment hits all; the quickest of all runs counts. The first
+# of the two finds the caches full of what ran before it, which is another contender, and is told beside.
+ROUNDS = 5
 SLOW = 1.0  # seconds; a peer beyond it runs once per cell
 OPTIONAL = {"woodelf": trees.woodelf, "fasttreeshap": trees.fasttreeshap, "pltreeshap": trees.pltreeshap}
 
@@ -36,6 +38,7 @@ def _race(name: str, depth: int, settings: Settings) -> dict[str, Any]:
     model = models.forest(name, settings, depth, settings.tree_trees).model
     data, size = models.split(name, settings), settings.tree_sizes
     seconds: dict[str, list[float]] = {}
+    after_others: dict[str, list[float]] = {}
     r2: dict[str, float] = {}
     skipped = {peer: reason for peer in OPTIONAL if (reason := missing(peer))}
     spectrum = _spectrum(model, settings)
@@ -44,21 +47,30 @@ def _race(name: str, depth: int, settings: Settings) -> dict[str, Any]:
         X, background = data.X_test[part], data.X[part]
         contenders = _contenders(model, X, background, skipped, spectrum)
         taken: dict[str, list[float]] = {who: [] for who in contenders}
+        firsts: dict[str, list[float]] = {who: [] for who in contenders}
         expected = contenders[BASE]()
         for _ in range(ROUNDS):
             for who, run in contenders.items():
                 if who not in skipped:
-                    begin = time.perf_counter()
-                    values = run()
-                    taken[who].append(time.perf_counter() - begin)
+                    first, values = _timed(run)
+                    firsts[who].append(first)
+                    taken[who].append(first if first > SLOW else min(first, _timed(run)[0]))
                     agreement = models.r_squared(expected, values)
                     r2[who] = float(np.minimum(r2.get(who, 1.0), agreement))  # NaN stays NaN
                     if who in OPTIONAL and taken[who][-1] > SLOW:
                         skipped[who] = f"not repeated: more than {SLOW:g} s"
-        for who, each in taken.items():
-            seconds.setdefault(who, []).append(min(each))
+        for who in contenders:
+            seconds.setdefault(who, []).append(min(taken[who]))
+            after_others.setdefault(who, []).append(min(firsts[who]))
     terms = None if spectrum is None else len(spectrum)
-    return {"seconds": seconds, "r2": r2, "skipped": skipped, "spectrum_terms": terms}
+    found = {"seconds": seconds, "after_others": after_others, "r2": r2}
+    return found | {"skipped": skipped, "spectrum_terms": terms}
+
+
+def _timed(run: Callable[[], np.ndarray]) -> tuple[float, np.ndarray]:
+    begin = time.perf_counter()
+    values = run()
+    return time.perf_counter() - begin, values
 
 
 def _contenders(
