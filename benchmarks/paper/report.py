@@ -210,9 +210,9 @@ def _figure_3(results: Results, folder: str) -> str:
         "The paper's edge fades with depth on the wide data sets (its figure has no numbers; a GPU did the work). Ours "
         f"reads the trees and prunes nothing: at depths 3 to 8 it is never below {least:.1f} times, and in calls right "
         f"after those of another library, when the caches are full of its work, never below {cold:.1f}. One thread "
-        "each, where no other number is given; contenders take turns, call after call, and the quickest call of each counts. "
-        "Construction is included, but for the pruned spectrum, which is made before the clock starts and left out where it "
-        f"has more than {results['fig3']['settings']['tree_terms']:,} terms.\n"
+        "each, where no other number is given; contenders take turns, call after call, and the quickest call of each "
+        "counts. Construction is included, but for the pruned spectrum, which is made before the clock starts and left "
+        f"out where it has more than {results['fig3']['settings']['tree_terms']:,} terms.\n"
     )
 
 
