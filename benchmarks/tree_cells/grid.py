@@ -57,9 +57,8 @@ def _race(n_bits: int, depth: int) -> Cell:
     contenders |= by_shapiq(model, X, background)
     found, missing = peers.importable()
     contenders |= {name: Contender(peer(model, X, background)) for name, peer in found.items()}
-    cell = race(
-        (GROUP, f"n = {n_bits} ({data.label})", f"depth {depth}"), contenders, rounds=40, most_seconds=1.5
-    )
+    name = GROUP, f"n = {n_bits} ({data.label})", f"depth {depth}"
+    cell = race(name, contenders, rounds=40, most_seconds=1.5, in_a_row=2)
     cell.notes += missing
     cell.notes.append(f"{OURS}: {fs.TreeExplainer(ensemble, background).plan(SIZE).method}")
     return cell
