@@ -30,8 +30,8 @@ METHOD = (
     "and background rows are fresh, and float32. The grid uses the data sets that it names.",
     "Every contender's values are compared with ours first (1e-4 of the largest value; a difference ends the run, "
     "but for faults of a peer that a third party confirms, which are noted). Times are wall-clock minima of runs in "
-    "turn; in brackets, multiples of our time. shap, shapiq and CatBoost's own, where they would take more than half a "
-    "minute, are extrapolated from fewer rows (marked ~) or left out.",
+    "turn (in the grid of two in a row); in brackets, multiples of our time. shap, shapiq and CatBoost's own, where "
+    "they would take more than half a minute, are extrapolated from fewer rows (marked ~) or left out.",
     f"{models.N_JOBS} threads for us and for peers that have threads; shap, shapiq and woodelf run on one. Additivity "
     "is not checked, by anyone; our times include asking the model whether it is read right. shap gets the whole "
     "background (`maskers.Independent(B, max_samples=len(B))`).",
