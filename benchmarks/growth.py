@@ -32,7 +32,7 @@ from peers import trees as peers
 PACKAGES = ("shap", "shapiq", "woodelf-explainer", "xgboost", "lightgbm", "scikit-learn")
 US = "fouriershap"
 PEERS = {"shap": peers.shap, "shapiq": peers.shapiq, "woodelf": peers.woodelf}
-MOST_SECONDS, ROUNDS = 12.0, 3  # a contender leaves an axis when its next cell would take longer
+MOST_SECONDS, ROUNDS = 20.0, 3  # a contender leaves an axis when its next cell would take longer
 TOLERANCE = 1e-4  # of the largest value
 TENS = (1, 10, 100, 1_000, 10_000, 100_000)
 # What is the same on every axis but its own.
