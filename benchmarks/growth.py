@@ -132,8 +132,8 @@ def run_axis(cells: Cells, axis: str, again: bool) -> None:
         )
         left = [name for name in left if isinstance(cell.get(name), float)]
         growth = values[k + 1] / value if k + 1 < len(values) else 1.0
-        # In proportion, or as it has grown last, where that was less.
-        grown = {name: cell[name] / before[name] if name in before else growth for name in left}
+        # In proportion, or as it has grown last, where that was less; nobody leaves by the constant cost of one cell.
+        grown = {name: cell[name] / before.get(name, cell[name]) for name in left}
         expected = {name: cell[name] * min(growth, grown[name]) for name in left}
         before = {name: cell[name] for name in left}
 
