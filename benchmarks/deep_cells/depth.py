@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 import fouriershap as fs
 from deep_cells import models
@@ -92,7 +93,8 @@ def _in_child(
     spent = int(time.process_time())
     resource.setrlimit(resource.RLIMIT_CPU, (spent + most, resource.RLIM_INFINITY))
     try:
-        seconds, values = _timed(work)
+        with threadpool_limits(1):  # of BLAS, where peers multiply matrices
+            seconds, values = _timed(work)
     except (MemoryError, ValueError, NotImplementedError) as error:
         np.savez(answer, failure=f"fails: {type(error).__name__}")
         return

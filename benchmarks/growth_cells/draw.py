@@ -55,7 +55,9 @@ def draw(panels: dict[str, dict[str, list[tuple[int, float]]]], us: str, path: P
 
 
 def _name_lines(axis: Any, ends: dict[str, tuple[int, float]], us: str) -> None:
-    """Names beside the ends of lines, those of neighbours pushed apart."""
+    """Names beside the ends of lines, those of neighbours pushed apart; a white rim keeps other lines off them."""
+    from matplotlib.patheffects import withStroke
+
     points_high = axis.get_figure().get_figheight() * 72 / axis.get_gridspec().nrows * 0.8
     low, high = (math.log10(limit) for limit in axis.get_ylim())
     taken: list[tuple[int, float]] = []
@@ -71,4 +73,5 @@ def _name_lines(axis: Any, ends: dict[str, tuple[int, float]], us: str) -> None:
             va="center",
             color=COLORS[who],
             weight="bold" if who == us else "normal",
+            path_effects=[withStroke(linewidth=4, foreground="white")],
         )
