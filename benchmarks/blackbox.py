@@ -49,6 +49,9 @@ METHOD = (
     "Smooth models are trained anew by each seed: 20 rows against 50 background rows, and truth by the "
     "definition up to 10 players, else by permutations. Of a fit `a row` is timed against 1,000 background "
     "rows, of a sampler against the 50, the model's own time left out.",
+    "Samplers ask about the whole background: KernelExplainer (KernelSHAP) with all features (`l1_reg=0`) and its "
+    "default of 2,048 coalitions and two for each feature, PermutationExplainer with at least ten rounds, shapiq's "
+    "with 2,048 coalitions (PolySHAP with pairs of features, as many as these tell apart), LightSHAP by its defaults.",
 )
 Run = Callable[[], dict[str, Any]]
 

@@ -19,6 +19,7 @@ from typing import Any
 from _cells import Cells
 from _common import RESULTS
 from deep_cells import depth, models, regret, serving, sizes
+from peers import trees as peers
 
 PACKAGES = ("lightgbm", "xgboost", "scikit-learn", "shap", "shapiq", "woodelf-explainer")
 PATH = RESULTS / "deep_trees.json"
@@ -37,7 +38,9 @@ def page(cells: Cells) -> str:
     found = cells.found
     text = ["# Deep trees, large backgrounds", "", f"CPU seconds on one thread. {cells.told()}", ""]
     text += [
-        f"Models are trained on {models.TRAINING_ROWS:,} rows: {models.DATA}. Values were compared first.",
+        f"Models are trained on {models.TRAINING_ROWS:,} rows: {models.DATA}. `lightgbm:500:255` has 500 trees of 255 "
+        "leaves, `xgboost:1000:8` 1,000 of depth 8, `lightgbm, deep:100:12` 100 of depth 12 and at most 2,024 leaves. "
+        "Values were compared first.",
         "",
     ]
     text += _sizes(found) + _serving(found) + _regret(found) + _depth(found)
@@ -66,7 +69,11 @@ def _sizes(found: dict[str, Any]) -> list[str]:
         for c in _cells(found, sizes.GROUP)
     ]
     table = _table(f"{head} | times predict | MB", rows)
-    return ["## Sizes in use", "", *table, "MB: beyond model, data and answer.", ""]
+    text = (
+        "The first call builds what it needs; the model was read before. The walk, pair by pair, is our own "
+        '`method="walk"`, measured on 64 rows.'
+    )
+    return ["## Sizes in use", "", text, "", *table, "MB: beyond model, data and answer.", ""]
 
 
 def _serving(found: dict[str, Any]) -> list[str]:
@@ -78,7 +85,10 @@ def _serving(found: dict[str, Any]) -> list[str]:
         for c in _cells(found, serving.GROUP)
     ]
     head = "model | road | ms a row | own predict, ms | seconds of building | MB of tables"
-    text = f"Built before, against {serving.N_BACKGROUND:,} background rows: the median of {serving.N_ROWS} rows."
+    text = (
+        f"Built before, against {serving.N_BACKGROUND:,} background rows: the median of {serving.N_ROWS} rows. Own "
+        "predict is the booster's, which is quicker than that of its scikit-learn wrapper."
+    )
     return ["## One row at a time", "", text, "", *_table(head, rows)] if rows else []
 
 
@@ -110,7 +120,11 @@ def _depth(found: dict[str, Any]) -> list[str]:
         for c in sorted(_cells(found, depth.GROUP), key=lambda c: (int(c["model"].split(":")[-1]), c["rows"]))
     ]
     table = _table(f"model | rows = background | fouriershap | {' | '.join(depth.PEERS)}", rows)
-    return ["## Depth", "", *table] if rows else []
+    text = (
+        "From the model to the values. woodelf chooses itself between its road for high depths (WoodelfHD) and, beyond "
+        f"depth 12, a sparse one. {peers.ABOUT_SHAPIQ}"
+    )
+    return ["## Depth", "", text, "", *table] if rows else []
 
 
 def _against(theirs: Any, ours: float) -> str:

@@ -20,6 +20,7 @@ from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 import fouriershap as fs
 from _cells import MOST_LOAD, Cells
@@ -33,6 +34,7 @@ PACKAGES = ("shap", "shapiq", "woodelf-explainer", "xgboost", "lightgbm", "sciki
 US = "fouriershap"
 PEERS = {"shap": peers.shap, "shapiq": peers.shapiq, "woodelf": peers.woodelf}
 MOST_SECONDS, ROUNDS = 20.0, 3  # a contender leaves an axis when its next cell would take longer
+FITTED = 4  # cells
 TOLERANCE = 1e-4  # of the largest value
 TENS = (1, 10, 100, 1_000, 10_000, 100_000)
 # What is the same on every axis but its own.
@@ -149,13 +151,12 @@ def series(cells: Cells, axis: str) -> dict[str, list[tuple[int, float]]]:
     return found
 
 
-def exponent(points: list[tuple[int, float]]) -> float:
-    """The slope of log seconds over log size, of the upper half of an axis: 1 is linear, 0 costs nothing."""
-    upper = points[-max(3, len(points) // 2 + 1) :]
-    if len(upper) < 2:
-        return math.nan
-    size, took = np.log(np.array(upper)).T
-    return float(np.polyfit(size, took, 1)[0])
+def exponent(points: list[tuple[int, float]], most: int) -> str:
+    """The slope of log seconds over log size, of the last cells: 1 is linear, 0 costs nothing."""
+    if len(points) < 2:
+        return ""
+    size, took = np.log(np.array(points[-most:])).T
+    return f"{np.polyfit(size, took, 1)[0]:.2f}"
 
 
 def page(cells: Cells) -> str:
@@ -164,8 +165,8 @@ def page(cells: Cells) -> str:
     text += [
         "CPU seconds on one thread, from the model to the SHAP values, reading the model included. Values were "
         f"compared first: differences beyond {TOLERANCE:g} of the largest value are counted. A peer leaves an axis "
-        f"when its next cell would take more than {MOST_SECONDS:.0f} s. The exponent is the slope of log seconds over "
-        "log size, on the upper half.",
+        f"when its next cell would take more than {MOST_SECONDS:.0f} s. {peers.ABOUT_SHAPIQ} Exponents are slopes "
+        f"of log seconds over log size: of the last {FITTED} cells, and of the last two.",
         "",
         "![Cost against background size and depth](growth.png)",
         "",
@@ -185,7 +186,8 @@ def page(cells: Cells) -> str:
             for value in values
             if value in by_value[US]
         ]
-        rows.append(("exponent", *(f"{exponent(points):.2f}" for points in found.values())))
+        for name, most in (("exponent", FITTED), ("at the end", 2)):
+            rows.append((name, *(exponent(points, most) for points in found.values())))
         differ = [
             f"{name} in {count} rows at {value:,}"
             for value in values
@@ -195,6 +197,8 @@ def page(cells: Cells) -> str:
         text += [f"## {axis.capitalize()}", "", f"{WHAT[axis]}, but for the {axis}.", ""]
         text += [markdown_table((axis, *found), rows), ""]
         text += [f"Differ from us: {'; '.join(differ)}.", ""] if differ else []
+        if axis == "outputs":
+            text += [f"{' and '.join(ONE_OUTPUT)} explain one class at a time, and are left out.", ""]
     return "\n".join(text)
 
 
@@ -211,13 +215,19 @@ def main() -> None:
     cells = Cells(RESULTS / "growth.json", PACKAGES, most_load, wanted=wanted)
     cells.page = lambda: page(cells)
     if not options.draw:
-        for axis in options.only or AXES:
-            run_axis(cells, axis, options.again)
+        with threadpool_limits(1):
+            for axis in options.only or AXES:
+                run_axis(cells, axis, options.again)
     cells.write()
     for name, axes in PICTURES.items():
         panels = {axis: found for axis in axes if (found := series(cells, axis))}
         if panels:
-            draw(panels, US, RESULTS / name)
+            draw(
+                panels,
+                US,
+                f"a line ends where its next point would take more than {MOST_SECONDS:.0f} s",
+                RESULTS / name,
+            )
     print(f"written to {RESULTS / 'growth.md'}")
 
 

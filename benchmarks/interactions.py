@@ -26,6 +26,7 @@ import numpy as np
 from _cells import Cells
 from _common import RESULTS, cores, print_machine, print_table
 from _pages import markdown_table
+from peers.trees import ABOUT_SHAPIQ
 
 N_ROWS, N_BACKGROUND, N_FEATURES, N_TREES, DEPTH = 1000, 1000, 30, 100, 6
 PACKAGES = ("xgboost", "shap", "shapiq", "woodelf-explainer")
@@ -190,7 +191,7 @@ def main() -> None:
     what = f"XGBoost, {N_TREES} trees, depth {DEPTH}, {N_FEATURES} features"
     title = (
         f"# Interactions\n\n{what}; {N_ROWS:,} rows, background {N_BACKGROUND:,}.\n"
-        f"{cells.told()} `x`: CPU time over ours; `first` includes building.\n"
+        f"{cells.told()} `x`: CPU time over ours; `first` includes building. {ABOUT_SHAPIQ}\n"
     )
     (RESULTS / "interactions.md").write_text(f"{title}\n{markdown_table(header, lines(results))}\n")
 

@@ -19,6 +19,7 @@ import numpy as np
 from _cells import Cells
 from _common import RESULTS, print_machine, time_interleaved
 from _pages import markdown_table
+from peers.trees import ABOUT_SHAPIQ
 
 PACKAGES = ("shapiq", "xgboost", "scikit-learn")
 N_FEATURES = 30
@@ -138,7 +139,8 @@ def page(cells: Cells, labelled: list[tuple[str, ...]]) -> str:
         f"# Interactions of higher order\n\nRows x background rows, {N_FEATURES} features; CPU seconds on one thread, "
         f"the explainer made anew each time.\n{cells.told()}\n"
         "`shapiq` is its public `TreeExplainer`, `beneath` the class that it calls, asked row by row; `x`: its time "
-        "over ours; `differs`: the largest difference, as a share of the largest value.\n\n"
+        "over ours; `differs`: the largest difference, as a share of the largest value. "
+        f"{ABOUT_SHAPIQ}\n\n"
     )
     return text + markdown_table((*header, "differs"), lines) + "\n"
 

@@ -21,6 +21,7 @@ from typing import Any
 from _cells import Cells
 from _common import RESULTS, print_machine
 from _data import REGRESSION
+from peers import trees as peers
 from tree_cells import builds, deep, explain, grid, latency, memory, models, report, scale
 from tree_cells.race import Outcome
 
@@ -32,7 +33,8 @@ METHOD = (
     "but for faults of a peer that a third party confirms, which are noted). Times are wall-clock minima of runs in "
     "turn (in the grid of two in a row); in brackets, multiples of our time. shap, shapiq and CatBoost's own, where "
     "they would take more than half a minute, are extrapolated from fewer rows (marked ~) or left out.",
-    f"{models.N_JOBS} threads for us and for peers that have threads; shap, shapiq and woodelf run on one. Additivity "
+    f"{models.N_JOBS} threads for us and for peers that have threads: shap has none, shapiq and woodelf use two in "
+    f"parts of their work. {peers.ABOUT_SHAPIQ} Additivity "
     "is not checked, by anyone; our times include asking the model whether it is read right. shap gets the whole "
     "background (`maskers.Independent(B, max_samples=len(B))`).",
 )

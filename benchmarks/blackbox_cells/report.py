@@ -24,7 +24,8 @@ TARGETS = {
     ("avgfp", 5000): 0.995,
 }
 _HEAD = (
-    "| way | budget | SHAP R^2, median | range | seeds | chosen | fidelity | fit | model queries | target |"
+    "| way | budget | SHAP R^2, median | range | seeds | chosen | fidelity | fit | model queries | target "
+    "| row from which it pays, in calls |"
 )
 
 
@@ -38,17 +39,42 @@ def markdown(kept: Cells, method: tuple[str, ...]) -> str:
         "",
         *method,
         "",
+        _held(cells),
+        "",
     ]
     for name, subject in SUBJECTS.items():
         groups = _grouped(cells, name)
         if groups:
-            lines += [f"## {subject.title}", "", _HEAD, "|" + "---|" * 10]
-            lines += [_line(name, way, budget, found) for (way, budget), found in groups.items()]
+            lines += [f"## {subject.title}", "", _HEAD, "|" + "---|" * 11]
+            samplers = _samplers(groups)
+            lines += [_line(name, way, budget, found, samplers) for (way, budget), found in groups.items()]
             lines.append("")
     lines += _networks(cells) + _refined(cells) + _default(cells)
     if "amortised" in cells:
         lines += _amortised(cells["amortised"])
     return "\n".join(lines) + "\n"
+
+
+def _held(cells: dict[str, Any]) -> str:
+    """How many targets of `auto` held, by the medians of the seeds."""
+    verdicts = []
+    for (name, budget), target in TARGETS.items():
+        found = _grouped(cells, name).get(("auto", budget))
+        if found:
+            verdicts.append(median(cell["shap_r2"] for cell in found) >= target)
+    for (name, budget), wanted in NETWORK_TARGETS.items():
+        found = _grouped(cells, name).get(("auto", budget))
+        if found:
+            verdicts.append(_verdict(wanted, _medians(found)).endswith("held"))
+    return f"{sum(verdicts)} of {len(verdicts)} targets held."
+
+
+def _medians(found: list[dict[str, Any]]) -> tuple[float, float, float]:
+    """SHAP R^2, seconds of fitting, microseconds a row."""
+    r2, fit, row = (
+        median(cell[key] for cell in found) for key in ("shap_r2", "fit_cpu_seconds", "row_seconds")
+    )
+    return r2, fit, row * 1e6
 
 
 def _default(cells: dict[str, Any]) -> list[str]:
@@ -96,7 +122,7 @@ def _refined(cells: dict[str, Any]) -> list[str]:
 
 _NETWORK_HEAD = (
     "| way | budget | SHAP R^2, median | range | seeds | chosen | fit, CPU on one thread | a row "
-    "| queries | target | rows from which it pays, in calls | in CPU seconds |"
+    "| queries | target | row from which it pays, in calls | in CPU seconds |"
 )
 
 
@@ -107,12 +133,22 @@ def _networks(cells: dict[str, Any]) -> list[str]:
         groups = _grouped(cells, name)
         if groups:
             lines += [f"## {title[0].upper()}{title[1:]}", "", _NETWORK_HEAD, "|" + "---|" * 12]
-            samplers = {way: found[0] for (way, _), found in groups.items() if "queries_per_row" in found[0]}
+            samplers = _samplers(groups)
             lines += [
                 _network_line(name, way, budget, found, samplers) for (way, budget), found in groups.items()
             ]
             lines.append("")
     return lines
+
+
+def _samplers(groups: dict[tuple[str, int], list[dict[str, Any]]]) -> dict[str, dict[str, Any]]:
+    return {way: found[0] for (way, _), found in groups.items() if "queries_per_row" in found[0]}
+
+
+def _pays_in_calls(budget: int, samplers: dict[str, dict[str, Any]]) -> str:
+    """By sampler: the row from which on asking once for all asks less."""
+    rows = {way: math.ceil(budget / each["queries_per_row"]) for way, each in samplers.items()}
+    return ", ".join(f"{way}: {row}" for way, row in rows.items()) if budget else ""
 
 
 def _network_line(
@@ -122,16 +158,28 @@ def _network_line(
     methods = ", ".join(sorted({cell["method"] for cell in found if "method" in cell})) or "-"
     fit, row = (median(cell[key] for cell in found) for key in ("fit_cpu_seconds", "row_seconds"))
     target = NETWORK_TARGETS.get((name, budget))
-    wanted = "" if target is None else f"{target[0]}, {target[1]:g} s, {target[2]} us"
-    calls = ", ".join(f"{way}: {budget / each['queries_per_row']:.2f}" for way, each in samplers.items())
+    wanted = "" if target is None or way != "auto" else _verdict(target, _medians(found))
+    calls = _pays_in_calls(budget, samplers)
     spent = ", ".join(f"{way}: {_told(pays_from(found[0], each))}" for way, each in samplers.items())
     asked = f"{median(cell['queries'] for cell in found):,.0f}"
-    calls, spent = (calls, spent) if budget else ("", "")
+    spent = spent if budget else ""
     asked_of = f"{budget:,}" if budget else _rows_asked(found)
     return (
         f"| {way} | {asked_of} | {median(r2):.4f} | {min(r2):.4f} to {max(r2):.4f} | {len(r2)} | {methods} "
-        f"| {seconds(fit)} | {seconds(row)} | {asked} | {wanted} | {calls} | {spent} |"
+        f"| {seconds(fit) if budget else ''} | {seconds(row)} | {asked} | {wanted} | {calls} | {spent} |"
     )
+
+
+def _verdict(target: tuple[float, float, float], found: tuple[float, float, float]) -> str:
+    """What was asked (R^2, seconds of fitting, microseconds a row), and whether it held."""
+    r2, fit, row = target
+    missed = {
+        "R^2": found[0] < r2,
+        "fit": found[1] > fit,
+        "row": found[2] > row,
+    }
+    told = ", ".join(name for name, is_missed in missed.items() if is_missed)
+    return f"{r2}, {fit:g} s, {row} us: {f'MISSED ({told})' if told else 'held'}"
 
 
 def _rows_asked(found: list[dict[str, Any]]) -> str:
@@ -167,7 +215,9 @@ def _order(key: str) -> tuple[Any, ...]:
     return (parts[0], int(parts[2]), parts[1], int(parts[3])) if len(parts) == 4 else (key, 0, "", 0)
 
 
-def _line(name: str, way: str, budget: int, found: list[dict[str, Any]]) -> str:
+def _line(
+    name: str, way: str, budget: int, found: list[dict[str, Any]], samplers: dict[str, dict[str, Any]]
+) -> str:
     scores = [cell["shap_r2"] for cell in found]
     chosen = ", ".join(dict.fromkeys(cell.get("method", "") for cell in found))
     if "cube_r2" in found[0]:
@@ -183,8 +233,8 @@ def _line(name: str, way: str, budget: int, found: list[dict[str, Any]]) -> str:
     return (
         f"| {way} | {f'{budget:,}' if budget else _rows_asked(found)} | {median(scores):.5f} | {min(scores):.5f} to "
         f"{max(scores):.5f} | {len(scores)} | {chosen or '-'} | {fidelity} | "
-        f"{seconds(median(cell.get('fit_cpu_seconds', cell['fit_seconds']) for cell in found))} | "
-        f"{median(cell['queries'] for cell in found):,.0f} | {verdict} |"
+        f"{seconds(median(cell.get('fit_cpu_seconds', cell['fit_seconds']) for cell in found)) if budget else ''} | "
+        f"{median(cell['queries'] for cell in found):,.0f} | {verdict} | {_pays_in_calls(budget, samplers)} |"
     )
 
 

@@ -107,7 +107,7 @@ def _theirs(peer: str, name: str, X: np.ndarray, background: np.ndarray) -> Call
 
 def _ours(name: str, X: np.ndarray, background: np.ndarray) -> Callable[[], np.ndarray]:
     model = models.model(name)
-    return lambda: fs.TreeExplainer(model, background, check="off", n_jobs=1).shap_values(X)
+    return lambda: fs.TreeExplainer(model, background, n_jobs=1).shap_values(X)
 
 
 def _timed(work: Callable[[], np.ndarray]) -> tuple[float, np.ndarray]:

@@ -10,21 +10,23 @@ TITLES = {
     "background": "1,000 rows of XGBoost, 100 trees of depth 6",
     "depth": "100 rows, 100 background rows: LightGBM, 100 trees",
 }
-_USUAL = "XGBoost, depth 6, 1,000 background rows"
-TITLES |= dict.fromkeys(("rows", "trees", "features"), _USUAL) | {"outputs": f"{_USUAL}, classes"}
+_USUAL = "XGBoost, 100 trees of depth 6, 1,000 rows against 1,000"
+TITLES |= {"rows": "XGBoost, 100 trees of depth 6, 1,000 background rows"}
+TITLES |= {"trees": "XGBoost, depth 6, 1,000 rows against 1,000", "features": _USUAL, "outputs": _USUAL}
 LABELS = {"background": "background rows", "depth": "depth of the trees", "rows": "rows"}
-LABELS |= {"trees": "trees", "features": "features", "outputs": "outputs"}
+LABELS |= {"trees": "trees", "features": "features", "outputs": "outputs (classes)"}
 COLORS = {"fouriershap": "#c8102e", "shap": "#4c72b0", "shapiq": "#8172b3", "woodelf": "#55a868"}
 
 _LINE = 12.0  # points that a name is high
 
 
-def draw(panels: dict[str, dict[str, list[tuple[int, float]]]], us: str, path: Path) -> None:
-    """A panel per axis, a line per contender, named at its end."""
+def draw(panels: dict[str, dict[str, list[tuple[int, float]]]], us: str, remark: str, path: Path) -> None:
+    """A panel per axis, a line per contender, named at its end; a remark below."""
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
+    from matplotlib.ticker import NullLocator
 
     n_rows = -(-len(panels) // 2)
     figure, grid = plt.subplots(n_rows, 2, figsize=(10, 4 * n_rows), layout="constrained", squeeze=False)
@@ -44,12 +46,15 @@ def draw(panels: dict[str, dict[str, list[tuple[int, float]]]], us: str, path: P
         low, high = axis.get_xlim()
         axis.set_xlim(low, high * 40 if name != "depth" else high + 0.28 * (high - low))
         _name_lines(axis, {who: points[-1] for who, points in found.items()}, us)
-        axis.set_xticks(sorted({value for points in found.values() for value, _ in points}))
+        ticks = sorted({value for points in found.values() for value, _ in points})
+        axis.set_xticks(ticks, [f"{tick:,}" for tick in ticks])
+        axis.xaxis.set_minor_locator(NullLocator())
         axis.set_title(TITLES[name], loc="left", fontsize=10)
         axis.set_xlabel(LABELS[name])
         axis.set_ylabel("CPU seconds, one thread")
         axis.grid(alpha=0.25, which="major")
         axis.spines[["top", "right"]].set_visible(False)
+    figure.supxlabel(remark, fontsize=8, color="0.4")
     figure.savefig(path, dpi=160)
     plt.close(figure)
 

@@ -10,6 +10,7 @@ from paper import fig2, fig3
 from paper.claims import DEPTHS, claims, tree_ratios
 from paper.numbers import Results, by_setting, figure2_points, left_out, results_of, summary, table2
 from paper.settings import DATASETS, LABELS
+from paper.store import ONE_THREAD
 
 # The paper's own numbers, from its appendix. Its figures give curves and no numbers.
 TABLE_1 = {
@@ -72,14 +73,25 @@ def _head(results: Results) -> str:
     versions = ", ".join(f"{name} {found}" for name, found in machine["versions"].items())
     every = [cell for part in results.values() for cell in part["cells"].values()]
     commits = ", ".join(sorted({cell.get("commit", "unknown") for cell in every}))
+    loads = {
+        alone: max(
+            (c.get("load", 0.0) for part in parts for c in results[part]["cells"].values()), default=0.0
+        )
+        for alone in (True, False)
+        if (parts := [part for part in results if (part in ONE_THREAD) == alone])
+    }
+    load = " and ".join(
+        f"{most:.1f} {'on one thread' if alone else 'on all cores'}" for alone, most in loads.items()
+    )
     return (
         f"# The paper, reproduced ({settings['name']} run)\n\n"
         f"{dates[0]} to {dates[-1]}, {total / 60:.0f} minutes; {machine['cpu']}, {machine['cores']} cores, "
         f"{machine['instruction_set']} kernels, no GPU; Python {machine['python']}, {versions}; commit "
         f"{commits}; seed {settings['seed']}. Made by `make paper` from the JSON files beside the figures; settings "
-        f"of the run are in each of them{others}.\n\n"
+        f"of the run are in each of them{others}. The load of the machine was at most {load}.\n\n"
         "The paper is A. Gorji, A. Amrollahi, A. Krause, *SHAP values via sparse Fourier representation*, NeurIPS "
         "2025. Its models ran on an RTX 4090; here everything runs on the CPU. Targets are standardised. "
+        "LinRegSHAP and FastSHAP are written from their papers. "
         "The tree benchmarks of [trees.md](trees.md) hold the other peers of trees: XGBoost's, LightGBM's and "
         "CatBoost's own.\n"
     )

@@ -14,6 +14,11 @@ import fouriershap as fs
 
 Explain = Callable[[], np.ndarray]
 
+ABOUT_SHAPIQ = (
+    "shapiq computes by its own C++; where woodelf is installed, it leaves calls of 100,000 pairs of rows or more "
+    "to that."
+)
+
 
 def ours(
     model: Any, X: np.ndarray, background: np.ndarray | None, n_jobs: int | None = None, check: str = "model"
@@ -50,12 +55,20 @@ def woodelf(model: Any, X: np.ndarray, background: np.ndarray) -> Explain:
 
 
 def shapiq(model: Any, X: np.ndarray, background: np.ndarray) -> Explain:
-    """Its interventional explainer, SHAP values alone; it takes a row at a time."""
+    """Its interventional explainer, SHAP values alone, by its own C++, which takes a row at a time.
+
+    See `ABOUT_SHAPIQ` for what it would do otherwise.
+    """
     from shapiq import TreeExplainer
 
     def run() -> np.ndarray:
         explainer = TreeExplainer(
-            model, mode="interventional", reference_dataset=background, index="SV", max_order=1
+            model,
+            mode="interventional",
+            reference_dataset=background,
+            index="SV",
+            max_order=1,
+            backend="shapiq",
         )
         found = (explainer.explain(row).get_n_order_values(1) for row in X)
         return np.stack(list(found))

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 import fouriershap as fs
+from peers.own_predict import own_predict
 from tree_cells import models
 from tree_cells.explain import PREDICT
 from tree_cells.race import OURS, Cell, Outcome, Target
@@ -22,7 +21,7 @@ def run(name: str, quick: bool) -> Outcome:
     n_rows = {"forest": 100}.get(name, 2_000) // (5 if quick else 1)
     X = models.rows(n_rows)
     explainer = fs.TreeExplainer(models.model(name), models.background(N_BACKGROUND)).compile()
-    contenders = {OURS: explainer.shap_values, **_predictors(name)}
+    contenders = {OURS: explainer.shap_values, PREDICT: own_predict(models.model(name))}
     seconds = {who: np.empty(n_rows) for who in contenders}
     for i in range(n_rows):
         row = X[i : i + 1]
@@ -42,18 +41,3 @@ def run(name: str, quick: bool) -> Outcome:
         what = f"{models.NAMES[name]}: one fresh row, as a multiple of its own predict of the row"
         outcome.targets.append(Target(what, cell.wall[OURS] / quickest, 1.0, at_least=False))
     return outcome
-
-
-def _predictors(name: str) -> dict[str, Callable[[np.ndarray], Any]]:
-    """The library's predict at one thread: more would only cost it."""
-    model = models.model(name)
-    if name == "xgboost":
-        booster = model.get_booster().copy()
-        booster.set_param({"nthread": 1})
-        return {PREDICT: booster.inplace_predict}
-    if name == "lightgbm":
-        return {PREDICT: lambda row: model.booster_.predict(row, num_threads=1)}
-    if name == "catboost":
-        return {PREDICT: lambda row: model.predict(row, thread_count=1)}
-    model.set_params(n_jobs=1)
-    return {PREDICT: model.predict}

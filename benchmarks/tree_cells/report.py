@@ -48,7 +48,8 @@ def target_lines(targets: list[dict[str, Any]]) -> list[tuple[str, ...]]:
     for target in targets:
         sense = ">=" if target["at_least"] else "<="
         unit = f" {target['unit']}"
-        value, limit = f"{target['value']:,.2f}{unit}", f"{sense} {target['limit']:g}{unit}"
+        decimals = 2 if abs(target["value"] / target["limit"] - 1) > 0.01 else 3  # beside the limit
+        value, limit = f"{target['value']:,.{decimals}f}{unit}", f"{sense} {target['limit']:g}{unit}"
         cpu = "" if target["by_cpu"] is None else f"{target['by_cpu']:,.2f}"
         lines.append((target["name"], value, cpu, limit, "held" if target["held"] else "MISSED"))
     return lines
@@ -79,11 +80,11 @@ def markdown(kept: Cells, method: tuple[str, ...]) -> str:
         *(f"{line}\n" for line in method),
     ]
     held = sum(target["held"] for target in targets)
-    parts.append(f"## Targets: {held} of {len(targets)} held\n")
-    parts.append(_markdown_table(TARGET_HEADER, target_lines(targets)))
+    parts.append(f"[Targets](#targets): {held} of {len(targets)} held.\n")
     for title, header, lines in tables(cells):
         parts.append(f"## {title}\n")
         parts.append(_markdown_table(header, lines))
+    parts += ["## Targets\n", _markdown_table(TARGET_HEADER, target_lines(targets))]
     parts.append("## Notes\n")
     parts.append("\n".join(f"- {note}" for note in _notes(cells)) + "\n")
     return "\n".join(parts)

@@ -135,13 +135,15 @@ def test_one_commit_runs_again_what_is_of_another_state(
     monkeypatch.delenv(store.ONE_COMMIT, raising=False)
     runs: list[int] = []
     cells = [store.Cell("fig1", "a", lambda: {"runs": runs.append(1)})]
-    for state, one_commit, expected in (
-        ("first", "0", 1),
-        ("second", "0", 1),
-        ("second", "1", 2),
-        ("second", "1", 2),
+    for state, one_commit, load, expected in (
+        ("first", "0", 0.5, 1),
+        ("second", "0", 0.5, 1),
+        ("second", "1", 9.0, 2),
+        ("second", "1", 1.0, 3),  # beside other work
+        ("second", "1", 1.0, 3),
     ):
         monkeypatch.setattr(store, "source", lambda state=state: state)
+        monkeypatch.setattr(store.os, "getloadavg", lambda load=load: (load, load, load))
         monkeypatch.setenv(store.ONE_COMMIT, one_commit)
         store.run(cells, QUICK)
         assert len(runs) == expected
@@ -202,6 +204,7 @@ def test_figures_are_drawn(results: dict[str, Any], tmp_path: Path) -> None:
 
 def test_finished_cells_are_not_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store, "RESULTS", tmp_path)
+    monkeypatch.setattr(store.os, "getloadavg", lambda: (0.5, 0.5, 0.5))
     runs: list[str] = []
 
     def work() -> dict[str, Any]:
