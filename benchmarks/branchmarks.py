@@ -102,9 +102,10 @@ def page(kept: Cells) -> str:
     text = (
         "TreeBranchMarks' clock (wall, the mean of its repeats; making the explainer counts for WoodelfHD and us, for "
         "SHAP it does not: so its authors call it), XGBoost on the data sets that "
-        f"come with scikit-learn, {N_BACKGROUND} background rows. ~: by its own extrapolation."
+        f"come with scikit-learn, {N_BACKGROUND} background rows. ~: by its own extrapolation. The first two cells of ours "
+        "hold the first calls of the process, which load what is loaded when needed."
     )
-    text += f" woodelf-explainer {kept.found[CELL]['woodelf']}."
+    text += f" woodelf-explainer {kept.found[CELL]['woodelf']}, the newest that it takes."
     table = markdown_table(("task", "depth", *NAMES), kept.found[CELL]["lines"])
     return "\n".join(["# A neutral harness", "", kept.told(), "", text, "", table, ""])
 
