@@ -111,6 +111,7 @@ def main() -> None:
         work = partial(one_cell, models[labels[0]], X[-n:], X[:n], order, labels[-1], options.rounds)
         found = told(cells.measure(", ".join(labels), work, again=options.again))
         print(" | ".join((*labels, *found)), flush=True)
+    cells.write()
 
 
 def told(cell: dict[str, Any]) -> tuple[str, ...]:

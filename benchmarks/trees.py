@@ -101,6 +101,8 @@ def main() -> None:
                 threads=models.N_JOBS,
             )
         report.print_report(found[name]["cells"], found[name]["targets"])
+    if not arguments.quick:
+        kept.write()
     missed = [t["name"] for member in found.values() for t in member["targets"] if not t["held"]]
     n_targets = sum(len(member["targets"]) for member in found.values())
     print(
