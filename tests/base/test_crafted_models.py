@@ -83,8 +83,25 @@ def one_node_of_many(tree: dict[str, Any]) -> None:
     tree["left_children"], tree["right_children"] = [1], [2]
 
 
+def another_feature(tree: dict[str, Any]) -> None:
+    tree["split_indices"][0] += 1 << 32
+
+
+def between_features(tree: dict[str, Any]) -> None:
+    tree["split_indices"][0] += 0.7
+
+
+def a_leaf_by_another_number(tree: dict[str, Any]) -> None:
+    tree["left_children"][0] = -7
+
+
+def no_threshold(tree: dict[str, Any]) -> None:
+    tree["split_conditions"][0] = float("nan")
+
+
 NO_TREES = [no_feature, no_cover, in_another_tree, two_parents, no_right_child, from_the_end, in_a_circle]
-NO_TREES += [beyond_an_int, one_node_of_many]
+NO_TREES += [beyond_an_int, one_node_of_many, another_feature, between_features, a_leaf_by_another_number]
+NO_TREES += [no_threshold]
 
 
 @pytest.mark.parametrize("change", NO_TREES)
@@ -95,6 +112,16 @@ def test_xgboost_files_whose_nodes_are_no_trees(
     path = crafted_xgboost(tmp_path, change)
     with pytest.raises(fs.FourierShapError):
         fs.TreeExplainer(path, X, method=method).shap_values(X)
+
+
+@pytest.mark.parametrize("number", ["99999999999999999999", "1e400", "2147483648"])
+def test_counts_that_no_file_can_hold(number: str, tmp_path: Path) -> None:
+    path = crafted_xgboost(tmp_path, lambda tree: None)
+    whole = json.loads(path.read_text())
+    whole["learner"]["learner_model_param"]["num_class"] = number
+    path.write_text(json.dumps(whole))
+    with pytest.raises(fs.FourierShapError):
+        fs.TreeExplainer(path, X)
 
 
 ARRAYS: dict[str, dict[str, Any]] = {

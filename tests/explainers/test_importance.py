@@ -77,6 +77,9 @@ def test_log_loss_of_margins_and_of_probabilities_is_the_definition() -> None:
 
     truth = sage(model.decision_function, X, labels, background, of_margin)
     np.testing.assert_allclose(found.values[:, 0], truth.mean(axis=0), atol=1e-8)
+    by_default = fs.TreeExplainer(model, background, precision="double").importance(X, labels)
+    assert by_default.loss == "log_loss"  # a squared error between log odds and labels would mean nothing
+    np.testing.assert_array_equal(by_default.values, found.values)
     forest = RandomForestClassifier(5, max_depth=3, random_state=0).fit(rows, np.digitize(target, [-1, 1]))
     classes = np.digitize(y, [-1, 1])
     found = fs.TreeExplainer(forest, background, precision="double").importance(X, classes, loss="log_loss")

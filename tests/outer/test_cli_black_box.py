@@ -212,3 +212,44 @@ def test_estimators_that_are_read_are_not_asked(tmp_path: Path) -> None:
         "is a black box"
         in run("fit", tmp_path / "strange.pkl", *fit, "--model-output", "probability", code=1).output
     )
+
+
+@pytest.mark.parametrize("file", ["rows.csv", "rows.parquet", "categories.parquet"])
+@pytest.mark.parametrize("encoder", ["ignores", "refuses", "imputed"])
+def test_labels_that_a_file_lacks_are_those_that_the_encoder_lacked(
+    tmp_path: Path, encoder: str, file: str
+) -> None:
+    """A null of a file is what the Pipeline was trained on, read from the same file by pandas."""
+    from sklearn.compose import make_column_transformer
+    from sklearn.ensemble import RandomForestRegressor
+    from sklearn.impute import SimpleImputer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder
+
+    rng = np.random.default_rng(0)
+    cities = rng.choice(np.array(["Bern", "Zug", None], dtype=object), 120)
+    rows = pd.DataFrame({"city": cities, "age": rng.normal(size=120).round(1)})
+    if file.startswith("categories"):
+        rows = rows.astype({"city": "category"})
+    path = tmp_path / file
+    if file.endswith("csv"):
+        rows.to_csv(path, index=False)
+        X = pd.read_csv(path)
+    else:
+        rows.to_parquet(path, index=False)
+        X = pd.read_parquet(path)
+    y = X["city"].astype(object).map({"Bern": 0.0, "Zug": 5.0}).fillna(-10.0).astype(float) + X["age"]
+    by_word = SimpleImputer(strategy="constant", fill_value="none", missing_values=np.nan)
+    steps = {
+        "ignores": OneHotEncoder(handle_unknown="ignore"),
+        "refuses": OneHotEncoder(),
+        "imputed": make_pipeline(by_word, OneHotEncoder(handle_unknown="ignore")),
+    }
+    first = make_column_transformer((steps[encoder], ["city"]), remainder="passthrough")
+    pipeline = make_pipeline(first, RandomForestRegressor(10, random_state=0)).fit(X, y)
+    (tmp_path / "p.pkl").write_bytes(pickle.dumps(pipeline))
+    saved, answer = tmp_path / "p.fshap", tmp_path / "answer.csv"
+    run("fit", tmp_path / "p.pkl", "--trust-pickle", "--background", path, "-o", saved)
+    run("explain", saved, path, "-o", answer)
+    sums = pd.read_csv(answer).sum(axis=1).to_numpy()
+    np.testing.assert_allclose(sums, pipeline.predict(X), rtol=0, atol=1e-4)

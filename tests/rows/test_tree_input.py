@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import fouriershap as fs
-from models import CASES, classes, numbers, raw_output, target
+from models import CASES, XGBOOST_KEEPS_LABELS, classes, numbers, raw_output, target
 from shap_oracle import assert_within, brute_force, with_outputs
 
 
@@ -292,3 +292,47 @@ def test_model_files_and_boosters(tmp_path):
         explainer = fs.TreeExplainer(model, X[:50])
         total = want.sum(axis=1) + explainer.expected_value
         np.testing.assert_allclose(total.reshape(len(X), -1), raw_output(model, X), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("library", ["lightgbm", "xgboost"])
+def test_numbers_of_a_frame_are_labels_where_the_labels_are_numbers(library):
+    """Other libraries of frames, and files, give categories of numbers back as plain numbers."""
+    import lightgbm
+    import xgboost
+
+    if library == "xgboost" and not XGBOOST_KEEPS_LABELS:
+        pytest.skip("this XGBoost keeps no labels")
+    rng = np.random.default_rng(0)
+    plain = pd.DataFrame({"plan": rng.integers(1, 4, 200), "age": rng.normal(size=200)})
+    y = plain["plan"].map({1: 0.0, 2: 5.0, 3: -5.0}) + plain["age"]
+    X = plain.astype({"plan": "category"})
+    if library == "lightgbm":
+        model = lightgbm.LGBMRegressor(n_estimators=10, verbose=-1).fit(X, y)
+    else:
+        model = xgboost.XGBRegressor(n_estimators=10, enable_categorical=True).fit(X, y)
+    explainer = fs.TreeExplainer(model, X)
+    want = explainer.shap_values(X)
+    other = plain.astype({"plan": float})
+    for rows in (plain, other, pytest.importorskip("polars").from_pandas(plain)):
+        np.testing.assert_allclose(explainer.shap_values(rows), want, atol=1e-5)
+    np.testing.assert_allclose(
+        fs.TreeExplainer(model, plain).expected_value, explainer.expected_value, rtol=1e-6
+    )
+    with pytest.raises(fs.InputError, match=r"number 0 in the column 'plan'.*labels.*1, 2, 3.*as an array"):
+        explainer.shap_values(plain.assign(plan=0))
+    other.loc[3, "plan"] = np.nan
+    missing = X.copy()
+    missing.loc[3, "plan"] = np.nan
+    np.testing.assert_allclose(explainer.shap_values(other), explainer.shap_values(missing), atol=1e-5)
+    codes = np.column_stack(
+        [plain["plan"] - 1, plain["age"]]
+    )  # arrays hold codes, as they do for the library
+    np.testing.assert_allclose(explainer.shap_values(codes), want, atol=1e-5)
+
+
+def test_a_large_file_says_so(tree, tmp_path, monkeypatch):
+    monkeypatch.setattr("fouriershap._explainers.base._LARGE_FILE", 1000)
+    model, X = tree
+    with pytest.warns(fs.CostWarning, match=r"large\.fshap takes 0\.0 GB.*memory=100_000_000"):
+        fs.TreeExplainer(model, X).save(tmp_path / "large.fshap")
+    assert fs.load(tmp_path / "large.fshap").shap_values(X[:2]).shape == (2, X.shape[1])

@@ -21,9 +21,11 @@ from fouriershap._base.checks import (
     check_whole,
     unshared,
 )
-from fouriershap._base.errors import InputError
+from fouriershap._base.errors import CostWarning, InputError
 from fouriershap._base.headers import take
 from fouriershap._base.parallel import Watch
+from fouriershap._base.short import short_text
+from fouriershap._base.warn import warn
 from fouriershap._explainers.backgrounds import kept_background
 from fouriershap._explainers.batches import Streams
 from fouriershap._explainers.calling import SignatureOfInit, name_of
@@ -36,6 +38,8 @@ from fouriershap._shapley.interactions import TopInteractions, interaction_value
 
 if TYPE_CHECKING:
     from fouriershap._explainers.page_subjects import Subject
+
+_LARGE_FILE = 1 << 30  # bytes
 
 
 class Explainer(Streams, Questions):
@@ -256,6 +260,7 @@ class Explainer(Streams, Questions):
         more, about = self._header()
         names = {"feature_names": self.feature_names, "player_names": self.player_names}
         given = {} if self._given is None else {"given": self._given}
+        _tell_size(path, sum(array.nbytes for array in arrays.values()))
         files.write(path, self._kind, arrays | more, header | names | about | given)
 
     @classmethod
@@ -441,3 +446,13 @@ class Explainer(Streams, Questions):
         values = self._explain(rows, self.n_jobs)
         data, labels = rows.display(len(self.player_names))
         return make_frame(values, data, labels, self.player_names, self.output_names, X, top_k)
+
+
+def _tell_size(path: str | os.PathLike[str], n_bytes: int) -> None:
+    if n_bytes > _LARGE_FILE:
+        warn(
+            f"{short_text(os.fspath(path))} takes {n_bytes / 1e9:.1f} GB, most of it tables of the background. With "
+            "less memory= for an explainer of trees, for instance memory=100_000_000, tables take no more than that; "
+            "trees without one are explained from the background rows.",
+            CostWarning,
+        )

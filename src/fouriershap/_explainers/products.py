@@ -17,7 +17,7 @@ from fouriershap._base.checks import (
     numbered,
     unshared,
 )
-from fouriershap._base.errors import FidelityWarning, InputError, UnsupportedModelError
+from fouriershap._base.errors import FidelityWarning, InputError, ModelWarning, UnsupportedModelError
 from fouriershap._base.files import Contents
 from fouriershap._base.headers import require, take, take_part
 from fouriershap._base.parallel import count_jobs
@@ -318,6 +318,8 @@ class ProductExplainer(Explainer):
             explainer._before, explainer._inputs = steps_from_file(header, len(names), players)
             explainer.has_pipeline = True
         explainer._lost_pipeline = take(header, "pipeline", bool) and not explainer.has_pipeline
+        if explainer._lost_pipeline:
+            warn(LOST_PIPELINE, ModelWarning)
         return explainer
 
 

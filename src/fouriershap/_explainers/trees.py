@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fouriershap._base.checks import Progress, check_choice, check_device, check_number, check_progress
-from fouriershap._base.errors import InputError
+from fouriershap._base.errors import InputError, ModelWarning
 from fouriershap._base.files import Contents
 from fouriershap._base.headers import require, take
 from fouriershap._base.parallel import Watch, count_jobs
 from fouriershap._base.short import short
+from fouriershap._base.warn import warn
 from fouriershap._explainers.base import Explainer
 from fouriershap._explainers.calling import in_shap_words
 from fouriershap._explainers.explanation import make_explanation, without_single_output
@@ -442,4 +443,6 @@ class TreeExplainer(Explainer):
             explainer._before, explainer._inputs = steps_from_file(header, len(names), players)
             explainer.has_pipeline = True
         explainer._lost_pipeline = take(header, "pipeline", bool, False) and not explainer.has_pipeline
+        if explainer._lost_pipeline:
+            warn(LOST_PIPELINE, ModelWarning)
         return explainer

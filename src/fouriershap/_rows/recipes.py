@@ -16,6 +16,7 @@ from fouriershap._rows.frames import as_frame, as_matrix, check_columns, densifi
 from fouriershap._rows.pipelines import Preprocessing
 from fouriershap._rows.step_readers import Steps, UnknownStepError, read_steps
 from fouriershap._rows.steps import (
+    NULL,
     Column,
     Fill,
     OneHot,
@@ -85,7 +86,7 @@ class Recipe:
             raise InputError(
                 f"{name} has {len(frame.columns)} columns, but the pipeline has {self.n_columns}."
             )
-        return [_plain(np.asarray(frame[column].to_numpy())) for column in frame.columns]
+        return [_column(frame[column]) for column in frame.columns]
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -114,8 +115,15 @@ class Recipe:
         return cls(names, n_columns, steps, dtype, zeros)
 
 
-def _plain(column: Column) -> Column:
-    return column if column.dtype.kind in "biufO" else column.astype(object)
+def _column(series: Any) -> Column:
+    """A column of a frame: numbers, or labels as objects."""
+    is_number = series.dtype.is_numeric() and series.null_count() < len(series)  # else it may be anything's
+    if series.implementation.is_pandas_like() or is_number:
+        column = np.asarray(series.to_numpy())
+        return column if column.dtype.kind in "biufO" else column.astype(object)
+    column = np.empty(len(series), dtype=object)  # entry by entry: what an entry is, nobody shall guess
+    column[:] = [NULL if entry is None else entry for entry in series.to_list()]
+    return column
 
 
 def _to_json(steps: Steps) -> list[Any]:

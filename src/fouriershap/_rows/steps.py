@@ -24,6 +24,17 @@ MOST_COLUMNS = 1 << 20
 _MOST_DEPTH = 30
 
 
+class _Null(float):
+    """NaN, as a frame without a NaN of its own (Arrow, polars) says that a label is missing.
+
+    Steps take it for what they know as missing, NaN or None: models are trained on frames of pandas, where it
+    depends on the version and on the file which of the two it is.
+    """
+
+
+NULL = _Null("nan")
+
+
 class StepError(ValueError):
     """Rows that do not go through a step."""
 
@@ -97,7 +108,7 @@ class Fill:
         if column.dtype.kind == "f" and np.isnan(column).any():
             raise StepError("there is a NaN where the imputer takes another value for missing")
         if self.missing is None:
-            return np.array([entry is None for entry in column.tolist()], dtype=bool)
+            return np.array([entry is None or entry is NULL for entry in column.tolist()], dtype=bool)
         return np.array(column == self.missing, dtype=bool)
 
 
@@ -134,6 +145,8 @@ class Vocabulary:
         if isinstance(entry, float) and entry != entry:
             if self.nan >= 0:
                 return _number(self.numbers[self.nan])
+            if entry is NULL and None in known:
+                return _number(known[None])
         elif entry in known:
             return _number(known[entry])
         if self.refuses_others:

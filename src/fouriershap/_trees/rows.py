@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.errors import InputError
-from fouriershap._base.short import reason, short, short_text
+from fouriershap._base.short import reason, short, short_list, short_text
 from fouriershap._rows.frames import (
     as_frame,
     as_matrix,
@@ -46,7 +46,8 @@ def to_rows(X: Any, ensemble: TreeEnsemble, name: str = "X") -> NDArray[Any]:
     """Rows as the ensemble compares them: (n_rows, n_features) of its dtype, missing values as NaN.
 
     X is an array, a sparse matrix, or a frame of any library that narwhals reads; errors call it ``name``.
-    Categories are labels where the model has a vocabulary for the column, else codes. What a sparse matrix does not
+    Categories are labels where the model has a vocabulary for the column, else codes; numbers of an array are codes
+    for XGBoost and LightGBM, those of a frame are labels where the labels are numbers. What a sparse matrix does not
     store is what the model's library takes it for: missing in XGBoost, 0 elsewhere.
     """
     if not isinstance(X, np.ndarray):
@@ -175,6 +176,8 @@ def _column(frame: nw.DataFrame[Any], f: int, column: str, ensemble: TreeEnsembl
     if isinstance(dtype, nw.Categorical | nw.Enum):
         return _categorical(series, f, ensemble, name)
     if f in ensemble.vocabularies:
+        if dtype.is_numeric() and not ensemble.numbers_are_labels and _are_numbers(ensemble.vocabularies[f]):
+            return _codes_of_numbers(series, f, ensemble, name)
         return category_codes(ensemble, f, series.to_numpy())
     if dtype in (nw.Int64, nw.UInt64):  # float64 would round what lies beyond 2^53
         return _integers_with_missing(*integers_of(series), ensemble, frame.implementation.name.lower())
@@ -184,6 +187,28 @@ def _column(frame: nw.DataFrame[Any], f: int, column: str, ensemble: TreeEnsembl
         f"{name} has a column {short(column)} of type {short_text(dtype)}, but the model has no categories for it. "
         "Give numbers, or a categorical type with the categories of the training data."
     )
+
+
+def _are_numbers(labels: tuple[Any, ...]) -> bool:
+    return all(isinstance(label, int | float) and not isinstance(label, bool) for label in labels)
+
+
+def _codes_of_numbers(series: Any, f: int, ensemble: TreeEnsemble, name: str) -> NDArray[np.float64]:
+    """Codes of plain numbers in a frame, where the labels are numbers, too: they are the labels.
+
+    XGBoost and LightGBM take no such frame; other libraries of frames, and files, keep no categories of numbers, and
+    give them back as plain ones. What is no label may be meant as a code, and is refused.
+    """
+    labels = series.to_list()
+    known = set(ensemble.vocabularies[f])
+    other = next((label for label in labels if not is_missing(label) and label not in known), None)
+    if other is not None:
+        raise InputError(
+            f"{name} has the number {short(other)} in the column {short(series.name)}, which is none of the labels "
+            f"that the model was trained on: {short_list(ensemble.vocabularies[f])}. Give labels (of a categorical "
+            "type, where some are new), or the codes of the training data as an array."
+        )
+    return category_codes(ensemble, f, np.array(labels, dtype=object))
 
 
 def _categorical(series: Any, f: int, ensemble: TreeEnsemble, name: str) -> NDArray[np.float64]:

@@ -10,6 +10,7 @@ from fouriershap._base.short import short_list
 from fouriershap.cli._functions import OnnxModel, ask_estimator, wanted_columns
 from fouriershap.cli._models import ModelFile
 from fouriershap.cli._report import progress
+from fouriershap.cli._rows import as_pandas
 
 _BUDGET = 20_000
 
@@ -39,7 +40,7 @@ def fit_black_box(
 def frame_for(opened: ModelFile, table: Any) -> Any:
     """An Arrow table as the pandas frame that a model takes."""
     need("pandas", "asking a model", "pandas")
-    return _columns(table, opened.estimator).to_pandas()
+    return as_pandas(_columns(table, opened.estimator))
 
 
 def _columns(table: Any, model: Any) -> Any:

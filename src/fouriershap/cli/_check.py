@@ -11,6 +11,7 @@ from fouriershap import Explainer, InputError, TreeExplainer, library_output
 from fouriershap._base.checks import need
 from fouriershap._base.short import reason, short
 from fouriershap.cli._models import ModelFile
+from fouriershap.cli._rows import as_pandas
 
 
 def largest_gaps(explainer: Explainer, model: ModelFile, table: Any) -> tuple[float, float]:
@@ -51,7 +52,7 @@ def ask_library(model: ModelFile, rows: Any) -> NDArray[np.float64]:
     need("pandas", "check", "pandas")
     live = _load(model, library) if model.estimator is None else model.estimator
     try:
-        return library_output(live, rows.to_pandas(), ensemble)
+        return library_output(live, as_pandas(rows), ensemble)
     except Exception as error:
         raise InputError(
             f"{library} itself cannot answer these rows ({type(error).__name__}: {reason(error)})."

@@ -21,6 +21,7 @@ from fouriershap._base.short import reason, short, short_list, short_text
 BATCH_ROWS = 65_536
 PIPE = Path("-")
 _CSV_BLOCK = 8 << 20  # bytes read at a time
+_FORMAT = b"fouriershap.format"  # in the metadata of tables that come from CSV
 _NULLS = ["", "NA", "N/A", "NaN", "nan", "null", "None"]
 
 NUMBER, TEXT, NUMBER_LABEL, AS_IT_IS = "number", "text", "number as label", "as it is"
@@ -68,6 +69,18 @@ def open_rows(path: Path, kinds: Mapping[str, str] | None = None, drop: tuple[st
 def read_all(rows: Rows) -> Any:
     """The whole stream as one table."""
     return pa.concat_tables(rows.tables)
+
+
+def as_pandas(table: Any) -> Any:
+    """The frame that pandas itself would make of the same file: what is missing in texts of CSV is NaN.
+
+    In those of other files it is None or NaN, as pyarrow makes it for this pandas. Encoders tell these apart.
+    """
+    frame = table.to_pandas()
+    if (table.schema.metadata or {}).get(_FORMAT) != b"csv":
+        return frame
+    texts = [name for name in frame.columns if frame[name].dtype == object]
+    return frame.assign(**{name: frame[name].where(frame[name].notna(), float("nan")) for name in texts})
 
 
 def _tables(
@@ -167,7 +180,7 @@ def _csv_reader(source: Any, types: Mapping[str, Any]) -> Any:
 
 
 def _without_nulls(batch: Any, kinds: Mapping[str, str]) -> Any:
-    """Words for "missing" become nulls in texts, but not in ids: NA is a country, too."""
+    """Words for "missing" become nulls in texts, but not in ids: NA is a country, too; the batch says what it is of."""
     for position, field in enumerate(batch.schema):
         if field.type == pa.string() and kinds.get(field.name) != AS_IT_IS:
             column = batch.column(position)
@@ -175,7 +188,7 @@ def _without_nulls(batch: Any, kinds: Mapping[str, str]) -> Any:
             batch = batch.set_column(
                 position, field, pa.compute.if_else(is_null, pa.scalar(None, pa.string()), column)
             )
-    return batch
+    return batch.replace_schema_metadata({_FORMAT: b"csv"})
 
 
 def _open_pipe(path: Path, kinds: Mapping[str, str]) -> _Opened:

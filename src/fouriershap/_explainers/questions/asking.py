@@ -100,7 +100,8 @@ class Questions:
         y : array_like, optional
             Labels: importance is then the loss that a player saves, in the sense of SAGE. The model is not asked.
         loss : {"squared_error", "log_loss"}, optional
-            With ``y``; by default the squared error. Labels of "log_loss" are the numbers of the classes.
+            With ``y``; by default the squared error, and "log_loss" where outputs are log odds. Labels of "log_loss"
+            are the numbers of the classes.
         link : {"identity", "logit"}, optional
             Whether outputs are probabilities or margins; known for trees.
         weights : array_like, optional

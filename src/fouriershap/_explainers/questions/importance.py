@@ -252,7 +252,9 @@ class _Judge:
     def __init__(
         self, explainer: Explainer, loss: Any, link: Any, budget: int, rng: np.random.Generator
     ) -> None:
-        name = check_choice("loss", "squared_error" if loss is None else loss, losses.LOSSES)
+        if loss is None:  # labels are no margins
+            loss = "log_loss" if link is None and explainer._output_link() == "logit" else "squared_error"
+        name = check_choice("loss", loss, losses.LOSSES)
         self.explainer, self.rng, self.budget = explainer, rng, budget
         self.loss = losses.Loss(name, _find_link(explainer, name, link))
         engine, kept = explainer._engine, explainer._background_codes()

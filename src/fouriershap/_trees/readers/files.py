@@ -36,6 +36,13 @@ def read_file(path: Path) -> TreeEnsemble:
     return _named(f"model is the path {short(str(path))}", lambda: readers[suffix](path))
 
 
+# What readers meet in files that no library wrote.
+_DAMAGE = (
+    *(KeyError, IndexError, TypeError, ValueError, AttributeError, RecursionError, OSError),
+    *(OverflowError, MemoryError),
+)
+
+
 def _read_folder(path: Path) -> TreeEnsemble:
     what = f"model is the path {short(str(path))}"
     if spark.is_folder(path):
@@ -58,7 +65,7 @@ def _named(what: str, read: Callable[[], TreeEnsemble]) -> TreeEnsemble:
         raise
     except InputError as error:
         raise error if str(error).startswith("model is") else InputError(f"{what}: {error}") from error
-    except (KeyError, IndexError, TypeError, ValueError, AttributeError, RecursionError, OSError) as error:
+    except _DAMAGE as error:
         deep = isinstance(error, RecursionError)
         why = "it is nested too deeply" if deep else f"{type(error).__name__}: {reason(error)}"
         raise InputError(

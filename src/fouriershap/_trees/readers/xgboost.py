@@ -28,6 +28,8 @@ _OBJECTIVES |= dict.fromkeys(("reg:squarederror", "reg:linear"), "squared_error"
 _OBJECTIVES |= dict.fromkeys(
     ("reg:absoluteerror", "reg:pseudohubererror", "reg:quantileerror", "reg:squaredlogerror"), "regression"
 )
+_MOST_COLUMNS = 1 << 28  # features or outputs: arrays of that many are made
+_MOST_NODES = 1 << 31  # which XGBoost counts in int32
 _LOG = ("count:poisson", "reg:gamma", "reg:tweedie", "survival:cox", "survival:aft")
 _OBJECTIVES |= dict.fromkeys(_LOG, "log")
 
@@ -71,6 +73,10 @@ def read_document(document: dict[str, Any], n_iterations: int | None = None) -> 
     parameters = learner["learner_model_param"]
     n_features = int(parameters["num_feature"])
     n_outputs = max(int(parameters["num_class"]), int(parameters.get("num_target", 1)), 1)
+    if n_features >= _MOST_COLUMNS or n_outputs >= _MOST_COLUMNS:
+        raise InputError(
+            f"the model says that it has {n_features:,} features and {n_outputs:,} outputs: it is damaged."
+        )
     n_trees = _n_trees(inner, n_outputs, n_iterations)
     # Trees of the rounds that were trained without dropout have no weight.
     scales = [*weights[:n_trees].tolist(), *[1.0] * (n_trees - len(weights))]
@@ -185,6 +191,8 @@ def _vocabularies(encoders: list[dict[str, Any]]) -> tuple[dict[int, tuple[Any, 
 
 
 def _tree(document: dict[str, Any], scale: float, width: int) -> Tree:
+    if isinstance(document["left_children"], list):
+        _check_json(document)
     if width == 1 and scale == 1.0 and not len(document["categories_nodes"]):
         return _plain_tree(document)
     left, right = np.array(document["left_children"], "i4"), np.array(document["right_children"], "i4")
@@ -213,6 +221,18 @@ def _tree(document: dict[str, Any], scale: float, width: int) -> Tree:
         values=(values * np.float32(scale)).astype(np.float32),
         categories=categories,
     )
+
+
+def _check_json(document: dict[str, Any]) -> None:
+    """Raise where JSON, which has no types, says what no array of XGBoost can hold."""
+    for name in ("split_indices", "left_children", "right_children"):
+        found = np.asarray(document[name])
+        if found.size and (found.dtype.kind not in "iu" or found.min() < -1 or found.max() >= _MOST_NODES):
+            raise InputError(f"the model has numbers in {name} that are no positions: it is damaged.")
+    compares = np.asarray(document["left_children"]) >= 0
+    compares[np.asarray(document["categories_nodes"], dtype=np.intp)] = False
+    if np.isnan(np.asarray(document["split_conditions"], dtype=np.float64)[compares]).any():
+        raise InputError("the model has a threshold that is no number: it is damaged.")
 
 
 def _plain_tree(document: dict[str, Any]) -> Tree:
