@@ -102,8 +102,8 @@ def page(kept: Cells) -> str:
     text = (
         "TreeBranchMarks' clock (wall, the mean of its repeats; making the explainer counts for WoodelfHD and us, for "
         "SHAP it does not: so its authors call it), XGBoost on the data sets that "
-        f"come with scikit-learn, {N_BACKGROUND} background rows. ~: by its own extrapolation. The first two cells of ours "
-        "hold the first calls of the process, which load what is loaded when needed."
+        f"come with scikit-learn, {N_BACKGROUND} background rows. ~: by its own extrapolation. The first two cells of "
+        "ours hold the first calls of the process, which load what is loaded when needed."
     )
     text += f" woodelf-explainer {kept.found[CELL]['woodelf']}, the newest that it takes."
     table = markdown_table(("task", "depth", *NAMES), kept.found[CELL]["lines"])

@@ -329,3 +329,29 @@ def test_steps_that_lie(tmp_path: Path) -> None:
             fs.load(tmp_path / "lie.fshap")
             pytest.fail(name)
     assert len(found) == 20
+
+
+@pytest.mark.parametrize("library", ["polars", "pyarrow"])
+def test_nulls_are_what_the_encoder_knows_as_missing(library: str) -> None:
+    """None or NaN, by how pandas read the training data; of texts and of numbers."""
+    pytest.importorskip(library)
+    words, numbers = ["a", None, "b", "a", None], [1, None, 2, 2, 1]
+    for missing in (None, np.nan):
+        columns = {
+            name: pd.Series([missing if entry is None else entry for entry in entries], dtype=object)
+            for name, entries in (("word", words), ("number", numbers))
+        }
+        X = pd.DataFrame(columns)
+        encoder = OneHotEncoder(handle_unknown="ignore").fit(X)
+        recipe = make_recipe(Preprocessing((make_pipeline(encoder),)), X, False)
+        want = densified(encoder.transform(X))
+        given: Any = {"word": words, "number": numbers}
+        if library == "polars":
+            import polars
+
+            rows: Any = polars.DataFrame(given)
+        else:
+            import pyarrow
+
+            rows = pyarrow.table(given)
+        np.testing.assert_array_equal(recipe.transform(rows, "X"), want)

@@ -330,6 +330,23 @@ def test_numbers_of_a_frame_are_labels_where_the_labels_are_numbers(library):
     np.testing.assert_allclose(explainer.shap_values(codes), want, atol=1e-5)
 
 
+def test_codes_beside_categories_of_a_frame_stay_codes(tmp_path):
+    """LightGBM takes a list of columns, by which a category of the frame may be a number and a number a category."""
+    import lightgbm
+
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"plan": rng.integers(1, 4, 200), "group": rng.integers(1, 4, 200)})
+    y = X["plan"].map({1: 5.0, 2: -5.0, 3: 2.0}) + X["group"].map({1: 1.0, 2: -3.0, 3: 3.0})
+    X = X.astype({"group": "category"})
+    model = lightgbm.LGBMRegressor(n_estimators=10, min_child_samples=5, verbose=-1)
+    model.fit(X, y, categorical_feature=["plan"])
+    model.booster_.save_model(tmp_path / "model.txt")
+    for given in (model, tmp_path / "model.txt"):
+        explainer = fs.TreeExplainer(given, X)
+        sums = explainer.shap_values(X).sum(axis=1) + explainer.expected_value
+        np.testing.assert_allclose(sums, model.predict(X), atol=1e-5)
+
+
 def test_a_large_file_says_so(tree, tmp_path, monkeypatch):
     monkeypatch.setattr("fouriershap._explainers.base._LARGE_FILE", 1000)
     model, X = tree

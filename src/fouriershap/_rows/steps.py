@@ -135,6 +135,8 @@ class Vocabulary:
             if k != self.nan
         }
         entries = column.tolist()
+        if column.dtype.kind == "f":  # a NaN of numbers is how these lack one, whatever the encoder calls it
+            entries = [NULL if entry != entry else entry for entry in entries]
         try:
             of_each = {entry: self._number_of(entry, known) for entry in set(entries)}
         except TypeError as error:  # what cannot be hashed is no label
@@ -143,6 +145,8 @@ class Vocabulary:
 
     def _number_of(self, entry: Any, known: dict[Label, float | None]) -> float:
         if isinstance(entry, float) and entry != entry:
+            if entry is NULL and self.nan >= 0 and None in known:
+                raise StepError("there is a missing label, and the encoder knows two: None and NaN")
             if self.nan >= 0:
                 return _number(self.numbers[self.nan])
             if entry is NULL and None in known:

@@ -78,7 +78,7 @@ def _from_frame(frame: nw.DataFrame[Any], ensemble: TreeEnsemble, name: str) -> 
     parts = [
         _coded(frame[column], in_order[column])
         if column in in_order
-        else _column(frame, f, column, ensemble, name)
+        else _column(frame, f, column, ensemble, name, not in_order)
         if matters[f]
         else np.zeros(len(frame))
         for f, column in enumerate(frame.columns)
@@ -166,7 +166,10 @@ def _comes_apart(frame: nw.DataFrame[Any]) -> bool:
     return any(not isinstance(dtype, np.dtype) or dtype.kind == "b" for dtype in frame.to_native().dtypes)
 
 
-def _column(frame: nw.DataFrame[Any], f: int, column: str, ensemble: TreeEnsemble, name: str) -> NDArray[Any]:
+def _column(
+    frame: nw.DataFrame[Any], f: int, column: str, ensemble: TreeEnsemble, name: str, may_be_labels: bool
+) -> NDArray[Any]:
+    """Numbers and codes of a column; plain numbers are no labels where the frame's categories have all there are."""
     import narwhals as nw
 
     series = frame[column]
@@ -176,7 +179,7 @@ def _column(frame: nw.DataFrame[Any], f: int, column: str, ensemble: TreeEnsembl
     if isinstance(dtype, nw.Categorical | nw.Enum):
         return _categorical(series, f, ensemble, name)
     if f in ensemble.vocabularies:
-        if dtype.is_numeric() and not ensemble.numbers_are_labels and _are_numbers(ensemble.vocabularies[f]):
+        if may_be_labels and dtype.is_numeric() and _has_labels_of_numbers(ensemble, f):
             return _codes_of_numbers(series, f, ensemble, name)
         return category_codes(ensemble, f, series.to_numpy())
     if dtype in (nw.Int64, nw.UInt64):  # float64 would round what lies beyond 2^53
@@ -189,8 +192,11 @@ def _column(frame: nw.DataFrame[Any], f: int, column: str, ensemble: TreeEnsembl
     )
 
 
-def _are_numbers(labels: tuple[Any, ...]) -> bool:
-    return all(isinstance(label, int | float) and not isinstance(label, bool) for label in labels)
+def _has_labels_of_numbers(ensemble: TreeEnsemble, f: int) -> bool:
+    """Whether a feature's labels are numbers, in a library that takes numbers of arrays for codes."""
+    labels = ensemble.vocabularies[f]
+    are_numbers = all(isinstance(label, int | float) and not isinstance(label, bool) for label in labels)
+    return are_numbers and not ensemble.numbers_are_labels
 
 
 def _codes_of_numbers(series: Any, f: int, ensemble: TreeEnsemble, name: str) -> NDArray[np.float64]:

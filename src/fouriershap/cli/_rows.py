@@ -79,8 +79,10 @@ def as_pandas(table: Any) -> Any:
     frame = table.to_pandas()
     if (table.schema.metadata or {}).get(_FORMAT) != b"csv":
         return frame
-    texts = [name for name in frame.columns if frame[name].dtype == object]
-    return frame.assign(**{name: frame[name].where(frame[name].notna(), float("nan")) for name in texts})
+    for name in frame.columns:
+        if frame[name].dtype == object:
+            frame[name] = frame[name].where(frame[name].notna(), float("nan"))
+    return frame
 
 
 def _tables(

@@ -253,7 +253,7 @@ class _Judge:
         self, explainer: Explainer, loss: Any, link: Any, budget: int, rng: np.random.Generator
     ) -> None:
         if loss is None:  # labels are no margins
-            loss = "log_loss" if link is None and explainer._output_link() == "logit" else "squared_error"
+            loss = "log_loss" if (link or explainer._output_link()) == "logit" else "squared_error"
         name = check_choice("loss", loss, losses.LOSSES)
         self.explainer, self.rng, self.budget = explainer, rng, budget
         self.loss = losses.Loss(name, _find_link(explainer, name, link))
