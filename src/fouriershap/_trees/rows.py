@@ -203,18 +203,21 @@ def _codes_of_numbers(series: Any, f: int, ensemble: TreeEnsemble, name: str) ->
     """Codes of plain numbers in a frame, where the labels are numbers, too: they are the labels.
 
     XGBoost and LightGBM take no such frame; other libraries of frames, and files, keep no categories of numbers, and
-    give them back as plain ones. What is no label may be meant as a code, and is refused.
+    give them back as plain ones. Codes are taken where no label could be one; what may be neither is refused.
     """
-    labels = series.to_list()
-    known = set(ensemble.vocabularies[f])
-    other = next((label for label in labels if not is_missing(label) and label not in known), None)
+    labels = ensemble.vocabularies[f]
+    codes: dict[Any, float] = {label: float(code) for code, label in enumerate(labels)}
+    if not any(code in codes for code in range(len(labels))):
+        codes |= {code: float(code) for code in range(len(labels))}
+    entries = series.to_list()
+    other = next((entry for entry in entries if not is_missing(entry) and entry not in codes), None)
     if other is not None:
         raise InputError(
             f"{name} has the number {short(other)} in the column {short(series.name)}, which is none of the labels "
-            f"that the model was trained on: {short_list(ensemble.vocabularies[f])}. Give labels (of a categorical "
-            "type, where some are new), or the codes of the training data as an array."
+            f"that the model was trained on: {short_list(labels)}. Give labels (of a categorical type, where some are "
+            "new), or the codes of the training data as an array."
         )
-    return category_codes(ensemble, f, np.array(labels, dtype=object))
+    return np.array([np.nan if is_missing(entry) else codes[entry] for entry in entries])
 
 
 def _categorical(series: Any, f: int, ensemble: TreeEnsemble, name: str) -> NDArray[np.float64]:
