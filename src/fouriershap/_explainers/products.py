@@ -144,7 +144,7 @@ def product_parts(
         raise InputError(f"output={short(output)} is not finite on the background; explain output='raw'.")
     _warn_of_compression(engine)
     inputs = InputAdapter(
-        encoder=RulesEncoder(rules),
+        encoder=RulesEncoder(rules, names),
         feature_names=names,
         player=player,
         player_names=player_names,

@@ -20,7 +20,6 @@ from fouriershap._base.checks import (
 from fouriershap._base.errors import InputError, UnsupportedModelError
 from fouriershap._base.files import Contents
 from fouriershap._base.headers import require, take, take_part
-from fouriershap._base.links import UNKNOWN, find_link
 from fouriershap._base.parallel import count_jobs
 from fouriershap._base.progress import ProgressOption
 from fouriershap._base.short import short_text
@@ -181,9 +180,9 @@ def tree_parts(
     by_path = feature_perturbation == "tree_path_dependent"
     settings = (check_memory(memory), np.dtype(_PRECISIONS[precision]), strategy, find_index(index))
     trees = _tree_engine(reading, rows, share, by_path, player, *settings)
-    engine = _of_output(trees, str(output), exact, reading)
+    engine = _output_engine(trees, str(output), exact)
     inputs = InputAdapter(
-        encoder=RulesEncoder(rules),
+        encoder=RulesEncoder(rules, names),
         feature_names=names,
         player=player,
         player_names=player_names,
@@ -257,11 +256,6 @@ def _tree_engine(
         trees, rows, share = recounted(trees, rows, share), None, None
     model = make_model(trees, player, memory, dtype, strategy, index, reading.link, reading.kind)
     return TreeEngine(model, make_background(model, rows, share))
-
-
-def _of_output(trees: TreeEngine, output: str, exact: bool, reading: Reading) -> Engine:
-    del reading
-    return _output_engine(trees, output, exact)
 
 
 def _output_engine(trees: TreeEngine, output: str, exact: bool) -> Engine:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from fouriershap._base.checks import as_array, find_position
 from fouriershap._base.errors import InputError
 from fouriershap._base.short import short, short_text
-from fouriershap._rows.pipelines import Preprocessing
+from fouriershap._rows.preprocessing import LivePreprocessing
 
 
 def check_players(players: ArrayLike | None, n_bits: int) -> NDArray[np.int32]:
@@ -77,7 +77,7 @@ def check_groups(
 
 
 def find_players(
-    groups: Any, names: tuple[str, ...], before: Preprocessing | None, background: Any
+    groups: Any, names: tuple[str, ...], before: LivePreprocessing | None, background: Any
 ) -> tuple[NDArray[np.int32], tuple[str, ...], tuple[str, ...] | None]:
     """Player of each feature, the players' names, and the input columns of a Pipeline where ``groups`` is "input"."""
     if not isinstance(groups, str) or groups != "input":

@@ -8,13 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._base.checks import are_numbered
 from fouriershap._base.errors import InputError
 from fouriershap._base.headers import from_json, require, take
 from fouriershap._base.short import reason
-from fouriershap._rows.frames import as_frame, as_matrix, check_columns, densified, is_sparse
-from fouriershap._rows.pipelines import Preprocessing
-from fouriershap._rows.step_readers import Steps, UnknownStepError, read_steps
+from fouriershap._rows.frames import as_frame, as_matrix, check_columns, is_sparse
 from fouriershap._rows.steps import (
     NULL,
     Column,
@@ -31,6 +28,7 @@ from fouriershap._rows.steps import (
     labels_known,
 )
 
+Steps = tuple[Step, ...]
 _KINDS: dict[str, type[Step]] = {
     "fill": Fill,
     "one-hot": OneHot,
@@ -40,7 +38,7 @@ _KINDS: dict[str, type[Step]] = {
     "select": Select,
 }
 _NAMES = {kind: name for name, kind in _KINDS.items()}
-_TYPES = ("float64", "float32", "int64", "int32", "int8", "uint8", "bool")
+DTYPES = ("float64", "float32", "int64", "int32", "int8", "uint8", "bool")
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +86,10 @@ class Recipe:
             )
         return [_column(frame[column]) for column in frame.columns]
 
+    def to_recipe(self, sample: Any, absent_is_missing: bool) -> Recipe:
+        """Return the recipe itself: it was tried out when it was made."""
+        return self
+
     def to_json(self) -> dict[str, Any]:
         return {
             "names": self.names,
@@ -106,7 +108,7 @@ class Recipe:
         require(0 < n_columns <= 1 << 20, "its steps take no such number of columns")
         require(names is None or len(names) == n_columns, "its steps have not as many names as columns")
         dtype = take(header, "dtype", str)
-        require(dtype in _TYPES, "its steps make rows of an unknown type")
+        require(dtype in DTYPES, "its steps make rows of an unknown type")
         zeros = take(header, "zeros_are_missing", bool)
         require(not zeros or dtype.startswith("float"), "its steps make integers that may be missing")
         steps = _from_json(take(header, "steps", Any))
@@ -155,39 +157,3 @@ def _step(entry: Any) -> Step:
         return Parts(columns, tuple(_from_json(steps) for steps in inner))
     step: Step = from_json(kind, rest, "a step")
     return step
-
-
-def make_recipe(before: Preprocessing, rows: Any, absent_is_missing: bool) -> Recipe:
-    """The steps of Pipelines, tried out on rows of theirs; `UnknownStepError` where files cannot keep them."""
-    if rows is None:
-        raise UnknownStepError("there are no background rows to try its steps on")
-    if is_sparse(rows):
-        raise UnknownStepError("it takes sparse matrices")
-    names, n_columns = before.known_names(), len(before.input_names(rows))
-    steps: Steps = ()
-    width = n_columns
-    for pipeline in before.pipelines:
-        steps += read_steps(pipeline, width)
-        width = check_steps(steps, n_columns)
-    want = before.transform(rows, "background")
-    zeros = is_sparse(want) and absent_is_missing
-    want = np.asarray(densified(want, zeros))
-    if want.dtype.kind == "O":
-        want = want.astype(np.float64)
-    if want.dtype.name not in _TYPES or (zeros and want.dtype.kind != "f"):
-        raise UnknownStepError(f"what it makes is {want.dtype}")
-    if names is not None and are_numbered(names):
-        names = None
-    recipe = Recipe(names, n_columns, steps, want.dtype.name, zeros)
-    made = recipe.transform(rows, "background")
-    if made.shape != want.shape or not np.array_equal(made, want, equal_nan=want.dtype.kind == "f"):
-        raise UnknownStepError("its steps, as we read them, do not give what it gives")
-    return recipe
-
-
-def why_not_kept(unknown: UnknownStepError) -> str:
-    """What saving says of a Pipeline whose steps no file can keep."""
-    return (
-        f"the file does not hold the steps of the Pipeline: {unknown}. Give what is loaded from it "
-        "transformed rows, `pipeline[:-1].transform(X)`."
-    )

@@ -8,41 +8,30 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._base.checks import numbered
+from fouriershap._base.checks import are_numbered, numbered
 from fouriershap._base.errors import InputError, UnsupportedModelError
 from fouriershap._base.short import reason, short
-from fouriershap._rows.column_origins import through
-from fouriershap._rows.frames import Rows, as_frame, check_columns, column_names, densified, is_sparse
+from fouriershap._libraries.sklearn.column_origins import through
+from fouriershap._libraries.sklearn.step_readers import Steps, read_steps
+from fouriershap._rows.frames import as_frame, check_columns, column_names, densified, is_sparse
+from fouriershap._rows.pool import Pool
+from fouriershap._rows.preprocessing import UnknownStepError
+from fouriershap._rows.recipes import DTYPES, Recipe
+from fouriershap._rows.steps import check_steps
 
 _ROWS_TO_TRY = 32
 _ROWS_TO_KEEP = 256
 _CELLS_TO_TRY = 1 << 22  # at a time
 
 
-# What is wrong with rows, where a file held a model without the Pipeline that came before it.
-LOST_PIPELINE = (
-    "This explainer was saved from a Pipeline whose transformers are not in the file: give it transformed rows, "
-    "`pipeline[:-1].transform(X)`."
-)
-
-
-def rows_of_inputs(
-    codes: NDArray[Any], X: Any, entered: Any, inputs: tuple[str, ...], players: tuple[str, ...]
-) -> Rows:
-    """Rows that are shown by the input columns of a Pipeline, which are the players, and not as they ``entered``."""
-    position = {player: i for i, player in enumerate(players)}
-    owner = np.array([position.get(column, -1) for column in inputs], dtype=np.int32)
-    return Rows(codes, densified(X), owner, inputs, entered)
-
-
 @dataclass(frozen=True, eq=False)
-class Preprocessing:
-    """Fitted steps before a model, those of each Pipeline around it: from the caller's rows to the model's."""
+class PipelineSteps:
+    """Fitted steps before a model, of each Pipeline around it (see `LivePreprocessing`)."""
 
     pipelines: tuple[Any, ...]  # without their last steps, the outermost first
 
     def transform(self, X: Any, name: str) -> Any:
-        """Rows as the final model takes them, in whatever type the last transformer returns."""
+        """Return rows as the final model takes them, in the type that the last transformer returns."""
         known = self.known_names()
         if known is not None:
             check_columns(X, known, name)
@@ -54,7 +43,7 @@ class Preprocessing:
             raise InputError(f"{name} does not go through the pipeline: {reason(error)}") from error
 
     def first_rows(self, background: Any) -> Any:
-        """Some rows to try steps on before a file keeps them: a copy, which does not keep the whole table alive."""
+        """Return some rows to try steps on before a file keeps them: a copy, so that the table can be freed."""
         if background is None or is_sparse(background):
             return background
         frame = as_frame(background)
@@ -62,16 +51,16 @@ class Preprocessing:
         return few.copy() if hasattr(few, "copy") else few
 
     def known_labels(self) -> dict[str, tuple[Any, ...]]:
-        """Labels of the columns that enter: not looked for, since a live Pipeline takes what it takes."""
+        """Return no labels: a live Pipeline decides itself what it accepts."""
         return {}
 
     def known_names(self) -> tuple[str, ...] | None:
-        """Names of the columns that enter the pipeline; None where it was fitted on arrays."""
+        """Return the names of the columns that enter the pipeline; None if it was fitted on arrays."""
         names = getattr(self.pipelines[0], "feature_names_in_", None)
         return None if names is None else tuple(str(name) for name in names)
 
     def output_names(self) -> tuple[str, ...] | None:
-        """Names of the features that enter the final model, where the transformers tell."""
+        """Return the names of the features that enter the final model; None if a transformer does not tell."""
         try:
             names = self.pipelines[0].get_feature_names_out()
             for pipeline in self.pipelines[1:]:
@@ -81,7 +70,7 @@ class Preprocessing:
             return None
 
     def input_names(self, background: Any) -> tuple[str, ...]:
-        """Names of the columns that enter the pipeline: from training, from the background, or made up."""
+        """Return the names of the columns that enter: from training, from the background, or made up."""
         names = self.known_names()
         if names is not None:
             return names
@@ -96,10 +85,10 @@ class Preprocessing:
     def input_players(
         self, background: Any, n_features: int
     ) -> tuple[NDArray[np.int32], tuple[str, ...], tuple[str, ...]]:
-        """Players that are input columns: that of each feature of the final model, their names, names of all inputs.
+        """Return input columns as players: that of each feature, their names, and the names of all inputs.
 
-        Columns that the pipeline drops are no players. Where there is a background, the map is tried out on its
-        rows: changing one input column must leave the features of all others alone.
+        Columns that the pipeline drops are not players. If there is a background, the map is tried out on its rows:
+        changing one input column must leave the features of all others alone.
         """
         names = self.input_names(background)
         origins = list(range(len(names)))
@@ -117,8 +106,6 @@ class Preprocessing:
         return player.astype(np.int32), tuple(names[i] for i in used), names
 
     def _try_out(self, background: Any, origin: NDArray[np.int64], names: tuple[str, ...]) -> None:
-        from fouriershap._rows.pool import Pool
-
         pool = Pool(background, "background")
         n, n_columns = min(pool.n_rows, _ROWS_TO_TRY), len(names)
         at_once = max(1, _CELLS_TO_TRY // (n * n_columns))
@@ -138,3 +125,30 @@ class Preprocessing:
                         f"{short(names[j])} and {short(names[origin[wrong[0]]])}; a transformer does not keep "
                         "columns apart. Leave out groups, or explain `pipeline.predict` by BlackBoxExplainer."
                     )
+
+    def to_recipe(self, sample: Any, absent_is_missing: bool) -> Recipe:
+        """Return the steps as plain data, tried out on rows; `UnknownStepError` if files cannot keep them."""
+        if sample is None:
+            raise UnknownStepError("there are no background rows to try its steps on")
+        if is_sparse(sample):
+            raise UnknownStepError("it takes sparse matrices")
+        names, n_columns = self.known_names(), len(self.input_names(sample))
+        steps: Steps = ()
+        width = n_columns
+        for pipeline in self.pipelines:
+            steps += read_steps(pipeline, width)
+            width = check_steps(steps, n_columns)
+        want = self.transform(sample, "background")
+        zeros = is_sparse(want) and absent_is_missing
+        want = np.asarray(densified(want, zeros))
+        if want.dtype.kind == "O":
+            want = want.astype(np.float64)
+        if want.dtype.name not in DTYPES or (zeros and want.dtype.kind != "f"):
+            raise UnknownStepError(f"its output has dtype {want.dtype}")
+        if names is not None and are_numbered(names):
+            names = None
+        recipe = Recipe(names, n_columns, steps, want.dtype.name, zeros)
+        made = recipe.transform(sample, "background")
+        if made.shape != want.shape or not np.array_equal(made, want, equal_nan=want.dtype.kind == "f"):
+            raise UnknownStepError("fouriershap's copy of its steps disagrees with the Pipeline")
+        return recipe

@@ -15,15 +15,12 @@ import numpy as np
 
 from fouriershap._base.headers import Label
 from fouriershap._base.short import reason, short
-from fouriershap._rows.column_origins import parts_of
+from fouriershap._libraries.sklearn.column_origins import parts_of
+from fouriershap._rows.preprocessing import UnknownStepError
 from fouriershap._rows.steps import Fill, OneHot, Ordinal, Parts, Scale, Select, Step, Vocabulary
 
 Steps = tuple[Step, ...]
 _PLAIN = (str, int, float, bool, type(None))
-
-
-class UnknownStepError(Exception):
-    """A transformer that files do not keep; its text says which, and why."""
 
 
 def read_steps(transformer: Any, n_columns: int, name: str = "") -> Steps:
