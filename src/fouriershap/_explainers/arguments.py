@@ -87,8 +87,10 @@ def translate(
         if name == "data" and (has_background or options[name] is None) and name in taken:
             continue  # of a black box: the rows that queries are made of
         ours = _OURS.get(name)
-        if name in ("output", "model_output") and "output" not in taken and is_what_black_boxes_explain(
-            args, options
+        if (
+            name in ("output", "model_output")
+            and "output" not in taken
+            and is_what_black_boxes_explain(args, options)
         ):
             del found[name]
         elif ours is not None and ours in taken:
@@ -121,7 +123,9 @@ def is_what_black_boxes_explain(args: tuple[Any, ...], options: dict[str, Any]) 
     return output in ("raw", "response") and has_predict and not hasattr(model, "classes_")
 
 
-def _without_clusters(args: tuple[Any, ...], options: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def _without_clusters(
+    args: tuple[Any, ...], options: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Replace what ``shap.kmeans`` returns, as a background, by its rows and weights."""
     background: Any = args[1] if len(args) > 1 else options.get("background")
     if type(background).__name__ != "DenseData" or not hasattr(background, "group_names"):

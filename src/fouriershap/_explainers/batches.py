@@ -73,9 +73,7 @@ class BatchWriter:
         if self.layout == "columns":
             columns = [OutputColumn(name + suffix, NUMBER) for suffix in suffixes for name in self.players]
         elif self.layout == "array":
-            columns = [
-                OutputColumn("shap_values" + suffix, ARRAY, len(self.players)) for suffix in suffixes
-            ]
+            columns = [OutputColumn("shap_values" + suffix, ARRAY, len(self.players)) for suffix in suffixes]
         else:
             columns = [
                 OutputColumn(f"{what}_{rank}{suffix}", kind)

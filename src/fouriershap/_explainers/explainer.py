@@ -28,8 +28,8 @@ from fouriershap._shapley.engine import Engine, EngineInfo, Plan, Quality, check
 from fouriershap._shapley.interactions import find_pairs, interaction_matrices, pair_interactions
 
 if TYPE_CHECKING:
-    from fouriershap._blackbox.fidelity import Fidelity
     from fouriershap._blackbox.explain import BlackBoxFit
+    from fouriershap._blackbox.fidelity import Fidelity
     from fouriershap.analysis.cohorts import Cohorts
     from fouriershap.analysis.drift import Drift
     from fouriershap.analysis.importance import Importance

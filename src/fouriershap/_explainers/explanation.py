@@ -74,10 +74,6 @@ def make_frame(
     table["contribution"] = np.take_along_axis(by_output, order, axis=2).reshape(-1)
     table["rank"] = np.tile(np.arange(1, k + 1), n_rows * n_outputs)
     frame, index = to_frame(table, like), getattr(like, "index", None)
-    if (
-        frame_library(like) != "pandas"
-        or index is None
-        or index.equals(type(frame.index)(range(len(like))))
-    ):
+    if frame_library(like) != "pandas" or index is None or index.equals(type(frame.index)(range(len(like)))):
         return frame
     return frame.set_axis(index.take(row), axis=0)

@@ -215,7 +215,9 @@ def tree_parts_from_contents(contents: Contents) -> Parts:
         trees.n_players,
     )
     require(fits, "it has a name for each feature and player")
-    return Parts(KIND, inputs, _output_engine(trees, take(header, "output", str), take(header, "exact", bool)))
+    return Parts(
+        KIND, inputs, _output_engine(trees, take(header, "output", str), take(header, "exact", bool))
+    )
 
 
 def refuse_single_precision(reading: Reading, background: Any) -> None:

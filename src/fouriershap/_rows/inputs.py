@@ -296,7 +296,9 @@ class InputAdapter:
         """Build what `to_contents` describes; ``encoder`` is that of the model if files keep it elsewhere."""
         names, players = (take(header, key, tuple[str, ...]) for key in ("feature_names", "player_names"))
         player = np.asarray(arrays["input_player"])
-        require(player.shape == (len(names),) and player.dtype == np.int32, "it has a player for each feature")
+        require(
+            player.shape == (len(names),) and player.dtype == np.int32, "it has a player for each feature"
+        )
         require(((player >= 0) & (player < len(players))).all(), "its players have names")
         if encoder is None:
             rules = InputRules.from_json(take(header, "rules", Any))
