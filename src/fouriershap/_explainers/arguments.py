@@ -41,9 +41,9 @@ def parameters_of(build: Callable[..., Parts]) -> Mapping[str, Parameter]:
 def call_builder(build: Callable[..., Parts], args: tuple[Any, ...], options: dict[str, Any]) -> Parts:
     """Call a builder (model, background, *, ...) with arguments that may have shap's names."""
     taken = parameters_of(build)
-    if len(args) == 2 and args[1] is not None and taken.keys() >= options.keys():
-        if "data" not in options and type(args[1]).__name__ != "DenseData":
-            return build(*args, **options)  # the usual call: nothing to translate
+    is_plain = len(args) == 2 and args[1] is not None and taken.keys() >= options.keys()
+    if is_plain and "data" not in options and type(args[1]).__name__ != "DenseData":
+        return build(*args, **options)  # the usual call: nothing to translate
     if len(args) > 2:
         raise InputError(
             f"{len(args)} positional arguments were given; give the model and the background so, and options by name."

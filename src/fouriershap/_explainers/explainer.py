@@ -255,9 +255,7 @@ class Explainer:
         ndarray, shape (n_rows, n_players) or (n_rows, n_players, n_outputs)
         """
         X, is_one = as_rows(X)
-        engine, values = self._explain(
-            self.inputs.encode(X), y, check_additivity, tolerance, self._jobs(n_jobs)
-        )
+        _, values = self._explain(self.inputs.encode(X), y, check_additivity, tolerance, self._jobs(n_jobs))
         values = without_single_output(values)
         return values[0] if is_one else values
 
@@ -291,7 +289,7 @@ class Explainer:
             if check_additivity:
                 self._check_sums(engine, values.sum(axis=2), rows, tolerance)
         else:
-            engine, values = self._explain(rows, y, check_additivity, tolerance, self.n_jobs)
+            _, values = self._explain(rows, y, check_additivity, tolerance, self.n_jobs)
         seconds = time.perf_counter() - begin
         explanation = make_explanation(
             rows, values, engine.expected, self.player_names, self.output_names, seconds
