@@ -1,4 +1,4 @@
-"""`Recipe`: what a file keeps of the Pipelines before a model, in place of their transformers."""
+"""`Recipe`: what a file keeps of the Pipelines before a model."""
 
 from __future__ import annotations
 
@@ -43,26 +43,26 @@ DTYPES = ("float64", "float32", "int64", "int32", "int8", "uint8", "bool")
 
 @dataclass(frozen=True, eq=False)
 class Recipe:
-    """Steps before a model, as plain data: from the caller's rows to the model's, without scikit-learn."""
+    """Steps before a model as plain data (see `Preprocessing`): no library is needed to apply them."""
 
-    names: tuple[str, ...] | None  # of the columns that enter, where the Pipeline was fitted on a frame
+    names: tuple[str, ...] | None  # of the columns that enter, if the Pipeline was fitted on a frame
     n_columns: int
     steps: Steps
     dtype: str  # of what enters the model
-    zeros_are_missing: bool  # of a sparse matrix whose model takes what is not stored for missing
+    zeros_are_missing: bool  # absent cells of a sparse matrix, for models that treat them as missing
 
     def known_names(self) -> tuple[str, ...] | None:
-        """Names of the columns that enter; None where the Pipeline was fitted on arrays."""
+        """Return the names of the columns that enter; None if the Pipeline was fitted on arrays."""
         return self.names
 
     def known_labels(self) -> dict[str, tuple[Any, ...]]:
-        """Of each named column that holds labels, those that its encoders know."""
+        """Return the labels that the encoders know, by column."""
         _, found = labels_known(self.steps, list(range(self.n_columns)))
         names = self.names or ()
         return {names[c]: tuple(dict.fromkeys(found[c])) for c in sorted(found) if 0 <= c < len(names)}
 
     def transform(self, X: Any, name: str) -> NDArray[Any]:
-        """Rows as the model takes them, (n_rows, n_features)."""
+        """Return rows as the model takes them, (n_rows, n_features)."""
         if self.names is not None:
             check_columns(X, self.names, name)
         try:
@@ -101,29 +101,31 @@ class Recipe:
 
     @classmethod
     def from_json(cls, header: Any, n_features: int) -> Recipe:
-        """What `to_json` gave, from a file: every size and position is looked at."""
-        require(isinstance(header, dict), "its steps are no object")
+        """Build what `to_json` gave, from a file: every size and position is checked."""
+        require(isinstance(header, dict), "its steps are not an object")
         names = take(header, "names", tuple[str, ...] | None)
         n_columns = take(header, "n_columns", int)
-        require(0 < n_columns <= 1 << 20, "its steps take no such number of columns")
-        require(names is None or len(names) == n_columns, "its steps have not as many names as columns")
+        require(0 < n_columns <= 1 << 20, "its steps take an impossible number of columns")
+        require(names is None or len(names) == n_columns, "its steps need a name for each column")
         dtype = take(header, "dtype", str)
         require(dtype in DTYPES, "its steps make rows of an unknown type")
         zeros = take(header, "zeros_are_missing", bool)
         require(not zeros or dtype.startswith("float"), "its steps make integers that may be missing")
         steps = _from_json(take(header, "steps", Any))
         n_made = check_steps(steps, n_columns)
-        require(n_made == n_features, "its steps make other columns than enter its model")
+        require(n_made == n_features, "its steps do not make the columns that enter its model")
         return cls(names, n_columns, steps, dtype, zeros)
 
 
 def _column(series: Any) -> Column:
-    """A column of a frame: numbers, or labels as objects."""
-    is_number = series.dtype.is_numeric() and series.null_count() < len(series)  # else it may be anything's
+    """Return a column of a frame: numbers, or labels as objects."""
+    is_number = series.dtype.is_numeric() and series.null_count() < len(
+        series
+    )  # a column of nulls may be of any type
     if series.implementation.is_pandas_like() or is_number:
         column = np.asarray(series.to_numpy())
         return column if column.dtype.kind in "biufO" else column.astype(object)
-    column = np.empty(len(series), dtype=object)  # entry by entry: what an entry is, nobody shall guess
+    column = np.empty(len(series), dtype=object)  # entry by entry, so that NumPy does not guess types
     column[:] = [NULL if entry is None else entry for entry in series.to_list()]
     return column
 
@@ -141,18 +143,18 @@ def _to_json(steps: Steps) -> list[Any]:
 
 
 def _from_json(value: Any) -> Steps:
-    require(isinstance(value, list), "its steps are no list")
+    require(isinstance(value, list), "its steps are not a list")
     return tuple(_step(entry) for entry in value)
 
 
 def _step(entry: Any) -> Step:
-    require(isinstance(entry, dict), "a step is no object")
+    require(isinstance(entry, dict), "a step is not an object")
     kind = _KINDS.get(take(entry, "kind", str))
     require(kind is not None, "it has a step that this fouriershap does not know")
     rest = {key: value for key, value in entry.items() if key != "kind"}
     if kind is Parts:
         inner = take(rest, "steps", Any)
-        require(isinstance(inner, list) and rest.keys() == {"columns", "steps"}, "a step has other parts")
+        require(isinstance(inner, list) and rest.keys() == {"columns", "steps"}, "a step has unknown parts")
         columns = take(rest, "columns", tuple[tuple[int, ...], ...])
         return Parts(columns, tuple(_from_json(steps) for steps in inner))
     step: Step = from_json(kind, rest, "a step")

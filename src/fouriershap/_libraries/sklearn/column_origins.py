@@ -1,7 +1,7 @@
-"""Where the columns that leave a scikit-learn transformer come from, column by column.
+"""The origin of each column that leaves a scikit-learn transformer.
 
 Transformers are recognised by the names of their class and its bases. A column that is made of several input
-columns (PCA, products of features) has no single origin, and no player could own it: an error names the step.
+columns (PCA, products of features) has no single origin, so no player can own it: an error names the step.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from fouriershap._base.short import reason, short
 
 Origins = list[int]  # per column, the position of the input column that it is made from
 
-# Transformers that turn each column into one, by itself. scikit-learn's OneToOneFeatureMixin does not say so:
-# a Normalizer has it, too, and mixes all columns.
+# Transformers that map each column to one, by itself. OneToOneFeatureMixin does not tell: a Normalizer has it, too,
+# and mixes all columns.
 _ONE_TO_ONE = {
     "Binarizer",
     "MaxAbsScaler",
@@ -31,18 +31,18 @@ _ONE_TO_ONE = {
 
 
 def through(transformer: Any, origins: Origins, step: str) -> Origins:
-    """Origins of the columns that leave a fitted transformer, from those that enter it; ``step`` is its name."""
-    if transformer is None or isinstance(transformer, str):  # "passthrough"; what is dropped never gets here
+    """Return the origins of the columns that leave a fitted transformer; ``step`` is its name."""
+    if transformer is None or isinstance(transformer, str):  # "passthrough"; dropped columns never get here
         return origins
     if hasattr(transformer, "fit_resample") and not hasattr(transformer, "transform"):
-        return origins  # imbalanced-learn's samplers act in training alone
+        return origins  # samplers of imbalanced-learn act in training only
     names = [base.__name__ for base in type(transformer).__mro__]
     rule = next((_RULES[name] for name in names if name in _RULES), None)
     if rule is not None:
         return rule(transformer, origins, step)
     if not _ONE_TO_ONE.isdisjoint(names):
         return origins
-    if len(set(origins)) == 1:  # whatever it does, it does it to one input column
+    if len(set(origins)) == 1:  # everything is made of one input column
         return origins[:1] * _n_outputs(transformer, step)
     raise UnsupportedModelError(
         f"groups='input': the step {short(step)} ({type(transformer).__name__}) makes columns out of several input "
@@ -80,7 +80,7 @@ def _column_transformer(transformer: Any, origins: Origins, step: str) -> Origin
 
 
 def parts_of(transformer: Any, n_columns: int) -> list[tuple[str, Any, list[int]]]:
-    """Names, transformers and columns of a fitted ColumnTransformer's parts, in the order of what they give."""
+    """Return names, transformers and columns of a fitted ColumnTransformer, in the order of its outputs."""
     names = [str(name) for name in getattr(transformer, "feature_names_in_", ())]
     parts = {}
     for name, part, columns in transformer.transformers_:
@@ -91,10 +91,10 @@ def parts_of(transformer: Any, n_columns: int) -> list[tuple[str, Any, list[int]
 
 
 def _positions(columns: Any, names: list[str], n_columns: int) -> list[int]:
-    """Positions that a ColumnTransformer's selection means: labels, numbers, a slice of either, or a mask."""
+    """Return the positions that a ColumnTransformer selects: by names, numbers, a slice of either, or a mask."""
     if isinstance(columns, slice):
         first, last = columns.start, columns.stop
-        if isinstance(first, str) or isinstance(last, str):  # labels count in, both of them
+        if isinstance(first, str) or isinstance(last, str):  # both ends are included
             begin = 0 if first is None else names.index(first)
             end = n_columns if last is None else names.index(last) + 1
             return list(range(begin, end))[:: columns.step]
@@ -128,14 +128,14 @@ def _bins(discretizer: Any, origins: Origins, step: str) -> Origins:
 
 
 def _evenly(transformer: Any, origins: Origins, step: str) -> Origins:
-    """As many outputs for each input, those of one input together (splines; a target's mean per class)."""
+    """Return the same number of outputs for each input, grouped by input (splines; target means per class)."""
     return _repeated(origins, [_n_outputs(transformer, step) // len(origins)] * len(origins))
 
 
 def _simple_imputer(imputer: Any, origins: Origins, step: str) -> Origins:
     indicated = [] if imputer.indicator_ is None else _indicator(imputer.indicator_, origins, step)
     n_filled = _n_outputs(imputer, step) - len(indicated)
-    if n_filled < len(origins):  # columns without any value in training are left out
+    if n_filled < len(origins):  # columns without any value in training are dropped
         empty = [value is None or value != value for value in imputer.statistics_.tolist()]
         origins = [origin for origin, left_out in zip(origins, empty, strict=True) if not left_out]
     return origins + indicated
@@ -150,14 +150,14 @@ def _selector(selector: Any, origins: Origins, step: str) -> Origins:
 
 
 def _function(transformer: Any, origins: Origins, step: str) -> Origins:
-    # An elementwise function of NumPy keeps columns apart; of any other one its user says so, or nobody knows.
+    # A ufunc keeps columns apart; for other functions, the user must say so.
     elementwise = transformer.func is None or isinstance(transformer.func, np.ufunc)
     if elementwise or transformer.feature_names_out == "one-to-one" or len(set(origins)) == 1:
         n_outputs = len(origins) if elementwise else _n_outputs(transformer, step)
         return origins if n_outputs == len(origins) else origins[:1] * n_outputs
     raise UnsupportedModelError(
-        f"groups='input': nobody knows whether the function of the step {short(step)} (FunctionTransformer) keeps "
-        "columns apart. If it does, say so by FunctionTransformer(..., feature_names_out='one-to-one')."
+        f"groups='input': it is unknown whether the function of the step {short(step)} (FunctionTransformer) keeps "
+        "columns apart. If it does, give FunctionTransformer(..., feature_names_out='one-to-one')."
     )
 
 

@@ -1,7 +1,7 @@
-"""scikit-learn's transformers as steps (`steps.py`): those that a file can keep, recognised by name.
+"""Transformers of scikit-learn as steps that a file can keep (`_rows/steps.py`), recognised by name.
 
-What is read is tried out on rows before it is kept (`recipes.py`): a new version of scikit-learn that does something
-else is noticed, and its Pipeline is not kept.
+Steps are tried out on rows before they are kept (`preprocessing.py`), so a new version of scikit-learn that behaves
+differently is noticed.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ _PLAIN = (str, int, float, bool, type(None))
 
 
 def read_steps(transformer: Any, n_columns: int, name: str = "") -> Steps:
-    """The steps of a fitted transformer whose input has so many columns; ``name`` says where it stands."""
+    """Return the steps of a fitted transformer with ``n_columns`` inputs; ``name`` is its place in the Pipeline."""
     if transformer is None or (isinstance(transformer, str) and transformer == "passthrough"):
         return ()
     if hasattr(transformer, "fit_resample") and not hasattr(transformer, "transform"):
-        return ()  # imbalanced-learn's samplers act in training alone
+        return ()  # samplers of imbalanced-learn act in training only
     kind = type(transformer)
     read = _READERS.get(kind.__name__) if kind.__module__.startswith("sklearn.") else None
     if read is None and kind.__module__.startswith("sklearn.feature_selection"):
         read = _selector
-    if read is None and kind.__name__ == "Pipeline":  # imbalanced-learn has one, too
+    if read is None and kind.__name__ == "Pipeline":  # imbalanced-learn has its own
         read = _pipeline
     if read is None:
-        raise UnknownStepError(f"the step {short(name)} ({kind.__name__}) is not one that files keep")
+        raise UnknownStepError(f"the step {short(name)} ({kind.__name__}) cannot be kept in a file")
     try:
         return read(transformer, n_columns, name)
     except (AttributeError, TypeError, ValueError, OverflowError, IndexError) as error:
@@ -79,7 +79,7 @@ def _is_drop(part: Any) -> bool:
 
 def _function(transformer: Any, n_columns: int, name: str) -> Steps:
     if transformer.func is not None:
-        raise ValueError("nobody knows what its function does")
+        raise ValueError("its function is unknown")
     return ()
 
 
@@ -92,7 +92,7 @@ def _floats(values: Any) -> tuple[float, ...] | None:
         return None
     found = tuple(float(value) for value in np.asarray(values, dtype=np.float64).tolist())
     if not all(map(math.isfinite, found)):
-        raise ValueError("a number of it is not finite")
+        raise ValueError("it has a number that is not finite")
     return found
 
 
@@ -103,13 +103,13 @@ def _standard(scaler: Any, n_columns: int, name: str) -> Steps:
 
 
 def _rounds_first(scaler: Any, minus: Any, divisor: Any, n_columns: int) -> bool:
-    """Whether float32 rows meet means that are float32, too, as in scikit-learn 1.9 and not yet in 1.7."""
+    """Return whether means are rounded to float32 for float32 rows, as in scikit-learn 1.9 but not 1.7."""
     spread = np.linspace(-3, 3, 64)[:, None] * np.ones(n_columns)
     rows = (spread * (1.0 if divisor is None else divisor) + (0.0 if minus is None else minus)).astype(
         np.float32
     )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that they have no names
+        warnings.simplefilter("ignore")  # rows without names
         want = np.asarray(scaler.transform(rows))
     made = Scale(n_columns, minus, divisor, own_precision=True).apply(list(rows.T))
     return np.array_equal(np.column_stack(made), want)
@@ -133,7 +133,7 @@ def _max_abs(scaler: Any, n_columns: int, name: str) -> Steps:
 def _label(value: Any) -> Label:
     plain = value.item() if isinstance(value, np.generic) else value
     if not isinstance(plain, _PLAIN) or (isinstance(plain, float) and math.isinf(plain)):
-        raise ValueError(f"{short(value)} is no label that files keep")
+        raise ValueError(f"{short(value)} is not a label that files keep")
     return None if isinstance(plain, float) and math.isnan(plain) else plain
 
 
@@ -160,9 +160,9 @@ def _indicator(indicator: Any, n_columns: int, name: str) -> Steps:
 
 
 def _grouped(encoder: Any, c: int, counts_nan: bool = True) -> tuple[list[int], int, int | None]:
-    """Of each label of a column its place, rare ones at one place; the number of places; the rare ones' place.
+    """Return the place of each label of a column, the number of places, and the place that rare labels share.
 
-    NaN is always the last label. An ordinal encoder gives it a number of its own, and no place.
+    NaN is always the last label. An ordinal encoder gives it a number of its own instead of a place.
     """
     labels = encoder.categories_[c].tolist()
     rare = getattr(encoder, "infrequent_categories_", None)
