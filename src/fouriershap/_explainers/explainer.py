@@ -499,60 +499,210 @@ class Explainer:
 
     # Analyses of many rows
 
-    def drift(self, X_new: Any, **options: Any) -> Drift:
+    def drift(
+        self,
+        X_new: Any,
+        *,
+        weights: ArrayLike | None = None,
+        background: Any = None,
+        background_weights: ArrayLike | None = None,
+        by: Any = None,
+        every: str | None = None,
+        bins: int | None = None,
+        interactions: bool = False,
+        level: float | None = 0.95,
+    ) -> Drift:
         """Split the change of the mean prediction, from the background to other rows, over players.
 
-        See `fouriershap.analysis.drift` for the options.
+        The arguments are those of `fouriershap.analysis.drift.drift`.
         """
         from fouriershap.analysis.drift import drift
 
-        return drift(self, X_new, **options)
+        return drift(
+            self,
+            X_new,
+            weights=weights,
+            background=background,
+            background_weights=background_weights,
+            by=by,
+            every=every,
+            bins=bins,
+            interactions=interactions,
+            level=level,
+        )
 
-    def importance(self, X: Any, y: Any = None, **options: Any) -> Importance:
+    def importance(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        loss: str | None = None,
+        link: str | None = None,
+        weights: ArrayLike | None = None,
+        background: Any = None,
+        background_weights: ArrayLike | None = None,
+        budget: int = 1_000_000,
+        level: float | None = 0.95,
+        random_state: int = 0,
+    ) -> Importance:
         """Measure how much each player matters over many rows, or how much of a loss it saves.
 
-        See `fouriershap.analysis.importance` for the options.
+        The arguments are those of `fouriershap.analysis.importance.importance`.
         """
         from fouriershap.analysis.importance import importance
 
-        return importance(self, X, y, **options)
+        return importance(
+            self,
+            X,
+            y,
+            loss=loss,
+            link=link,
+            weights=weights,
+            background=background,
+            background_weights=background_weights,
+            budget=budget,
+            level=level,
+            random_state=random_state,
+        )
 
-    def cohorts(self, X: Any, by: Any = None, **options: Any) -> Cohorts:
+    def cohorts(
+        self,
+        X: Any,
+        by: Any = None,
+        *,
+        every: str | None = None,
+        bins: int | None = None,
+        max_leaves: int = 4,
+        weights: ArrayLike | None = None,
+        background: Any = None,
+        background_weights: ArrayLike | None = None,
+        level: float | None = 0.95,
+        random_state: int = 0,
+    ) -> Cohorts:
         """Compare the mean explanations of groups of rows, or find groups that differ.
 
-        See `fouriershap.analysis.cohorts` for the options.
+        The arguments are those of `fouriershap.analysis.cohorts.cohorts`.
         """
         from fouriershap.analysis.cohorts import cohorts
 
-        return cohorts(self, X, by, **options)
+        return cohorts(
+            self,
+            X,
+            by,
+            every=every,
+            bins=bins,
+            max_leaves=max_leaves,
+            weights=weights,
+            background=background,
+            background_weights=background_weights,
+            level=level,
+            random_state=random_state,
+        )
 
-    def interactions(self, X: Any, order: int = 3, **options: Any) -> Interactions:
-        """Compute the interactions of sets of up to ``order`` players, row by row.
+    def interactions(
+        self,
+        X: Any,
+        order: int = 3,
+        *,
+        index: str = "k-SII",
+        top_k: int | None = None,
+        min_order: int = 1,
+        background: Any = None,
+        background_weights: ArrayLike | None = None,
+    ) -> Interactions:
+        """Compute what sets of up to ``order`` players contribute together, row by row.
 
-        See `fouriershap.analysis.interactions` for the options.
+        The arguments are those of `fouriershap.analysis.interactions.interactions`.
         """
         from fouriershap.analysis.interactions import interactions
 
-        return interactions(self, X, order, **options)
+        return interactions(
+            self,
+            X,
+            order,
+            index=index,
+            top_k=top_k,
+            min_order=min_order,
+            background=background,
+            background_weights=background_weights,
+        )
 
-    def reasons(self, X: Any, top_k: int = 4, **options: Any) -> Reasons:
+    def reasons(
+        self,
+        X: Any,
+        top_k: int = 4,
+        *,
+        direction: str = "raised",
+        cohort: Any = None,
+        cohort_weights: ArrayLike | None = None,
+        output: int | str | None = None,
+        groups: Any = None,
+        text: Any = None,
+        actionable: Any = None,
+        min_contribution: float = 0.0,
+        ids: Any = None,
+    ) -> Reasons:
         """List the main reasons of each row, in the caller's wording.
 
-        See `fouriershap.analysis.reasons` for the options.
+        The arguments are those of `fouriershap.analysis.reasons.reasons`.
         """
         from fouriershap.analysis.reasons import reasons
 
-        return reasons(self, X, top_k, **options)
+        return reasons(
+            self,
+            X,
+            top_k,
+            direction=direction,
+            cohort=cohort,
+            cohort_weights=cohort_weights,
+            output=output,
+            groups=groups,
+            text=text,
+            actionable=actionable,
+            min_contribution=min_contribution,
+            ids=ids,
+        )
 
-    def report(self, X: Any, path: str | os.PathLike[str], y: Any = None, **options: Any) -> Path:
+    def report(
+        self,
+        X: Any,
+        path: str | os.PathLike[str],
+        y: Any = None,
+        *,
+        ids: Any = None,
+        drift: Any = None,
+        cohorts: Any = None,
+        interactions: Any = None,
+        text: Any = None,
+        unit: str | None = None,
+        facts: Any = None,
+        max_rows: int | None = None,
+        title: str | None = None,
+        max_bytes: int = 15_000_000,
+    ) -> Path:
         """Write a page that shows the SHAP values of rows and computes new ones when its reader changes a row.
 
-        One HTML file that opens from disk and fetches nothing. Needs ``pip install 'fouriershap[report]'``. See
-        `fouriershap.report.write_report` for the options.
+        One HTML file that opens from disk and fetches nothing. Needs ``pip install 'fouriershap[report]'``. The
+        arguments are those of `fouriershap.report.write_report`.
         """
         from fouriershap.report import write_report
 
-        return write_report(self, X, path, y, **options)
+        return write_report(
+            self,
+            X,
+            path,
+            y,
+            ids=ids,
+            drift=drift,
+            cohorts=cohorts,
+            interactions=interactions,
+            text=text,
+            unit=unit,
+            facts=facts,
+            max_rows=max_rows,
+            title=title,
+            max_bytes=max_bytes,
+        )
 
     # Files
 
