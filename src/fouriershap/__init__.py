@@ -40,27 +40,19 @@ if TYPE_CHECKING:
     from fouriershap._explainers.referee import library_output
     from fouriershap._explainers.spectrum import SpectrumExplainer
     from fouriershap._explainers.trees import TreeExplainer
+    from fouriershap._fourier.display import TopTerms
     from fouriershap._fourier.sparse_transform import sparse_walsh_hadamard
     from fouriershap._fourier.spectrum import Spectrum
-    from fouriershap._fourier.top_terms import TopTerms
     from fouriershap._fourier.transform import walsh_hadamard
-    from fouriershap._fourier.tree_spectrum import tree_spectrum
     from fouriershap._kernels.about import about
     from fouriershap._shapley.interactions import TopInteractions
     from fouriershap._shapley.products.engine import ProductPlan
-    from fouriershap._shapley.spectrum.compile import (
-        compile,  # noqa: A004
-        plan,
-        shap_interaction_values,
-        shap_values,
-    )
-    from fouriershap._shapley.spectrum.plan import Plan
-    from fouriershap._shapley.spectrum.tables import Tables
     from fouriershap._shapley.trees.plan import TreePlan
     from fouriershap._trees.ensemble import TreeEnsemble
     from fouriershap._trees.readers import read_model
     from fouriershap._trees.readers.survival import survival_trees
     from fouriershap._waves.waves import Waves
+    from fouriershap.spectra import tree_spectrum
 
 # What is imported when it is first asked for, so that `import fouriershap` costs little more than NumPy.
 _HOMES = {
@@ -74,31 +66,25 @@ _HOMES = {
     "Interactions": "_explainers.questions.orders",
     "Interval": "_blackbox.fidelity",
     "OutputColumn": "_explainers.batches",
-    "Plan": "_shapley.spectrum.plan",
     "ProductExplainer": "_explainers.products",
     "ProductPlan": "_shapley.products.engine",
     "Reasons": "_explainers.questions.letters",
     "Spectrum": "_fourier.spectrum",
     "SpectrumExplainer": "_explainers.spectrum",
     "Stage": "_base.progress",
-    "Tables": "_shapley.spectrum.tables",
     "TopInteractions": "_shapley.interactions",
-    "TopTerms": "_fourier.top_terms",
+    "TopTerms": "_fourier.display",
     "TreeEnsemble": "_trees.ensemble",
     "TreeExplainer": "_explainers.trees",
     "TreePlan": "_shapley.trees.plan",
     "Waves": "_waves.waves",
     "about": "_kernels.about",
-    "compile": "_shapley.spectrum.compile",
     "library_output": "_explainers.referee",
     "load": "_explainers.load",
-    "plan": "_shapley.spectrum.compile",
     "read_model": "_trees.readers",
-    "shap_interaction_values": "_shapley.spectrum.compile",
-    "shap_values": "_shapley.spectrum.compile",
     "sparse_walsh_hadamard": "_fourier.sparse_transform",
     "survival_trees": "_trees.readers.survival",
-    "tree_spectrum": "_fourier.tree_spectrum",
+    "tree_spectrum": "spectra",
     "walsh_hadamard": "_fourier.transform",
 }
 
@@ -127,7 +113,6 @@ __all__ = [
     "ModelWarning",
     "NoiseWarning",
     "OutputColumn",
-    "Plan",
     "ProductExplainer",
     "ProductPlan",
     "QueryError",
@@ -137,7 +122,6 @@ __all__ = [
     "Spectrum",
     "SpectrumExplainer",
     "Stage",
-    "Tables",
     "TopInteractions",
     "TopTerms",
     "TreeEnsemble",
@@ -146,15 +130,12 @@ __all__ = [
     "UnsupportedModelError",
     "Waves",
     "about",
-    "compile",
     "library_output",
     "load",
-    "plan",
     "plots",
     "read_model",
-    "shap_interaction_values",
-    "shap_values",
     "sparse_walsh_hadamard",
+    "spectra",
     "survival_trees",
     "tree_spectrum",
     "walsh_hadamard",
@@ -162,8 +143,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name == "plots":
-        return import_module(f"{__name__}.plots")
+    if name in ("plots", "spectra"):
+        return import_module(f"{__name__}.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module {short(__name__)} has no attribute {short(name)}")
     value = globals()[name] = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -153,7 +153,7 @@ def test_spectra_in_frames_and_files(tmp_path):
         assert np.array_equal(loaded.shap_values(X), explainer.shap_values(X))
         assert loaded(X).display_data is not None
     with pytest.raises(fs.FileFormatError, match="not a 'tables'"):
-        fs.Tables.load(tmp_path / "h.fshap")
+        fs.spectra.Tables.load(tmp_path / "h.fshap")
 
 
 def every_explainer():

@@ -48,8 +48,8 @@ from fouriershap._blackbox.surrogates import SpectrumSurrogate
 from fouriershap._explainers.asking_again import AskingAgain
 from fouriershap._explainers.calling import in_shap_words
 from fouriershap._explainers.explanation import without_single_output
+from fouriershap._fourier.display import TopTerms
 from fouriershap._fourier.spectrum import Spectrum
-from fouriershap._fourier.top_terms import TopTerms
 from fouriershap._rows.frames import Rows, densified, unmask
 from fouriershap._rows.levels import LABEL, make_encoding
 from fouriershap._rows.players import check_groups

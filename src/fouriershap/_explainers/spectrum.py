@@ -20,14 +20,14 @@ from fouriershap._fourier.spectrum import Spectrum
 from fouriershap._rows.frames import Rows, check_columns, column_names, densified, in_order, unmask
 from fouriershap._rows.players import check_groups
 from fouriershap._shapley.jax import VERSIONS, prepare
-from fouriershap._shapley.spectrum.compile import compile as compile_tables
 from fouriershap._shapley.spectrum.engine import SpectrumEngine
-from fouriershap._shapley.spectrum.tables import Tables
 from fouriershap._shapley.verify import verify_owners, verify_players
+from fouriershap.spectra import Tables
+from fouriershap.spectra import compile as compile_tables
 
 if TYPE_CHECKING:
     from fouriershap._explainers.page_subjects import Subject
-    from fouriershap._shapley.jax.prepared import Prepared
+    from fouriershap._shapley.jax.versions import Prepared
 
 _METHODS = ("tables", *VERSIONS)
 

@@ -72,6 +72,11 @@ def fold(keys: Words) -> Words:
     return folded
 
 
+def term_keys(code: Code, positions: Positions) -> Words:
+    """Return one word per term at positions (n, width), equal for equal terms."""
+    return fold(np.bitwise_xor.reduce(code.bit_words[positions], axis=1))
+
+
 @dataclass(frozen=True)
 class UnitCode:
     """One parity per bit: the key is the frequency."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from fouriershap._base.asking.asker import Asker
 from fouriershap._base.asking.file_store import make_store
@@ -17,8 +18,9 @@ from fouriershap._base.short import short
 from fouriershap._base.warn import warn
 from fouriershap._fourier import coded, robust
 from fouriershap._fourier.bch import Code, UnitCode, make_code
+from fouriershap._fourier.fit import Fit, Outcome, drop_noise, refit
 from fouriershap._fourier.gf2 import Bits
-from fouriershap._fourier.outcome import finish, to_spectrum
+from fouriershap._fourier.hashing import Bins, characters, locate, total_queries
 from fouriershap._fourier.queries import BATCH_SIZE, Queries, asked_by
 from fouriershap._fourier.spectrum import Spectrum
 from fouriershap._fourier.transform import walsh_hadamard
@@ -28,6 +30,9 @@ N_CERTIFICATE = 200
 DEFAULT_BUDGET = 50_000
 DEFAULT_DEGREE = 5
 MIN_FIDELITY = 0.95
+_SOLVED = 1e-12  # relative error of the least-squares solution
+_MOST_FOLDS = 4
+_SHRINK = 0.75
 
 
 @dataclass(frozen=True)
@@ -243,10 +248,10 @@ def _recover(queries: Queries, code: Code, search: Search) -> Recovery:
         outcome = coded.recover_coded(queries, code, n_terms, available, spend, rng)
     else:
         outcome = robust.recover_robust(queries, code, n_terms, available, rng)
-    outcome = finish(outcome, code, n_terms)
+    outcome = _finish(outcome, code, n_terms)
     if queries.covers_cube and not outcome.exact:
         return _exhaustive(queries, n_terms)
-    spectrum = to_spectrum(outcome, queries.n_bits)
+    spectrum = _to_spectrum(outcome, queries.n_bits)
     points = rng.integers(0, 2, (n_certificate, queries.n_bits), np.uint8)
     fidelity = _certify(queries, spectrum, points)
     if queries.covers_cube and fidelity < 1 - 1e-9:
@@ -296,3 +301,70 @@ def _exhaustive(queries: Queries, n_terms: int | None) -> Recovery:
         pruned = spectrum.prune(max_terms=n_terms)
         fidelity, spectrum = pruned.variance / spectrum.variance, pruned
     return Recovery(spectrum, queries.count, fidelity, True, no_points)
+
+
+def _finish(outcome: Outcome, code: Code, n_terms: int | None) -> Outcome:
+    """Drop terms that could be noise, then all but the best number of terms."""
+    measured, fit, scale = outcome.measured, outcome.fit, outcome.scale
+    # What the largest of all admissible terms reaches, in standard errors, if there is only noise.
+    n_bits = code.rows.shape[1]
+    n_admissible = sum(math.comb(n_bits, d) for d in range(min(code.max_degree, n_bits) + 1))
+    threshold = math.sqrt(2 * math.log(max(2, n_admissible)))
+    for _ in range(10):
+        n_before = len(fit.positions)
+        fit = drop_noise(measured, fit, scale, threshold)
+        if len(fit.positions) == n_before:
+            break
+    size = np.abs(fit.coefficients)
+    size[0] = np.inf  # the constant comes first
+    order = np.argsort(-size, kind="stable")
+    if n_terms is not None:
+        n_kept = min(len(order), n_terms + 1)
+    else:
+        n_kept = (
+            len(order)
+            if Outcome(measured, fit, scale, outcome.centre).exact
+            else _best_size(measured, fit, order)
+        )
+    kept = order[:n_kept]
+    fit = refit(measured, fit.positions[kept], fit.coefficients[kept])
+    return Outcome(measured, fit, scale, outcome.centre)
+
+
+def _to_spectrum(outcome: Outcome, n_bits: int) -> Spectrum:
+    """Return terms as a `Spectrum`, without the constant if it is zero to the precision of the answers."""
+    fit, measured = outcome.fit, outcome.measured
+    coefficients = fit.coefficients.copy()
+    coefficients[0] += outcome.centre
+    n_queries = total_queries(measured)
+    variance = fit.rss / max(1, n_queries - len(coefficients)) / n_queries + outcome.scale.rounding
+    frequencies = np.zeros((len(coefficients), n_bits + 1), dtype=bool)
+    np.put_along_axis(frequencies, fit.positions.astype(np.int64), True, axis=1)
+    zero = 4 * math.sqrt(variance) + _SOLVED * math.sqrt(outcome.scale.energy)
+    first = 1 if abs(coefficients[0]) <= zero else 0
+    return Spectrum(frequencies[first:, :n_bits], coefficients[first:])
+
+
+def _best_size(measured: list[Bins], fit: Fit, order: NDArray[np.int64]) -> int:
+    """Return the number of terms with the smallest loss on hashes that the coefficients were not fitted to."""
+    if len(measured) < 2 or len(order) < 2:
+        return len(order)
+    sizes = [len(order)]
+    while sizes[-1] > 2:
+        sizes.append(int(_SHRINK * sizes[-1]))
+    losses = np.zeros(len(sizes))
+    for fold in range(min(_MOST_FOLDS, len(measured))):
+        rest = [bins for i, bins in enumerate(measured) if i != len(measured) - 1 - fold]
+        for i, size in enumerate(sizes):
+            kept = order[:size]
+            partial = refit(rest, fit.positions[kept], fit.coefficients[kept])
+            losses[i] += _loss(measured[-1 - fold], partial)
+    return sizes[int(np.argmin(losses))]
+
+
+def _loss(bins: Bins, fit: Fit) -> float:
+    """Return the sum of squared errors on a hash."""
+    index, signs = locate(bins, fit.positions)
+    left = bins.values.copy()
+    np.add.at(left, index, -fit.coefficients[:, None] * characters(signs, bins.n_shifts))
+    return bins.n_bins * float(np.vdot(left, left))

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap import BlackBoxExplainer, Explainer, ProductExplainer, Spectrum, Tables, TreeExplainer, Waves
+from fouriershap import BlackBoxExplainer, Explainer, ProductExplainer, Spectrum, TreeExplainer, Waves
 from fouriershap._base.short import short_text
 from fouriershap.cli._explainers import open_file
+from fouriershap.spectra import Tables
 
 Lines = list[tuple[str, str]]
 
@@ -33,7 +34,7 @@ def _describe(loaded: Spectrum | Tables | Waves | Explainer) -> Lines:
     if isinstance(loaded, Tables):
         expected = np.atleast_1d(loaded.expected_value)
         lines = [("holds", "tables of a spectrum"), ("players", str(loaded.n_players))]
-        return [*lines, *_facts(loaded.describe()), ("expected value", _numbers(expected))]
+        return [*lines, *_facts(loaded.engine.describe()), ("expected value", _numbers(expected))]
     lines = _holds(loaded) + _names(loaded)
     if isinstance(loaded, BlackBoxExplainer) and isinstance(loaded.representation, Spectrum):
         lines += [*_spectrum(loaded.representation), _background(loaded.describe())]

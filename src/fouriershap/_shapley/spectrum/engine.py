@@ -7,13 +7,14 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from fouriershap._base.bits import check_packed, pack, unpack
-from fouriershap._base.checks import check_choice, stored_memory
+from fouriershap._base.bits import check_bits, check_packed, pack, unpack
+from fouriershap._base.checks import check_choice, check_memory, check_weights, stored_memory, unshared
 from fouriershap._base.errors import CapacityError, InputError
 from fouriershap._base.headers import require, take, take_size
 from fouriershap._base.parallel import for_each_block
+from fouriershap._fourier.spectrum import Spectrum
 from fouriershap._shapley.engine import Contents, Floats, KeptPairs
 from fouriershap._shapley.indices import INDICES
 from fouriershap._shapley.jax import put_tables
@@ -23,7 +24,7 @@ from fouriershap._shapley.spectrum.direct import add_direct
 from fouriershap._shapley.spectrum.orders import SpectrumSets, make_spectrum_sets
 from fouriershap._shapley.spectrum.pairs import SpectrumPairs, add_differences, make_spectrum_pairs
 from fouriershap._shapley.spectrum.plan import Plan, plan_terms
-from fouriershap._shapley.spectrum.terms import Terms
+from fouriershap._shapley.spectrum.terms import Terms, make_terms
 from fouriershap._shapley.tables import TableSet, tables_from_arrays, tables_to_arrays
 from fouriershap._shapley.verify import verify_numbers, verify_tables, verify_terms, verify_weights
 
@@ -226,3 +227,22 @@ def _tables_within(
         by_degree = np.flatnonzero(kept)[np.argsort(terms.degrees[kept], kind="stable")]
         share = 0.9 * memory / cover.nbytes(terms)
         kept[by_degree[int(share * len(by_degree)) :]] = False
+
+
+def make_engine(
+    spectrum: Spectrum,
+    background: ArrayLike,
+    *,
+    players: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
+    memory: int | float | None = None,
+    index: str = "shapley",
+    method: str = "auto",
+    n_rows: int | None = None,
+) -> SpectrumEngine:
+    """Check arguments as callers give them (see `fouriershap.spectra.compile`), and compile."""
+    check_choice("index", index, INDICES)
+    terms = make_terms(spectrum, players)
+    rows = unshared(check_bits(background, spectrum.n_bits, name="background"), background)
+    share = check_weights(weights, len(rows))
+    return compile_spectrum(terms, rows, share, check_memory(memory), n_rows, method, index)
