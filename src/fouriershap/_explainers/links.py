@@ -6,11 +6,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.errors import ModelWarning, UnsupportedModelError
+from fouriershap._base.links import EXP, EXPM1, IDENTITY, LOGISTIC, PROBIT, SOFTMAX
 from fouriershap._base.warn import warn
 
 Floats = NDArray[np.float64]
 # What a TransformedTargetRegressor makes of predictions (see `Opened`), as a link of products.
 OF_TARGETS = {"same": "identity", "log": "exp", "log1p": "expm1", "other": "other"}
+OF_PRODUCTS = {
+    "identity": IDENTITY,
+    "exp": EXP,
+    "expm1": EXPM1,
+    "logistic": LOGISTIC,
+    "normal": PROBIT,
+    "softmax": SOFTMAX,
+}
 OUTPUTS = ("raw", "probability", "response", "log_loss")
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from fouriershap._base.checks import check_choice
 from fouriershap._base.errors import InputError
 from fouriershap._base.headers import require, take, take_size
+from fouriershap._explainers.links import OF_PRODUCTS
 from fouriershap._explainers.outputs import MOST_HYBRIDS, ByDefinition, Fitted
 from fouriershap._rows.levels import Encoding
 from fouriershap._shapley.engine import Contents, Engine, Floats
@@ -21,7 +22,6 @@ from fouriershap._shapley.indices import INDICES
 from fouriershap._shapley.products.engine import ProductPlan
 from fouriershap._shapley.products.model import Background, make_background
 from fouriershap._waves.products import Products
-from fouriershap._waves.responses import LINKS
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +112,7 @@ class FittedResponse(_Response, Fitted):  # type: ignore[misc]
 
 def choose(margins: Margins) -> Engine:
     """By the definition where that is affordable, else by a representation."""
-    n_background, link = len(margins.background), LINKS[margins.link]
+    n_background, link = len(margins.background), OF_PRODUCTS[margins.link].response
     if margins.n_players < 16 and n_background << margins.n_players <= MOST_HYBRIDS:
         return DefinedResponse(margins, link)  # type: ignore[arg-type]
     if n_background < 2:
@@ -134,7 +134,7 @@ def response_from_contents(
 ) -> Engine:
     """The inverse of `to_contents`."""
     link = take(header, "link", str)
-    require(link in LINKS, "it has a link that nobody knows")
+    require(link in OF_PRODUCTS, "it has a link that nobody knows")
     background = Background.from_arrays(arrays, model.n_features)
     index = check_choice("index", take(header, "index", str), INDICES)
     return choose(Margins(model, background, link, index, take_size(header, "n_background")))

@@ -25,7 +25,7 @@ from fouriershap._base.short import short
 from fouriershap._base.warn import warn
 from fouriershap._explainers.base import Explainer
 from fouriershap._explainers.calling import in_shap_words
-from fouriershap._explainers.links import OF_TARGETS, say_what_is_explained
+from fouriershap._explainers.links import OF_PRODUCTS, OF_TARGETS, say_what_is_explained
 from fouriershap._explainers.product_referee import check_products
 from fouriershap._explainers.referee import CHECKS
 from fouriershap._rows.frames import Rows, column_names, densified, in_order, unmask
@@ -40,7 +40,7 @@ from fouriershap._shapley.products.ridges import RidgeEngine, make_engine
 from fouriershap._waves.products import Products
 from fouriershap._waves.readers import read_products
 from fouriershap._waves.readers.reading import Reading
-from fouriershap._waves.responses import PROBABILITIES, respond
+from fouriershap._waves.responses import respond
 
 if TYPE_CHECKING:
     from fouriershap._explainers.page_subjects import Subject
@@ -366,9 +366,11 @@ def _of_output(
     """What is explained; None where it is no sum of products."""
     if output == "raw":
         return reading.model
-    if reading.link == "other" or (output == "probability" and reading.link not in PROBABILITIES):
+    if reading.link == "other" or (
+        output == "probability" and not OF_PRODUCTS[reading.link].gives_probability
+    ):
         raise UnsupportedModelError(
             f"model is a {reading.kind}, which has no output={short(output)} that is known here. Explain output='raw', "
             "or give fs.BlackBoxExplainer a function that returns what you want explained, such as model.predict_proba."
         )
-    return respond(reading.model, reading.link, np.average(rows, axis=0, weights=share))
+    return respond(reading.model, OF_PRODUCTS[reading.link], np.average(rows, axis=0, weights=share))

@@ -77,7 +77,7 @@ class _Leaves:
 
     @property
     def degree(self) -> NDArray[np.int64]:
-        """(n_leaves,) number of features tested."""
+        """Number of features tested, (n_leaves,)."""
         return np.asarray(np.bitwise_count(self.tested).sum(axis=1, dtype=np.int64))
 
 
@@ -138,7 +138,7 @@ def _collect(e: TreeEnsemble, leaves: _Leaves) -> Spectrum:
 def _expand(
     n_bits: int, leaves: _Leaves, values: Floats, rows: NDArray[np.int64]
 ) -> list[tuple[Words, Floats]]:
-    """Frequencies and coefficients of some leaves: one pair per number of tested features."""
+    """Return frequencies and coefficients of some leaves: one pair per number of tested features."""
     degree = leaves.degree[rows]
     parts = []
     for d in np.unique(degree):
