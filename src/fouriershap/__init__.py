@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from fouriershap._fourier.transform import walsh_hadamard
     from fouriershap._fourier.tree_spectrum import tree_spectrum
     from fouriershap._kernels.about import about
-    from fouriershap._shapley.interactions import TopInteractions
     from fouriershap._shapley.products.engine import ProductPlan
     from fouriershap._shapley.spectrum.compile import (
         compile,  # noqa: A004
@@ -82,7 +81,6 @@ _HOMES = {
     "SpectrumExplainer": "_explainers.spectrum",
     "Stage": "_base.progress",
     "Tables": "_shapley.spectrum.tables",
-    "TopInteractions": "_shapley.interactions",
     "TopTerms": "_fourier.top_terms",
     "TreeEnsemble": "_trees.ensemble",
     "TreeExplainer": "_explainers.trees",
@@ -138,7 +136,6 @@ __all__ = [
     "SpectrumExplainer",
     "Stage",
     "Tables",
-    "TopInteractions",
     "TopTerms",
     "TreeEnsemble",
     "TreeExplainer",

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.errors import InputError
+from fouriershap._base.links import Link
 from fouriershap._waves.products import Products
 from fouriershap._waves.ridges import Ridges, normal_probability, sigmoid
 from fouriershap._waves.terms import Exponentials
@@ -34,13 +35,14 @@ LINKS: dict[str, Callable[[Floats], Floats]] = {
 PROBABILITIES = ("logistic", "normal", "softmax")
 
 
-def respond(model: Products, link: str, origin: Floats) -> Products | None:
+def respond(model: Products, by: Link, origin: Floats) -> Products | None:
     """The response as products, exact; None where it is no sum of them.
 
     An exponential of a linear score is one product; S-shaped functions of it are ridges. ``origin`` (n_features,) is a
     typical row, from which exponentials are counted.
     """
-    if link == "identity":
+    link = {"probit": "normal"}.get(by.name, by.name)
+    if by.is_identity:
         return model
     if model.terms or model.ridges is not None or link not in ("exp", "expm1", "logistic", "normal"):
         return None

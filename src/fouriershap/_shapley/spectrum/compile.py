@@ -19,8 +19,7 @@ from fouriershap._base.checks import (
 from fouriershap._base.errors import InputError
 from fouriershap._base.short import short
 from fouriershap._fourier.spectrum import Spectrum
-from fouriershap._shapley.indices import INDICES
-from fouriershap._shapley.interactions import TopInteractions
+from fouriershap._shapley.indices import find_index
 from fouriershap._shapley.jax import VERSIONS, prepare
 from fouriershap._shapley.spectrum.engine import compile_spectrum
 from fouriershap._shapley.spectrum.plan import Plan, plan_terms
@@ -87,11 +86,10 @@ def compile_rows(
     index: str = "shapley",
 ) -> Tables:
     """`compile`, where the number of rows to come may decide what is worth a table."""
-    check_choice("index", index, INDICES)
     terms = make_terms(spectrum, players)
     rows = unshared(check_bits(background, spectrum.n_bits, name="background"), background)
     share = check_weights(weights, len(rows))
-    engine = compile_spectrum(terms, rows, share, check_memory(memory), n_rows, method, index)
+    engine = compile_spectrum(terms, rows, share, check_memory(memory), n_rows, method, find_index(index))
     return Tables(engine, spectrum.is_single)
 
 
@@ -115,7 +113,7 @@ def plan(
     --------
     >>> import fouriershap as fs
     >>> h = fs.Spectrum([[1, 0, 0], [0, 1, 1]], [1.0, 0.5])
-    >>> fs.plan(h, n_rows=10, n_background=10).method, fs.plan(h, 10**6, 10**4).method
+    >>> fs.plan(h, n_rows=10, n_background=10).strategy, fs.plan(h, 10**6, 10**4).strategy
     ('direct', 'tables')
     """
     if n_rows is not None:
@@ -170,7 +168,7 @@ def shap_values(
     check_choice("method", method, METHODS)
     bits = check_bits(X, spectrum.n_bits)
     if method in VERSIONS:
-        if check_choice("index", index, INDICES) != "shapley":
+        if not find_index(index).adds_up:
             raise InputError(
                 f"method={short(method)} computes Shapley values only; use 'auto', 'tables' or 'direct' for "
                 f"index={short(index)}."
@@ -193,20 +191,19 @@ def shap_interaction_values(
     background: ArrayLike,
     *,
     pairs: Any = None,
-    top: int | None = None,
     players: ArrayLike | None = None,
     weights: ArrayLike | None = None,
     memory: int | float | None = None,
     index: str = "shapley",
     n_jobs: int | None = None,
-) -> NDArray[np.float64] | TopInteractions:
+) -> NDArray[np.float64]:
     """Exact interventional SHAP interaction values of a spectrum, in one call.
 
     Parameters
     ----------
     spectrum, X, background, players, weights, memory, index, n_jobs
         As in `shap_values`.
-    pairs, top
+    pairs
         As in `Explainer.shap_interaction_values`; players have their numbers for names.
 
     Examples
@@ -219,4 +216,4 @@ def shap_interaction_values(
     """
     bits = check_bits(X, spectrum.n_bits)
     tables = compile_rows(spectrum, background, players, weights, memory, len(bits), index=index)
-    return tables.shap_interaction_values(bits, pairs=pairs, top=top, n_jobs=n_jobs)
+    return tables.shap_interaction_values(bits, pairs=pairs, n_jobs=n_jobs)

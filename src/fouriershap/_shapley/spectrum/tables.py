@@ -13,7 +13,8 @@ from fouriershap._base import files
 from fouriershap._base.bits import check_bits
 from fouriershap._base.checks import check_device
 from fouriershap._base.headers import require, take
-from fouriershap._shapley.interactions import TopInteractions, interaction_values
+from fouriershap._shapley.engine import EngineInfo
+from fouriershap._shapley.interactions import find_pairs, interaction_matrices, pair_interactions
 from fouriershap._shapley.spectrum.engine import SpectrumEngine
 from fouriershap._shapley.spectrum.plan import Plan
 
@@ -50,7 +51,7 @@ class Tables:
 
     @property
     def index(self) -> str:
-        return self.engine.index
+        return self.engine.index.name
 
     @property
     def n_background(self) -> int | None:
@@ -76,9 +77,9 @@ class Tables:
         rest = f" + {n_rest} terms by the closed form" if n_rest else ""
         return f"Tables({self.n_tables} tables, {self.nbytes / 1e6:.1f} MB{rest}, {self.n_players} players)"
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> EngineInfo:
         """Facts about the tables: terms, sizes, background."""
-        return self.engine.describe()
+        return self.engine.info
 
     def to(self, device: str, *, precision: str | None = None, memory: int | float | None = None) -> Tables:
         """The same tables, read elsewhere.
@@ -114,15 +115,19 @@ class Tables:
         return out[:, :, 0] if self.single else out
 
     def shap_interaction_values(
-        self, X: ArrayLike, *, pairs: Any = None, top: int | None = None, n_jobs: int | None = None
-    ) -> NDArray[np.float64] | TopInteractions:
+        self, X: ArrayLike, *, pairs: Any = None, n_jobs: int = -1
+    ) -> NDArray[np.float64]:
         """Interactions of pairs of players; see `fouriershap.Explainer.shap_interaction_values`.
 
         Players have their numbers for names.
         """
         bits = check_bits(X, self.engine.terms.n_bits)
         names = tuple(map(str, range(self.n_players)))
-        return interaction_values(self.engine, bits, names, pairs, top, n_jobs, self.single)
+        if pairs is None:
+            out = interaction_matrices(self.engine, bits, n_jobs)
+        else:
+            out = pair_interactions(self.engine, bits, find_pairs(pairs, names), n_jobs)
+        return out[..., 0] if self.single else out
 
     def save(self, path: str | os.PathLike[str], *, interactions: bool = False) -> None:
         """Write to a .fshap file (see `fouriershap.load`).
