@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from fouriershap._fourier.spectrum import Spectrum
     from fouriershap._fourier.transform import walsh_hadamard
     from fouriershap._kernels.about import about
-    from fouriershap._shapley.interactions import TopInteractions
     from fouriershap._shapley.products.engine import ProductPlan
     from fouriershap._shapley.trees.plan import TreePlan
     from fouriershap._trees.ensemble import TreeEnsemble
@@ -72,7 +71,6 @@ _HOMES = {
     "Spectrum": "_fourier.spectrum",
     "SpectrumExplainer": "_explainers.spectrum",
     "Stage": "_base.progress",
-    "TopInteractions": "_shapley.interactions",
     "TopTerms": "_fourier.display",
     "TreeEnsemble": "_trees.ensemble",
     "TreeExplainer": "_explainers.trees",
@@ -122,7 +120,6 @@ __all__ = [
     "Spectrum",
     "SpectrumExplainer",
     "Stage",
-    "TopInteractions",
     "TopTerms",
     "TreeEnsemble",
     "TreeExplainer",

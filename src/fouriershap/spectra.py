@@ -21,8 +21,8 @@ from fouriershap._base.headers import require, take
 from fouriershap._base.short import short
 from fouriershap._fourier.spectrum import Spectrum
 from fouriershap._fourier.tree_spectrum import MAX_TERMS, ensemble_spectrum
-from fouriershap._shapley.indices import INDICES
-from fouriershap._shapley.interactions import interaction_values
+from fouriershap._shapley.indices import SHAPLEY, find_index
+from fouriershap._shapley.interactions import find_pairs, interaction_matrices, pair_interactions
 from fouriershap._shapley.jax import VERSIONS, prepare
 from fouriershap._shapley.spectrum.engine import SpectrumEngine, make_engine
 from fouriershap._shapley.spectrum.plan import Plan, plan_terms
@@ -111,7 +111,7 @@ def plan(
     --------
     >>> import fouriershap as fs
     >>> h = fs.Spectrum([[1, 0, 0], [0, 1, 1]], [1.0, 0.5])
-    >>> fs.spectra.plan(h, n_rows=10, n_background=10).method, fs.spectra.plan(h, 10**6, 10**4).method
+    >>> fs.spectra.plan(h, n_rows=10, n_background=10).strategy, fs.spectra.plan(h, 10**6, 10**4).strategy
     ('direct', 'tables')
     """
     if n_rows is not None:
@@ -167,7 +167,7 @@ def shap_values(
     bits = check_bits(X, spectrum.n_bits)
     options: dict[str, Any] = {"players": players, "weights": weights, "memory": memory}
     if method in VERSIONS:
-        if check_choice("index", index, INDICES) != "shapley":
+        if find_index(index) is not SHAPLEY:
             raise InputError(
                 f"method={short(method)} computes Shapley values only; use 'auto', 'tables' or 'direct' for "
                 f"index={short(index)}."
@@ -303,10 +303,12 @@ class Tables:
         Players are named by their numbers.
         """
         bits = check_bits(X, self.engine.terms.n_bits)
-        names = tuple(map(str, range(self.n_players)))
-        found = interaction_values(self.engine, bits, names, pairs, None, n_jobs, self.single)
-        assert isinstance(found, np.ndarray)
-        return found
+        if pairs is None:
+            out = interaction_matrices(self.engine, bits, n_jobs)
+        else:
+            positions = find_pairs(pairs, tuple(map(str, range(self.n_players))))
+            out = pair_interactions(self.engine, bits, positions, n_jobs)
+        return out[..., 0] if self.single else out
 
     def save(self, path: str | os.PathLike[str], *, interactions: bool = False) -> None:
         """Write to a .fshap file (see `fouriershap.load`).

@@ -27,7 +27,6 @@ from fouriershap._explainers.base import Explainer
 from fouriershap._explainers.explanation import without_single_output
 from fouriershap._rows.frames import as_rows, densified, in_order
 from fouriershap._rows.pool import Pool
-from fouriershap._shapley.sum import background_error
 
 
 class AskingAgain(Explainer):
@@ -68,9 +67,9 @@ class AskingAgain(Explainer):
         -------
         ndarray, shape (n_rows, n_players) or (n_rows, n_players, n_outputs)
         """
-        if self._engine.index != "shapley" and (refine is not None or spread_gap):
+        if not self._engine.index.adds_up and (refine is not None or spread_gap):
             raise InputError(
-                f"refine and spread_gap are for Shapley values; this explainer has {short(self._engine.index)}."
+                f"refine and spread_gap are for Shapley values; this explainer has {short(self._engine.index.name)}."
             )
         X, is_one = as_rows(X)
         pool, codes = self._encode(X)
@@ -78,7 +77,7 @@ class AskingAgain(Explainer):
         if refine is not None:
             oracle, background = self._model("refine")
             pairs = check_whole("refine", refine)
-            if background_error(self._engine) > 0:
+            if self._engine.quality.background_error > 0:
                 values = values_against_all(self._fitted, codes, background, self._jobs(n_jobs))
             rng = np.random.default_rng(self._seed)
             with oracle.keeping():
@@ -101,9 +100,9 @@ class AskingAgain(Explainer):
     def _gap(
         self, pool: Pool, codes: NDArray[np.float64], values: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        if self._engine.index != "shapley":
+        if not self._engine.index.adds_up:
             raise InputError(
-                f"only Shapley values add up; this explainer has index={short(self._engine.index)}."
+                f"only Shapley values add up; this explainer has index={short(self._engine.index.name)}."
             )
         oracle, background = self._model("gap")
         with oracle.keeping():
@@ -130,9 +129,9 @@ class AskingAgain(Explainer):
         Interval
             ``r2``, about the mean of all values, and the ends ``low`` and ``high`` of a 95 % interval.
         """
-        if self._engine.index != "shapley":
+        if not self._engine.index.adds_up:
             raise InputError(
-                f"certify is for Shapley values; this explainer has {short(self._engine.index)}."
+                f"certify is for Shapley values; this explainer has {short(self._engine.index.name)}."
             )
         oracle, _ = self._model("certify")
         pool, _ = self._encode(X)
@@ -166,7 +165,7 @@ class AskingAgain(Explainer):
     ) -> Interval:
         oracle, background = self._model("certify")
         values = self._engine.shap_values(self._fitted.encoding.encode(rows, "X"), self.n_jobs)
-        settings = (queries, background_error(self._engine), rng, is_sample)
+        settings = (queries, self._engine.quality.background_error, rng, is_sample)
         return certify_values(oracle, self._fitted, rows, background, values, *settings)
 
     def _encode(self, X: Any, name: str = "X") -> tuple[Pool, NDArray[np.float64]]:

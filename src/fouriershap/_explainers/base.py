@@ -26,15 +26,14 @@ from fouriershap._base.headers import take
 from fouriershap._base.parallel import Watch
 from fouriershap._base.short import short_text
 from fouriershap._base.warn import warn
-from fouriershap._explainers.backgrounds import kept_background
 from fouriershap._explainers.batches import Streams
 from fouriershap._explainers.calling import SignatureOfInit, name_of
 from fouriershap._explainers.explanation import make_explanation, without_single_output
 from fouriershap._explainers.questions.asking import Questions
 from fouriershap._explainers.reasons import make_frame
 from fouriershap._rows.frames import Rows, as_rows, unmask
-from fouriershap._shapley.engine import Engine
-from fouriershap._shapley.interactions import TopInteractions, interaction_values
+from fouriershap._shapley.engine import Engine, EngineInfo, Plan
+from fouriershap._shapley.interactions import find_pairs, interaction_matrices, pair_interactions
 
 if TYPE_CHECKING:
     from fouriershap._explainers.page_subjects import Subject
@@ -197,11 +196,11 @@ class Explainer(Streams, Questions):
         """What the values add up to, by the representation: (n_rows,) or (n_rows, n_outputs)."""
         return without_single_output(self._engine.predict(self._read(X).codes, self.n_jobs))
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> EngineInfo:
         """Facts about what explains: the representation, its tables, its background."""
-        return self._engine.describe()
+        return self._engine.info
 
-    def plan(self, n_rows: int | None = None) -> Any:
+    def plan(self, n_rows: int | None = None) -> Plan:
         """How ``n_rows`` rows would be explained, and why (`TreePlan` or `Plan`); None for "any number"."""
         if n_rows is not None:
             check_whole("n_rows", n_rows, 0, ", or None for any number")
@@ -233,7 +232,8 @@ class Explainer(Streams, Questions):
 
     def _background_codes(self) -> tuple[NDArray[Any], NDArray[np.float64] | None] | None:
         """The background as the engine takes rows, and its weights; None where there is none, or a file lost it."""
-        return self._against or kept_background(self._engine)
+        kept = self._engine.background
+        return None if kept is None else (kept.rows, kept.weights)
 
     def _code_players(self) -> NDArray[np.int32]:
         """The player of each column of codes."""
@@ -301,8 +301,8 @@ class Explainer(Streams, Questions):
         return values[0] if is_one else values
 
     def shap_interaction_values(
-        self, X: Any, *, pairs: Any = None, top: int | None = None, n_jobs: int | None = None
-    ) -> NDArray[np.float64] | TopInteractions:
+        self, X: Any, *, pairs: Any = None, n_jobs: int | None = None
+    ) -> NDArray[np.float64]:
         """Interactions of pairs of players: the exact Shapley interaction index, in shap's convention.
 
         The entry [i, j] of a row's matrix, i != j, is half of the interaction of players i and j, so that [i, j]
@@ -314,9 +314,6 @@ class Explainer(Streams, Questions):
         X : array or data frame, shape (n_rows, n_columns)
         pairs : sequence of pairs, optional
             Players by name or position: only these are computed.
-        top : int, optional
-            Only the strongest pairs, by mean absolute value over the rows. Rows are taken in blocks: no more than
-            a block has its matrices in memory at a time.
         n_jobs : int, optional
             Threads; by default those of the explainer.
 
@@ -324,17 +321,17 @@ class Explainer(Streams, Questions):
         -------
         ndarray, shape (n_rows, n_players, n_players) or (n_rows, n_players, n_players, n_outputs)
             With ``pairs``: (n_rows, n_pairs) or (n_rows, n_pairs, n_outputs), the entries [i, j].
-        TopInteractions
-            With ``top``: names, strengths and values of the pairs.
         """
         X, is_one = as_rows(X)
         codes = self._read(X).codes
-        single = self._engine.n_outputs == 1
         with Watch(self.progress):
-            found = interaction_values(
-                self._engine, codes, self.player_names, pairs, top, self._jobs(n_jobs), single
-            )
-        return found[0] if is_one and isinstance(found, np.ndarray) else found
+            if pairs is None:
+                found = interaction_matrices(self._engine, codes, self._jobs(n_jobs))
+            else:
+                chosen = find_pairs(pairs, self.player_names)
+                found = pair_interactions(self._engine, codes, chosen, self._jobs(n_jobs))
+        found = without_single_output(found)
+        return found[0] if is_one else found
 
     def __call__(self, X: Any) -> Any:
         """Explain rows as a ``shap.Explanation``, for every plot of shap."""

@@ -55,8 +55,7 @@ from fouriershap._rows.levels import LABEL, make_encoding
 from fouriershap._rows.players import check_groups
 from fouriershap._rows.pool import Pool
 from fouriershap._shapley.engine import Engine
-from fouriershap._shapley.indices import INDICES
-from fouriershap._shapley.sum import background_error
+from fouriershap._shapley.indices import find_index
 from fouriershap._trees.ensemble import TreeEnsemble
 from fouriershap._waves.waves import Waves
 
@@ -193,7 +192,7 @@ class BlackBoxExplainer(AskingAgain):
         answers: Given = None,
     ) -> None:
         check_choice("method", method, METHODS)
-        check_choice("index", index, INDICES)
+        by = find_index(index)
         check_device(device)
         limits = check_limits(n_terms, max_degree, method)
         budget, min_fidelity = check_whole("budget", budget), check_number("min_fidelity", min_fidelity)
@@ -210,7 +209,7 @@ class BlackBoxExplainer(AskingAgain):
         if groups is not None:
             column_player, names = check_groups(groups, against.names)
         encoding = make_encoding(pool, column_player, names, categorical)
-        n_certified = len(certified) if index == "shapley" else 0
+        n_certified = len(certified) if by.adds_up else 0
         reserved = reserved_queries(budget, encoding.n_players, n_certified)
         store = answer_store(answers, encoding, against.names)
         asker = Asker(function, "predict", check_whole("batch_size", batch_size), budget, progress, store)
@@ -243,7 +242,7 @@ class BlackBoxExplainer(AskingAgain):
                     fitted = replace(fitted, surrogate=without_compression(fitted.surrogate))
                 codes = fitted.encoding.encode(against, "background")
                 with one_blas_thread():
-                    engine = fitted.surrogate.compile(codes, share, index)
+                    engine = fitted.surrogate.compile(codes, share, by)
                 engine = engine if device == "cpu" else engine.to(device)
                 explainer._set(fitted, engine, against.names, n_jobs, output_names)
 
@@ -306,7 +305,7 @@ class BlackBoxExplainer(AskingAgain):
 
     @property
     def fidelity(self) -> Fidelity:
-        return replace(self._fitted.fidelity, background=background_error(self._engine))
+        return replace(self._fitted.fidelity, background=self._engine.quality.background_error)
 
     @property
     def candidates(self) -> tuple[Candidate, ...]:

@@ -17,7 +17,7 @@ from fouriershap._base.checks import (
     numbered,
     unshared,
 )
-from fouriershap._base.errors import FidelityWarning, InputError, ModelWarning, UnsupportedModelError
+from fouriershap._base.errors import FidelityWarning, InputError, ModelWarning
 from fouriershap._base.files import Contents
 from fouriershap._base.headers import require, take, take_part
 from fouriershap._base.parallel import count_jobs
@@ -25,7 +25,7 @@ from fouriershap._base.short import short
 from fouriershap._base.warn import warn
 from fouriershap._explainers.base import Explainer
 from fouriershap._explainers.calling import in_shap_words
-from fouriershap._explainers.links import OF_PRODUCTS, OF_TARGETS, say_what_is_explained
+from fouriershap._explainers.links import OF_TARGETS, PRODUCT_LINKS, fit_lazily, say_what_is_explained
 from fouriershap._explainers.product_referee import check_products
 from fouriershap._explainers.referee import CHECKS
 from fouriershap._rows.frames import Rows, column_names, densified, in_order, unmask
@@ -34,13 +34,13 @@ from fouriershap._rows.opening import open_model
 from fouriershap._rows.pipelines import LOST_PIPELINE, Preprocessing, rows_of_inputs
 from fouriershap._rows.players import find_players
 from fouriershap._shapley.engine import Engine
-from fouriershap._shapley.indices import INDICES
-from fouriershap._shapley.products.engine import ProductEngine
-from fouriershap._shapley.products.ridges import RidgeEngine, make_engine
+from fouriershap._shapley.indices import find_index
+from fouriershap._shapley.outputs.kinds import find_output
+from fouriershap._shapley.outputs.products import explain_products, load_products
+from fouriershap._shapley.products.engine import ProductSettings
 from fouriershap._waves.products import Products
 from fouriershap._waves.readers import read_products
 from fouriershap._waves.readers.reading import Reading
-from fouriershap._waves.responses import respond
 
 if TYPE_CHECKING:
     from fouriershap._explainers.page_subjects import Subject
@@ -146,7 +146,7 @@ class ProductExplainer(Explainer):
         check_device(device)
         self.progress = check_progress(progress)
         check_choice("output", output, OUTPUTS)
-        check_choice("index", index, INDICES)
+        by = find_index(index)
         check_choice("check", check, CHECKS)
         count_jobs(n_jobs)
         self.progress = check_progress(progress)
@@ -172,16 +172,10 @@ class ProductExplainer(Explainer):
         share = check_weights(weights, len(rows))
         self.checked = check == "model" and check_products(final, reading, rows)
         reading = behind_target(reading, opened.response)
-        what = _of_output(reading, output, rows, share)
-        settings = (rows, share, index, TOLERANCE, bool(exact_background), BUDGET)
-        if what is None:
-            from fouriershap._explainers.product_responses import fit_response
-
-            engine: Engine = fit_response(
-                reading.model.with_players(player), reading.link, rows, share, index
-            )
-        else:
-            engine = make_engine(what.with_players(player), *settings)
+        what = find_output(output, PRODUCT_LINKS[reading.link])
+        settings = ProductSettings(TOLERANCE, bool(exact_background), BUDGET)
+        raw = reading.model.with_players(player)
+        engine = explain_products(raw, what, rows, share, by, settings, fit_lazily, reading.kind)
         if not np.isfinite(engine.expected).all():
             raise InputError(f"output={short(output)} is not finite on the background; explain output='raw'.")
         self.output, self.kind, self.output_names = output, reading.kind, reading.output_names
@@ -194,7 +188,7 @@ class ProductExplainer(Explainer):
 
     def _warn(self) -> None:
         """Say so where a compressed background misses more than a little."""
-        missed = getattr(self._engine, "error", 0.0)
+        missed = self._engine.info.background_error
         if missed > _LEAST:
             warn(
                 f"a few products of marginals stand for the background, and miss {missed:.1%} of the values. Give "
@@ -207,13 +201,12 @@ class ProductExplainer(Explainer):
 
     @property
     def representation(self) -> Products:
-        found: Products = self._engine.model  # type: ignore[attr-defined]
-        return found
+        return self._engine.representation  # type: ignore[return-value]
 
     @property
     def fidelity(self) -> Any:
         """Of a fitted response (several classes, many players): how well it stands for the model; else None."""
-        return getattr(self._engine, "fidelity", None)
+        return self._engine.quality.fidelity
 
     @property
     def input_names(self) -> tuple[str, ...] | None:
@@ -239,9 +232,7 @@ class ProductExplainer(Explainer):
         return self._player
 
     def _output_link(self) -> str | None:
-        if self.output == "probability":
-            return "identity"
-        return "logit" if self.output == "raw" and self._link in ("logistic", "softmax") else None
+        return self._engine.output.probability_link
 
     def _read(self, X: Any, name: str = "X") -> Rows:
         """Rows through the pipeline, where there is one, as numbers: both once."""
@@ -257,17 +248,6 @@ class ProductExplainer(Explainer):
             return Rows(codes, entered, self._player, self.feature_names)
         return rows_of_inputs(codes, X, entered, self._inputs, self.player_names)
 
-    def _explain(self, rows: Rows, n_jobs: int | None) -> NDArray[np.float64]:
-        with np.errstate(over="ignore", invalid="ignore"):
-            values = super()._explain(rows, n_jobs)
-        wrong = ~np.isfinite(values).all(axis=(1, 2))
-        if wrong.any():
-            raise InputError(
-                f"row {int(wrong.argmax())} has an output={short(self.output)} beyond all numbers. Explain "
-                "output='raw', or look at the row."
-            )
-        return values
-
     def _subject(self, rows: Rows, budget: int) -> Subject:
         from fouriershap._explainers.page_subjects import product_subject
 
@@ -281,7 +261,7 @@ class ProductExplainer(Explainer):
             "kind": self.kind,
             "output": self.output,
             "output_names": self.output_names,
-            "link": self._link or "",
+            "model_link": self._link or "",
             "known_names": self._known,
             "missing_is_zero": self._missing,
             "pipeline": self.has_pipeline or self._lost_pipeline,
@@ -296,14 +276,14 @@ class ProductExplainer(Explainer):
     def _from_contents(cls, contents: Contents) -> ProductExplainer:
         explainer, arrays, header = cls.__new__(cls), contents.arrays, contents.header
         model = Products.from_contents(arrays, take_part(header, "model"))
-        explainer._engine = _engine_from(arrays, header, model)
+        explainer._engine = load_products(arrays, header, model, fit_lazily)
         explainer._player, explainer.n_jobs = model.player, None
         names, players = (take(header, key, tuple[str, ...]) for key in ("feature_names", "player_names"))
         as_many = (len(names), len(players)) == (model.n_features, model.n_players)
         require(as_many, "it has not as many names as features and players")
         explainer.feature_names, explainer.player_names = names, players
         explainer.output = check_choice("output", take(header, "output", str), OUTPUTS)
-        explainer.kind, explainer._link = take(header, "kind", str), take(header, "link", str, "") or None
+        explainer.kind, explainer._link = take(header, "kind", str), take(header, "model_link", str, "") or None
         explainer.output_names = take(header, "output_names", tuple[str, ...] | None)
         many = explainer.output_names is None or len(explainer.output_names) == model.n_outputs
         require(many, "it has not as many names as outputs")
@@ -321,16 +301,6 @@ class ProductExplainer(Explainer):
         if explainer._lost_pipeline:
             warn(LOST_PIPELINE, ModelWarning)
         return explainer
-
-
-def _engine_from(arrays: dict[str, NDArray[Any]], header: dict[str, Any], model: Products) -> Engine:
-    if take(header, "road", str) == "response":
-        from fouriershap._explainers.product_responses import response_from_contents
-
-        return response_from_contents(arrays, header, model)
-    if model.ridges is not None:
-        return RidgeEngine.from_contents(arrays, header, model)
-    return ProductEngine.from_contents(arrays, header, model)
 
 
 def _names(
@@ -358,19 +328,3 @@ def behind_target(reading: Reading, response: str) -> Reading:
     if response == "same":
         return reading
     return replace(reading, link=OF_TARGETS[response] if reading.link == "identity" else "other")
-
-
-def _of_output(
-    reading: Reading, output: str, rows: NDArray[np.float64], share: NDArray[np.float64] | None
-) -> Products | None:
-    """What is explained; None where it is no sum of products."""
-    if output == "raw":
-        return reading.model
-    if reading.link == "other" or (
-        output == "probability" and not OF_PRODUCTS[reading.link].gives_probability
-    ):
-        raise UnsupportedModelError(
-            f"model is a {reading.kind}, which has no output={short(output)} that is known here. Explain output='raw', "
-            "or give fs.BlackBoxExplainer a function that returns what you want explained, such as model.predict_proba."
-        )
-    return respond(reading.model, OF_PRODUCTS[reading.link], np.average(rows, axis=0, weights=share))

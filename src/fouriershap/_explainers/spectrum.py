@@ -19,6 +19,7 @@ from fouriershap._explainers.calling import in_shap_words
 from fouriershap._fourier.spectrum import Spectrum
 from fouriershap._rows.frames import Rows, check_columns, column_names, densified, in_order, unmask
 from fouriershap._rows.players import check_groups
+from fouriershap._shapley.indices import SHAPLEY, find_index
 from fouriershap._shapley.jax import VERSIONS, prepare
 from fouriershap._shapley.spectrum.engine import SpectrumEngine
 from fouriershap._shapley.verify import verify_owners, verify_players
@@ -89,7 +90,7 @@ class SpectrumExplainer(Explainer):
         if not isinstance(spectrum, Spectrum):
             raise InputError(f"spectrum is a {type(spectrum).__name__}; give a Spectrum.")
         check_choice("method", method, _METHODS)
-        if method != "tables" and index != "shapley":
+        if method != "tables" and find_index(index) is not SHAPLEY:
             raise InputError(f"method={short(method)} has no index {short(index)}; use method='tables'.")
         count_jobs(n_jobs)
         background = densified(unmask(background))

@@ -10,11 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from fouriershap._base.checks import check_memory, check_weights, check_whole, is_whole, numbered, unshared
 from fouriershap._base.errors import InputError, UnsupportedModelError
+from fouriershap._base.links import Link
 from fouriershap._base.short import short_text
 from fouriershap._explainers.links import say_what_is_explained
 from fouriershap._rows.frames import column_names, in_order, unmask
 from fouriershap._rows.opening import Opened
 from fouriershap._rows.pipelines import Preprocessing
+from fouriershap._shapley.indices import Index
 from fouriershap._shapley.trees.engine import TreeEngine
 from fouriershap._shapley.trees.model import make_background, make_model
 from fouriershap._trees.arithmetic import first_trees, one_output
@@ -137,7 +139,8 @@ class Settings:
     memory: int | float | None
     precision: str
     method: str
-    index: str
+    index: Index
+    link: Link
 
     def engine(self, trees: TreeEnsemble) -> TreeEngine:
         against = self.rows
@@ -146,5 +149,5 @@ class Settings:
 
             trees, against = recounted(trees, against, self.share), None
         memory, dtype = check_memory(self.memory), np.dtype(PRECISIONS[self.precision])
-        coded = make_model(trees, self.player, memory, dtype, self.method, self.index)
+        coded = make_model(trees, self.player, memory, dtype, self.method, self.index, self.link, trees.kind)
         return TreeEngine(coded, make_background(coded, against, None if against is None else self.share))

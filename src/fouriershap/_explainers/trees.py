@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,12 +12,14 @@ from fouriershap._base.checks import Progress, check_choice, check_device, check
 from fouriershap._base.errors import InputError, ModelWarning
 from fouriershap._base.files import Contents
 from fouriershap._base.headers import require, take
+from fouriershap._base.links import UNKNOWN
 from fouriershap._base.parallel import Watch, count_jobs
 from fouriershap._base.short import short
 from fouriershap._base.warn import warn
 from fouriershap._explainers.base import Explainer
 from fouriershap._explainers.calling import in_shap_words
 from fouriershap._explainers.explanation import make_explanation, without_single_output
+from fouriershap._explainers.links import OBJECTIVES, fit_lazily
 from fouriershap._explainers.referee import CHECKS, check_reading
 from fouriershap._explainers.tree_setup import (
     PRECISIONS,
@@ -35,14 +37,14 @@ from fouriershap._rows.opening import Opened
 from fouriershap._rows.pipelines import LOST_PIPELINE, rows_of_inputs
 from fouriershap._rows.players import find_players
 from fouriershap._shapley.engine import Engine, check_additivity
-from fouriershap._shapley.indices import INDICES
-from fouriershap._shapley.interactions import interaction_values
+from fouriershap._shapley.indices import find_index
+from fouriershap._shapley.interactions import interaction_matrices
+from fouriershap._shapley.outputs.kinds import find_output
 from fouriershap._shapley.trees.engine import TreeEngine
 from fouriershap._trees.ensemble import TreeEnsemble
 from fouriershap._trees.rows import absent_is_missing, to_rows
 
 if TYPE_CHECKING:
-    from fouriershap._explainers.outputs import Fitted, Rescaled
     from fouriershap._explainers.page_subjects import Subject
     from fouriershap._explainers.saved_steps import Before
 
@@ -172,7 +174,7 @@ class TreeExplainer(Explainer):
         check_choice("precision", precision, tuple(PRECISIONS))
         check_choice("method", method, _METHODS)
         check_choice("check", check, CHECKS)
-        check_choice("index", index, INDICES)
+        by = find_index(index)
         count_jobs(n_jobs)
         self.progress = check_progress(progress)
         opened, ensemble = self.__dict__.pop("_reading", None) or read_or_refuse(model)
@@ -186,7 +188,8 @@ class TreeExplainer(Explainer):
             player, player_names, inputs = find_players(groups, names, before, given)
         rows, share = weighed_rows(entered, weights, ensemble)
         by_path = feature_perturbation == "tree_path_dependent"
-        settings = Settings(rows, share, by_path, player, memory, precision, method, index)
+        link = OBJECTIVES.get(ensemble.objective, UNKNOWN)
+        settings = Settings(rows, share, by_path, player, memory, precision, method, by, link)
         engine = settings.engine(ensemble)
         checked = check == "model" and check_reading(opened, engine, entered, only)
         if limited is not None:  # of a model that was read right, some trees are right
@@ -207,53 +210,48 @@ class TreeExplainer(Explainer):
         output: str,
         exact: bool,
     ) -> None:
-        self.output, self.exact, self.output_names = output, exact, trees.ensemble.output_names
+        self.output, self.exact, self.output_names = output, exact, trees.representation.output_names
         self._engine = trees
         if not isinstance(output, str) or output != "raw" or exact is not False:
-            from fouriershap._explainers.outputs import make_output  # and with it all that black boxes need
+            from fouriershap._shapley.outputs.transformed import make_output
 
-            self._engine = make_output(trees, output, exact)
+            self._engine = make_output(trees, find_output(output, trees.model.link), exact, fit_lazily)
         self.feature_names, self.player_names, self.n_jobs = names, player_names, n_jobs
 
     @property
     def _trees(self) -> TreeEngine:
         """Of the raw output; `_engine` explains what was asked for."""
-        engine = self._engine
-        return engine if isinstance(engine, TreeEngine) else engine.engine  # type: ignore[attr-defined]
+        return self._engine.raw  # type: ignore[return-value]
 
     def __repr__(self) -> str:
-        facts = self._trees.describe()
+        facts = self._trees.info
         state = "not compiled"
-        if facts["n_tables"]:
-            state = f"{facts['n_tables']} tables, {facts['table_bytes'] / 1e6:.1f} MB"
+        if facts.n_tables:
+            state = f"{facts.n_tables} tables, {facts.table_bytes / 1e6:.1f} MB"
         return f"TreeExplainer({self.ensemble!r}, {self.feature_perturbation}, {state})"
 
     @property
     def feature_perturbation(self) -> str:
         """What stands for "feature unknown": a background ("interventional"), or shares in the trees."""
-        return "tree_path_dependent" if self._trees.describe()["by_path"] else "interventional"
+        return "tree_path_dependent" if self._trees.info.is_path_dependent else "interventional"
 
     @property
     def ensemble(self) -> TreeEnsemble:
         """The model as plain arrays."""
-        return self._trees.ensemble
+        return self._trees.representation
 
     def expected_loss(self, y: float) -> float | NDArray[np.float64]:
         """Mean loss of the background, were all of it labelled ``y``: what the values of such a row add to."""
         if self.output != "log_loss":
             raise InputError(f"expected_loss is for output='log_loss'; this has output={short(self.output)}.")
         label = int(y) if isinstance(y, bool | np.bool_) else y
-        expected = cast("Rescaled", self._engine).expected_with(check_number("y", label))
+        expected = self._engine.labelled([check_number("y", label)], 1).expected[0]
         return float(expected[0]) if len(expected) == 1 else expected
 
     @property
     def fidelity(self) -> Any:
         """With ``exact=True``: how well the representation stands for the probability; None if it is exact."""
-        return cast("Fitted", self._engine).fit[1] if self._is_fitted else None
-
-    @property
-    def _is_fitted(self) -> bool:
-        return getattr(self._engine, "is_fitted", False)
+        return self._engine.quality.fidelity
 
     @property
     def input_names(self) -> tuple[str, ...] | None:
@@ -338,10 +336,7 @@ class TreeExplainer(Explainer):
         if interactions:
             if y is not None:
                 raise InputError("y was given, but losses have no interactions.")
-            found = interaction_values(
-                self._engine, rows.codes, self.player_names, None, None, self.n_jobs, False
-            )
-            values, expected = cast("NDArray[np.float64]", found), self._engine.expected
+            values, expected = interaction_matrices(self._engine, rows.codes, self.n_jobs), self._engine.expected
             if check_additivity:
                 self._check_sums(values.sum(axis=2), rows, tolerance)
         else:
@@ -352,7 +347,7 @@ class TreeExplainer(Explainer):
         return explanation[0] if is_one else explanation
 
     def _check_sums(self, values: NDArray[np.float64], rows: Rows, tolerance: float) -> None:
-        if self._engine.index == "shapley" and not self._is_fitted:
+        if self._engine.adds_up:
             outputs = self._engine.predict(rows.codes, self.n_jobs)
             tolerance = check_number("tolerance", tolerance, 0)
             check_additivity(values, self._engine.expected, outputs, tolerance, self.checked)
@@ -362,15 +357,8 @@ class TreeExplainer(Explainer):
     ) -> tuple[NDArray[np.float64], Engine]:
         """Values, and the engine that they are of; where ``check`` says so, compared with the outputs of the rows."""
         tolerance = check_number("tolerance", tolerance, 0)
-        engine = self._engine
-        if self.output == "log_loss":
-            engine = cast("Rescaled", engine).labelled(y, len(rows))
-        elif y is not None:
-            raise InputError(
-                f"y was given, but only output='log_loss' has labels; this is {short(self.output)}."
-            )
-        # Not the sums of another index, or of another function than the one that is fitted.
-        adds_up = check and engine.index == "shapley" and not self._is_fitted
+        engine = self._engine.labelled(y, len(rows))
+        adds_up = check and engine.adds_up
         outputs = np.empty((len(rows), engine.n_outputs)) if adds_up else None
         with Watch(self.progress):
             values = engine.shap_values(rows.codes, n_jobs, outputs)
@@ -382,10 +370,7 @@ class TreeExplainer(Explainer):
         return self._trees.model.player
 
     def _output_link(self) -> str | None:
-        objective = self.ensemble.objective
-        if self.output == "probability" or objective == "probability":
-            return "identity"
-        return "logit" if self.output == "raw" and objective in ("binary", "multiclass") else None
+        return self._engine.output.probability_link
 
     def _read(self, X: Any, name: str = "X") -> Rows:
         """Rows through the pipeline, where there is one, and as the trees compare them: both once."""
@@ -413,7 +398,7 @@ class TreeExplainer(Explainer):
                 "a page shows predictions; this explainer has output='log_loss'. Use another output."
             )
         beside = None
-        if self.output != "raw" and self._engine is not self._trees:
+        if self._engine.raw is not self._engine:
             beside = BesideMargin(not self.exact, self.fidelity)
         return tree_subject(self._trees, rows, self.feature_names, budget, self.output, beside)
 
@@ -430,12 +415,12 @@ class TreeExplainer(Explainer):
     def _from_contents(cls, contents: Contents) -> TreeExplainer:
         explainer, header = cls.__new__(cls), contents.header
         names, players = (take(header, key, tuple[str, ...]) for key in ("feature_names", "player_names"))
-        what = (take(header, "output", str, "raw"), take(header, "exact", bool, False))
+        what = (take(header, "output", str), take(header, "exact", bool))
         engine = TreeEngine.from_contents(contents.arrays, header)
-        as_many = (len(names), len(players)) == (engine.ensemble.n_features, engine.n_players)
+        as_many = (len(names), len(players)) == (engine.representation.n_features, engine.n_players)
         require(as_many, "it has not as many names as features and players")
         explainer._set(engine, names, players, None, *what)
-        lost = explainer._engine is not engine and engine.background.is_lost
+        lost = explainer._engine is not engine and engine.background is None
         require(not lost, f"output {short(what[0])} needs a background, which is not there")
         if "steps" in header:
             from fouriershap._explainers.saved_steps import steps_from_file
