@@ -2,16 +2,50 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.errors import ModelWarning, UnsupportedModelError
+from fouriershap._base.links import (
+    EXP,
+    EXPM1,
+    IDENTITY,
+    LOGISTIC,
+    MEAN,
+    ONE_VS_REST_LOGISTIC,
+    ONE_VS_REST_PROBABILITY,
+    PROBABILITY,
+    PROBIT,
+    SOFTMAX,
+    UNKNOWN,
+)
 from fouriershap._base.warn import warn
 
 Floats = NDArray[np.float64]
 # What a TransformedTargetRegressor makes of predictions (see `Opened`), as a link of products.
 OF_TARGETS = {"same": "identity", "log": "exp", "log1p": "expm1", "other": "other"}
-OUTPUTS = ("raw", "probability", "response", "log_loss")
+OBJECTIVES = {
+    "binary": LOGISTIC,
+    "multiclass": SOFTMAX,
+    "probability": PROBABILITY,
+    "squared_error": MEAN,
+    "regression": IDENTITY,
+    "log": EXP,
+    "log1p": EXPM1,
+    "one against the rest: binary": ONE_VS_REST_LOGISTIC,
+    "one against the rest: probability": ONE_VS_REST_PROBABILITY,
+}
+PRODUCT_LINKS = {"identity": IDENTITY, "logistic": LOGISTIC, "normal": PROBIT, "softmax": SOFTMAX}
+PRODUCT_LINKS |= {"exp": EXP, "expm1": EXPM1, "other": UNKNOWN}
+
+
+def fit_lazily(margin: Any, predict: Any, asked_by: str) -> Any:
+    """`fit_output`, imported when it is needed."""
+    from fouriershap._blackbox.output_fit import fit_output
+
+    return fit_output(margin, predict, asked_by)
 
 
 def sigmoid(margin: Floats) -> Floats:

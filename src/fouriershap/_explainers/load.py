@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from fouriershap._explainers.explainer import Explainer
     from fouriershap._explainers.parts import Parts
     from fouriershap._fourier.spectrum import Spectrum
-    from fouriershap._shapley.spectrum.tables import Tables
     from fouriershap._waves.waves import Waves
+    from fouriershap.spectra import Tables
 
     Loaded = Spectrum | Tables | Waves | Explainer
 
@@ -66,7 +66,7 @@ def _build(contents: files.Contents) -> Loaded:
 
         return Waves.from_contents(contents.arrays)
     if contents.kind == "tables":
-        from fouriershap._shapley.spectrum.tables import Tables
+        from fouriershap.spectra import Tables
 
         return Tables.from_contents(contents)
     raise FileFormatError(f"it holds a {short(contents.kind)}, which this fouriershap does not know.")

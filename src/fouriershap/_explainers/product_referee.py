@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.errors import UnsupportedModelError
+from fouriershap._explainers.links import PRODUCT_LINKS
 from fouriershap._explainers.referee import N_ROWS, WAYS_OUT, version_of
 from fouriershap._waves.products import Products
 from fouriershap._waves.readers.reading import Reading
-from fouriershap._waves.responses import LINKS
 
 Floats = NDArray[np.float64]
 
@@ -29,10 +29,10 @@ def check_products(model: Any, reading: Reading, rows: Floats) -> bool:
     for what, theirs in _answers(model, reading, some):
         ours = raw
         if what == "response":
-            if reading.link not in LINKS:
+            if PRODUCT_LINKS[reading.link].response is None:
                 continue
             with np.errstate(over="ignore"):
-                ours = LINKS[reading.link](raw)
+                ours = PRODUCT_LINKS[reading.link].response(raw)
         _compare(ours, theirs, some, reading, model)
         checked = True
     return checked

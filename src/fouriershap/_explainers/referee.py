@@ -52,12 +52,12 @@ def check_reading(opened: Opened, engine: TreeEngine, background: Any, only: int
     if library is None:
         return False
     # Of the model inside, whatever a wrapper does to what it predicts.
-    read = engine.ensemble if opened.response == "same" else engine.ensemble.replace(objective="regression")
+    read = engine.representation if opened.response == "same" else engine.representation.replace(objective="regression")
     response = response_of(model) if library == "sklearn" else None
     if response is not None and only is not None:
         return False  # what it predicts needs all outputs
     by_trees = response is None and is_forest(model)
-    trees = _some_trees(engine.ensemble) if by_trees else slice(None)
+    trees = _some_trees(engine.representation) if by_trees else slice(None)
     for question in _questions(library, engine, background):
         try:
             if by_trees:
@@ -72,7 +72,7 @@ def check_reading(opened: Opened, engine: TreeEngine, background: Any, only: int
         ours = engine.predict(question.rows, n_jobs=1, trees=trees)
         if response is not None:
             ours = response.computed(model, ours, read)
-        _compare(ours, theirs, engine.ensemble, question.name, library)
+        _compare(ours, theirs, engine.representation, question.name, library)
         return True
     return False
 
@@ -89,8 +89,8 @@ def _some_trees(e: TreeEnsemble) -> slice:
 
 def _questions(library: str, engine: TreeEngine, background: Any) -> Iterator[_Question]:
     """Rows to ask about, those that show most first."""
-    e = engine.ensemble
-    if engine.background.rows is not None and len(engine.background.rows):
+    e = engine.representation
+    if engine.background is not None:
         name = "row {} of the background"
         step = max(1, len(engine.background.rows) // N_ROWS)
         rows = engine.background.rows[::step][:N_ROWS]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fouriershap._base.links import LOGISTIC
 from fouriershap._waves.products import Products
 from fouriershap._waves.readers.reading import (
     Reading,
@@ -64,5 +65,5 @@ def units(weights: Floats, offsets: Floats, last: Floats, constant: Floats, acti
         player=np.arange(n_features, dtype=np.int32),
         linear=np.zeros((n_features, len(constant))),
         constant=constant,
-        ridges=Ridges(weights, offsets, last, "logistic"),
+        ridges=Ridges(weights, offsets, last, LOGISTIC),
     )

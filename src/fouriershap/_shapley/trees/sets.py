@@ -1,4 +1,4 @@
-"""Interactions of any order in trees against a background: one walk for all rows and background rows."""
+"""Interactions of any order in trees with a background: one walk for all rows and background rows."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from fouriershap import _kernels as kernels
 from fouriershap._base.errors import CapacityError, InputError
-from fouriershap._shapley.orders.indices import leaf_shares
-from fouriershap._shapley.orders.sets import (
+from fouriershap._shapley.indices import InteractionIndex, leaf_shares
+from fouriershap._shapley.sets import (
     Floats,
     Keys,
     all_keys,
@@ -22,6 +22,7 @@ from fouriershap._shapley.orders.sets import (
     keys_within,
     lost_background,
     radix_of,
+    select_keys,
     takes_longer,
 )
 from fouriershap._shapley.trees import walk
@@ -40,11 +41,11 @@ _LONG = 10.0  # seconds from which on an estimate is worth more time
 
 @dataclass(frozen=True, eq=False)
 class TreeSets:
-    """Interactions of sets of players in trees (see `SetEngine`); rows are cleaned."""
+    """Interactions of sets of players in trees (see `InteractionEngine`); rows are cleaned."""
 
     model: TreeModel
     background: Background
-    index: str
+    index: InteractionIndex
     order: int
     keys: Keys
 
@@ -82,7 +83,7 @@ class TreeSets:
         kernels.orders.interventional(*trees.arrays, *against, self._shares, self.keys, radix, out)
 
     def seconds(self, rows: NDArray[Any]) -> tuple[float, str]:
-        """See `SlowSets`: a few trees, rows and background rows tell; more of them where it seems long.
+        """Estimate the time by that of a few trees, rows and background rows; more of them where it seems long.
 
         Rows that fail the same players share their work, so that all of them take no longer than in proportion.
         """
@@ -115,13 +116,18 @@ class TreeSets:
 
 
 def make_sets(
-    model: TreeModel, background: Background, index: str, order: int, wanted: Keys | None
+    model: TreeModel,
+    background: Background,
+    index: InteractionIndex,
+    order: int,
+    wanted: Keys | None,
+    min_order: int,
 ) -> TreeSets:
-    """Find the sets of players that meet on a path, or those of them that are wanted."""
+    """Find the sets of players that meet on a path, or take those that are wanted."""
     if background.rows is None:
         raise InputError(
-            "interactions of higher order compare with background rows, and this explainer is path-dependent "
-            "(feature_perturbation='tree_path_dependent'). Give a background: TreeExplainer(model, background)."
+            "interactions other than order=2, min_order=2, index='SII' need a background, and this explainer is "
+            "path-dependent. Pass one: TreeExplainer(model, background)."
         )
     if background.is_lost:
         raise lost_background()
@@ -129,14 +135,15 @@ def make_sets(
     if most > MOST_PLAYERS or count_sets(most, order) > _MOST_SLOTS:
         raise CapacityError(
             f"order={order}: a path of these trees has {most} players, {count_sets(most, order):,} sets of them; "
-            f"at most {MOST_PLAYERS} players and {_MOST_SLOTS:,} sets can be had. Take a lower order, shallower trees, "
-            "or fewer players by groups=."
+            f"the most are {MOST_PLAYERS} players and {_MOST_SLOTS:,} sets. Use a lower order, shallower trees, or "
+            "fewer players by groups=."
         )
-    return TreeSets(model, background, index, order, _keys(model, order) if wanted is None else wanted)
+    keys = _keys(model, order) if wanted is None else wanted
+    return TreeSets(model, background, index, order, select_keys(keys, None, min_order, model.n_players))
 
 
 def _keys(model: TreeModel, order: int) -> Keys:
-    """Of the sets that meet on a path, or, where that is found more quickly, of all sets of the players there are."""
+    """Return the keys of sets that meet on a path, or, where that is sooner found, of all sets of the players."""
     inner = model.ensemble.feature[model.ensemble.feature >= 0]
     met = np.unique(model.player[np.flatnonzero(np.bincount(inner))])
     if takes_longer(len(inner) * order, len(met), order):  # but at the top, nodes have more sets on their way
@@ -145,7 +152,7 @@ def _keys(model: TreeModel, order: int) -> Keys:
 
 
 def _paths(model: TreeModel) -> NDArray[np.bool_]:
-    """(n_paths, n_players) bool: the players on the path to each leaf, each set of them once."""
+    """Return the players on the path to each leaf, each set of them once, (n_paths, n_players) bool."""
     e = model.ensemble
     width = -(-model.n_players // 8)
     met = np.zeros((e.n_nodes, width), dtype=np.uint8)

@@ -1,4 +1,4 @@
-"""Sets of players as players of their own: what gives interactions of any order, whatever they come from."""
+"""Sets of players and their keys, and `InteractionEngine`: what computes the interactions of sets, row by row."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,18 +16,18 @@ from fouriershap._base.errors import CapacityError, InputError
 Floats = NDArray[np.float64]
 Keys = NDArray[np.int64]
 
-MOST_LISTED = 1 << 27  # sets of players, each time that they meet, that are listed at most
+MOST_LISTED = 1 << 27  # sets of players, counted each time that they meet, that are listed at most
 _CHUNK = 1 << 22  # of these at a time
-_AS_QUICK = 4  # so many sets are listed while one column more is filled with zeros
+_AS_QUICK = 4  # so many sets are listed while one more column is filled with zeros
 
 
-class SetEngine(Protocol):
+class InteractionEngine(Protocol):
     """Interactions of sets of players, row by row.
 
     Attributes
     ----------
     keys : (n_sets,) int64, ascending
-        See `set_keys`. All other sets have no interaction at all.
+        See `set_keys`. All other sets have no interaction.
     n_outputs, rows_per_block : int
     """
 
@@ -43,30 +43,26 @@ class SetEngine(Protocol):
     def add(self, rows: NDArray[Any], out: Floats) -> None:
         """Add the interactions of rows, all on this thread, to ``out`` (n_rows, n_sets, n_outputs)."""
 
+    def seconds(self, rows: NDArray[Any]) -> tuple[float, str]:
+        """Estimate the seconds that these rows take on one core, and name what takes them; 0 where they are quick."""
 
-@runtime_checkable
-class SlowSets(Protocol):
-    """What a `SetEngine` has whose rows may take long."""
+
+class QuickInteractions:
+    """Interactions that need no warning of their cost."""
 
     def seconds(self, rows: NDArray[Any]) -> tuple[float, str]:
-        """About how many seconds on one core these rows take, and what takes them."""
-
-
-@runtime_checkable
-class HigherOrders(Protocol):
-    """What an `Engine` has that gives interactions of any order."""
-
-    def sets(self, index: str, order: int, wanted: Keys | None) -> SetEngine:
-        """What gives the interactions of the sets with these keys, None for all that occur, up to an order."""
+        """Return 0: see `InteractionEngine`."""
+        del rows
+        return 0.0, ""
 
 
 def radix_of(n_players: int) -> int:
-    """Of the digits of a key."""
+    """Return the base of the digits of a key."""
     return n_players + 1
 
 
 def set_keys(players: NDArray[Any], n_players: int) -> Keys:
-    """A number for each set (n, size) of ascending players: keys sort by size, then by players."""
+    """Return a number for each set (n, size) of ascending players: keys sort by size, then by players."""
     keys = np.zeros(len(players), dtype=np.int64)
     for column in players.T:
         keys = keys * radix_of(n_players) + column + 1
@@ -74,7 +70,7 @@ def set_keys(players: NDArray[Any], n_players: int) -> Keys:
 
 
 def key_sets(keys: Keys, n_players: int) -> list[tuple[int, ...]]:
-    """The players of each key."""
+    """Return the players of each key."""
     found: list[tuple[int, ...]] = [()] * len(keys)
     left = keys.copy()
     digits: list[NDArray[np.int64]] = []
@@ -89,58 +85,71 @@ def key_sets(keys: Keys, n_players: int) -> list[tuple[int, ...]]:
     return found
 
 
+def pair_keys(first: NDArray[Any], second: NDArray[Any], n_players: int) -> Keys:
+    """Return the key of each pair of players, whatever their order."""
+    low, high = np.minimum(first, second), np.maximum(first, second)
+    return np.asarray((low.astype(np.int64) + 1) * radix_of(n_players) + high + 1)
+
+
+def key_pairs(keys: Keys, n_players: int) -> NDArray[np.int32]:
+    """Return the pairs (n, 2) of keys of pairs (n,)."""
+    return (np.stack(np.divmod(keys, radix_of(n_players)), axis=1) - 1).astype(np.int32)
+
+
+def all_pairs(n_players: int) -> Keys:
+    """Return the keys of all pairs of players, ascending."""
+    return pair_keys(*np.triu_indices(n_players, 1), n_players)
+
+
 def first_key(size: int, n_players: int) -> int:
-    """The least key that a set of this size can have; all smaller sets have smaller ones."""
+    """Return the least key that a set of this size can have; all smaller sets have smaller keys."""
     return sum(radix_of(n_players) ** digit for digit in range(size))
 
 
 def check_keys(order: int, n_players: int) -> None:
-    """Raise where a set of so many players has no key."""
+    """Raise `CapacityError` where sets of so many players have no key."""
     if radix_of(n_players) ** order > np.iinfo(np.int64).max:
         raise CapacityError(
-            f"order={order} of {n_players:,} players: sets of so many are too many to be numbered. Take a lower order, "
+            f"order={order} with {n_players:,} players: there are more sets than int64 can number. Use a lower order, "
             "or fewer players by groups=."
         )
 
 
 def count_sets(n: int, order: int) -> int:
-    """The sets of 1 to ``order`` of n players."""
+    """Return the number of sets of 1 to ``order`` of n players."""
     return sum(comb(n, size) for size in range(1, min(order, n) + 1))
 
 
 def all_keys(players: Sequence[int], order: int, n_players: int) -> Keys:
-    """Of all sets of up to ``order`` of these players."""
+    """Return the keys of all sets of up to ``order`` of these players."""
     ascending = np.sort(np.asarray(players, dtype=np.int64))
     parts = [set_keys(ascending[_choices(len(ascending), s)], n_players) for s in range(1, order + 1)]
     return np.concatenate([np.empty(0, dtype=np.int64), *parts])
 
 
 def takes_longer(listed: int, n_met: int, order: int) -> bool:
-    """Whether listing so many sets takes longer than a column for every set of the players that are met."""
+    """Return whether listing so many sets takes longer than a column for every set of the players that are met."""
     return _AS_QUICK * count_sets(n_met, order) <= listed
 
 
 def keys_within(members: NDArray[np.bool_], order: int) -> Keys:
-    """Of all sets of up to ``order`` players within a line of ``members`` (n_lines, n_players)."""
+    """Return the keys of all sets of up to ``order`` players within a line of ``members`` (n_lines, n_players)."""
     n_players = members.shape[1]
     sizes = members.sum(axis=1)
-    listed = sum(count_sets(int(size), order) * int(times) for size, times in _counted(sizes))
+    by_size = zip(*np.unique(sizes, return_counts=True), strict=True)
+    listed = sum(count_sets(int(size), order) * int(times) for size, times in by_size)
     met = np.flatnonzero(members.any(axis=0))
     if takes_longer(listed, len(met), order):
         return all_keys(met.tolist(), order, n_players)  # more than meet, perhaps, but quickly found
     if listed > MOST_LISTED:
         raise CapacityError(
             f"order={order}: {len(members):,} paths of up to {sizes.max()} players each have {listed:,} sets of them "
-            "in all, too many to be listed. Take a lower order, shallower trees, or fewer players by groups=."
+            "in all, too many to list. Use a lower order, shallower trees, or fewer players by groups=."
         )
     found = np.empty(0, dtype=np.int64)
     for part in _keys_by_size(members, sizes, order):
         found = np.union1d(found, part)
     return found
-
-
-def _counted(sizes: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
-    return zip(*(each.tolist() for each in np.unique(sizes, return_counts=True)), strict=True)
 
 
 def _keys_by_size(members: NDArray[np.bool_], sizes: NDArray[np.int64], order: int) -> Iterator[Keys]:
@@ -155,20 +164,22 @@ def _keys_by_size(members: NDArray[np.bool_], sizes: NDArray[np.int64], order: i
 
 
 def _choices(n: int, size: int) -> NDArray[np.int64]:
-    """(n choose size, size) positions."""
+    """Return the positions of all choices, (n choose size, size)."""
     return np.array(list(combinations(range(n), size)), dtype=np.int64).reshape(-1, size)
 
 
-def only_wanted(keys: Keys, wanted: Keys | None) -> Keys:
-    return keys if wanted is None else np.intersect1d(keys, wanted)
+def select_keys(keys: Keys, wanted: Keys | None, min_order: int, n_players: int) -> Keys:
+    """Return those keys that are wanted (None for all) and of sets of at least ``min_order`` players."""
+    keys = keys if wanted is None else np.intersect1d(keys, wanted)
+    return keys if min_order == 1 else keys[keys >= first_key(min_order, n_players)]
 
 
 @dataclass(frozen=True, eq=False)
-class RecodedSets:
-    """Interactions of rows that become ``codes`` first (see `SetEngine`)."""
+class RecodedInteractions:
+    """Interactions of rows that are encoded first (see `InteractionEngine`)."""
 
-    inner: SetEngine
-    codes: Callable[[NDArray[Any]], NDArray[Any]]
+    inner: InteractionEngine
+    encode: Callable[[NDArray[Any]], NDArray[Any]]
 
     @property
     def keys(self) -> Keys:
@@ -183,17 +194,17 @@ class RecodedSets:
         return self.inner.rows_per_block
 
     def add(self, rows: NDArray[Any], out: Floats) -> None:
-        self.inner.add(self.codes(rows), out)
+        self.inner.add(self.encode(rows), out)
 
     def seconds(self, rows: NDArray[Any]) -> tuple[float, str]:
-        return self.inner.seconds(self.codes(rows)) if isinstance(self.inner, SlowSets) else (0.0, "")
+        return self.inner.seconds(self.encode(rows))
 
 
 @dataclass(frozen=True, eq=False)
-class SumSets:
-    """Interactions that add up (see `SetEngine`); ``columns``: for each part, where its sets are among ``keys``."""
+class SumInteractions:
+    """Interactions that add up (see `InteractionEngine`); ``columns``: where the sets of each part are in ``keys``."""
 
-    parts: tuple[SetEngine, ...]
+    parts: tuple[InteractionEngine, ...]
     keys: Keys
     columns: tuple[NDArray[np.int64], ...]
 
@@ -212,31 +223,49 @@ class SumSets:
             out[:, columns] += mine
 
     def seconds(self, rows: NDArray[Any]) -> tuple[float, str]:
-        told = [part.seconds(rows) for part in self.parts if isinstance(part, SlowSets)]
-        return max(told, default=(0.0, ""))
+        return max(part.seconds(rows) for part in self.parts)
 
 
-def sum_sets(parts: Sequence[SetEngine]) -> SumSets:
+def sum_interactions(parts: Sequence[InteractionEngine]) -> SumInteractions:
+    """Return the sum of interactions of the same rows."""
     keys = np.unique(np.concatenate([part.keys for part in parts]))
     columns = tuple(np.searchsorted(keys, part.keys).astype(np.int64) for part in parts)
-    return SumSets(tuple(parts), keys, columns)
+    return SumInteractions(tuple(parts), keys, columns)
 
 
 def lost_background() -> InputError:
-    """What is raised where an explainer from a file is asked without rows."""
+    """Return the error for an explainer from a file that needs rows which the file does not have."""
     return InputError(
-        "this explainer was loaded from a file, which has no background rows. Give them again: "
+        "this explainer was loaded from a file without background rows. Pass them again: "
         "explainer.with_background(rows), on the command line --background."
     )
 
 
-def sets_of(engine: Any, index: str, order: int, wanted: Keys | None) -> SetEngine:
-    """What gives the interactions of an engine, if it can."""
-    if not isinstance(engine, HigherOrders):
-        raise InputError(
-            "interactions of higher order are for trees against a background and for spectra; this explainer has "
-            "another representation. Pairs have shap_interaction_values(X); for more, explain a tree model, or the "
-            "same function by BlackBoxExplainer(predict, background, method='trees')."
-        )
-    check_keys(order, engine.n_players)  # type: ignore[attr-defined]
-    return engine.sets(index, order, wanted)
+def no_higher_orders() -> InputError:
+    """Return the error for engines that have interactions of pairs only."""
+    return InputError(
+        "this explainer has interactions of pairs only (order=2, min_order=2, index='SII'). Sets of other sizes and "
+        "other indices need trees with a background, or a spectrum: explain a tree model, or the same function by "
+        "BlackBoxExplainer(predict, background, method='trees')."
+    )
+
+
+def place_of(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.int64]:
+    """Return the number of a pair of members within a block: j (j - 1) / 2 + i for i < j."""
+    low, high = np.minimum(first, second), np.maximum(first, second).astype(np.int64)
+    return np.asarray(high * (high - 1) // 2 + low)
+
+
+def n_places(start: NDArray[np.int64]) -> int:
+    """Return one more than the last place of the largest block, blocks ``start[k]:start[k + 1]``."""
+    most = int(np.diff(start).max(initial=0))
+    return most * (most - 1) // 2
+
+
+def pairs_within(start: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return all pairs of entries of the same list, lists ``start[k]:start[k + 1]``: list, first and second entry."""
+    owner = np.repeat(np.arange(len(start) - 1), np.diff(start))
+    rank = np.arange(len(owner)) - start[owner]
+    second = np.repeat(np.arange(len(owner)), rank)
+    step = np.arange(len(second)) - np.repeat(np.cumsum(rank) - rank, rank)
+    return owner[second], start[owner[second]] + step, second

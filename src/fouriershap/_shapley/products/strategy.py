@@ -1,4 +1,4 @@
-"""`Road`: a way to explain the products of a `ProductSum` against one background."""
+"""`Strategy`: a way to explain the products of a `ProductSum` against one background."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fouriershap._shapley.engine import Contents, Floats
 from fouriershap._shapley.products.model import ProductSum
 
 
-class Road(Protocol):
+class Strategy(Protocol):
     """What the background is compiled to.
 
     Attributes
@@ -28,10 +28,10 @@ class Road(Protocol):
 
     @property
     def n_components(self) -> int:
-        """Products that stand for the background; 0 where every coalition has a table of its own."""
+        """Products that stand for the background; 0 where nothing does."""
 
     def values(self, model: ProductSum, rows: NDArray[Any], kernel: Any) -> Floats:
-        """(n_rows, n_players, n_outputs): what players have of the products.
+        """Return the players' values of the products, (n_rows, n_players, n_outputs).
 
         ``kernel`` is the family `products` of the kernels, or the same under XLA.
         """
@@ -39,6 +39,7 @@ class Road(Protocol):
     def interactions(
         self, model: ProductSum, rows: NDArray[Any], pairs: NDArray[np.int32], kernel: Any
     ) -> Floats:
-        """(n_rows, n_pairs, n_outputs): the interactions of pairs of players."""
+        """Return the interactions of pairs of players, (n_rows, n_pairs, n_outputs)."""
 
-    def to_contents(self) -> Contents: ...
+    def to_contents(self) -> Contents:
+        """Return named arrays and a header for a file."""
