@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -24,12 +25,11 @@ from fouriershap._explainers.parts import Parts
 from fouriershap._rows.batch import open_batch
 from fouriershap._rows.frames import Rows, as_rows, unmask
 from fouriershap._rows.inputs import InputAdapter
-from fouriershap._shapley.engine import Engine, EngineInfo, Plan, Quality, check_additivity
+from fouriershap._shapley.engine import Engine, EngineInfo, FidelityReport, Plan, Quality, check_additivity
 from fouriershap._shapley.interactions import find_pairs, interaction_matrices, pair_interactions
 
 if TYPE_CHECKING:
     from fouriershap._blackbox.explain import BlackBoxFit
-    from fouriershap._blackbox.fidelity import Fidelity
     from fouriershap.analysis.cohorts import Cohorts
     from fouriershap.analysis.drift import Drift
     from fouriershap.analysis.importance import Importance
@@ -150,11 +150,12 @@ class Explainer:
     @property
     def quality(self) -> Quality:
         """Whether values are exact, and otherwise how large their error is."""
-        return self.engine.quality
+        quality = self.engine.quality
+        return quality if self.fit is None else replace(quality, fidelity=self.fit.fidelity)
 
     @property
-    def fidelity(self) -> Fidelity | None:
-        """How well a fitted representation stands for the model; None if nothing was fitted."""
+    def fidelity(self) -> FidelityReport | None:
+        """How well a fitted representation stands for the model (`Fidelity`); None if nothing was fitted."""
         return self.quality.fidelity
 
     @property

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fouriershap._base.checks import check_choice, numbered
+from fouriershap._base.checks import check_choice, check_device, numbered
 from fouriershap._base.errors import InputError
 from fouriershap._base.files import Contents
 from fouriershap._base.headers import require, take_part
@@ -23,8 +23,7 @@ from fouriershap._shapley.engine import Engine
 from fouriershap._shapley.indices import find_index
 from fouriershap._shapley.jax import VERSIONS, prepare
 from fouriershap._shapley.jax.engine import VersionEngine
-from fouriershap._shapley.spectrum.compile import compile as compile_tables
-from fouriershap._shapley.spectrum.engine import SpectrumEngine
+from fouriershap._shapley.spectrum.engine import SpectrumEngine, make_engine
 from fouriershap._shapley.verify import verify_owners, verify_players
 
 KIND = "spectrum"
@@ -83,6 +82,7 @@ def spectrum_parts(
     if not isinstance(spectrum, Spectrum):
         raise InputError(f"spectrum is a {type(spectrum).__name__}; give a Spectrum.")
     check_choice("strategy", strategy, _STRATEGIES)
+    check_device(device, precision)
     by_tables = strategy == "tables"
     if not by_tables and not find_index(index).adds_up:
         raise InputError(f"strategy={short(strategy)} has no index {short(index)}; use strategy='tables'.")
@@ -91,11 +91,12 @@ def spectrum_parts(
     names = _names(feature_names, background, spectrum.n_bits)
     player, player_names = check_groups(groups, names)
     options: dict[str, Any] = {"players": player, "weights": weights, "memory": memory}
-    on_tables = {"device": device, "precision": precision} if by_tables else {}
-    engine: Engine = compile_tables(spectrum, background, index=index, **on_tables, **options).engine
-    if not by_tables:
+    tables = make_engine(spectrum, background, index=index, **options)
+    if by_tables:
+        engine: Engine = tables if device == "cpu" else tables.to(device, precision)
+    else:
         version = prepare(spectrum, background, method=strategy, precision=precision, **options)
-        engine = VersionEngine(engine, version)  # type: ignore[arg-type]
+        engine = VersionEngine(tables, version)
     inputs = InputAdapter(BitEncoder(names), names, player, player_names)
     return Parts(KIND, inputs, engine, n_jobs=n_jobs, progress=progress)
 
