@@ -65,14 +65,14 @@ def represented(name: str, method: str, budget: int, seed: int) -> Cell:
     return {
         "shap_r2": r_squared(truth, values),
         "ceiling": ceiling,
-        "method": explainer.method,
+        "method": explainer.fit.method,
         "fidelity": [fidelity.r2, fidelity.low, fidelity.high],
         "k_fold": fidelity.k_fold,
         "fit_seconds": fitted - begin,
         "fit_cpu_seconds": fitted_cpu - begin_cpu - model.seconds,
         "explain_seconds": explained - fitted,
         "queries": model.count,
-        "candidates": {line.name: [line.r2, line.seconds, line.note] for line in explainer.candidates},
+        "candidates": {line.name: [line.r2, line.seconds, line.note] for line in explainer.fit.candidates},
     }
 
 
@@ -88,7 +88,9 @@ def coded_transform(name: str, budget: int, seed: int) -> Cell:
     asked = model.count
     fresh = np.random.default_rng([seed, 7]).integers(0, 2, size=(20_000, subject.n_bits)).astype(np.uint8)
     rows = draw_rows(subject, seed)
-    values = fs.shap_values(spectrum, rows.explained.astype(np.uint8), rows.background.astype(np.uint8))
+    values = fs.spectra.shap_values(
+        spectrum, rows.explained.astype(np.uint8), rows.background.astype(np.uint8)
+    )
     truth, ceiling = truth_of(subject, seed)
     return {
         "cube_r2": r_squared(model(fresh), spectrum(fresh)),
