@@ -66,7 +66,7 @@ def _measure(auto: TreeEngine, strategy: str, X: np.ndarray, others: np.ndarray,
     found = math.inf
     for _ in range(3):
         begin = time.process_time()
-        TreeEngine(model, auto.background).shap_values(X, n_jobs=1)
+        TreeEngine(model, auto.tree_background).shap_values(X, n_jobs=1)
         found = min(found, (time.process_time() - begin) * n_rows / len(X))
         if found > 0.3:
             break
