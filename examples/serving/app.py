@@ -67,7 +67,7 @@ def create_app(path: str | Path, max_bytes: int = MAX_BYTES, max_rows: int = MAX
     def model() -> dict[str, Any]:
         """Describe the model: columns of the rows, players, outputs."""
         return {
-            "kind": explainer.info.kind,
+            "kind": explainer.kind,
             "columns": explainer.feature_names,
             "players": explainer.player_names,
             "outputs": explainer.output_names,
@@ -115,7 +115,7 @@ def answers(explainer: fs.Explainer, body: bytes, max_rows: int) -> str:
         )
     try:
         rows = to_matrix(question.rows, explainer.feature_names)
-        if explainer.info.kind == "spectrum":
+        if explainer.kind == "spectrum":
             rows = to_bits(rows)
         values = explainer.shap_values(rows, n_jobs=1)  # parallel across requests
     except fs.InputError as error:
