@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from fouriershap._explainers.questions.importance import Importance
     from fouriershap._explainers.questions.letters import Reasons
     from fouriershap._explainers.questions.orders import Interactions
-    from fouriershap._explainers.referee import library_output
     from fouriershap._explainers.spectrum import SpectrumExplainer
     from fouriershap._explainers.trees import TreeExplainer
     from fouriershap._fourier.sparse_transform import sparse_walsh_hadamard
@@ -58,8 +57,8 @@ if TYPE_CHECKING:
     from fouriershap._shapley.spectrum.tables import Tables
     from fouriershap._shapley.trees.plan import TreePlan
     from fouriershap._trees.ensemble import TreeEnsemble
-    from fouriershap._trees.readers import read_model
-    from fouriershap._trees.readers.survival import survival_trees
+    from fouriershap._libraries import read_model
+    from fouriershap._libraries.survival import survival_trees
     from fouriershap._waves.waves import Waves
 
 # What is imported when it is first asked for, so that `import fouriershap` costs little more than NumPy.
@@ -90,14 +89,13 @@ _HOMES = {
     "Waves": "_waves.waves",
     "about": "_kernels.about",
     "compile": "_shapley.spectrum.compile",
-    "library_output": "_explainers.referee",
     "load": "_explainers.load",
     "plan": "_shapley.spectrum.compile",
-    "read_model": "_trees.readers",
+    "read_model": "_libraries.registry",
     "shap_interaction_values": "_shapley.spectrum.compile",
     "shap_values": "_shapley.spectrum.compile",
     "sparse_walsh_hadamard": "_fourier.sparse_transform",
-    "survival_trees": "_trees.readers.survival",
+    "survival_trees": "_libraries.survival",
     "tree_spectrum": "_fourier.tree_spectrum",
     "walsh_hadamard": "_fourier.transform",
 }
@@ -147,7 +145,6 @@ __all__ = [
     "Waves",
     "about",
     "compile",
-    "library_output",
     "load",
     "plan",
     "plots",

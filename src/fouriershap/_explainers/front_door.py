@@ -14,8 +14,7 @@ from fouriershap._base.warn import warn
 from fouriershap._explainers.base import Explainer
 
 if TYPE_CHECKING:
-    from fouriershap._rows.opening import Opened
-    from fouriershap._trees.ensemble import TreeEnsemble
+    from fouriershap._libraries import Reading
 
 __all__ = ["Explainer"]
 
@@ -74,8 +73,8 @@ def bare_explainer(*args: Any, **options: Any) -> Explainer:
 
 
 def _is_tree_model(model: Any) -> bool:
-    from fouriershap._rows.opening import open_model
-    from fouriershap._trees.readers import is_readable
+    from fouriershap._libraries import open_model
+    from fouriershap._libraries.registry import reads_trees as is_readable
 
     if isinstance(model, str | os.PathLike) and str(model).endswith(".fshap"):
         raise InputError(
@@ -83,7 +82,7 @@ def _is_tree_model(model: Any) -> bool:
         )
     if isinstance(model, type):
         return False
-    if is_readable(model):
+    if isinstance(model, str | bytes | os.PathLike) or is_readable(model):
         return not _has_linear_booster(model)
     final = open_model(model).final
     return is_readable(final) and not _has_linear_booster(final)
@@ -91,16 +90,14 @@ def _is_tree_model(model: Any) -> bool:
 
 def _tree_explainer(model: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Explainer:
     """A `TreeExplainer` with the model read; a black box, with a warning, where it cannot be."""
-    from fouriershap._explainers.links import say_what_is_explained
     from fouriershap._explainers.trees import TreeExplainer
-    from fouriershap._trees.readers import read_inside
+    from fouriershap._libraries import read, warn_transformed_target
 
     try:
-        reading = read_inside(model)
+        reading = read(model)
         _refuse_single(reading, _background(args, options))
-        opened, trees = reading
-        if opened.response != "same" and _output(options) == "response":
-            say_what_is_explained(trees.objective == opened.response, "response")
+        if _output(options) == "response":
+            warn_transformed_target(reading, "response")
     except UnsupportedModelError as refusal:
         return _fitted_instead(model, args, options, refusal)
     explainer = object.__new__(TreeExplainer)
@@ -116,20 +113,17 @@ def _output(options: dict[str, Any]) -> Any:
     return options.get("output", options.get("model_output"))
 
 
-def _refuse_single(reading: tuple[Opened, TreeEnsemble], background: Any) -> None:
+def _refuse_single(reading: Reading, background: Any) -> None:
     """Raise where trees were read through steps that compute in single precision with such a background."""
     from fouriershap._explainers.tree_setup import entered_background
-    from fouriershap._trees.ensemble import BEHIND_STEPS
-    from fouriershap._trees.rows import is_in_single
 
-    opened, ensemble = reading
-    if background is None or ensemble.casting not in BEHIND_STEPS:
+    if background is None or not reading.rules.casting.behind_steps:
         return
-    _, rows = entered_background(background, ensemble, opened.before)
-    if is_in_single(rows, ensemble, "background"):
+    _, rows = entered_background(background, reading, reading.preprocessing)
+    if reading.rules.refuses_single(rows, "background"):
         raise UnsupportedModelError(
             "background has float32 numbers, which the steps before the trees of the model "
-            f"({short_text(ensemble.kind)}) would round in their own way; with float64 values are exact."
+            f"({short_text(reading.kind)}) would round in their own way; with float64 values are exact."
         )
 
 
@@ -171,30 +165,30 @@ def _fitted_instead(
 
 def _has_linear_booster(model: Any) -> bool:
     """Whether this is XGBoost's gblinear, which is no tree model."""
-    if descends_from(model, "xgboost", "Booster"):
-        from fouriershap._waves.readers.xgboost import is_linear
+    import json
 
-        return is_linear(model)
+    if descends_from(model, "xgboost", "Booster"):
+        return bool(json.loads(model.save_config())["learner"]["gradient_booster"]["name"] == "gblinear")
     return descends_from(model, "xgboost", "XGBModel") and model.booster == "gblinear"
 
 
 def _product_explainer(model: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Explainer | None:
     """A `ProductExplainer`; a black box, with a warning, where such a model is no sum of products; None for others."""
-    from fouriershap._rows.opening import open_model
-    from fouriershap._waves.readers import is_readable, read_products
+    from fouriershap._libraries import UnknownModelError, read, warn_transformed_target
 
     if isinstance(model, type):
         return None
     try:
-        opened = open_model(model)
-        if not is_readable(opened.final):
-            return None
-        from fouriershap._explainers.links import say_what_is_explained
-        from fouriershap._explainers.products import ProductExplainer, behind_target
+        from fouriershap._explainers.products import ProductExplainer
 
-        if opened.response != "same" and _output(options) == "response":
-            reading = behind_target(read_products(opened.final), opened.response)
-            say_what_is_explained(reading.link != "other", "response")
+        if _output(options) == "response":
+            warn_transformed_target(read(model), "response")
+        else:
+            read(model)
+    except UnknownModelError:
+        return None
+    except InputError:
+        pass
     except UnsupportedModelError as refusal:
         return _fitted_instead(model, args, options, refusal)
 

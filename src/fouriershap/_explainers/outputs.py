@@ -26,16 +26,16 @@ from fouriershap._blackbox.candidates.swht import Limits
 from fouriershap._blackbox.fidelity import Fidelity, warn_if_low
 from fouriershap._blackbox.fit import Fitter
 from fouriershap._blackbox.oracle import Oracle
-from fouriershap._explainers.links import (
-    OUTPUTS,
+from fouriershap._base.links import (
     Floats,
     exponential,
-    exponential_less_one,
-    shares,
-    shares_of_sigmoids,
+    exponential_minus_one as exponential_less_one,
+    normalized as shares,
+    normalized_sigmoids as shares_of_sigmoids,
     sigmoid,
     softmax,
 )
+from fouriershap._base.links import Link
 from fouriershap._rows.levels import LABEL, Encoding, make_encoding
 from fouriershap._rows.pool import Pool
 from fouriershap._shapley.coalitions import CoalitionPairs, CoalitionSets, coalition_values, values_of_game
@@ -46,7 +46,7 @@ from fouriershap._shapley.trees import walk
 from fouriershap._shapley.trees.engine import TreeEngine
 from fouriershap._shapley.trees.plan import TreePlan
 from fouriershap._trees.ensemble import TreeEnsemble
-from fouriershap._trees.level_sets import by_level
+from fouriershap._trees.level_sets import split_by_level
 
 _LEAST_FIDELITY = 0.95
 _BUDGET = 20_000  # queries of the probability, which the trees answer quickly
@@ -90,6 +90,20 @@ _SAME_AS_RAW = {
 _LOSSES = {"binary": _logistic_loss, "squared_error": _squared_loss}
 
 
+OUTPUTS = ("raw", "probability", "response", "log_loss")
+_OBJECTIVES = {
+    "logistic": "binary",
+    "softmax": "multiclass",
+    "probability": "probability",
+    "mean": "squared_error",
+    "identity": "regression",
+    "exp": "log",
+    "expm1": "log1p",
+    "one-vs-rest logistic": "one against the rest: binary",
+    "one-vs-rest probability": "one against the rest: probability",
+}
+
+
 def _links(output: str) -> dict[str, Callable[[Floats], Floats]]:
     """Link by objective; log links are a response, and no probability."""
     links = _ELEMENTWISE | _TOGETHER
@@ -110,12 +124,12 @@ def _of_margin(link: Callable[[Floats], Floats], margin: Floats, y: Floats) -> F
     return link(margin)
 
 
-def check_output(engine: TreeEngine, output: str, exact: bool) -> None:
+def check_output(engine: TreeEngine, output: str, exact: bool, link: Link) -> None:
     """Raise unless this output of this model can be explained, naming the way out."""
     check_choice("output", output, OUTPUTS)
     if not isinstance(exact, bool | np.bool_):
         raise InputError(f"exact is {short(exact)}; give True or False.")
-    objective = engine.ensemble.objective
+    objective = _OBJECTIVES.get(link.name, "")
     if exact and output not in ("probability", "response"):
         raise InputError(
             f"exact=True is for output='probability' and 'response'; got output={short(output)}."
@@ -232,6 +246,7 @@ class Rescaled(BeyondTheMargin):
 
     transform: Callable[[Floats, Floats], Floats]  # of margins and labels
     needs_labels: bool = False  # whether the function is a loss
+    is_binary: bool = False
     labels: Floats | None = None  # (n_rows,) of the rows that are explained, see `labelled`
 
     def labelled(self, y: ArrayLike | None, n_rows: int) -> Rescaled:
@@ -241,7 +256,7 @@ class Rescaled(BeyondTheMargin):
         labels = as_floats(y, "y").reshape(-1)
         if len(labels) != n_rows:
             raise InputError(f"y has {len(labels)} labels for {n_rows} rows.")
-        if self.engine.ensemble.objective == "binary" and not np.isin(labels, (0, 1)).all():
+        if self.is_binary and not np.isin(labels, (0, 1)).all():
             raise InputError("y holds labels other than 0 and 1; the model is a binary classifier.")
         return replace(self, labels=labels)
 
@@ -362,7 +377,7 @@ class Fitted(ByDefinition):
             missing_value=np.nan, zero_as_missing=np.zeros(e.n_features, dtype=bool), vocabularies={}
         )
         labels = [f for f in encoding.features if f.kind == LABEL]
-        return by_level(e, {f.columns[0]: np.array(f.levels, dtype=np.float64) for f in labels})
+        return split_by_level(e, {f.columns[0]: np.array(f.levels, dtype=np.float64) for f in labels})
 
     @cached_property
     def fit(self) -> tuple[Encoding, Fidelity, Engine]:
@@ -411,17 +426,17 @@ class Fitted(ByDefinition):
         return RecodedSets(sets_of(self.fit[2], index, order, wanted), self._codes)
 
 
-def make_output(engine: TreeEngine, output: str, exact: bool) -> Engine:
+def make_output(engine: TreeEngine, output: str, exact: bool, link: Link) -> Engine:
     """What explains this output: the engine itself where it is the raw one."""
-    check_output(engine, output, exact)
-    objective = engine.ensemble.objective
+    check_output(engine, output, exact, link)
+    objective = _OBJECTIVES.get(link.name, "")
     if output == "raw" or objective in _SAME_AS_RAW.get(output, ()):
         return engine
     if exact:
         return _exactly(engine, _links(output)[objective])
     transform = _rescaling(output, objective)
     assert transform is not None  # `check_output` has seen to it
-    return Rescaled(engine, transform, output == "log_loss")
+    return Rescaled(engine, transform, output == "log_loss", is_binary=objective == "binary")
 
 
 def _exactly(engine: TreeEngine, link: Callable[[Floats], Floats]) -> Engine:

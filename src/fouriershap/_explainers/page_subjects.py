@@ -14,7 +14,10 @@ from fouriershap._blackbox.fit import Fitted
 from fouriershap._blackbox.surrogates import LevelEngine
 from fouriershap._explainers.page_inputs import bit_inputs, encoding_inputs, level_inputs, tree_inputs
 from fouriershap._fourier.spectrum import Spectrum
+from fouriershap._base.links import Link
+from fouriershap._explainers.outputs import _OBJECTIVES
 from fouriershap._rows.frames import Rows
+from fouriershap._rows.rules import InputRules
 from fouriershap._rows.pool import Pool
 from fouriershap._shapley.engine import Engine
 from fouriershap._shapley.lookup import Lookup, bit_lookup, level_lookup, tree_lookup
@@ -100,21 +103,28 @@ def tree_subject(
     budget: int,
     output: str = "raw",
     beside: BesideMargin | None = None,
+    *,
+    rules: InputRules,
+    raw_link: Link,
+    kind: str,
 ) -> Subject:
     """Of a tree model; ``names`` of its features. Tables that exceed ``budget`` bytes by far are not built."""
     e, facts = engine.ensemble, engine.describe()
     entered = rows.shown if rows.entered is None else rows.entered
     lookups, without = _tree_lookups(engine, budget)
+    zeros = np.zeros(e.n_features, dtype=bool)
+    zeros[list(rules.zero_as_missing)] = True
+    lookups = [replace(found, missing_value=rules.missing_value, zero_as_missing=zeros) for found in lookups]  # type: ignore[type-var]
     told = [
-        ("Model", facts["kind"]),
+        ("Model", kind),
         ("Trees", f"{facts['n_trees']:,} with {facts['n_leaves']:,} leaves"),
         ("Features", _players_text(e.n_features, engine.n_players)),
         ("Background", _background_text(facts)),
     ]
-    unit, link = _RAW_UNITS.get(e.objective, ""), _LINKS.get(e.objective)
-    inputs = tree_inputs(entered, rows.codes, e, names, engine.model.player)
+    unit, link = _RAW_UNITS.get(_OBJECTIVES.get(raw_link.name, ""), ""), _LINKS.get(_OBJECTIVES.get(raw_link.name, ""))
+    inputs = tree_inputs(entered, rows.codes, rules, names, engine.model.player)
     subject = Subject(
-        e.kind, told, _tree_meaning(facts), inputs, lookups, without, unit, link, tried=rows.codes
+        kind, told, _tree_meaning(facts), inputs, lookups, without, unit, link, tried=rows.codes
     )
     if link is not None:
         subject.meaning.append(_LINK_TEXTS[link])

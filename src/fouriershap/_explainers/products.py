@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,12 +24,10 @@ from fouriershap._base.short import short
 from fouriershap._base.warn import warn
 from fouriershap._explainers.base import Explainer
 from fouriershap._explainers.calling import in_shap_words
-from fouriershap._explainers.links import OF_TARGETS, say_what_is_explained
-from fouriershap._explainers.product_referee import check_products
-from fouriershap._explainers.referee import CHECKS
+from fouriershap._base.links import Link, find_link
+from fouriershap._libraries import Reading, check_model, read, warn_transformed_target
+from fouriershap._rows.rules import InputRules
 from fouriershap._rows.frames import Rows, column_names, densified, in_order, unmask
-from fouriershap._rows.numbers import to_numbers
-from fouriershap._rows.opening import open_model
 from fouriershap._rows.pipelines import LOST_PIPELINE, Preprocessing, rows_of_inputs
 from fouriershap._rows.players import find_players
 from fouriershap._shapley.engine import Engine
@@ -38,15 +35,14 @@ from fouriershap._shapley.indices import INDICES
 from fouriershap._shapley.products.engine import ProductEngine
 from fouriershap._shapley.products.ridges import RidgeEngine, make_engine
 from fouriershap._waves.products import Products
-from fouriershap._waves.readers import read_products
-from fouriershap._waves.readers.reading import Reading
-from fouriershap._waves.responses import PROBABILITIES, respond
+from fouriershap._waves.responses import respond
 
 if TYPE_CHECKING:
     from fouriershap._explainers.page_subjects import Subject
     from fouriershap._explainers.saved_steps import Before
 
 OUTPUTS = ("raw", "probability", "response")
+_NAMES = {name: name for name in ("identity", "logistic", "softmax", "exp", "expm1")} | {"probit": "normal", "mean": "identity"}
 TOLERANCE = 1e-4  # of the square sum of the values, for a compressed background
 BUDGET = 1 << 26  # multiplications that an exact row may take
 _LEAST = 0.01  # share of the values that a compressed background may miss without a warning
@@ -123,7 +119,8 @@ class ProductExplainer(Explainer):
     _before: Before | None = None  # what a Pipeline does before its model
     _tried: Any = None  # rows on which its steps are tried out before they are saved
     _inputs: tuple[str, ...] | None = None  # its input columns, where they are the players
-    _link: str | None = None  # of the raw output, see `Reading`
+    _link: Link  # of the raw output, see `Reading`
+    _rules: InputRules
     _lost_pipeline: bool = False  # a file held the model of a Pipeline, not what comes before it
 
     @in_shap_words
@@ -147,38 +144,35 @@ class ProductExplainer(Explainer):
         self.progress = check_progress(progress)
         check_choice("output", output, OUTPUTS)
         check_choice("index", index, INDICES)
-        check_choice("check", check, CHECKS)
+        check_choice("check", check, ("model", "off"))
         count_jobs(n_jobs)
         self.progress = check_progress(progress)
         if background is None:
             raise InputError("background is None; give rows that stand for 'feature unknown'.")
         if not isinstance(exact_background, bool | np.bool_):
             raise InputError(f"exact_background is {short(exact_background)}; give True or False.")
-        opened = open_model(model)
-        before, final = opened.before, opened.final
-        reading = read_products(final)
-        if opened.response != "same":
-            say_what_is_explained(behind_target(reading, opened.response).link != "other", output)
-        if reading.feature_names is None:
-            reading = reading.with_names(opened.names)
+        reading = read(model)
+        before = reading.preprocessing
+        if reading.is_trees:
+            raise UnsupportedModelError(f"model is a {reading.kind}, which is not a sum of products.")
+        warn_transformed_target(reading, output)
         given = unmask(background)
         given = in_order(given, reading.feature_names if before is None else before.known_names())
         entered = given if before is None else before.transform(given, "background")
         known, names = _names(feature_names, reading, entered, before)
         player, player_names, self._inputs = find_players(groups, names, before, given)
         self._before, self._tried = before, None if before is None else before.first_rows(given)
-        self._known, self._missing, self._player = known, reading.missing_is_zero, player
+        self._rules, self._player = reading.rules.replace(feature_names=known), player
         rows = unshared(self._numbers(entered, "background"), entered)
         share = check_weights(weights, len(rows))
-        self.checked = check == "model" and check_products(final, reading, rows)
-        reading = behind_target(reading, opened.response)
+        self.checked = check == "model" and check_model(reading, rows, entered)
         what = _of_output(reading, output, rows, share)
         settings = (rows, share, index, TOLERANCE, bool(exact_background), BUDGET)
         if what is None:
             from fouriershap._explainers.product_responses import fit_response
 
             engine: Engine = fit_response(
-                reading.model.with_players(player), reading.link, rows, share, index
+                reading.representation.with_players(player), _NAMES.get(reading.link.name, "other"), rows, share, index
             )
         else:
             engine = make_engine(what.with_players(player), *settings)
@@ -219,7 +213,7 @@ class ProductExplainer(Explainer):
     def input_names(self) -> tuple[str, ...] | None:
         if self._before is not None:
             return self._before.known_names()
-        return self._known or super().input_names
+        return self._rules.feature_names or super().input_names
 
     @property
     def known_labels(self) -> dict[str, tuple[Any, ...]]:
@@ -232,8 +226,7 @@ class ProductExplainer(Explainer):
 
     def _numbers(self, entered: Any, name: str) -> NDArray[np.float64]:
         """Rows as the model takes them."""
-        rows = to_numbers(entered, self._known, len(self._player), name, self._missing)
-        return np.nan_to_num(rows, nan=0.0) if self._missing else rows
+        return self._rules.encode(entered, name)
 
     def _code_players(self) -> NDArray[np.int32]:
         return self._player
@@ -241,7 +234,7 @@ class ProductExplainer(Explainer):
     def _output_link(self) -> str | None:
         if self.output == "probability":
             return "identity"
-        return "logit" if self.output == "raw" and self._link in ("logistic", "softmax") else None
+        return "logit" if self.output == "raw" and self._link.raw_is_margin else None
 
     def _read(self, X: Any, name: str = "X") -> Rows:
         """Rows through the pipeline, where there is one, as numbers: both once."""
@@ -281,9 +274,8 @@ class ProductExplainer(Explainer):
             "kind": self.kind,
             "output": self.output,
             "output_names": self.output_names,
-            "link": self._link or "",
-            "known_names": self._known,
-            "missing_is_zero": self._missing,
+            "link": self._link.name,
+            "rules": self._rules.to_json(),
             "pipeline": self.has_pipeline or self._lost_pipeline,
         }
         if self._before is not None:
@@ -303,15 +295,11 @@ class ProductExplainer(Explainer):
         require(as_many, "it has not as many names as features and players")
         explainer.feature_names, explainer.player_names = names, players
         explainer.output = check_choice("output", take(header, "output", str), OUTPUTS)
-        explainer.kind, explainer._link = take(header, "kind", str), take(header, "link", str, "") or None
+        explainer.kind, explainer._link = take(header, "kind", str), find_link(take(header, "link", str))
         explainer.output_names = take(header, "output_names", tuple[str, ...] | None)
         many = explainer.output_names is None or len(explainer.output_names) == model.n_outputs
         require(many, "it has not as many names as outputs")
-        explainer._known = take(header, "known_names", tuple[str, ...] | None)
-        require(
-            explainer._known is None or len(explainer._known) == len(names), "its names are not its features'"
-        )
-        explainer._missing = take(header, "missing_is_zero", bool)
+        explainer._rules = InputRules.from_json(take(header, "rules", Any))
         if "steps" in header:
             from fouriershap._explainers.saved_steps import steps_from_file
 
@@ -337,7 +325,7 @@ def _names(
     given: ArrayLike | None, reading: Reading, background: Any, before: Preprocessing | None
 ) -> tuple[tuple[str, ...] | None, tuple[str, ...]]:
     """Names that frames are checked against, where there are some, and the names of the features."""
-    n_features = reading.model.n_features
+    n_features = reading.n_features
     made = before.output_names() if before is not None else None
     known = made if made is not None and len(made) == n_features else reading.feature_names
     if given is not None:
@@ -353,22 +341,15 @@ def _names(
     return known, found or numbered(n_features)
 
 
-def behind_target(reading: Reading, response: str) -> Reading:
-    """The reading of a regressor whose predictions go through the inverse of what was done to its target."""
-    if response == "same":
-        return reading
-    return replace(reading, link=OF_TARGETS[response] if reading.link == "identity" else "other")
-
-
 def _of_output(
     reading: Reading, output: str, rows: NDArray[np.float64], share: NDArray[np.float64] | None
 ) -> Products | None:
     """What is explained; None where it is no sum of products."""
     if output == "raw":
-        return reading.model
-    if reading.link == "other" or (output == "probability" and reading.link not in PROBABILITIES):
+        return reading.representation
+    if reading.link.response is None or (output == "probability" and not reading.link.gives_probability):
         raise UnsupportedModelError(
             f"model is a {reading.kind}, which has no output={short(output)} that is known here. Explain output='raw', "
             "or give fs.BlackBoxExplainer a function that returns what you want explained, such as model.predict_proba."
         )
-    return respond(reading.model, reading.link, np.average(rows, axis=0, weights=share))
+    return respond(reading.representation, _NAMES.get(reading.link.name, "other"), np.average(rows, axis=0, weights=share))

@@ -8,7 +8,7 @@ from typing import Any
 from fouriershap._base.checks import are_numbered
 from fouriershap._base.errors import InputError
 from fouriershap._base.short import short
-from fouriershap._rows.opening import open_model
+from fouriershap._libraries import open_model
 
 # shap's word -> ours; one that the explainer at hand does not have is answered by `_ANSWERS`.
 _OURS = {"data": "background", "masker": "background", "model_output": "output", "seed": "random_state"}
@@ -96,7 +96,7 @@ def _refuse_linked(model: Any) -> None:
         return
     opened = open_model(model)
     losses = [str(getattr(opened.final, word, "")).lower() for word in _LOSSES]
-    if opened.response != "same" or any(name in loss for loss in losses for name in _LINKED):
+    if opened.target_link is not None or any(name in loss for loss in losses for name in _LINKED):
         raise InputError(
             f"output is 'raw', but this {short(type(model).__name__)} is fitted as a black box, by what its predict "
             "returns, and that is a function of its raw output (a link, or a transformed target). Give "

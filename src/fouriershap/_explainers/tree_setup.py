@@ -11,24 +11,20 @@ from numpy.typing import ArrayLike, NDArray
 from fouriershap._base.checks import check_memory, check_weights, check_whole, is_whole, numbered, unshared
 from fouriershap._base.errors import InputError, UnsupportedModelError
 from fouriershap._base.short import short_text
-from fouriershap._explainers.links import say_what_is_explained
 from fouriershap._rows.frames import column_names, in_order, unmask
-from fouriershap._rows.opening import Opened
 from fouriershap._rows.pipelines import Preprocessing
 from fouriershap._shapley.trees.engine import TreeEngine
 from fouriershap._shapley.trees.model import make_background, make_model
-from fouriershap._trees.arithmetic import first_trees, one_output
+from fouriershap._libraries import Reading, first_trees, native_rows, one_output, read, warn_transformed_target
 from fouriershap._trees.ensemble import TreeEnsemble
-from fouriershap._trees.readers import read_inside
-from fouriershap._trees.rows import to_rows
 
 PRECISIONS = {"single": np.float32, "double": np.float64}
 
 
-def read_or_refuse(model: Any) -> tuple[Opened, TreeEnsemble]:
-    """`read_inside`, whose errors name the way out."""
+def read_or_refuse(model: Any) -> Reading:
+    """`read`, whose errors name the way out."""
     try:
-        return read_inside(model)
+        return read(model)
     except UnsupportedModelError as error:
         if not hasattr(model, "predict"):
             raise
@@ -40,36 +36,26 @@ def read_or_refuse(model: Any) -> tuple[Opened, TreeEnsemble]:
 class Chosen(NamedTuple):
     """Which trees of a model are explained, and which output of theirs."""
 
-    ensemble: TreeEnsemble  # all trees, of which the model itself can be asked
-    limited: TreeEnsemble | None  # the first of them, where there is a limit
+    reading: Reading  # all trees, of which the model itself can be asked
+    limited: Reading | None  # the first of them, where there is a limit
     only: int | None  # the one raw output that is left
     output: str
 
 
-def choose_trees(opened: Opened, ensemble: TreeEnsemble, output: str | int, tree_limit: int | None) -> Chosen:
+def choose_trees(ensemble: Reading, output: str | int, tree_limit: int | None) -> Chosen:
     """What ``output`` and ``tree_limit`` leave of a model that was read."""
     limited = None
     if tree_limit is not None and tree_limit != -1:  # in shap -1 is all of them
         limited = first_trees(ensemble, check_whole("tree_limit", tree_limit))
-    if opened.response != "same":
-        say_what_is_explained(ensemble.objective == opened.response, output)
+    warn_transformed_target(ensemble, output)
     if not is_whole(output):
         return Chosen(ensemble, limited, None, cast("str", output))
     only = int(output)
     return Chosen(one_output(ensemble, only), limited and one_output(limited, only), only, "raw")
 
 
-def native_rows(X: Any, name: str) -> Any:
-    """Rows of a ``xgboost.DMatrix`` or a ``catboost.Pool`` as a matrix or a frame, anything else as it is."""
-    if type(X).__module__.partition(".")[0] not in ("xgboost", "catboost"):
-        return X
-    from fouriershap._rows.foreign import given_back
-
-    return given_back(X, name)
-
-
 def entered_background(
-    background: Any, ensemble: TreeEnsemble, before: Preprocessing | None
+    background: Any, ensemble: Reading, before: Preprocessing | None
 ) -> tuple[Any, Any]:
     """The background as it was given, in the model's order of columns, and as it enters the trees."""
     given = native_rows(unmask(background), "background")
@@ -77,11 +63,11 @@ def entered_background(
     return given, given if before is None or given is None else before.transform(given, "background")
 
 
-def check_unknown(feature_perturbation: str, background: Any, ensemble: TreeEnsemble) -> None:
+def check_unknown(feature_perturbation: str, background: Any, ensemble: Reading) -> None:
     """Raise where nothing stands for "feature unknown"."""
     if feature_perturbation == "interventional" and background is None:
         raise InputError("feature_perturbation='interventional' needs a background; give one.")
-    if background is None and not ensemble.has_cover:
+    if background is None and not ensemble.trees.has_cover:
         raise InputError(
             f"the model ({short_text(ensemble.kind)}) does not say how many training rows reached its nodes, which "
             "path-dependent values need. Give a background."
@@ -89,8 +75,8 @@ def check_unknown(feature_perturbation: str, background: Any, ensemble: TreeEnse
 
 
 def name_features(
-    given: ArrayLike | None, ensemble: TreeEnsemble, background: Any, before: Preprocessing | None
-) -> tuple[TreeEnsemble, tuple[str, ...]]:
+    given: ArrayLike | None, ensemble: Reading, background: Any, before: Preprocessing | None
+) -> tuple[Reading, tuple[str, ...]]:
     """Names of the features, and the ensemble with the names that frames are checked against."""
     made = before.output_names() if before is not None else None
     if made is not None and len(made) == ensemble.n_features:
@@ -107,11 +93,11 @@ def name_features(
 
 
 def weighed_rows(
-    background: Any, weights: ArrayLike | None, ensemble: TreeEnsemble
+    background: Any, weights: ArrayLike | None, ensemble: Reading
 ) -> tuple[NDArray[Any] | None, NDArray[np.float64] | None]:
     """The background as the trees compare it, and a share for each of its rows; None where there is none."""
     if background is not None:
-        rows = unshared(to_rows(background, ensemble, name="background"), background)
+        rows = unshared(ensemble.rules.encode(background, "background"), background)
         return rows, check_weights(weights, len(rows))
     if weights is not None:
         raise InputError("weights were given, but no background whose rows they could weigh.")

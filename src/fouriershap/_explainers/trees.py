@@ -18,7 +18,6 @@ from fouriershap._base.warn import warn
 from fouriershap._explainers.base import Explainer
 from fouriershap._explainers.calling import in_shap_words
 from fouriershap._explainers.explanation import make_explanation, without_single_output
-from fouriershap._explainers.referee import CHECKS, check_reading
 from fouriershap._explainers.tree_setup import (
     PRECISIONS,
     Settings,
@@ -26,12 +25,13 @@ from fouriershap._explainers.tree_setup import (
     choose_trees,
     entered_background,
     name_features,
-    native_rows,
     read_or_refuse,
     weighed_rows,
 )
-from fouriershap._rows.frames import Rows, as_rows, densified, in_order, is_sparse
-from fouriershap._rows.opening import Opened
+from fouriershap._base.links import Link, find_link
+from fouriershap._libraries import Reading, check_model, native_rows
+from fouriershap._rows.rules import InputRules
+from fouriershap._rows.frames import Rows, as_rows, in_order
 from fouriershap._rows.pipelines import LOST_PIPELINE, rows_of_inputs
 from fouriershap._rows.players import find_players
 from fouriershap._shapley.engine import Engine, check_additivity
@@ -39,7 +39,6 @@ from fouriershap._shapley.indices import INDICES
 from fouriershap._shapley.interactions import interaction_values
 from fouriershap._shapley.trees.engine import TreeEngine
 from fouriershap._trees.ensemble import TreeEnsemble
-from fouriershap._trees.rows import absent_is_missing, to_rows
 
 if TYPE_CHECKING:
     from fouriershap._explainers.outputs import Fitted, Rescaled
@@ -139,10 +138,13 @@ class TreeExplainer(Explainer):
 
     _kind = "tree explainer"
     checked: bool = False
+    _rules: InputRules
+    _link: Link
+    _model_kind: str = ""
     _before: Before | None = None  # what a Pipeline does before its trees
     _tried: Any = None  # rows on which its steps are tried out before they are saved
     _inputs: tuple[str, ...] | None = None  # its input columns, where they are the players
-    _reading: tuple[Opened, TreeEnsemble] | None = None  # of a model that the front door has read already
+    _reading: Reading | None = None  # of a model that the front door has read already
     _lost_pipeline: bool = False  # a file held the trees of a Pipeline, not what comes before them
 
     @in_shap_words
@@ -171,13 +173,13 @@ class TreeExplainer(Explainer):
         check_choice("feature_perturbation", feature_perturbation, _PERTURBATIONS)
         check_choice("precision", precision, tuple(PRECISIONS))
         check_choice("method", method, _METHODS)
-        check_choice("check", check, CHECKS)
+        check_choice("check", check, ("model", "off"))
         check_choice("index", index, INDICES)
         count_jobs(n_jobs)
         self.progress = check_progress(progress)
-        opened, ensemble = self.__dict__.pop("_reading", None) or read_or_refuse(model)
-        before = opened.before
-        ensemble, limited, only, output = choose_trees(opened, ensemble, output, tree_limit)
+        whole = self.__dict__.pop("_reading", None) or read_or_refuse(model)
+        before = whole.preprocessing
+        ensemble, limited, _, output = choose_trees(whole, output, tree_limit)
         given, entered = entered_background(background, ensemble, before)
         check_unknown(feature_perturbation, entered, ensemble)
         ensemble, names = name_features(feature_names, ensemble, entered, before)
@@ -187,10 +189,12 @@ class TreeExplainer(Explainer):
         rows, share = weighed_rows(entered, weights, ensemble)
         by_path = feature_perturbation == "tree_path_dependent"
         settings = Settings(rows, share, by_path, player, memory, precision, method, index)
-        engine = settings.engine(ensemble)
-        checked = check == "model" and check_reading(opened, engine, entered, only)
+        engine = settings.engine(ensemble.trees)
+        checked = check == "model" and check_model(whole, rows, entered)
+        self._rules, self._link, self._model_kind = ensemble.rules, ensemble.link, ensemble.kind
+        self.output_names = ensemble.output_names
         if limited is not None:  # of a model that was read right, some trees are right
-            engine = settings.engine(limited.replace(feature_names=ensemble.feature_names))
+            engine = settings.engine(limited.trees)
         self._set(engine, names, player_names, n_jobs, output, exact)
         self._before, self._inputs, self.checked = before, inputs, checked
         self._tried = None if before is None else before.first_rows(given)
@@ -207,12 +211,12 @@ class TreeExplainer(Explainer):
         output: str,
         exact: bool,
     ) -> None:
-        self.output, self.exact, self.output_names = output, exact, trees.ensemble.output_names
+        self.output, self.exact = output, exact
         self._engine = trees
         if not isinstance(output, str) or output != "raw" or exact is not False:
             from fouriershap._explainers.outputs import make_output  # and with it all that black boxes need
 
-            self._engine = make_output(trees, output, exact)
+            self._engine = make_output(trees, output, exact, self._link)
         self.feature_names, self.player_names, self.n_jobs = names, player_names, n_jobs
 
     @property
@@ -259,14 +263,14 @@ class TreeExplainer(Explainer):
     def input_names(self) -> tuple[str, ...] | None:
         if self._before is not None:
             return self._before.known_names()
-        return self.ensemble.feature_names or super().input_names
+        return self._rules.feature_names or super().input_names
 
     @property
     def known_labels(self) -> dict[str, tuple[Any, ...]]:
         if self._before is not None:
             return self._before.known_labels()
         names = self.input_names
-        return {} if names is None else {names[f]: known for f, known in self.ensemble.vocabularies.items()}
+        return {} if names is None else {names[f]: known for f, known in self._rules.vocabularies.items()}
 
     def shap_values(
         self,
@@ -382,21 +386,18 @@ class TreeExplainer(Explainer):
         return self._trees.model.player
 
     def _output_link(self) -> str | None:
-        objective = self.ensemble.objective
-        if self.output == "probability" or objective == "probability":
+        if self.output == "probability" or self._link.raw_is_probability:
             return "identity"
-        return "logit" if self.output == "raw" and objective in ("binary", "multiclass") else None
+        return "logit" if self.output == "raw" and self._link.raw_is_margin else None
 
     def _read(self, X: Any, name: str = "X") -> Rows:
         """Rows through the pipeline, where there is one, and as the trees compare them: both once."""
         X = in_order(native_rows(X, name), self.input_names)
         prepared = X if self._before is None else self._before.transform(X, name)
         model = self._trees.model
-        entered = prepared
-        if is_sparse(prepared):
-            entered = densified(prepared, absent_is_missing(model.ensemble, name))
+        entered = self._rules.densify(prepared, name)
         try:
-            codes = to_rows(entered, model.ensemble, name)
+            codes = self._rules.encode(entered, name)
         except InputError as error:
             if not self._lost_pipeline:
                 raise
@@ -415,15 +416,17 @@ class TreeExplainer(Explainer):
         beside = None
         if self.output != "raw" and self._engine is not self._trees:
             beside = BesideMargin(not self.exact, self.fidelity)
-        return tree_subject(self._trees, rows, self.feature_names, budget, self.output, beside)
+        return tree_subject(self._trees, rows, self.feature_names, budget, self.output, beside, rules=self._rules, raw_link=self._link, kind=self._model_kind)
 
     def _header(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         had_pipeline = self.has_pipeline or self._lost_pipeline
         header = {"pipeline": had_pipeline, "output": self.output, "exact": self.exact}
+        header |= {"rules": self._rules.to_json(), "link": self._link.name, "model_kind": self._model_kind}
+        header["output_names"] = self.output_names
         if self._before is not None:
             from fouriershap._explainers.saved_steps import steps_for_file
 
-            header |= steps_for_file(self._before, self._tried, self._inputs, self.ensemble.absent_is_missing)
+            header |= steps_for_file(self._before, self._tried, self._inputs, self._rules.absent_is_missing)
         return {}, header
 
     @classmethod
@@ -432,6 +435,10 @@ class TreeExplainer(Explainer):
         names, players = (take(header, key, tuple[str, ...]) for key in ("feature_names", "player_names"))
         what = (take(header, "output", str, "raw"), take(header, "exact", bool, False))
         engine = TreeEngine.from_contents(contents.arrays, header)
+        explainer._rules = InputRules.from_json(take(header, "rules", Any))
+        explainer._link = find_link(take(header, "link", str))
+        explainer._model_kind = take(header, "model_kind", str)
+        explainer.output_names = take(header, "output_names", tuple[str, ...] | None)
         as_many = (len(names), len(players)) == (engine.ensemble.n_features, engine.n_players)
         require(as_many, "it has not as many names as features and players")
         explainer._set(engine, names, players, None, *what)

@@ -15,8 +15,6 @@ from fouriershap._base.warn import warn
 from fouriershap._fourier.spectrum import Spectrum
 from fouriershap._trees.codes import CodedTrees, code_trees
 from fouriershap._trees.ensemble import TreeEnsemble
-from fouriershap._trees.readers import read_model
-from fouriershap._trees.rows import to_rows
 
 MAX_TERMS = 50_000_000
 _CHUNK = 1 << 20  # terms that are expanded before equal frequencies are summed: bounds the scratch memory

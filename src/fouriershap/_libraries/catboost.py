@@ -4,23 +4,45 @@ from __future__ import annotations
 
 import json
 import tempfile
+from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fouriershap._base.checks import need
 from fouriershap._base.errors import InputError, UnsupportedModelError
-from fouriershap._base.short import short
-from fouriershap._trees.ensemble import TreeEnsemble
-from fouriershap._trees.readers.assemble import Tree, join, right_above
+from fouriershap._base.links import EXP, IDENTITY, LOGISTIC, MEAN, SOFTMAX, UNKNOWN, Link
+from fouriershap._base.short import reason, short
+from fouriershap._libraries.reading import (
+    Answer,
+    Format,
+    Library,
+    Question,
+    Reading,
+    tree_reading,
+    with_names,
+)
+from fouriershap._rows.rules import Casting
+from fouriershap._trees.assemble import Tree, join, right_above
 
-# Losses whose `predict` returns the raw output, and those whose raw output is the logarithm of what is predicted.
-_IDENTITY = ("MAE", "Quantile", "MAPE", "Huber", "Expectile", "Lq", "LogCosh", "MultiRMSE", "MultiQuantile")
-_LOG = ("Poisson", "Tweedie", "Cox", "SurvivalAft")
+_LINKS = {"Logloss": LOGISTIC, "CrossEntropy": LOGISTIC, "MultiClass": SOFTMAX, "RMSE": MEAN}
+_LINKS |= dict.fromkeys(("MAE", "Quantile", "MAPE", "Huber", "Expectile", "Lq", "LogCosh"), IDENTITY)
+_LINKS |= dict.fromkeys(("MultiRMSE", "MultiQuantile"), IDENTITY)
+_LINKS |= dict.fromkeys(("Poisson", "Tweedie", "Cox", "SurvivalAft"), EXP)
+_CASTING = Casting(
+    "catboost",
+    rounds_once=True,
+    by_column=True,
+    lists_to_double=True,
+    longdouble_to_double=True,
+    missing_to_double=("pandas",),
+)
 
 
-def read_estimator(model: Any) -> TreeEnsemble:
+def read_estimator(model: Any) -> Reading:
     """CatBoost, CatBoostRegressor and its kin: what ``predict(prediction_type="RawFormulaVal")`` returns."""
     if not model.is_fitted():
         raise InputError(f"model is a {type(model).__name__} that is not fitted. Call its fit(X, y) first.")
@@ -33,7 +55,7 @@ def read_estimator(model: Any) -> TreeEnsemble:
         return read_document(json.loads(path.read_text(encoding="utf-8")))
 
 
-def read_document(document: dict[str, Any]) -> TreeEnsemble:
+def read_document(document: dict[str, Any]) -> Reading:
     """The JSON export of CatBoost."""
     info = document["features_info"]
     _refuse_target_statistics(info)
@@ -47,36 +69,30 @@ def read_document(document: dict[str, Any]) -> TreeEnsemble:
         trees = [_nested(tree, splits, scale, width) for tree in document["trees"] or []]
     names = document.get("model_info", {}).get("class_params", {}).get("class_names", [])
     names = names[1:] if (len(names), width) == (2, 1) else names  # one output is that of the positive class
-    return TreeEnsemble(
-        n_features=len(splits.names),
-        n_outputs=width,
-        dtype=np.dtype(np.float32),
-        tree_output=np.full(max(len(trees), 1), -1 if width > 1 else 0),
-        base=base,
-        zero_as_missing=np.zeros(len(splits.names), dtype=bool),
-        feature_names=splits.feature_names,
+    arrays = join(trees, width) | {
+        "n_features": len(splits.names),
+        "n_outputs": width,
+        "dtype": np.dtype(np.float32),
+        "tree_output": np.full(max(len(trees), 1), -1 if width > 1 else 0),
+        "base": base,
+    }
+    return tree_reading(
+        "catboost",
+        arrays,
+        link=_link(document),
         output_names=tuple(str(n) for n in names) if len(names) == width else None,
+        is_boosted=True,
+        casting=_CASTING,
+        feature_names=splits.feature_names,
         vocabularies={f: tuple(codes) for f, codes in splits.codes.items()},
         numbers_are_labels=True,
         hashed=bool(splits.codes),
-        kind="catboost",
-        casting="catboost",
-        objective=_objective(document),
-        **join(trees, width),
     )
 
 
-def _objective(document: dict[str, Any]) -> str:
+def _link(document: dict[str, Any]) -> Link:
     parameters = document.get("model_info", {}).get("params", {})
-    name = parameters.get("loss_function", {}).get("type", "")
-    names = {
-        "Logloss": "binary",
-        "CrossEntropy": "binary",
-        "MultiClass": "multiclass",
-        "RMSE": "squared_error",
-    }
-    names |= dict.fromkeys(_IDENTITY, "regression") | dict.fromkeys(_LOG, "log")
-    return names.get(name, "")
+    return _LINKS.get(parameters.get("loss_function", {}).get("type", ""), UNKNOWN)
 
 
 def _refuse(kind: str, features: list[int]) -> None:
@@ -235,3 +251,44 @@ def _nested(document: dict[str, Any], splits: _Splits, scale: float, width: int)
     tests = splits.read([nodes[v]["split"] for v in inner])
     first = np.array(false, dtype=np.int64)
     return _tree(tests, np.array(inner, dtype=np.int64), first, first + 1, cover, values)
+
+
+def _read_cbm(path: Path) -> Reading:
+    library = need("catboost", f"reading {short(str(path))}", "catboost")
+    try:
+        return read_estimator(library.CatBoost().load_model(str(path)))
+    except library.CatBoostError as error:
+        raise InputError(
+            f"model is the path {short(str(path))}, which CatBoost cannot load: {reason(error)}"
+        ) from error
+
+
+def _load(path: Path) -> Any:
+    form = "json" if path.suffix.lower() == ".json" else "cbm"
+    return import_module("catboost").CatBoost().load_model(str(path), format=form)
+
+
+def _ask(reading: Reading, question: Question) -> Iterator[Answer]:
+    yield Answer(reading.model.predict(question.asked, prediction_type="RawFormulaVal", thread_count=1))
+
+
+def _rows_of_pool(X: Any, name: str) -> Any:
+    names = X.get_feature_names()
+    made_up = not any(names) or names == [str(i) for i in range(len(names))]
+    return with_names(X.get_features(), None if made_up else names)
+
+
+LIBRARY = Library(
+    name="CatBoost",
+    package="catboost",
+    supported=("models of CatBoost without target statistics of categories; files .cbm and .json",),
+    tested="1.2",
+    trees={"CatBoost": read_estimator},
+    ask=_ask,
+    formats=(
+        Format(".json", lambda document: read_document(document) if "features_info" in document else None),
+        Format(".cbm", _read_cbm),
+    ),
+    load=_load,
+    rows={"Pool": _rows_of_pool},
+)

@@ -8,20 +8,29 @@ entry of every axis is for missing values, the last one for labels that training
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._trees.ensemble import LEAF, TreeEnsemble
-from fouriershap._trees.readers.assemble import Tree, class_names, join, require_fitted
+from fouriershap._base.links import LOGISTIC, MEAN, SOFTMAX, UNKNOWN, Link
+from fouriershap._libraries.reading import (
+    Answer,
+    Library,
+    Question,
+    Reading,
+    class_names,
+    require_fitted,
+    tree_reading,
+)
+from fouriershap._trees.assemble import Tree, join
+from fouriershap._trees.ensemble import LEAF
 
-_OBJECTIVES = {"logit": "binary", "mlogit": "multiclass"}
 _MADE_UP = re.compile(r"feature_\d{4}")  # the names that columns of arrays get
 
 
-def read(model: Any) -> TreeEnsemble:
+def read(model: Any) -> Reading:
     """ExplainableBoostingClassifier and -Regressor: the intercept plus all terms, before any link."""
     require_fitted(model, "term_scores_")
     base = np.atleast_1d(np.asarray(model.intercept_, dtype=np.float64))
@@ -36,27 +45,28 @@ def read(model: Any) -> TreeEnsemble:
     names = tuple(str(name) for name in model.feature_names_in_)
     made_up = all(_MADE_UP.fullmatch(name) for name in names)
     n_features = len(names)
-    return TreeEnsemble(
-        n_features=n_features,
-        n_outputs=width,
-        dtype=np.dtype(np.float64),
-        tree_output=np.full(max(len(trees), 1), -1 if width > 1 else 0),
-        base=base,
-        zero_as_missing=np.zeros(n_features, dtype=bool),
-        feature_names=None if made_up else names,
+    arrays = join(trees, width) | {
+        "n_features": n_features,
+        "n_outputs": width,
+        "dtype": np.dtype(np.float64),
+        "tree_output": np.full(max(len(trees), 1), -1 if width > 1 else 0),
+        "base": base,
+    }
+    return tree_reading(
+        f"interpret {type(model).__name__}",
+        arrays,
+        link=_link(model),
         output_names=class_names(model, width),
+        feature_names=None if made_up else names,
         vocabularies=vocabularies,
         numbers_are_labels=True,
-        kind=f"interpret {type(model).__name__}",
-        objective=_objective(model),
-        **join(trees, width),
     )
 
 
-def _objective(model: Any) -> str:
+def _link(model: Any) -> Link:
     if getattr(model, "objective", None) == "rmse":
-        return "squared_error"
-    return _OBJECTIVES.get(str(getattr(model, "link_", "")), "")
+        return MEAN
+    return {"logit": LOGISTIC, "mlogit": SOFTMAX}.get(str(getattr(model, "link_", "")), UNKNOWN)
 
 
 class _Axis(NamedTuple):
@@ -169,3 +179,24 @@ def _halve(
         nodes.categories[node] = np.flatnonzero((axis.bins >= begin) & (axis.bins < middle))
     left = _halve(nodes, axis, weights, begin, middle, beneath)
     return nodes.connect(node, left, _halve(nodes, axis, weights, middle, end, beneath))
+
+
+def _ask(reading: Reading, question: Question) -> Iterator[Answer]:
+    model, rows, labelled = reading.model, question.asked, reading.rules.vocabularies
+    if hasattr(rows, "columns"):
+        names = list(rows.columns)
+        # Labels as they are: categories of pandas that hold texts and numbers confuse it.
+        rows = rows.astype({names[feature]: object for feature in labelled})
+        if reading.feature_names is None:  # and it warns of names that it does not know
+            rows = rows.to_numpy(dtype=object if labelled else np.float64)
+    yield Answer(model.eval_terms(rows).sum(axis=1) + model.intercept_)
+
+
+LIBRARY = Library(
+    name="interpret",
+    package="interpret",
+    supported=("explainable boosting machines of interpret",),
+    tested="0.7",
+    trees={"EBMModel": read},
+    ask=_ask,
+)

@@ -7,6 +7,8 @@ as missing, and drops the labels of categories.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -15,29 +17,41 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.errors import InputError, UnsupportedModelError
-from fouriershap._trees.ensemble import TreeEnsemble
-from fouriershap._trees.readers.assemble import class_names, join, join_in_line
-from fouriershap._trees.readers.lightgbm_text import END, TextTrees, missing_kind, read_fields
+from fouriershap._base.links import EXP, IDENTITY, LOGISTIC, MEAN, SOFTMAX, UNKNOWN
+from fouriershap._base.short import short
+from fouriershap._libraries.lightgbm_text import END, TextTrees, missing_kind, read_fields
+from fouriershap._libraries.reading import (
+    Answer,
+    Format,
+    Library,
+    Question,
+    Reading,
+    class_names,
+    tree_reading,
+)
+from fouriershap._rows.rules import Casting
+from fouriershap._trees.assemble import join, join_in_line
 
 # A sigmoid with another slope is not the log odds.
-_OBJECTIVES = {"binary sigmoid:1": "binary", "cross_entropy": "binary", "multiclass": "multiclass"}
-_OBJECTIVES |= {"regression": "squared_error"}
-_OBJECTIVES |= dict.fromkeys(("regression_l1", "huber", "fair", "quantile", "mape"), "regression")
-_OBJECTIVES |= dict.fromkeys(("poisson", "gamma", "tweedie"), "log")
+_LINKS = {"binary sigmoid:1": LOGISTIC, "cross_entropy": LOGISTIC, "multiclass": SOFTMAX, "regression": MEAN}
+_LINKS |= dict.fromkeys(("regression_l1", "huber", "fair", "quantile", "mape"), IDENTITY)
+_LINKS |= dict.fromkeys(("poisson", "gamma", "tweedie"), EXP)
+_ESTIMATOR_CASTING = Casting("lightgbm", integers_to_single=True)
+_BOOSTER_CASTING = Casting("lightgbm booster", integers_to_single=True, objects_to_single=True)
 _MANY_TREES = 50  # whose text takes longer than making a file
 _ZERO, _NAN = 1, 2  # kinds of missing values, beside none
 
 
-def read_estimator(model: Any) -> TreeEnsemble:
+def read_estimator(model: Any) -> Reading:
     """LGBMRegressor and its kin: the trees that ``predict`` uses, up to the best iteration."""
     if not hasattr(model, "_Booster") or model._Booster is None:
         raise InputError(f"model is a {type(model).__name__} that is not fitted. Call its fit(X, y) first.")
-    ensemble = read_booster(model.booster_)
-    names = class_names(model, ensemble.n_outputs)
-    return ensemble.replace(output_names=names, casting="lightgbm")
+    reading = read_booster(model.booster_)
+    names = class_names(model, reading.n_outputs)
+    return reading.replace(output_names=names, casting=_ESTIMATOR_CASTING)
 
 
-def read_booster(model: Any) -> TreeEnsemble:
+def read_booster(model: Any) -> Reading:
     """Booster: as ``Booster.predict`` does, the trees up to the best iteration where there is one."""
     return read_bytes(_text_of(model))
 
@@ -56,13 +70,8 @@ def _text_of(model: Any) -> bytes:
     return text if text.rfind(END) >= 0 else str(model.model_to_string()).encode()
 
 
-def read_text(text: str) -> TreeEnsemble:
-    """The text model of LightGBM."""
-    return read_bytes(text.encode())
-
-
-def read_bytes(text: bytes) -> TreeEnsemble:
-    """The same, as it lies in a file."""
+def read_bytes(text: bytes) -> Reading:
+    """Read the text model of LightGBM."""
     head, fields, end = read_fields(text)
     header = {key.decode(): text[slice(*at)].decode() for key, at in head.items()}
     n_features = int(header["max_feature_idx"]) + 1
@@ -73,21 +82,25 @@ def read_bytes(text: bytes) -> TreeEnsemble:
     scale = n_outputs / len(trees.sizes) if "average_output" in header else 1.0
     labels = _frame_labels(text[end:])
     vocabularies, lost = _vocabularies(labels, header["feature_infos"].split())
-    return TreeEnsemble(
-        n_features=n_features,
-        n_outputs=n_outputs,
-        dtype=np.dtype(np.float64),
-        tree_output=(np.arange(max(len(trees.sizes), 1)) % n_outputs).astype(np.int32),
-        base=np.zeros(n_outputs),
-        zero_as_missing=_zero_as_missing(trees.decision, trees.feature, n_features),
+    nodes = join_in_line(trees.in_line(scale), trees.sizes) if len(trees.sizes) else join([])
+    arrays = nodes | {
+        "n_features": n_features,
+        "n_outputs": n_outputs,
+        "dtype": np.dtype(np.float64),
+        "tree_output": (np.arange(max(len(trees.sizes), 1)) % n_outputs).astype(np.int32),
+        "base": np.zeros(n_outputs),
+    }
+    return tree_reading(
+        "lightgbm rf" if "average_output" in header else "lightgbm gbdt",
+        arrays,
+        link=_LINKS.get(header.get("objective", "").partition(" num_class")[0], UNKNOWN),
+        is_boosted="average_output" not in header,
+        casting=_BOOSTER_CASTING,
         feature_names=given_names(header["feature_names"].split()),
+        zero_as_missing=_zero_as_missing(trees.decision, trees.feature, n_features),
         vocabularies=vocabularies,
         lost_labels=lost,
         frame_labels=labels,
-        objective=_OBJECTIVES.get(header.get("objective", "").partition(" num_class")[0], ""),
-        casting="lightgbm booster",
-        kind="lightgbm rf" if "average_output" in header else "lightgbm gbdt",
-        **(join_in_line(trees.in_line(scale), trees.sizes) if len(trees.sizes) else join([])),
     )
 
 
@@ -99,7 +112,7 @@ def given_names(names: list[str]) -> tuple[str, ...] | None:
 
 def _zero_as_missing(
     decision: NDArray[np.int64], feature: NDArray[np.int64], n_features: int
-) -> NDArray[np.bool_]:
+) -> tuple[int, ...]:
     kinds = np.zeros((3, n_features), dtype=bool)
     numerical = decision & 1 == 0
     kinds[missing_kind(decision[numerical]), feature[numerical]] = True
@@ -109,8 +122,7 @@ def _zero_as_missing(
             f"feature {mixed[0]}: zero counts as missing in some trees of this LightGBM model and as a "
             "number in others (training was continued with another zero_as_missing). Use one setting."
         )
-    zeros: NDArray[np.bool_] = kinds[_ZERO]
-    return zeros
+    return tuple(np.flatnonzero(kinds[_ZERO]).tolist())
 
 
 def _frame_labels(text: bytes) -> tuple[tuple[Any, ...], ...]:
@@ -133,3 +145,37 @@ def _vocabularies(
     if len(columns) != len(labels):
         return {}, tuple(columns) if labels else ()
     return {f: tuple(names) for f, names in zip(columns, labels, strict=True)}, ()
+
+
+def _read_file(path: Path) -> Reading:
+    text = path.read_bytes()
+    if not text.startswith(b"tree"):
+        raise InputError(
+            f"model is the path {short(str(path))}: a text file, but not one that LightGBM saved."
+        )
+    return read_bytes(text)
+
+
+def _ask(reading: Reading, question: Question) -> Iterator[Answer]:
+    rows, booster = question.asked, reading.model
+    if hasattr(rows, "columns") and not hasattr(rows, "iloc"):
+        raise TypeError("LightGBM prints its complaints about labels in other frames than those of pandas")
+    if hasattr(booster, "booster_"):
+        # As estimators do, which would warn about arrays where they were trained on frames.
+        booster = booster.booster_
+        rows = rows.astype(np.float64) if getattr(rows, "dtype", None) == np.dtype(object) else rows
+    raw = booster.predict(rows, raw_score=True, num_threads=1)
+    # A forest predicts a mean, but its raw scores are sums.
+    yield Answer(raw if reading.is_boosted else raw / (reading.trees.n_trees // reading.n_outputs))
+
+
+LIBRARY = Library(
+    name="LightGBM",
+    package="lightgbm",
+    supported=("models of LightGBM; files .txt",),
+    tested="4.0 to 4.6",
+    trees={"LGBMModel": read_estimator, "Booster": read_booster},
+    ask=_ask,
+    formats=(Format(".txt", _read_file),),
+    load=lambda path: import_module("lightgbm").Booster(model_file=str(path)),
+)

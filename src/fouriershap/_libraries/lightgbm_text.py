@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from fouriershap import _kernels as kernels
 from fouriershap._base.errors import UnsupportedModelError
-from fouriershap._trees.ensemble import ZERO_BAND
-from fouriershap._trees.readers.assemble import Tree, bits_of, right_above
+from fouriershap._rows.rules import ZERO_BAND
+from fouriershap._trees.assemble import Tree, bits_of, right_above
 
 Fields = dict[bytes, tuple[int, int]]  # where the value of a key begins and ends
 

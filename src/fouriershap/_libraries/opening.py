@@ -1,4 +1,4 @@
-"""From what users hold to the model inside: searches, frozen estimators, pipelines, transformed targets."""
+"""From what users hold to the model inside: searches, frozen estimators, Pipelines, transformed targets."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 from fouriershap._base.checks import descends_from
 from fouriershap._base.errors import InputError
+from fouriershap._base.links import EXP, EXPM1, UNKNOWN, Link
 from fouriershap._base.short import short
 from fouriershap._rows.pipelines import Preprocessing
 
@@ -24,40 +25,35 @@ _HOLDERS = {
 
 @dataclass(frozen=True, eq=False)
 class Opened:
-    """What is inside a model that may be wrapped."""
+    """What is inside a model that may be wrapped.
 
-    final: Any  # the model that predicts
-    before: Preprocessing | None = None  # what happens to rows before they get there
-    target: Any = None  # the TransformedTargetRegressor that has the last word on what is predicted
-    # What its inverse transformation makes of predictions: "same", "log" (exp), "log1p" (expm1), or "other".
-    response: str = "same"
-    names: tuple[str, ...] | None = (
-        None  # of the columns, where a wrapper knows them and the model inside does not
-    )
+    Attributes
+    ----------
+    final : object
+        The model that predicts.
+    preprocessing : Preprocessing, optional
+        What happens to rows before they get there.
+    target_link : Link, optional
+        What a TransformedTargetRegressor does to predictions; None where that is nothing.
+    feature_names : tuple of str, optional
+        Names of the columns, where a wrapper knows them and the model inside does not.
+    """
 
-
-def _response(target: Any) -> str:
-    if target is None:
-        return "same"
-    transformer = target.transformer_
-    if type(transformer).__name__ != "FunctionTransformer":
-        return "other"
-    inverse = transformer.inverse_func
-    if inverse is None:
-        return "same"
-    if not type(inverse).__module__.startswith("numpy"):  # anybody may call a function "exp"
-        return "other"
-    return {"exp": "log", "expm1": "log1p"}.get(str(getattr(inverse, "__name__", None)), "other")
+    final: Any
+    preprocessing: Preprocessing | None = None
+    target_link: Link | None = None
+    feature_names: tuple[str, ...] | None = None
 
 
 def open_model(model: Any) -> Opened:
-    """The model inside all wrappers; a model that is none is its own inside."""
+    """Return the model inside all wrappers; a model that is not wrapped is its own inside."""
     pipelines: list[Any] = []
     target: Any = None
     names: tuple[str, ...] | None = None
     while True:
         if descends_from(model, "sklearn", "Pipeline"):
-            if _transforms(model):
+            # Samplers of imbalanced-learn act in training alone.
+            if any(hasattr(step, "transform") for _, step in model.steps[:-1]):
                 pipelines.append(model[:-1])
             model = model.steps[-1][1]
             continue
@@ -69,23 +65,37 @@ def open_model(model: Any) -> Opened:
         if attribute is None:
             before = Preprocessing(tuple(pipelines)) if pipelines else None
             lost = names if before is None and not hasattr(model, "feature_names_in_") else None
-            return Opened(model, before, target, _response(target), lost)
+            return Opened(model, before, _target_link(target), lost)
         if not hasattr(model, attribute):
-            raise InputError(_empty(model))
+            raise InputError(_not_fitted(model))
         if attribute == "regressor_":
-            target = model if target is None else _both(target, model)
+            if target is not None:
+                raise InputError(
+                    f"model is a {type(target).__name__} inside which is another: what it predicts goes through two "
+                    "functions. Explain model.regressor_."
+                )
+            target = model
         if names is None and hasattr(model, "feature_names_in_"):
             names = tuple(str(name) for name in model.feature_names_in_)
         model = getattr(model, attribute)
 
 
-def _transforms(pipeline: Any) -> bool:
-    """Whether any step before the last does something to rows; imbalanced-learn's samplers act in training alone."""
-    return any(hasattr(step, "transform") for _, step in pipeline.steps[:-1])
+def _target_link(target: Any) -> Link | None:
+    if target is None:
+        return None
+    transformer = target.transformer_
+    if type(transformer).__name__ != "FunctionTransformer":
+        return UNKNOWN
+    inverse = transformer.inverse_func
+    if inverse is None:
+        return None
+    if not type(inverse).__module__.startswith("numpy"):  # anybody may call a function "exp"
+        return UNKNOWN
+    return {"exp": EXP, "expm1": EXPM1}.get(str(getattr(inverse, "__name__", None)), UNKNOWN)
 
 
 def _holder(model: Any) -> str | None:
-    """Where a wrapper keeps its model; None for anything else, and for wrappers that predict in their own way."""
+    """Return where a wrapper keeps its model; None for other models, and for wrappers that predict in their own way."""
     for base in type(model).__mro__:
         library = base.__module__.partition(".")[0]
         if library == "sklearn" and base.__name__ in _HOLDERS:
@@ -96,14 +106,7 @@ def _holder(model: Any) -> str | None:
     return None
 
 
-def _both(outer: Any, inner: Any) -> Any:
-    raise InputError(
-        f"model is a {type(outer).__name__} inside which is another: what it predicts goes through two functions. "
-        "Explain model.regressor_."
-    )
-
-
-def _empty(model: Any) -> str:
+def _not_fitted(model: Any) -> str:
     if getattr(model, "refit", True) is False:
         return (
             f"model is a {type(model).__name__} with refit={short(model.refit)}, which keeps no model. Fit one with "

@@ -7,15 +7,17 @@ taken, so that a large leaf counts more: a ratio of two sums. Quantiles are no s
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from fouriershap._base.errors import UnsupportedModelError
 from fouriershap._base.short import short
-from fouriershap._trees.ensemble import TreeEnsemble
-from fouriershap._trees.readers import sklearn
-from fouriershap._trees.readers.assemble import Tree, require_fitted
+from fouriershap._libraries.reading import Answer, Library, Question, Reading, require_fitted
+from fouriershap._libraries.sklearn.names import match_names
+from fouriershap._libraries.sklearn.trees import make_reading, tree_of
+from fouriershap._trees.assemble import Tree
 
 _WAY_OUT = (
     "fs.BlackBoxExplainer(lambda X: model.predict(X, quantiles=0.5), background) fits any of its predictions; with "
@@ -23,7 +25,7 @@ _WAY_OUT = (
 )
 
 
-def read(model: Any) -> TreeEnsemble:
+def read(model: Any) -> Reading:
     """RandomForestQuantileRegressor and ExtraTreesQuantileRegressor that predict means."""
     require_fitted(model, "forest_")
     name, quantiles = type(model).__name__, model.default_quantiles
@@ -44,7 +46,7 @@ def read(model: Any) -> TreeEnsemble:
     bounds = None if model.monotonic_cst is None else np.asarray(model.forest_.y_bound_leaves)
     trees: list[Tree] = []
     for number, estimator in enumerate(model.estimators_):
-        tree = sklearn._from_sklearn(estimator.tree_)
+        tree = tree_of(estimator.tree_)
         position = kept[number, : len(tree.left)].astype(np.intp) - 1
         tree.values = np.take_along_axis(targets, position, axis=0)
         if bounds is not None:
@@ -53,5 +55,19 @@ def read(model: Any) -> TreeEnsemble:
         trees.append(tree)
     width = targets.shape[1]
     outputs = np.full(len(trees), -1 if width > 1 else 0)
-    ensemble = sklearn._ensemble(model, trees, outputs, np.zeros(width), np.float32, width, 1 / len(trees))
-    return ensemble.replace(kind=f"quantile-forest {name}")
+    reading = make_reading(model, trees, outputs, np.zeros(width), np.float32, width, 1 / len(trees))
+    return reading.replace(kind=f"quantile-forest {name}")
+
+
+def _ask(reading: Reading, question: Question) -> Iterator[Answer]:
+    yield Answer(reading.model.predict(match_names(question.asked, reading.model)))
+
+
+LIBRARY = Library(
+    name="quantile-forest",
+    package="quantile_forest",
+    supported=("forests of quantile-forest that predict means, with one target in a leaf",),
+    tested="1.4",
+    trees={"BaseForestQuantileRegressor": read},
+    ask=_ask,
+)

@@ -15,9 +15,11 @@ from numpy.typing import NDArray
 
 from fouriershap._base.checks import need
 from fouriershap._base.errors import InputError, UnsupportedModelError
+from fouriershap._base.links import LOGISTIC, MEAN, PROBABILITY, UNKNOWN
 from fouriershap._base.short import short, short_text
-from fouriershap._trees.ensemble import LEAF, TreeEnsemble
-from fouriershap._trees.readers.assemble import Tree, join, right_above
+from fouriershap._libraries.reading import Format, Library, Reading, tree_reading
+from fouriershap._trees.assemble import Tree, join, right_above
+from fouriershap._trees.ensemble import LEAF
 
 _PACKAGE = "org.apache.spark.ml."
 _MODELS = tuple(
@@ -32,7 +34,7 @@ def is_folder(path: Path) -> bool:
     return any((path / "metadata").glob("part-*"))
 
 
-def read_live(model: Any) -> TreeEnsemble:
+def read_live(model: Any) -> Reading:
     """A model inside Spark: its trees are in Java, and come out by saving."""
     raise UnsupportedModelError(
         f"model is a {type(model).__name__} inside Spark. Save it, `model.save(path)`, and give the path of the "
@@ -40,7 +42,7 @@ def read_live(model: Any) -> TreeEnsemble:
     )
 
 
-def read(path: Path) -> TreeEnsemble:
+def read(path: Path) -> Reading:
     """A saved model: class probabilities of trees and forests, log odds of boosted classifiers, means of others."""
     about = _metadata(path)
     name = about["class"].removeprefix(_PACKAGE).rpartition(".")[2]
@@ -62,21 +64,23 @@ def read(path: Path) -> TreeEnsemble:
         for nodes, weight in zip(by_tree, weights, strict=True)
     ]
     n_features = int(about["numFeatures"])
-    objective = "probability" if width > 1 else "binary" if n_classes else ""
     impurity = (about["defaultParamMap"] | about["paramMap"]).get("impurity")
-    return TreeEnsemble(
-        n_features=n_features,
-        n_outputs=width,
-        dtype=np.dtype(np.float64),
-        tree_output=np.full(len(trees), -1 if width > 1 else 0),
-        base=np.zeros(width),
-        zero_as_missing=np.zeros(n_features, dtype=bool),
+    of_regression = MEAN if impurity == "variance" else UNKNOWN
+    arrays = join(trees, width) | {
+        "n_features": n_features,
+        "n_outputs": width,
+        "dtype": np.dtype(np.float64),
+        "tree_output": np.full(len(trees), -1 if width > 1 else 0),
+        "base": np.zeros(width),
+    }
+    return tree_reading(
+        f"spark {name}",
+        arrays,
+        link=PROBABILITY if width > 1 else LOGISTIC if n_classes else of_regression,
         output_names=tuple(str(float(c)) for c in range(width)) if width > 1 else None,
+        is_boosted=name.startswith("GBT"),
         vocabularies=vocabularies,
         numbers_are_labels=bool(vocabularies),
-        kind=f"spark {name}",
-        objective=objective or ("squared_error" if impurity == "variance" else ""),
-        **join(trees, width),
     )
 
 
@@ -89,7 +93,7 @@ def _metadata(path: Path) -> dict[str, Any]:
     raise InputError(f"model is the path {short(str(path))}, a folder without metadata of Spark.")
 
 
-def _read_pipeline(path: Path, about: dict[str, Any]) -> TreeEnsemble:
+def _read_pipeline(path: Path, about: dict[str, Any]) -> Reading:
     """A VectorAssembler, which gives the names of the columns, and a model."""
     uids = about["paramMap"]["stageUids"]
     digits = len(str(len(uids)))
@@ -102,10 +106,10 @@ def _read_pipeline(path: Path, about: dict[str, Any]) -> TreeEnsemble:
             "those of a VectorAssembler and a model of trees. Give the folder of the model inside (under stages), "
             "and rows as they come to it."
         )
-    ensemble = read(stages[1])
+    reading = read(stages[1])
     columns = tuple(described[0]["paramMap"]["inputCols"])
     # A column of vectors stands for several features, and does not say for how many.
-    return ensemble.replace(feature_names=columns) if len(columns) == ensemble.n_features else ensemble
+    return reading.replace(feature_names=columns) if len(columns) == reading.n_features else reading
 
 
 def _n_classes(name: str, about: dict[str, Any]) -> int:
@@ -205,3 +209,13 @@ def _tree(
         values=values_ * weight,
         categories=categories,
     )
+
+
+LIBRARY = Library(
+    name="Spark",
+    package="pyspark",
+    supported=("saved folders of Spark MLlib's trees, forests and boosted trees",),
+    tested="4.0 to 4.3",
+    trees={"JavaPredictionModel": read_live},
+    formats=(Format("", lambda path: read(path) if is_folder(path) else None),),
+)

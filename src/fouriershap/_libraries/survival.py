@@ -6,6 +6,7 @@ times of the training data. A risk score, and either curve at any time, are mean
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,38 +14,41 @@ from numpy.typing import ArrayLike, NDArray
 
 from fouriershap._base.checks import check_choice
 from fouriershap._base.errors import InputError, UnsupportedModelError
+from fouriershap._base.links import UNKNOWN
 from fouriershap._base.short import short
-from fouriershap._trees.ensemble import TreeEnsemble
-from fouriershap._trees.readers import sklearn
-from fouriershap._trees.readers.assemble import Tree, require_fitted
+from fouriershap._libraries.reading import Answer, Library, Question, Reading, require_fitted
+from fouriershap._libraries.sklearn.names import match_names
+from fouriershap._libraries.sklearn.trees import make_reading, read_gradient_boosting, tree_of
+from fouriershap._trees.assemble import Tree
 
 _CURVES = ("cumulative_hazard", "survival")  # in this order in the leaves
 
 
-def read_tree(model: Any) -> TreeEnsemble:
+def read_tree(model: Any) -> Reading:
     """SurvivalTree: its risk score, the sum of the cumulative hazard over the times of events."""
     require_fitted(model, "tree_")
     return _read_risk(model, [model])
 
 
-def read_forest(model: Any) -> TreeEnsemble:
+def read_forest(model: Any) -> Reading:
     """RandomSurvivalForest and ExtraSurvivalTrees: the mean risk score over the trees."""
     require_fitted(model, "estimators_")
     return _read_risk(model, model.estimators_)
 
 
-def read_gradient_boosting(model: Any) -> TreeEnsemble:
+def read_boosting(model: Any) -> Reading:
     """GradientBoostingSurvivalAnalysis: the linear predictor; log times where the loss is "squared" or "ipcwls"."""
     require_fitted(model, "estimators_")
-    ensemble = sklearn.read_gradient_boosting(model)
+    reading = read_gradient_boosting(model)
+    trees = reading.trees
     # Trees that dropout kept have scales of their own.
-    scales = np.asarray(getattr(model, "_scale", np.ones(ensemble.n_trees)), dtype=np.float64)
-    values = ensemble.values * scales[ensemble.tree_of_node][:, None]
-    return ensemble.replace(values=values, kind=f"scikit-survival {type(model).__name__}", objective="")
+    scales = np.asarray(getattr(model, "_scale", np.ones(trees.n_trees)), dtype=np.float64)
+    values = trees.values * scales[trees.tree_of_node][:, None]
+    return reading.replace(values=values, kind=f"scikit-survival {type(model).__name__}", link=UNKNOWN)
 
 
-def survival_trees(model: Any, times: ArrayLike, *, curve: str = "survival") -> TreeEnsemble:
-    """A survival forest as trees whose outputs are its curve at chosen times.
+def survival_trees(model: Any, times: ArrayLike, *, curve: str = "survival") -> Reading:
+    """Read a survival forest as trees whose outputs are its curve at chosen times.
 
     Parameters
     ----------
@@ -56,7 +60,7 @@ def survival_trees(model: Any, times: ArrayLike, *, curve: str = "survival") -> 
 
     Returns
     -------
-    TreeEnsemble
+    Reading
         With an output per time; give it to `TreeExplainer` in place of the model.
 
     Examples
@@ -110,7 +114,7 @@ def _positions(times: ArrayLike, known: NDArray[np.float64]) -> tuple[NDArray[np
     return np.maximum(np.searchsorted(known, chosen, side="right") - 1, 0), chosen
 
 
-def _read_risk(model: Any, estimators: list[Any]) -> TreeEnsemble:
+def _read_risk(model: Any, estimators: list[Any]) -> Reading:
     if model.low_memory:
         values = [estimator.tree_.value[:, 0, :1] for estimator in estimators]
     else:
@@ -118,15 +122,36 @@ def _read_risk(model: Any, estimators: list[Any]) -> TreeEnsemble:
     return _read(model, estimators, values)
 
 
-def _read(model: Any, estimators: list[Any], values: list[NDArray[np.float64]]) -> TreeEnsemble:
+def _read(model: Any, estimators: list[Any], values: list[NDArray[np.float64]]) -> Reading:
     trees: list[Tree] = []
     for estimator, value in zip(estimators, values, strict=True):
-        tree = sklearn._from_sklearn(estimator.tree_)
+        tree = tree_of(estimator.tree_)
         tree.values = value
         trees.append(tree)
     width = values[0].shape[1]
     outputs = np.full(len(trees), -1 if width > 1 else 0)
-    ensemble = sklearn._ensemble(
-        model, trees, outputs, np.zeros(width), np.float32, width, 1 / len(estimators)
-    )
-    return ensemble.replace(kind=f"scikit-survival {type(model).__name__}", objective="")
+    reading = make_reading(model, trees, outputs, np.zeros(width), np.float32, width, 1 / len(estimators))
+    return reading.replace(kind=f"scikit-survival {type(model).__name__}", link=UNKNOWN)
+
+
+def _ask(reading: Reading, question: Question) -> Iterator[Answer]:
+    model = reading.model
+    predicted = model.predict(match_names(question.asked, model))
+    yield Answer(np.log(predicted) if getattr(model, "loss", "coxph") != "coxph" else predicted)
+
+
+LIBRARY = Library(
+    name="scikit-survival",
+    package="sksurv",
+    supported=(
+        "forests, trees and boosted trees of scikit-survival: risk scores; curves by fs.survival_trees",
+    ),
+    tested="0.23 to 0.27",
+    trees={
+        "SurvivalTree": read_tree,
+        "RandomSurvivalForest": read_forest,
+        "ExtraSurvivalTrees": read_forest,
+        "GradientBoostingSurvivalAnalysis": read_boosting,
+    },
+    ask=_ask,
+)

@@ -7,7 +7,9 @@ trained on frames with categories since XGBoost 3) and does not know which trees
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from decimal import Decimal
+from importlib import import_module
 from itertools import pairwise
 from typing import Any
 
@@ -15,37 +17,59 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.errors import InputError, UnsupportedModelError
+from fouriershap._base.links import EXP, IDENTITY, LOGISTIC, MEAN, SOFTMAX, UNKNOWN
 from fouriershap._base.short import short
-from fouriershap._trees.ensemble import TreeEnsemble
-from fouriershap._trees.readers.assemble import Tree, class_names, join
-from fouriershap._trees.readers.ubjson import decode
+from fouriershap._libraries.reading import (
+    Answer,
+    Format,
+    Library,
+    Question,
+    Reading,
+    class_names,
+    linear_products,
+    product_reading,
+    tree_reading,
+    with_names,
+)
+from fouriershap._libraries.ubjson import decode
+from fouriershap._rows.frames import densified
+from fouriershap._rows.rules import Casting
+from fouriershap._trees.assemble import Tree, join
 
 _LOGIT = ("binary:logistic", "reg:logistic")
-_OBJECTIVES = dict.fromkeys(_LOGIT, "binary") | dict.fromkeys(
-    ("multi:softprob", "multi:softmax"), "multiclass"
+_LOG = ("count:poisson", "reg:gamma", "reg:tweedie", "survival:cox", "survival:aft")
+_LINKS = dict.fromkeys(_LOGIT, LOGISTIC) | dict.fromkeys(("multi:softprob", "multi:softmax"), SOFTMAX)
+_LINKS |= dict.fromkeys(("reg:squarederror", "reg:linear"), MEAN) | dict.fromkeys(_LOG, EXP)
+_LINKS |= dict.fromkeys(
+    ("reg:absoluteerror", "reg:pseudohubererror", "reg:quantileerror", "reg:squaredlogerror"), IDENTITY
 )
-_OBJECTIVES |= dict.fromkeys(("reg:squarederror", "reg:linear"), "squared_error")
-_OBJECTIVES |= dict.fromkeys(
-    ("reg:absoluteerror", "reg:pseudohubererror", "reg:quantileerror", "reg:squaredlogerror"), "regression"
-)
+_CASTING = Casting("xgboost", rounds_once=True, by_column=True)
 _MOST_COLUMNS = 1 << 28  # features or outputs: arrays of that many are made
 _MOST_NODES = 1 << 31  # which XGBoost counts in int32
-_LOG = ("count:poisson", "reg:gamma", "reg:tweedie", "survival:cox", "survival:aft")
-_OBJECTIVES |= dict.fromkeys(_LOG, "log")
 
 
-def read_estimator(model: Any) -> TreeEnsemble:
-    """XGBRegressor and its kin: the trees that ``predict`` uses, up to the best iteration."""
+def read(model: Any) -> Reading:
+    """Read an estimator or a Booster: the trees that its ``predict`` uses, or a linear booster.
+
+    Estimators predict with the trees up to the best iteration, a Booster with all.
+    """
+    is_estimator = hasattr(model, "get_booster")
     try:
-        booster = model.get_booster()
+        booster = model.get_booster() if is_estimator else model
     except (ValueError, AttributeError) as error:  # scikit-learn's NotFittedError is both
         raise InputError(
             f"model is a {type(model).__name__} that is not fitted. Call its fit(X, y) first."
         ) from error
+    # UBJSON holds the arrays as they are: ten times faster to write and to read than JSON.
+    document: dict[str, Any] = decode(bytes(booster.save_raw("ubj")))
+    if document["learner"]["gradient_booster"]["name"] == "gblinear":
+        return _read_linear(booster, document["learner"], getattr(model, "classes_", None))
+    if not is_estimator:
+        return read_document(document)
     best = booster.attr("best_iteration")
-    ensemble = read_document(_document(booster), None if best is None else int(best) + 1)
+    reading = read_document(document, None if best is None else int(best) + 1)
     missing = float("nan") if model.missing is None else _as_parsed(float(model.missing))
-    return ensemble.replace(missing_value=missing, output_names=class_names(model, ensemble.n_outputs))
+    return reading.replace(missing_value=missing, output_names=class_names(model, reading.n_outputs))
 
 
 def _as_parsed(number: float) -> float:
@@ -61,13 +85,8 @@ def _as_parsed(number: float) -> float:
     return min(map(float, nearest), key=lambda other: abs(Decimal(other) - digits))
 
 
-def read_booster(model: Any) -> TreeEnsemble:
-    """Booster: all its trees, as ``Booster.predict`` uses them."""
-    return read_document(_document(model))
-
-
-def read_document(document: dict[str, Any], n_iterations: int | None = None) -> TreeEnsemble:
-    """The JSON model of XGBoost, up to ``n_iterations`` boosting rounds."""
+def read_document(document: dict[str, Any], n_iterations: int | None = None) -> Reading:
+    """Read the JSON model of XGBoost, up to ``n_iterations`` boosting rounds."""
     learner = document["learner"]
     inner, weights = _trees_and_weights(learner["gradient_booster"])
     parameters = learner["learner_model_param"]
@@ -86,30 +105,27 @@ def read_document(document: dict[str, Any], n_iterations: int | None = None) -> 
     trees = [_tree(tree, scale, width) for tree, scale in zip(documents, scales, strict=True)]
     outputs = [-1] * n_trees if width > 1 else inner["tree_info"][:n_trees]
     vocabularies, lost = _vocabularies(inner.get("cats", {}).get("enc", []))
-    return TreeEnsemble(
-        n_features=n_features,
-        n_outputs=n_outputs,
-        dtype=np.dtype(np.float32),
-        tree_output=np.array(outputs or [0], dtype=np.int32),
-        base=_base(parameters["base_score"], learner["objective"]["name"], n_outputs, _version(document)),
-        zero_as_missing=np.zeros(n_features, dtype=bool),
-        negative_is_unknown=True,
+    objective = learner["objective"]["name"]
+    arrays = join(trees, width) | {
+        "n_features": n_features,
+        "n_outputs": n_outputs,
+        "dtype": np.dtype(np.float32),
+        "tree_output": np.array(outputs or [0], dtype=np.int32),
+        "base": _base(parameters["base_score"], objective, n_outputs, _version(document)),
+    }
+    return tree_reading(
+        "xgboost dart" if len(weights) else "xgboost gbtree",
+        arrays,
+        link=_LINKS.get(objective, UNKNOWN),
+        computes_in=np.float32,
+        is_boosted=True,
+        casting=_CASTING,
         feature_names=tuple(learner.get("feature_names") or ()) or None,
+        absent_is_missing=True,
+        negative_is_unknown=True,
         vocabularies=vocabularies,
         lost_labels=lost,
-        kind="xgboost dart" if len(weights) else "xgboost gbtree",
-        absent_is_missing=True,
-        objective=_OBJECTIVES.get(learner["objective"]["name"], ""),
-        computes_in=np.dtype(np.float32),
-        casting="xgboost",
-        **join(trees, width),
     )
-
-
-def _document(booster: Any) -> dict[str, Any]:
-    # UBJSON holds the arrays as they are: ten times faster to write and to read than JSON.
-    document: dict[str, Any] = decode(bytes(booster.save_raw("ubj")))
-    return document
 
 
 def _n_trees(model: dict[str, Any], n_outputs: int, n_iterations: int | None) -> int:
@@ -131,8 +147,8 @@ def _trees_and_weights(booster: dict[str, Any]) -> tuple[dict[str, Any], NDArray
     name = booster["name"]
     if name == "gblinear":
         raise UnsupportedModelError(
-            "model is an XGBoost model with booster='gblinear': a linear model without trees. "
-            "fs.Explainer(model, background) explains it exactly. For trees, train with booster='gbtree' or 'dart'."
+            "the file holds an XGBoost model with booster='gblinear', a linear model without trees. Load it with "
+            "XGBoost and give fs.Explainer the model: it is explained exactly."
         )
     if name not in ("gbtree", "dart"):
         raise UnsupportedModelError(
@@ -267,3 +283,63 @@ def _leaf_values(
     is_leaf = left < 0
     # The right child of a leaf is the number of its vector.
     return np.where(is_leaf[:, None], weights[np.where(is_leaf, right, 0)], np.float32(0))
+
+
+def _read_linear(booster: Any, learner: dict[str, Any], labels: Any) -> Reading:
+    """Read ``gblinear``."""
+    flat = np.array(learner["gradient_booster"]["model"]["weights"], dtype=np.float64)
+    n_features = int(booster.num_features())
+    weights = flat.reshape(n_features + 1, -1)[:-1].T  # the last line is the bias, which is in the constant
+    zeros = np.zeros((1, n_features), np.float32)
+    names, types = booster.feature_names, booster.feature_types
+    matrix = import_module("xgboost").DMatrix(zeros, feature_names=names, feature_types=types)
+    constant = booster.predict(matrix, output_margin=True).reshape(-1)
+    several = len(weights) > 1 and labels is not None and len(labels) == len(weights)
+    return product_reading(
+        "xgboost gblinear",
+        linear_products(weights, constant),
+        None if names is None else tuple(names),
+        tuple(str(label) for label in labels) if several else None,
+        (_LINKS | {"binary:logitraw": IDENTITY}).get(learner["objective"]["name"], UNKNOWN),
+        missing_is_zero=True,
+        computes_in=np.float32,
+    )
+
+
+def _ask(reading: Reading, question: Question) -> Iterator[Answer]:
+    model, rows = reading.model, question.asked
+    xgboost = import_module("xgboost")
+    if type(rows).__module__.startswith("polars") and xgboost.__version__.startswith("2."):
+        raise TypeError("XGBoost 2 makes sparse matrices of such frames, in which zeros are missing values")
+    named = hasattr(rows, "columns")
+    if hasattr(model, "get_booster"):
+        yield Answer(model.predict(rows, output_margin=True, validate_features=named))
+        return
+    types = None if named else model.feature_types
+    matrix = xgboost.DMatrix(rows, feature_types=types, enable_categorical=True, nthread=1)
+    yield Answer(model.predict(matrix, output_margin=True, validate_features=named))
+
+
+def _rows_of_matrix(X: Any, name: str) -> Any:
+    if "c" in (X.feature_types or ()):
+        raise InputError(
+            f"{name} is a DMatrix with categories, of which it keeps codes and not labels. Give the rows that it was "
+            "made from."
+        )
+    return with_names(densified(X.get_data(), absent_is_missing=True), X.feature_names)
+
+
+LIBRARY = Library(
+    name="XGBoost",
+    package="xgboost",
+    supported=("models of XGBoost: boosters gbtree, dart and gblinear; files .json and .ubj",),
+    tested="2.0 to 3.4",
+    trees={"XGBModel": read, "Booster": read},
+    ask=_ask,
+    formats=(
+        Format(".json", lambda document: read_document(document) if "learner" in document else None),
+        Format(".ubj", lambda path: read_document(decode(path.read_bytes()))),
+    ),
+    load=lambda path: import_module("xgboost").Booster(model_file=str(path)),
+    rows={"DMatrix": _rows_of_matrix},
+)

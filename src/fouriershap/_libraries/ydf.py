@@ -8,21 +8,28 @@ and read: one way in, and it needs no library for a folder.
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fouriershap._base.errors import InputError, UnsupportedModelError
+from fouriershap._base.links import LOGISTIC, MEAN, PROBABILITY, SOFTMAX, UNKNOWN, Link
 from fouriershap._base.short import short_text
-from fouriershap._trees.ensemble import TreeEnsemble
-from fouriershap._trees.readers.assemble import join
-from fouriershap._trees.readers.protobuf import Message
-from fouriershap._trees.readers.ydf_nodes import CATEGORICAL, Feature, Leaf, read_nodes, read_tree
+from fouriershap._libraries.protobuf import Message
+from fouriershap._libraries.reading import Answer, Format, Library, Question, Reading, tree_reading
+from fouriershap._libraries.ydf_nodes import CATEGORICAL, Feature, Leaf, read_nodes, read_tree
+from fouriershap._rows.rules import Casting
+from fouriershap._trees.assemble import join
 
 _NUMERICAL, _BOOLEAN, _DISCRETIZED = 1, 7, 9
 _CLASSIFICATION = 1
-_LOSSES = {1: "binary", 2: "squared_error", 3: "multiclass", 6: "binary"}
+_LOSSES = {1: LOGISTIC, 2: MEAN, 3: SOFTMAX, 6: LOGISTIC}
+_SATURATED = 5.0  # log odds beyond which a float32 probability does not determine them well enough
+_CASTING = Casting("ydf", empty_is_missing=True)
 _KINDS = {
     "random_forest_header.pb": "RANDOM_FOREST",
     "gradient_boosted_trees_header.pb": "GRADIENT_BOOSTED_TREES",
@@ -37,7 +44,7 @@ def find_folder(path: Path) -> tuple[Path, str] | None:
     return None
 
 
-def read_live(model: Any) -> TreeEnsemble:
+def read_live(model: Any) -> Reading:
     """A model of the package ydf."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model"
@@ -45,7 +52,7 @@ def read_live(model: Any) -> TreeEnsemble:
         return read(path)
 
 
-def read(path: Path) -> TreeEnsemble:
+def read(path: Path) -> Reading:
     """Means of forests (class probabilities of classifiers), logits and other raw outputs of boosted trees."""
     found = find_folder(path)
     if found is None:
@@ -80,29 +87,31 @@ def read(path: Path) -> TreeEnsemble:
     per_round = header.whole(5, 1) if boosted else 1
     many = boosted and len(base) > 1
     outputs = np.arange(len(trees)) % per_round if many else np.full(max(len(trees), 1), -int(width > 1))
-    return TreeEnsemble(
-        n_features=n_features,
-        n_outputs=len(base),
-        dtype=np.dtype(np.float32),
-        tree_output=outputs.astype(np.int32),
-        base=base,
-        zero_as_missing=np.zeros(n_features, dtype=bool),
-        feature_names=tuple(columns[column].text(2) for column in inputs),
+    arrays |= {
+        "n_features": n_features,
+        "n_outputs": len(base),
+        "dtype": np.dtype(np.float32),
+        "tree_output": outputs.astype(np.int32),
+        "base": base,
+    }
+    return tree_reading(
+        f"ydf {kind}",
+        arrays,
+        link=_link(boosted, bool(classes), header, about),
         output_names=tuple(map(str, classes)) if len(classes) == len(base) else None,
+        computes_in=np.float32,
+        is_boosted=boosted,
+        casting=_CASTING,
+        feature_names=tuple(columns[column].text(2) for column in inputs),
         vocabularies={f.position: f.labels for f in features.values() if f.kind == CATEGORICAL},
         numbers_are_labels=True,
-        kind=f"ydf {kind}",
-        objective=_objective(boosted, bool(classes), header, about),
-        computes_in=np.dtype(np.float32),
-        casting="ydf",
-        **arrays,
     )
 
 
-def _objective(boosted: bool, is_classifier: bool, header: Message, about: Message) -> str:
+def _link(boosted: bool, is_classifier: bool, header: Message, about: Message) -> Link:
     if boosted:
-        return _LOSSES.get(header.whole(3), "")
-    return "probability" if is_classifier else "squared_error" if about.whole(2) == 2 else ""
+        return _LOSSES.get(header.whole(3), UNKNOWN)
+    return PROBABILITY if is_classifier else MEAN if about.whole(2) == 2 else UNKNOWN
 
 
 def _items(column: Message, folder: Path) -> list[str]:
@@ -145,3 +154,43 @@ def _feature(column: Message, position: int, folder: Path) -> Feature:
     return Feature(
         position, kind, column.message(8).floats(1), tuple(labels), np.array(index, dtype=np.int64)
     )
+
+
+def _ask(reading: Reading, question: Question) -> Iterator[Answer]:
+    model, rows, link = reading.model, question.asked, reading.link
+    if link.response is None or not link.is_elementwise:
+        raise TypeError("probabilities do not determine the raw output, or the link of the loss is unknown")
+    spec = {column.name: column for column in model.data_spec().columns}
+    given: dict[str, NDArray[Any]] = {}
+    for feature, name in enumerate(reading.feature_names or ()):
+        column = rows[name].to_numpy() if hasattr(rows, "columns") else np.asarray(rows)[:, feature]
+        if feature in reading.rules.vocabularies:
+            given[name] = np.array(
+                ["" if value is None or value != value else value for value in column], object
+            )
+        elif spec[name].type == _BOOLEAN:  # never missing
+            if not np.isin(column.astype(np.float64), (0, 1)).all():
+                raise TypeError("a Boolean column has other numbers than 0 and 1")
+            given[name] = column.astype(bool)
+        else:
+            given[name] = column.astype(np.float32)
+    predicted = np.asarray(model.predict(given), dtype=np.float64).reshape(len(rows), -1)
+    if link.raw_is_probability and predicted.shape[1] == 1:
+        predicted = np.column_stack([1 - predicted, predicted])
+    elif link.raw_is_margin:
+        with np.errstate(divide="ignore"):
+            margin = np.log(predicted) - np.log1p(-predicted)
+        predicted = np.where(np.abs(margin) > _SATURATED, np.inf, margin)  # infinite outputs are not compared
+    yield Answer(predicted)
+
+
+LIBRARY = Library(
+    name="YDF",
+    package="ydf",
+    supported=("forests and boosted trees of YDF and TensorFlow Decision Forests; their folders",),
+    tested="0.10 to 0.13",
+    trees={"DecisionForestModel": read_live},
+    ask=_ask,
+    load=lambda path: import_module("ydf").load_model(str(path)),
+    formats=(Format("", lambda path: read(path) if find_folder(path) is not None else None),),
+)

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from fouriershap._base.errors import InputError, UnsupportedModelError
 from fouriershap._base.short import short_text
+from fouriershap._libraries.protobuf import Message
+from fouriershap._trees.assemble import Tree
 from fouriershap._trees.ensemble import LEAF
-from fouriershap._trees.readers.assemble import Tree
-from fouriershap._trees.readers.protobuf import Message
 
 CATEGORICAL = 4  # the number of the type of columns
 _NA, _HIGHER, _TRUE, _CONTAINS, _BITMAP, _DISCRETE_HIGHER = range(1, 7)

@@ -1,10 +1,12 @@
-"""CityHash64 in version 1.0 (Pike and Alakuijala, 2011), the hash that CatBoost keeps of category labels.
+"""CityHash64 in version 1.0 (Pike and Alakuijala, 2011).
 
-Later versions of CityHash give other numbers. A CatBoost model holds only the hashes, so that rows with
-labels cannot be read without it. All arithmetic is modulo 2^64.
+Models that keep hashes of category labels instead of the labels need it to read rows. Later versions of CityHash give
+other numbers. All arithmetic is modulo 2^64.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 _MASK = (1 << 64) - 1
 _K0, _K1 = 0xC3A5C85C97CB3127, 0xB492B66FBE98F273
@@ -12,8 +14,15 @@ _K2, _K3 = 0x9AE16A3B2F90404F, 0xC949D7C7509E6557
 _K_PAIR = 0x9DDFEA08EB382D69
 
 
+def hash_label(label: Any) -> int:
+    """Return the 32-bit hash of a category label: of a string, or of a number as text."""
+    if isinstance(label, float) and label.is_integer():
+        label = int(label)
+    return cityhash64(str(label).encode()) & 0xFFFFFFFF
+
+
 def cityhash64(data: bytes) -> int:
-    """The hash of ``data``, an integer under 2^64.
+    """Return the hash of ``data``, an integer under 2^64.
 
     Examples
     --------

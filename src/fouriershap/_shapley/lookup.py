@@ -96,7 +96,7 @@ def tree_lookup(engine: TreeEngine) -> Lookup | None:
     n_pages = 0 if pages is None else len(pages.source)
     lines = count_lines(column)[0] + np.arange(n_pages, dtype=np.int32)
     book = engine.model.coded.book
-    return Lookup(book, column, pages, lines, compiled.tables, e.missing_value, e.zero_as_missing)
+    return Lookup(book, column, pages, lines, compiled.tables, float("nan"), np.zeros(e.n_features, dtype=bool))
 
 
 def level_lookup(

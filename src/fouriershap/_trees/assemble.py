@@ -1,4 +1,4 @@
-"""From single trees, as libraries store them, to the arrays of a `TreeEnsemble`."""
+"""Arrays of a `TreeEnsemble` from single trees, as libraries store them."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ class Tree:
 
 
 def leaf(value: ArrayLike, cover: float) -> Tree:
-    """A tree that is one leaf with ``value`` (width,)."""
+    """Return a tree that is one leaf with ``value`` (width,)."""
     none = np.array([LEAF])
     values = np.atleast_2d(np.asarray(value, dtype=np.float64))
     return Tree(none, np.zeros(1), none, none, np.zeros(1, dtype=bool), np.array([cover]), values)
 
 
 def join(trees: Sequence[Tree], width: int = 1) -> dict[str, Any]:
-    """The arrays of a `TreeEnsemble` that describe its nodes, for trees whose leaves hold ``width`` values.
+    """Return the arrays of a `TreeEnsemble` that describe its nodes, for leaves of ``width`` values.
 
     A model without trees becomes one leaf of zeros.
     """
@@ -60,15 +60,15 @@ def join(trees: Sequence[Tree], width: int = 1) -> dict[str, Any]:
 
 
 def join_in_line(trees: Tree, sizes: NDArray[np.integer[Any]]) -> dict[str, Any]:
-    """The same for trees of these sizes end to end, whose children are numbered within their own tree.
+    """Return the same for trees of these sizes end to end, whose children are numbered within their own tree.
 
     Nodes keep their order where children come after their parent, else they are numbered breadth first;
-    nodes that no row reaches (XGBoost keeps pruned ones) are left out.
+    nodes that no row reaches (some libraries keep pruned ones) are left out.
     """
     start = (np.cumsum(sizes) - sizes).astype(np.int64)
     offset = np.repeat(start, sizes)
     if any(len(getattr(trees, name)) != len(offset) for name in _PER_NODE):
-        raise InputError("the model does not say the same of all of its nodes: it is damaged.")
+        raise InputError("the model is damaged: its arrays have different lengths.")
     is_leaf = trees.left < 0
     left, right = (np.where(is_leaf, LEAF, child + offset) for child in (trees.left, trees.right))
     _check_children(left, right, offset, offset + np.repeat(sizes, sizes))
@@ -110,7 +110,7 @@ def _check_children(
     inner = left != LEAF
     for child in (left, right):
         if not (((child >= first) & (child < last)) | ~inner).all():
-            raise InputError("the model has a node whose child is not a node of its tree: it is damaged.")
+            raise InputError("the model is damaged: a node has a child outside its tree.")
 
 
 def _renumber(arrays: dict[str, NDArray[Any]], tree: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
@@ -123,7 +123,7 @@ def _renumber(arrays: dict[str, NDArray[Any]], tree: NDArray[np.int64]) -> dict[
     while len(level):
         n_reached += len(level)
         if n_reached > len(left):
-            raise InputError("the model has a node with several parents, or in a circle: it is damaged.")
+            raise InputError("the model is damaged: a node has several parents, or is its own ancestor.")
         levels.append(level)
         depths.append(np.full(len(level), len(depths)))
         inner = level[left[level] >= 0]
@@ -138,10 +138,10 @@ def _renumber(arrays: dict[str, NDArray[Any]], tree: NDArray[np.int64]) -> dict[
 
 
 def right_above(threshold: NDArray[Any], dtype: type[np.floating[Any]]) -> NDArray[np.float64]:
-    """Canonical thresholds for splits in which ``x <= threshold`` goes left and x is of ``dtype``.
+    """Return canonical thresholds for splits in which ``x <= threshold`` goes left and x is of ``dtype``.
 
     The least number of ``dtype`` above the threshold; NaN (every number goes left) where that is +inf itself, and -inf
-    (none does) where it is NaN, as scikit-learn has it between infinite numbers.
+    (none does) where it is NaN.
     """
     exact = np.asarray(threshold, dtype=np.float64)
     infinity = dtype("inf")
@@ -153,22 +153,6 @@ def right_above(threshold: NDArray[Any], dtype: type[np.floating[Any]]) -> NDArr
 
 
 def bits_of(words: NDArray[np.uint32]) -> NDArray[np.int64]:
-    """Positions of the set bits in a bitset of 32-bit words."""
+    """Return the positions of the set bits in a bitset of 32-bit words."""
     bits = np.unpackbits(np.ascontiguousarray(words, dtype="<u4").view(np.uint8), bitorder="little")
     return np.flatnonzero(bits)
-
-
-def require_fitted(model: Any, attribute: str) -> None:
-    """Raise `InputError` unless fitting has set ``attribute``."""
-    if not hasattr(model, attribute):
-        raise InputError(f"model is a {type(model).__name__} that is not fitted. Call its fit(X, y) first.")
-
-
-def class_names(model: Any, n_outputs: int) -> tuple[str, ...] | None:
-    """The names of the outputs, where each is a class; of one output for two classes that of the positive one."""
-    classes = getattr(model, "classes_", None)
-    if classes is None or (isinstance(classes, list) and any(np.ndim(known) for known in classes)):
-        return None  # or those of several targets
-    if (len(classes), n_outputs) == (2, 1):
-        classes = classes[1:]
-    return tuple(str(c) for c in classes) if len(classes) == n_outputs else None

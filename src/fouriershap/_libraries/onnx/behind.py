@@ -8,7 +8,7 @@ import numpy as np
 
 from fouriershap._base.errors import UnsupportedModelError
 from fouriershap._base.short import short_text
-from fouriershap._trees.readers.onnx_graph import WAY_OUT, Graph, Node
+from fouriershap._libraries.onnx.graph import WAY_OUT, Graph, Node
 
 _TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
 _LINKS = ("Sigmoid", "Softmax", "LogSoftmax", "Exp", "Log", "Relu", "Clip", "Tanh")

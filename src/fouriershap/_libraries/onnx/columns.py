@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from fouriershap._base.errors import UnsupportedModelError
 from fouriershap._base.short import short, short_text
-from fouriershap._trees.readers.onnx_graph import TYPES, WAY_OUT, Graph, Node
+from fouriershap._libraries.onnx.graph import TYPES, WAY_OUT, Graph, Node
 
 _Step = Callable[[NDArray[Any]], NDArray[Any]]
 _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {

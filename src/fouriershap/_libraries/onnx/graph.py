@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from fouriershap._base.errors import InputError, UnsupportedModelError
 from fouriershap._base.short import short
-from fouriershap._trees.readers.protobuf import Message
+from fouriershap._libraries.protobuf import Message
 
 # Numbers of element types; strings (8), complex and tiny floats are no inputs of trees.
 TYPES: dict[int, type[np.generic]] = {

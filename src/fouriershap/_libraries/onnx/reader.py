@@ -12,13 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.errors import InputError, UnsupportedModelError
+from fouriershap._base.links import LOGISTIC, SOFTMAX, UNKNOWN, Link
 from fouriershap._base.short import short_text
-from fouriershap._trees.ensemble import LEAF, TreeEnsemble
-from fouriershap._trees.readers.assemble import Tree, join, right_above
-from fouriershap._trees.readers.onnx_behind import read_behind, word
-from fouriershap._trees.readers.onnx_columns import Column, columns_before, inputs_from
-from fouriershap._trees.readers.onnx_graph import WAY_OUT, Graph, Node
-from fouriershap._trees.readers.onnx_trees import (
+from fouriershap._libraries.onnx.behind import read_behind, word
+from fouriershap._libraries.onnx.columns import Column, columns_before, inputs_from
+from fouriershap._libraries.onnx.graph import WAY_OUT, Graph, Node
+from fouriershap._libraries.onnx.trees import (
     EQ,
     GT,
     LEQ,
@@ -29,10 +28,15 @@ from fouriershap._trees.readers.onnx_trees import (
     class_labels,
     read_nodes,
 )
+from fouriershap._libraries.reading import Reading, tree_reading
+from fouriershap._rows.rules import Casting
+from fouriershap._trees.assemble import Tree, join, right_above
+from fouriershap._trees.ensemble import LEAF
 
 OPERATORS = ("TreeEnsembleRegressor", "TreeEnsembleClassifier", "TreeEnsemble")
 _AGGREGATES = ("AVERAGE", "SUM", "MIN", "MAX")
-_OBJECTIVES = {"LOGISTIC": "binary", "Sigmoid": "binary", "SOFTMAX": "multiclass", "Softmax": "multiclass"}
+_LINKS = {"LOGISTIC": LOGISTIC, "Sigmoid": LOGISTIC, "SOFTMAX": SOFTMAX, "Softmax": SOFTMAX}
+_CASTING = Casting("onnx", labels_in_dtype=True)
 
 
 class _Condition(NamedTuple):
@@ -46,7 +50,7 @@ class _Condition(NamedTuple):
     categories: dict[int, NDArray[np.int64]]
 
 
-def read(data: bytes) -> TreeEnsemble:
+def read(data: bytes) -> Reading:
     """The one ensemble of trees in an ONNX model: its raw output, before ``post_transform`` and links behind it."""
     graph = Graph(data)
     found = [node for node in graph.nodes if node.op in OPERATORS]
@@ -70,28 +74,29 @@ def read(data: bytes) -> TreeEnsemble:
     scale, shift, link = read_behind(graph, node)
     weights, base = weights * scale, base * scale + shift
     trees, tree_output = _trees(nodes, condition, weights)
-    return TreeEnsemble(
-        n_features=len(names),
-        n_outputs=len(base),
-        dtype=np.dtype(dtype),
-        tree_output=tree_output.astype(np.int32),
-        base=base,
-        zero_as_missing=np.zeros(len(names), dtype=bool),
-        feature_names=tuple(names) if len(graph.inputs) > 1 else None,
+    arrays = join(trees, trees[0].values.shape[1] if trees else 1) | {
+        "n_features": len(names),
+        "n_outputs": len(base),
+        "dtype": np.dtype(dtype),
+        "tree_output": tree_output.astype(np.int32),
+        "base": base,
+    }
+    return tree_reading(
+        f"onnx {node.op}",
+        arrays,
+        link=_link(link, len(base)),
         output_names=labels,
+        computes_in=compared,
+        casting=_CASTING,
+        feature_names=tuple(names) if len(graph.inputs) > 1 else None,
         vocabularies=vocabularies,
         numbers_are_labels=bool(vocabularies),
-        kind=f"onnx {node.op}",
-        objective=_objective(link, len(base)),
-        computes_in=np.dtype(compared),
-        casting="onnx",
-        **join(trees, trees[0].values.shape[1] if trees else 1),
     )
 
 
-def _objective(link: str, n_outputs: int) -> str:
-    found = _OBJECTIVES.get(link, "")
-    return found if (found == "binary") == (n_outputs == 1) else ""
+def _link(name: str, n_outputs: int) -> Link:
+    found = _LINKS.get(name, UNKNOWN)
+    return found if (found is LOGISTIC) == (n_outputs == 1) else UNKNOWN
 
 
 def _vocabularies(nodes: Nodes, columns: list[Column]) -> dict[int, tuple[float, ...]]:

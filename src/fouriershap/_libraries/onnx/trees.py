@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.errors import InputError, UnsupportedModelError
+from fouriershap._libraries.onnx.graph import WAY_OUT, Node
 from fouriershap._trees.ensemble import LEAF
-from fouriershap._trees.readers.onnx_graph import WAY_OUT, Node
 
 LEQ, LT, GTE, GT, EQ, NEQ, MEMBER = range(7)  # the numbers of TreeEnsemble; the other two have words
 _MOST_TARGETS = 1 << 16

@@ -16,21 +16,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._waves.products import Products
-from fouriershap._waves.readers.networks import MOST_UNITS, units
-from fouriershap._waves.readers.reading import (
+from fouriershap._base.links import IDENTITY, UNKNOWN
+from fouriershap._libraries.reading import (
     Reading,
-    classes_of,
+    class_names,
     dense,
-    kind_of,
-    names_of,
-    need_fitted,
-    refuse,
+    fitted_names,
+    product_reading,
+    refuse_product,
+    require_fitted,
 )
+from fouriershap._libraries.sklearn.networks import MOST_UNITS, units
+from fouriershap._waves.products import Products
 from fouriershap._waves.terms import Bells, Monomials, Terms
 
 Floats = NDArray[np.float64]
-LIBRARY = "scikit-learn"
 MOST_MONOMIALS = 4096
 _MOST_ATOMS = 64
 
@@ -61,12 +61,12 @@ class Atom:
 
 def read_vectors(model: Any) -> Reading:
     """SVR, NuSVR, OneClassSVM; SVC and NuSVC by their decision function."""
-    vectors, duals = dense(need_fitted(model, "support_vectors_")), dense(model.dual_coef_)
+    vectors, duals = dense(require_fitted(model, "support_vectors_")), dense(model.dual_coef_)
     kernel = model.kernel
-    names = classes_of(model, 1)
+    names = class_names(model, 1)
     if hasattr(model, "classes_") and len(model.classes_) > 2:
         if model.decision_function_shape != "ovo":
-            refuse(
+            refuse_product(
                 model,
                 "whose decision function for several classes counts votes; with decision_function_shape='ovo' (which "
                 "can be set after fitting) it is a sum for each pair of classes, and exact",
@@ -79,8 +79,8 @@ def read_vectors(model: Any) -> Reading:
     else:
         atoms = _named(model, kernel, vectors.shape[1], gamma, model.degree, model.coef0)
         products = _machine(model, atoms, vectors, duals.T, constant)
-    link = "other" if hasattr(model, "predict_proba") else "identity"
-    return Reading(kind_of(model, LIBRARY), products, names_of(model), names, link)
+    link = UNKNOWN if hasattr(model, "predict_proba") else IDENTITY
+    return product_reading(f"scikit-learn {type(model).__name__}", products, fitted_names(model), names, link)
 
 
 def _pairs_of_classes(model: Any, duals: Floats) -> tuple[Floats, tuple[str, ...]]:
@@ -100,10 +100,10 @@ def _pairs_of_classes(model: Any, duals: Floats) -> tuple[Floats, tuple[str, ...
 
 def read_ridge(model: Any) -> Reading:
     """KernelRidge."""
-    vectors, duals = dense(need_fitted(model, "X_fit_")), dense(model.dual_coef_)
+    vectors, duals = dense(require_fitted(model, "X_fit_")), dense(model.dual_coef_)
     n_features = vectors.shape[1]
     if model.kernel_params:
-        refuse(model, "with kernel_params")
+        refuse_product(model, "with kernel_params")
     gamma = 1.0 / n_features if model.gamma is None else float(model.gamma)
     kernel = model.kernel
     if isinstance(kernel, str):
@@ -111,20 +111,24 @@ def read_ridge(model: Any) -> Reading:
     else:
         atoms = _atoms(model, kernel, n_features)
     duals = duals.reshape(len(vectors), -1)
-    return Reading(
-        kind_of(model, LIBRARY),
+    return product_reading(
+        f"scikit-learn {type(model).__name__}",
         _machine(model, atoms, vectors, duals, np.zeros(duals.shape[1])),
-        names_of(model),
+        fitted_names(model),
     )
 
 
 def read_process(model: Any) -> Reading:
     """GaussianProcessRegressor, by its mean."""
-    vectors, duals = dense(need_fitted(model, "X_train_")), dense(model.alpha_)
+    vectors, duals = dense(require_fitted(model, "X_train_")), dense(model.alpha_)
     duals = duals.reshape(len(vectors), -1) * np.asarray(model._y_train_std)
     constant = np.zeros(duals.shape[1]) + np.asarray(model._y_train_mean)
     atoms = _atoms(model, model.kernel_, vectors.shape[1])
-    return Reading(kind_of(model, LIBRARY), _machine(model, atoms, vectors, duals, constant), names_of(model))
+    return product_reading(
+        f"scikit-learn {type(model).__name__}",
+        _machine(model, atoms, vectors, duals, constant),
+        fitted_names(model),
+    )
 
 
 def _named(model: Any, kernel: Any, n: int, gamma: float, degree: Any, offset: float) -> list[Atom]:
@@ -138,7 +142,7 @@ def _named(model: Any, kernel: Any, n: int, gamma: float, degree: Any, offset: f
         return [Atom(1.0, none, none, degree=1)]
     if kernel in ("poly", "polynomial") and float(degree).is_integer() and degree >= 1:
         return [Atom(1.0, none, none, gamma, float(offset), int(degree))]
-    return refuse(
+    return refuse_product(
         model, f"whose kernel {kernel if isinstance(kernel, str) else 'function'} is no product over features"
     )
 
@@ -166,7 +170,7 @@ def _atoms(model: Any, kernel: Any, n: int) -> list[Atom]:
         return [Atom(1.0, none, np.zeros(n) + 1 / np.asarray(kernel.length_scale))]
     if name == "DotProduct":
         return [Atom(1.0, none, none, 1.0, float(kernel.sigma_0) ** 2, 1)]
-    return refuse(model, f"whose kernel {name} is no product over features")
+    return refuse_product(model, f"whose kernel {name} is no product over features")
 
 
 def _multiplied(model: Any, first: list[Atom], second: list[Atom]) -> list[Atom]:
@@ -174,7 +178,7 @@ def _multiplied(model: Any, first: list[Atom], second: list[Atom]) -> list[Atom]
     return (
         made
         if len(made) <= _MOST_ATOMS
-        else refuse(model, f"whose kernel has {len(made)} products of kernels")
+        else refuse_product(model, f"whose kernel has {len(made)} products of kernels")
     )
 
 
@@ -182,7 +186,7 @@ def _product(model: Any, a: Atom, b: Atom) -> Atom:
     if a.degree < b.degree:
         a, b = b, a
     if b.degree and (a.scale, a.offset) != (b.scale, b.offset):
-        refuse(model, "whose kernel multiplies two different scalar products")
+        refuse_product(model, "whose kernel multiplies two different scalar products")
     both = replace(
         a,
         weight=a.weight * b.weight,
@@ -191,7 +195,7 @@ def _product(model: Any, a: Atom, b: Atom) -> Atom:
         degree=a.degree + b.degree,
     )
     if both.degree and both.is_bell:
-        refuse(model, "whose kernel multiplies bells by scalar products")
+        refuse_product(model, "whose kernel multiplies bells by scalar products")
     return both
 
 
@@ -212,7 +216,7 @@ def _machine(model: Any, atoms: Sequence[Atom], vectors: Floats, duals: Floats, 
             total += weights.sum(axis=0) * atom.offset**atom.degree
             linear += atom.degree * atom.offset ** (atom.degree - 1) * atom.scale * (vectors.T @ weights)
             if comb(n + atom.degree, n) > MOST_MONOMIALS:
-                refuse(
+                refuse_product(
                     model,
                     f"whose polynomial of degree {atom.degree} has {comb(n + atom.degree, n):,} monomials",
                 )

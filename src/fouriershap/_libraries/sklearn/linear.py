@@ -6,69 +6,76 @@ from typing import Any
 
 import numpy as np
 
-from fouriershap._waves.readers.reading import (
+from fouriershap._base.links import EXP, IDENTITY, LOGISTIC, SOFTMAX, UNKNOWN, Link
+from fouriershap._libraries.reading import (
     Reading,
-    classes_of,
-    kind_of,
+    class_names,
+    fitted_names,
     linear_products,
-    names_of,
-    need_fitted,
-    refuse,
+    product_reading,
+    refuse_product,
+    require_fitted,
 )
-
-LIBRARY = "scikit-learn"
 
 
 def read_linear(model: Any) -> Reading:
     """A regression, one output for each target."""
-    weights = need_fitted(model, "coef_")
+    weights = require_fitted(model, "coef_")
     linear = linear_products(weights, getattr(model, "intercept_", 0.0))
-    return Reading(kind_of(model, LIBRARY), linear, names_of(model))
+    return product_reading(f"scikit-learn {type(model).__name__}", linear, fitted_names(model))
 
 
 def read_classifier(model: Any) -> Reading:
     """A classifier, by its decision function: one output for two classes, one for each of several."""
-    linear = linear_products(need_fitted(model, "coef_"), model.intercept_)
+    linear = linear_products(require_fitted(model, "coef_"), model.intercept_)
     several = linear.n_outputs > 1
-    names = classes_of(model, linear.n_outputs)
-    return Reading(kind_of(model, LIBRARY), linear, names_of(model), names, _class_link(model, several))
+    names = class_names(model, linear.n_outputs)
+    return product_reading(
+        f"scikit-learn {type(model).__name__}",
+        linear,
+        fitted_names(model),
+        names,
+        _class_link(model, several),
+    )
 
 
-def _class_link(model: Any, several: bool) -> str:
-    """What turns the decision function into probabilities; "other" where that is no function known here."""
+def _class_link(model: Any, several: bool) -> Link:
+    """What turns the decision function into probabilities; UNKNOWN where that is no function known here."""
     bases = {base.__name__ for base in type(model).__mro__}
     if "LogisticRegression" in bases:
         way = getattr(model, "multi_class", "auto")
         if several:
-            return "other" if way == "ovr" or getattr(model, "solver", "") == "liblinear" else "softmax"
+            return UNKNOWN if way == "ovr" or getattr(model, "solver", "") == "liblinear" else SOFTMAX
         return (
-            "other" if way == "multinomial" else "logistic"
+            UNKNOWN if way == "multinomial" else LOGISTIC
         )  # of old versions: the sigmoid of twice the score
     if "LinearDiscriminantAnalysis" in bases:
-        return "softmax" if several else "logistic"
+        return SOFTMAX if several else LOGISTIC
     if "SGDClassifier" in bases and model.loss == "log_loss":
-        return "other" if several else "logistic"
-    return "other" if hasattr(model, "predict_proba") else "identity"
+        return UNKNOWN if several else LOGISTIC
+    return UNKNOWN if hasattr(model, "predict_proba") else IDENTITY
 
 
 def read_generalised(model: Any) -> Reading:
     """A generalised linear model: the raw output is before its link."""
-    linear = linear_products(need_fitted(model, "coef_"), model.intercept_)
+    linear = linear_products(require_fitted(model, "coef_"), model.intercept_)
     name = type(model._base_loss.link).__name__
-    links = {"LogLink": "exp", "IdentityLink": "identity"}
-    return Reading(kind_of(model, LIBRARY), linear, names_of(model), link=links.get(name, "other"))
+    links = {"LogLink": EXP, "IdentityLink": IDENTITY}
+    return product_reading(
+        f"scikit-learn {type(model).__name__}", linear, fitted_names(model), link=links.get(name, UNKNOWN)
+    )
 
 
 def read_one_class(model: Any) -> Reading:
     """A linear one-class machine by stochastic gradients."""
-    linear = linear_products(need_fitted(model, "coef_"), -np.asarray(model.offset_))
-    return Reading(kind_of(model, LIBRARY), linear, names_of(model))
+    linear = linear_products(require_fitted(model, "coef_"), -np.asarray(model.offset_))
+    return product_reading(f"scikit-learn {type(model).__name__}", linear, fitted_names(model))
 
 
 def read_partial_least_squares(model: Any) -> Reading:
     """Partial least squares, which centre the features."""
-    weights = np.asarray(need_fitted(model, "coef_"))
+    weights = np.asarray(require_fitted(model, "coef_"))
     if len(weights) != len(np.atleast_1d(model.intercept_)):
-        refuse(model, "which this version of scikit-learn stores in another way")
+        refuse_product(model, "which this version of scikit-learn stores in another way")
     linear = linear_products(weights, model.intercept_ - weights @ model._x_mean)
-    return Reading(kind_of(model, LIBRARY), linear, names_of(model))
+    return product_reading(f"scikit-learn {type(model).__name__}", linear, fitted_names(model))

@@ -7,44 +7,52 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._waves.products import Products
-from fouriershap._waves.readers.reading import (
+from fouriershap._base.links import EXP, IDENTITY, LOGISTIC, SOFTMAX, UNKNOWN
+from fouriershap._libraries.reading import (
     Reading,
-    classes_of,
-    kind_of,
+    class_names,
+    fitted_names,
     linear_products,
-    names_of,
-    need_fitted,
-    refuse,
+    product_reading,
+    refuse_product,
+    require_fitted,
 )
+from fouriershap._waves.products import Products
 from fouriershap._waves.ridges import Ridges
 
 Floats = NDArray[np.float64]
-LIBRARY = "scikit-learn"
 MOST_UNITS = 128
-_LINKS = {"identity": "identity", "logistic": "logistic", "softmax": "softmax", "exp": "exp"}
+_LINKS = {"identity": IDENTITY, "logistic": LOGISTIC, "softmax": SOFTMAX, "exp": EXP}
 
 
 def read_network(model: Any) -> Reading:
     """MLPRegressor or MLPClassifier, by what enters the last activation."""
-    layers = [np.asarray(layer, dtype=np.float64) for layer in need_fitted(model, "coefs_")]
+    layers = [np.asarray(layer, dtype=np.float64) for layer in require_fitted(model, "coefs_")]
     offsets = [np.asarray(offset, dtype=np.float64) for offset in model.intercepts_]
     ask = "model.predict_proba" if hasattr(model, "classes_") else "model.predict"
     if model.activation == "identity" or len(layers) == 1:
         products = _linear(layers, offsets)
     elif len(layers) > 2:
-        return refuse(
+        return refuse_product(
             model, f"with {len(layers) - 1} hidden layers; one is a sum of functions of one direction", ask
         )
     elif model.activation not in ("tanh", "logistic"):
-        return refuse(model, f"whose units are {model.activation}, which no sines reproduce exactly", ask)
+        return refuse_product(
+            model, f"whose units are {model.activation}, which no sines reproduce exactly", ask
+        )
     elif len(offsets[0]) > MOST_UNITS:
-        return refuse(model, f"with {len(offsets[0])} hidden units; up to {MOST_UNITS} can be paid for", ask)
+        return refuse_product(
+            model, f"with {len(offsets[0])} hidden units; up to {MOST_UNITS} can be paid for", ask
+        )
     else:
         products = units(layers[0].T, offsets[0], layers[1], offsets[1], model.activation)
-    names = classes_of(model, products.n_outputs)
-    return Reading(
-        kind_of(model, LIBRARY), products, names_of(model), names, _LINKS.get(model.out_activation_, "other")
+    names = class_names(model, products.n_outputs)
+    return product_reading(
+        f"scikit-learn {type(model).__name__}",
+        products,
+        fitted_names(model),
+        names,
+        _LINKS.get(model.out_activation_, UNKNOWN),
     )
 
 

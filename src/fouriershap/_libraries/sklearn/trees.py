@@ -12,24 +12,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.errors import UnsupportedModelError
+from fouriershap._base.links import EXP, IDENTITY, LOGISTIC, MEAN, PROBABILITY, SOFTMAX, UNKNOWN, Link
 from fouriershap._base.short import short
-from fouriershap._trees.ensemble import TreeEnsemble
-from fouriershap._trees.readers.assemble import Tree, class_names, join, require_fitted, right_above
+from fouriershap._libraries.reading import Reading, class_names, fitted_names, require_fitted, tree_reading
+from fouriershap._rows.rules import Casting
+from fouriershap._trees.assemble import Tree, join, right_above
+
+# Rows are cast as a whole, frames by way of the type that their columns share.
+CASTING = Casting(
+    "scikit-learn", rounds_once=True, lists_to_double=True, missing_to_double=("polars", "pyarrow")
+)
 
 
-def read_tree(model: Any) -> TreeEnsemble:
+def read_tree(model: Any) -> Reading:
     """DecisionTree and ExtraTree: predicted values, or class probabilities."""
     require_fitted(model, "tree_")
     return _read_averaged(model, [model])
 
 
-def read_forest(model: Any) -> TreeEnsemble:
+def read_forest(model: Any) -> Reading:
     """RandomForest and ExtraTrees: the mean over the trees of values, or of class probabilities."""
     require_fitted(model, "estimators_")
     return _read_averaged(model, model.estimators_)
 
 
-def read_gradient_boosting(model: Any) -> TreeEnsemble:
+def read_gradient_boosting(model: Any) -> Reading:
     """GradientBoosting: what ``decision_function`` (classifier) or ``predict`` (regressor) returns."""
     require_fitted(model, "estimators_")
     init = model.init_
@@ -40,12 +47,12 @@ def read_gradient_boosting(model: Any) -> TreeEnsemble:
         )
     # The prior goes through the loss's link function; scikit-learn has no public name for the result.
     base = model._raw_predict_init(np.zeros((1, model.n_features_in_)))[0]
-    trees = [_from_sklearn(e.tree_) for e in model.estimators_.ravel()]
+    trees = [tree_of(e.tree_) for e in model.estimators_.ravel()]
     outputs = np.tile(np.arange(len(base)), len(model.estimators_))
-    return _ensemble(model, trees, outputs, base, np.float32, scale=model.learning_rate)
+    return make_reading(model, trees, outputs, base, np.float32, scale=model.learning_rate)
 
 
-def read_isolation_forest(model: Any) -> TreeEnsemble:
+def read_isolation_forest(model: Any) -> Reading:
     """IsolationForest: the mean path length, as `shap.TreeExplainer` explains it (long: ordinary row).
 
     ``score_samples`` is ``-2 ** (-mean path length / c)`` with a constant c: monotone in what is explained.
@@ -53,18 +60,18 @@ def read_isolation_forest(model: Any) -> TreeEnsemble:
     require_fitted(model, "estimators_")
     trees = []
     for estimator, columns in zip(model.estimators_, model.estimators_features_, strict=True):
-        tree = _from_sklearn(estimator.tree_)
+        tree = tree_of(estimator.tree_)
         # A tree may see only some of the columns (max_features), and numbers them anew.
         tree.feature = np.where(tree.left < 0, -1, np.asarray(columns)[np.maximum(tree.feature, 0)])
         length = _depths(tree) + average_path_length(estimator.tree_.n_node_samples)
         tree.values = length[:, None] / len(model.estimators_)
         trees.append(tree)
-    return _ensemble(model, trees, np.zeros(len(trees)), np.zeros(1), np.float32)
+    return make_reading(model, trees, np.zeros(len(trees)), np.zeros(1), np.float32)
 
 
-def _read_averaged(model: Any, estimators: list[Any]) -> TreeEnsemble:
+def _read_averaged(model: Any, estimators: list[Any]) -> Reading:
     is_classifier, n_targets = hasattr(model, "classes_"), model.n_outputs_
-    trees = [_from_sklearn(e.tree_) for e in estimators]
+    trees = [tree_of(e.tree_) for e in estimators]
     width, names = n_targets, None
     if is_classifier:
         # The classes of all targets, one target after the other; leaves have room for the most that any has.
@@ -76,11 +83,12 @@ def _read_averaged(model: Any, estimators: list[Any]) -> TreeEnsemble:
         if n_targets > 1:
             names = tuple(f"target {k}: {label}" for k, known in enumerate(classes) for label in known)
     outputs = np.full(len(trees), -1 if width > 1 else 0)
-    ensemble = _ensemble(model, trees, outputs, np.zeros(width), np.float32, width, 1 / len(estimators))
-    return ensemble if names is None else ensemble.replace(output_names=names)
+    reading = make_reading(model, trees, outputs, np.zeros(width), np.float32, width, 1 / len(estimators))
+    return reading if names is None else reading.replace(output_names=names)
 
 
-def _from_sklearn(tree: Any) -> Tree:
+def tree_of(tree: Any) -> Tree:
+    """Return a tree of ``sklearn.tree``."""
     return Tree(
         feature=tree.feature,
         threshold=tree.threshold,
@@ -92,7 +100,7 @@ def _from_sklearn(tree: Any) -> Tree:
     )
 
 
-def _ensemble(
+def make_reading(
     model: Any,
     trees: list[Tree],
     outputs: NDArray[Any],
@@ -100,45 +108,49 @@ def _ensemble(
     dtype: type[np.floating[Any]],
     width: int = 1,
     scale: float = 1.0,
-    **more: Any,
-) -> TreeEnsemble:
-    names = getattr(model, "feature_names_in_", None)
+    **rules: Any,
+) -> Reading:
+    """Return the reading of trees whose values are times ``scale``."""
     arrays = join(trees, width)
     arrays["values"] *= scale
     # Rows are cast to `dtype` and go left where they are <= a threshold in float64. For all trees at once.
     arrays["threshold"] = np.where(arrays["feature"] < 0, 0.0, right_above(arrays["threshold"], dtype))
-    return TreeEnsemble(
-        n_features=model.n_features_in_,
-        n_outputs=len(base),
-        dtype=np.dtype(dtype),
-        tree_output=outputs,
-        base=base,
-        zero_as_missing=np.zeros(model.n_features_in_, dtype=bool),
-        accepts_missing=_accepts_missing(model),
-        feature_names=None if names is None else tuple(str(name) for name in names),
+    arrays |= {
+        "n_features": model.n_features_in_,
+        "n_outputs": len(base),
+        "dtype": np.dtype(dtype),
+        "tree_output": outputs,
+        "base": base,
+    }
+    return tree_reading(
+        f"scikit-learn {type(model).__name__}",
+        arrays,
+        link=_link(model, len(base)),
         output_names=class_names(model, len(base)),
-        kind=f"scikit-learn {type(model).__name__}",
-        objective=_objective(model, len(base)),
-        casting="scikit-learn",
-        **arrays,
-        **more,
+        is_boosted=_is_boosted(model),
+        accepts_missing=_accepts_missing(model),
+        feature_names=fitted_names(model),
+        casting=CASTING,
+        **rules,
     )
 
 
-def _objective(model: Any, n_outputs: int) -> str:
-    # Of subclasses by other names, too.
-    boosted = any("GradientBoosting" in base.__name__ for base in type(model).__mro__)
-    loss = getattr(model, "loss", None)
+def _is_boosted(model: Any) -> bool:
+    return any("GradientBoosting" in base.__name__ for base in type(model).__mro__)  # subclasses, too
+
+
+def _link(model: Any, n_outputs: int) -> Link:
+    boosted, loss = _is_boosted(model), getattr(model, "loss", None)
     if hasattr(model, "classes_"):
         if not boosted:
-            return "probability"
-        return ("binary" if n_outputs == 1 else "multiclass") if loss == "log_loss" else ""
+            return PROBABILITY
+        return (LOGISTIC if n_outputs == 1 else SOFTMAX) if loss == "log_loss" else UNKNOWN
     if boosted and loss in ("poisson", "gamma"):
-        return "log"
+        return EXP
     loss = loss if boosted else getattr(model, "criterion", None)
     if any(base.__name__ == "OutlierMixin" for base in type(model).__mro__):
-        return ""
-    return "squared_error" if loss in ("squared_error", "friedman_mse") else "regression"
+        return UNKNOWN
+    return MEAN if loss in ("squared_error", "friedman_mse") else IDENTITY
 
 
 def _accepts_missing(model: Any) -> bool:
@@ -162,7 +174,7 @@ def average_path_length(n_samples: NDArray[Any]) -> NDArray[np.float64]:
     return np.select([n <= 1, n == 2], [0.0, 1.0], length)
 
 
-def read_hist_gradient_boosting(model: Any) -> TreeEnsemble:
+def read_hist_gradient_boosting(model: Any) -> Reading:
     """HistGradientBoosting: the raw output before the link function (binary: one output)."""
     require_fitted(model, "_predictors")
     base = np.ravel(model._baseline_prediction)
@@ -170,7 +182,7 @@ def read_hist_gradient_boosting(model: Any) -> TreeEnsemble:
     known = {f: np.arange(len(labels)) for f, labels in vocabularies.items()}
     trees = [_from_predictor(p, columns, known) for iteration in model._predictors for p in iteration]
     outputs = np.tile(np.arange(len(base)), len(model._predictors))
-    return _ensemble(
+    return make_reading(
         model,
         trees,
         outputs if trees else np.zeros(1),

@@ -431,7 +431,7 @@ class TreeEngine:
         e, compiled = self.ensemble, self.compiled
         tables = None if compiled is None else compiled.tables
         return {
-            "kind": e.kind,
+            "kind": "trees",
             "n_trees": e.n_trees,
             "n_leaves": e.n_leaves,
             "degrees": self.model.profile[:, 2].astype(np.int64),

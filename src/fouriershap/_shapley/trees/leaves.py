@@ -17,7 +17,7 @@ from fouriershap._kernels.walk_numpy import Trees
 from fouriershap._shapley.indices import points
 from fouriershap._shapley.trees.engine import TreeEngine
 from fouriershap._trees.codes import Codebook
-from fouriershap._trees.ensemble import ZERO_BAND
+from fouriershap._rows.rules import ZERO_BAND
 
 Floats = NDArray[np.float64]
 MOST_PLAYERS = 31  # on a path: a set of them is an integer of JavaScript
@@ -166,8 +166,8 @@ def leaf_lookup(engine: TreeEngine) -> LeafLookup | None:
         shares=_smallest(shares) if equal else shares,
         total=float(background.n_rows or 1) if equal else 1.0,
         ratio=walk.ratio[order] if background.codes is None else None,
-        missing_value=e.missing_value,
-        zero_as_missing=e.zero_as_missing,
+        missing_value=float("nan"),
+        zero_as_missing=np.zeros(e.n_features, dtype=bool),
     )
 
 
