@@ -13,10 +13,12 @@ export FOURIERSHAP_DATA ?= $(abspath $(DATA))
 endif
 export MPLBACKEND ?= Agg
 
-.PHONY: help demo test test-versions test-sanitize test-compilers wheel docs-check format lint types unit docs bench bench-here bench-status fuzz paper readme-table clean
+.PHONY: help demo check coverage test test-versions test-sanitize test-compilers wheel docs-check format lint types unit docs bench bench-here bench-status fuzz paper readme-table clean
 
 help:
 	@echo "make demo    explain a model and show the result (writes demo/)"
+	@echo "make check   formatting, lint, types and the quick tests: under two minutes"
+	@echo "make coverage  the quick tests with a coverage figure"
 	@echo "make test    formatting, lint, types and every test"
 	@echo "make test-sanitize  the tests of the kernels, watched by sanitizers (GCC; some minutes)"
 	@echo "make test-versions  readers, front door and files: Python 3.11 to 3.14, newest and oldest libraries"
@@ -64,6 +66,14 @@ docs: $(VENV)/.docs
 demo: $(VENV)/.demo
 	$(BIN)/python -m fouriershap.demo
 
+# For the hour: no server, browser, cluster or other process.
+check: lint types $(VENV)/.test
+	$(BIN)/python -m pytest -q -n auto --dist loadgroup -m "not slow" tests
+
+coverage: $(VENV)/.test
+	$(BIN)/python -m pytest -q -n auto --dist loadgroup -m "not slow" --cov --cov-report=term:skip-covered tests
+
+# For the day.
 test: lint types unit
 
 # Environments .venv-3.12, .venv-oldest, ...; a Python that is not found is skipped. TESTED=.venv spares the newest

@@ -209,12 +209,12 @@ def proteins() -> list[dict[str, Any]]:
     X = (np.arange(1 << sites)[:, None] >> np.arange(sites)[::-1]) & 1
 
     def ours() -> Any:
-        return fs.shap_values(fs.walsh_hadamard(measured, n_bits=sites), X, X, n_jobs=1)
+        return fs.spectra.shap_values(fs.walsh_hadamard(measured, n_bits=sites), X, X, n_jobs=1)
 
     seconds, _ = cpu(ours)
     asked = shap.KernelExplainer(lambda rows: measured(rows.astype(int)), X[::64])
     theirs, truth = cpu(lambda: asked.shap_values(X[:2], silent=True), rounds=1)
-    part = fs.shap_values(fs.walsh_hadamard(measured, n_bits=sites), X[:2], X[::64])
+    part = fs.spectra.shap_values(fs.walsh_hadamard(measured, n_bits=sites), X[:2], X[::64])
     r2 = 1 - np.square(truth - part).sum() / np.square(part).sum()
     whole = line("all 8,192 variants against all", seconds, theirs, 2 / len(X) / 64, "KernelExplainer")
     bits, kept, model = names["X"], names["kept"], names["model"]

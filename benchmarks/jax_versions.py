@@ -50,14 +50,16 @@ def contenders(h: fs.Spectrum, background: np.ndarray, precision: str) -> dict[s
 
     return {
         **{f"jax {method}": version(method) for method in versions.VERSIONS},
-        "jax tables": lambda: fs.compile(h, background, device="jax", precision=precision).shap_values,
-        "native direct": lambda: lambda X: fs.shap_values(h, X, background, method="direct"),
-        "native tables": lambda: fs.compile(h, background).shap_values,
+        "jax tables": lambda: (
+            fs.spectra.compile(h, background, device="jax", precision=precision).shap_values
+        ),
+        "native direct": lambda: lambda X: fs.spectra.shap_values(h, X, background, method="direct"),
+        "native tables": lambda: fs.spectra.compile(h, background).shap_values,
     }
 
 
 def measure(h: fs.Spectrum, X: np.ndarray, background: np.ndarray, precision: str) -> dict[str, Any]:
-    expected = fs.shap_values(h, X, background, method="direct")
+    expected = fs.spectra.shap_values(h, X, background, method="direct")
     once, explainers = {}, {}
     for name, build in contenders(h, background, precision).items():
         begin = time.perf_counter()

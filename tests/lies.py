@@ -248,7 +248,11 @@ def acts(loaded: Any, rows: Any, again: Path, report: bool) -> list[Callable[[],
             lambda: repr(loaded.top_terms()),
             lambda: loaded.frequencies,
         ]
-        more += [lambda: loaded + loaded, lambda: loaded.degree_profile(), lambda: fs.compile(loaded, rows)]
+        more += [
+            lambda: loaded + loaded,
+            lambda: loaded.degree_profile(),
+            lambda: fs.spectra.compile(loaded, rows),
+        ]
         return shared + more
     if isinstance(loaded, fs.Waves):
         return [*shared, lambda: loaded(rows), lambda: loaded.importance(rows), lambda: loaded.factors(rows)]
@@ -259,7 +263,7 @@ def acts(loaded: Any, rows: Any, again: Path, report: bool) -> list[Callable[[],
         lambda: loaded.shap_interaction_values(rows, pairs=[(0, 1)], n_jobs=1),
         lambda: repr(loaded.shap_interaction_values(rows, top=2, n_jobs=1)),
     ]
-    if isinstance(loaded, fs.Tables):
+    if isinstance(loaded, fs.spectra.Tables):
         return [*shared, lambda: repr(loaded.plan)]
     shared += [lambda: loaded(rows), lambda: loaded.frame(rows, top_k=2), lambda: csv_kinds(loaded, ())]
     if isinstance(loaded, fs.TreeExplainer | fs.ProductExplainer):

@@ -1,4 +1,7 @@
-"""The floor plan, asserted: rooms import downwards only, outer rooms use public names, and nothing goes in circles."""
+"""The layers of the package: imports go downwards only, and no modules import each other in a circle.
+
+Imports inside functions and under TYPE_CHECKING count.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +17,25 @@ import fouriershap
 
 SOURCE = Path(fouriershap.__file__).parent
 NAME = "fouriershap"
-INNER = ("_base", "_kernels", "_rows", "_trees", "_fourier", "_waves", "_shapley", "_blackbox", "_explainers")
+LAYERS = (
+    ("_base",),
+    ("_kernels",),
+    ("_rows",),
+    ("_trees",),
+    ("_fourier",),
+    ("_waves",),
+    ("_libraries",),
+    ("_shapley",),
+    ("_blackbox",),
+    ("spectra",),
+    ("analysis",),
+    ("report",),
+    ("_explainers",),
+)
+LEVEL = {package: level for level, layer in enumerate(LAYERS) for package in layer}
 OUTER = ("cli", "integrations", "demo", "plots")
+# What a layer must not know, although it lies below.
+FORBIDDEN = {("_shapley", "_libraries"), ("_waves", "_trees"), ("_fourier", "_trees")}
 FOREIGN = {"_exit", "_max_samples", "_meta"}  # of os, scikit-learn, Dask
 
 
@@ -25,7 +45,7 @@ def module_name(path: Path) -> str:
 
 
 MODULES = {module_name(path): ast.parse(path.read_text(encoding="utf-8")) for path in SOURCE.rglob("*.py")}
-COMPILED = {f"{NAME}._kernels._native"}
+COMPILED = {f"{NAME}._kernels.{name}" for name in ("_native", "_native_avx2")}
 
 
 def room(module: str) -> str:
@@ -33,20 +53,11 @@ def room(module: str) -> str:
     return module.removeprefix(NAME).lstrip(".").partition(".")[0]
 
 
-def walked(node: ast.AST) -> Iterator[ast.AST]:
-    """All nodes, those in functions included, but for what only type checkers see."""
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
-            continue
-        yield child
-        yield from walked(child)
-
-
 @cache
 def imports(module: str) -> tuple[tuple[str, str, str], ...]:
     """(target module, name taken from it or "", name that it gets here) of everything of ours that is imported."""
     found = []
-    for node in walked(MODULES[module]):
+    for node in ast.walk(MODULES[module]):
         if isinstance(node, ast.Import):
             found += [(a.name, "", a.asname or a.name) for a in node.names if a.name.split(".")[0] == NAME]
         elif isinstance(node, ast.ImportFrom):
@@ -66,14 +77,9 @@ def may_import(module: str, target: str) -> bool:
     if here in ("", there):
         return True
     if here in OUTER:
-        # The cellar serves every room: writing a file whole, texts that stay short, counting threads.
         private = any(part.startswith("_") and not part.startswith("__") for part in target.split("."))
         return not private or there == "_base"
-    if here == "report":
-        return there == "_base"
-    if there == "report":
-        return here == "_explainers"
-    return there in INNER and INNER.index(there) < INNER.index(here)
+    return there in LEVEL and LEVEL[there] < LEVEL[here] and (here, there) not in FORBIDDEN
 
 
 def test_imports_go_downwards() -> None:
@@ -91,7 +97,7 @@ def private_names(module: str) -> Iterator[str]:
     yield from (f"{target}.{name}" for target, name, _ in foreign if name.startswith("_"))
     modules = {bound for _, name, bound in foreign if not name}
     is_outer = room(module) in (*OUTER, "report")
-    for node in walked(MODULES[module]):
+    for node in ast.walk(MODULES[module]):
         if isinstance(node, ast.Attribute) and node.attr.startswith("_") and not node.attr.endswith("__"):
             owner = ast.unparse(node.value)
             is_strange = owner not in ("self", "cls") and node.attr not in FOREIGN
@@ -111,7 +117,47 @@ def test_nothing_goes_in_circles() -> None:
         pytest.fail(" -> ".join(reversed(error.args[1])))
 
 
-def test_the_root_shows_the_plan() -> None:
-    entries = [path.name for path in SOURCE.iterdir() if path.name != "__pycache__"]
-    assert len(entries) <= 16, sorted(entries)
-    assert {entry for entry in entries if entry.startswith("_") and entry != "__init__.py"} <= set(INNER)
+ENGINE_NAMES = {"TreeEngine", "ProductEngine", "RidgeEngine", "SpectrumEngine", "SumEngine", "Engine"}
+
+
+@pytest.mark.parametrize("module", [name for name in MODULES if room(name) not in ("_shapley", "")])
+def test_nobody_asks_for_the_class_of_an_engine(module: str) -> None:
+    for node in ast.walk(MODULES[module]):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("isinstance", "cast"):
+            named = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+            assert not named & ENGINE_NAMES, f"{module}: {ast.unparse(node)}"
+
+
+LIBRARIES = (
+    "xgboost",
+    "lightgbm",
+    "catboost",
+    "sklearn",
+    "statsmodels",
+    "onnx",
+    "ydf",
+    "sksurv",
+    "interpret",
+)
+
+
+def strings(tree: ast.Module) -> Iterator[str]:
+    """Yield the strings of code that are not docstrings."""
+    documented = (ast.Module, ast.FunctionDef, ast.ClassDef)
+    docs = {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, documented) and node.body and isinstance(node.body[0], ast.Expr)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docs:
+            yield node.value
+
+
+INSIDE = ("_explainers", "_rows", "_shapley", "_trees", "_waves", "_fourier", "_base", "analysis", "report")
+
+
+@pytest.mark.parametrize("module", [name for name in MODULES if room(name) in INSIDE])
+def test_libraries_are_named_in_their_adapters_only(module: str) -> None:
+    found = [text for text in strings(MODULES[module]) if text.partition(".")[0].lower() in LIBRARIES]
+    assert not found, module

@@ -5,10 +5,10 @@ import fouriershap
 NAMES = """
     AdditivityError CapacityError DiskFullError FidelityWarning FileFormatError FourierShapError FourierShapWarning
     CostWarning InputError MissingDependencyError ModelWarning NoiseWarning QueryError ReportWarning SlowKernelWarning
-    UnsupportedModelError BlackBoxExplainer Candidate Explainer Fidelity Interval OutputColumn Plan ProductExplainer
-    ProductPlan Spectrum SpectrumExplainer Stage Tables TopInteractions TopTerms TreeEnsemble TreeExplainer TreePlan
-    Waves compile library_output load plan read_model shap_interaction_values shap_values sparse_walsh_hadamard
-    survival_trees tree_spectrum walsh_hadamard Cohorts Drift Importance Interactions Reasons about plots
+    UnsupportedModelError BlackBoxExplainer BlackBoxFit Candidate Explainer Fidelity Interval OutputColumn Plan
+    ProductExplainer Quality Spectrum SpectrumExplainer Stage TopTerms TreeEnsemble TreeExplainer Waves load read_model
+    sparse_walsh_hadamard survival_trees tree_spectrum walsh_hadamard Cohorts Drift Importance Interactions Reasons about
+    analysis plots spectra
 """
 
 
@@ -23,3 +23,7 @@ def test_every_public_name_exists_and_is_documented() -> None:
 
 def test_the_list_is_sorted() -> None:
     assert list(fouriershap.__all__) == sorted(fouriershap.__all__)
+
+
+def test_dir_shows_public_names_only() -> None:
+    assert set(dir(fouriershap)) == {*fouriershap.__all__, "__version__"}

@@ -88,7 +88,9 @@ def coded_transform(name: str, budget: int, seed: int) -> Cell:
     asked = model.count
     fresh = np.random.default_rng([seed, 7]).integers(0, 2, size=(20_000, subject.n_bits)).astype(np.uint8)
     rows = draw_rows(subject, seed)
-    values = fs.shap_values(spectrum, rows.explained.astype(np.uint8), rows.background.astype(np.uint8))
+    values = fs.spectra.shap_values(
+        spectrum, rows.explained.astype(np.uint8), rows.background.astype(np.uint8)
+    )
     truth, ceiling = truth_of(subject, seed)
     return {
         "cube_r2": r_squared(model(fresh), spectrum(fresh)),

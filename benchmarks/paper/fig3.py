@@ -83,7 +83,7 @@ def _contenders(
     found |= {peer: build(model, X, background) for peer, build in OPTIONAL.items() if peer not in skipped}
     if spectrum is not None:
         bits, others = X.astype(np.uint8), background.astype(np.uint8)
-        found[SPECTRUM] = lambda: fs.shap_values(spectrum, bits, others, n_jobs=1)
+        found[SPECTRUM] = lambda: fs.spectra.shap_values(spectrum, bits, others, n_jobs=1)
     return found
 
 

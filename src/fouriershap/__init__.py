@@ -21,82 +21,71 @@ from fouriershap._base.errors import (
     SlowKernelWarning,
     UnsupportedModelError,
 )
-from fouriershap._base.short import short
 
 if TYPE_CHECKING:
+    from fouriershap import analysis, plots, spectra
     from fouriershap._base.progress import Stage
+    from fouriershap._blackbox.explain import BlackBoxFit
     from fouriershap._blackbox.fidelity import Fidelity, Interval
     from fouriershap._blackbox.select import Candidate
     from fouriershap._explainers.batches import OutputColumn
-    from fouriershap._explainers.blackbox import BlackBoxExplainer
-    from fouriershap._explainers.front_door import Explainer
+    from fouriershap._explainers.constructors import (
+        BlackBoxExplainer,
+        ProductExplainer,
+        SpectrumExplainer,
+        TreeExplainer,
+    )
+    from fouriershap._explainers.explainer import Explainer
     from fouriershap._explainers.load import load
-    from fouriershap._explainers.products import ProductExplainer
-    from fouriershap._explainers.questions.cohorts import Cohorts
-    from fouriershap._explainers.questions.drift import Drift
-    from fouriershap._explainers.questions.importance import Importance
-    from fouriershap._explainers.questions.letters import Reasons
-    from fouriershap._explainers.questions.orders import Interactions
-    from fouriershap._explainers.spectrum import SpectrumExplainer
-    from fouriershap._explainers.trees import TreeExplainer
+    from fouriershap._fourier.display import TopTerms
     from fouriershap._fourier.sparse_transform import sparse_walsh_hadamard
     from fouriershap._fourier.spectrum import Spectrum
-    from fouriershap._fourier.top_terms import TopTerms
     from fouriershap._fourier.transform import walsh_hadamard
-    from fouriershap._fourier.tree_spectrum import tree_spectrum
     from fouriershap._kernels.about import about
-    from fouriershap._shapley.interactions import TopInteractions
-    from fouriershap._shapley.products.engine import ProductPlan
-    from fouriershap._shapley.spectrum.compile import (
-        compile,  # noqa: A004
-        plan,
-        shap_interaction_values,
-        shap_values,
-    )
-    from fouriershap._shapley.spectrum.plan import Plan
-    from fouriershap._shapley.spectrum.tables import Tables
-    from fouriershap._shapley.trees.plan import TreePlan
+    from fouriershap._libraries import read_model, survival_trees
+    from fouriershap._shapley.engine import Plan, Quality
     from fouriershap._trees.ensemble import TreeEnsemble
-    from fouriershap._libraries import read_model
-    from fouriershap._libraries.survival import survival_trees
     from fouriershap._waves.waves import Waves
+    from fouriershap.analysis.cohorts import Cohorts
+    from fouriershap.analysis.drift import Drift
+    from fouriershap.analysis.importance import Importance
+    from fouriershap.analysis.interactions import Interactions
+    from fouriershap.analysis.reasons import Reasons
+    from fouriershap.spectra import tree_spectrum
 
-# What is imported when it is first asked for, so that `import fouriershap` costs little more than NumPy.
+# Names that are imported at their first use, so that `import fouriershap` costs little more than NumPy. "" is a module.
 _HOMES = {
-    "BlackBoxExplainer": "_explainers.blackbox",
+    "BlackBoxExplainer": "_explainers.constructors",
+    "BlackBoxFit": "_blackbox.explain",
     "Candidate": "_blackbox.select",
-    "Cohorts": "_explainers.questions.cohorts",
-    "Drift": "_explainers.questions.drift",
-    "Explainer": "_explainers.front_door",
+    "Cohorts": "analysis.cohorts",
+    "Drift": "analysis.drift",
+    "Explainer": "_explainers.explainer",
     "Fidelity": "_blackbox.fidelity",
-    "Importance": "_explainers.questions.importance",
-    "Interactions": "_explainers.questions.orders",
+    "Importance": "analysis.importance",
+    "Interactions": "analysis.interactions",
     "Interval": "_blackbox.fidelity",
     "OutputColumn": "_explainers.batches",
-    "Plan": "_shapley.spectrum.plan",
-    "ProductExplainer": "_explainers.products",
-    "ProductPlan": "_shapley.products.engine",
-    "Reasons": "_explainers.questions.letters",
+    "Plan": "_shapley.engine",
+    "ProductExplainer": "_explainers.constructors",
+    "Quality": "_shapley.engine",
+    "Reasons": "analysis.reasons",
     "Spectrum": "_fourier.spectrum",
-    "SpectrumExplainer": "_explainers.spectrum",
+    "SpectrumExplainer": "_explainers.constructors",
     "Stage": "_base.progress",
-    "Tables": "_shapley.spectrum.tables",
-    "TopInteractions": "_shapley.interactions",
-    "TopTerms": "_fourier.top_terms",
+    "TopTerms": "_fourier.display",
     "TreeEnsemble": "_trees.ensemble",
-    "TreeExplainer": "_explainers.trees",
-    "TreePlan": "_shapley.trees.plan",
+    "TreeExplainer": "_explainers.constructors",
     "Waves": "_waves.waves",
     "about": "_kernels.about",
-    "compile": "_shapley.spectrum.compile",
+    "analysis": "",
     "load": "_explainers.load",
-    "plan": "_shapley.spectrum.compile",
-    "read_model": "_libraries.registry",
-    "shap_interaction_values": "_shapley.spectrum.compile",
-    "shap_values": "_shapley.spectrum.compile",
+    "plots": "",
+    "read_model": "_libraries",
     "sparse_walsh_hadamard": "_fourier.sparse_transform",
-    "survival_trees": "_libraries.survival",
-    "tree_spectrum": "_fourier.tree_spectrum",
+    "spectra": "",
+    "survival_trees": "_libraries",
+    "tree_spectrum": "spectra",
     "walsh_hadamard": "_fourier.transform",
 }
 
@@ -105,6 +94,7 @@ __version__ = "0.1.0"
 __all__ = [
     "AdditivityError",
     "BlackBoxExplainer",
+    "BlackBoxFit",
     "Candidate",
     "CapacityError",
     "Cohorts",
@@ -127,7 +117,7 @@ __all__ = [
     "OutputColumn",
     "Plan",
     "ProductExplainer",
-    "ProductPlan",
+    "Quality",
     "QueryError",
     "Reasons",
     "ReportWarning",
@@ -135,23 +125,18 @@ __all__ = [
     "Spectrum",
     "SpectrumExplainer",
     "Stage",
-    "Tables",
-    "TopInteractions",
     "TopTerms",
     "TreeEnsemble",
     "TreeExplainer",
-    "TreePlan",
     "UnsupportedModelError",
     "Waves",
     "about",
-    "compile",
+    "analysis",
     "load",
-    "plan",
     "plots",
     "read_model",
-    "shap_interaction_values",
-    "shap_values",
     "sparse_walsh_hadamard",
+    "spectra",
     "survival_trees",
     "tree_spectrum",
     "walsh_hadamard",
@@ -159,13 +144,13 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name == "plots":
-        return import_module(f"{__name__}.plots")
     if name not in _HOMES:
-        raise AttributeError(f"module {short(__name__)} has no attribute {short(name)}")
-    value = globals()[name] = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    home = _HOMES[name]
+    found = import_module(f"{__name__}.{home or name}")
+    value = globals()[name] = getattr(found, name) if home else found
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return [*__all__, "__version__"]

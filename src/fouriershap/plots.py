@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fouriershap import InputError, TopInteractions
+from fouriershap import InputError, Interactions
 from fouriershap._base.checks import need, numbered
 
 __all__ = ["interaction_heatmap", "interaction_network"]
@@ -61,29 +61,29 @@ def interaction_heatmap(
     return ax
 
 
-def interaction_network(top: TopInteractions, *, ax: Any = None) -> Any:
+def interaction_network(top: Interactions, *, ax: Any = None) -> Any:
     """The strongest pairs as edges between their players: the wider the stronger, blue up and red down.
 
     Parameters
     ----------
-    top : TopInteractions
-        What ``shap_interaction_values(X, top=k)`` returns.
+    top : Interactions
+        What ``explainer.interactions(X, order=2, min_order=2)`` returns.
     ax : matplotlib Axes, optional
 
     Returns
     -------
     matplotlib Axes
     """
-    if not isinstance(top, TopInteractions) or not len(top):
-        raise InputError("top must be what shap_interaction_values(X, top=k) returns, with a pair or more.")
-    players = sorted({name for pair in top.pairs for name in pair})
+    if not isinstance(top, Interactions) or not len(top) or (top.order, top.min_order) != (2, 2):
+        raise InputError("top must be interactions of pairs: explainer.interactions(X, order=2, min_order=2).")
+    players = sorted({name for pair in top.sets for name in pair})
     angle = np.pi / 2 - 2 * np.pi * np.arange(len(players)) / len(players)
     place = {name: (np.cos(a), np.sin(a)) for name, a in zip(players, angle, strict=True)}
     mean = top.values.mean(axis=0)
     mean = mean if mean.ndim == 1 else mean[np.arange(len(mean)), np.abs(mean).argmax(axis=1)]
     ax = _axes(ax, 5.5)
     largest = max(float(top.strength.max()), 1e-300)
-    for (a, b), strength, signed in zip(top.pairs, top.strength, mean, strict=True):
+    for (a, b), strength, signed in zip(top.sets, top.strength, mean, strict=True):
         (x0, y0), (x1, y1) = place[a], place[b]
         colour = "#1f6fb4" if signed >= 0 else "#c8373a"
         ax.plot([x0, x1], [y0, y1], color=colour, linewidth=0.5 + 6 * strength / largest, alpha=0.7, zorder=1)

@@ -32,16 +32,16 @@ BAD_ROWS: list[tuple[Any, str]] = [
 
 
 def callers(rows: Any) -> dict[str, Any]:
-    tables = fs.compile(H, GOOD)
+    tables = fs.spectra.compile(H, GOOD)
     return {
         "X": [
             lambda: H(rows),
             lambda: tables.shap_values(rows),
-            lambda: fs.shap_values(H, rows, GOOD),
+            lambda: fs.spectra.shap_values(H, rows, GOOD),
         ],
         "background": [
-            lambda: fs.shap_values(H, GOOD, rows),
-            lambda: fs.compile(H, rows),
+            lambda: fs.spectra.shap_values(H, GOOD, rows),
+            lambda: fs.spectra.compile(H, rows),
         ],
     }
 
@@ -56,7 +56,10 @@ def test_rows(rows: Any, message: str) -> None:
 
 
 def test_empty_background() -> None:
-    for call in (lambda: fs.compile(H, np.zeros((0, 3))), lambda: fs.shap_values(H, GOOD, np.zeros((0, 3)))):
+    for call in (
+        lambda: fs.spectra.compile(H, np.zeros((0, 3))),
+        lambda: fs.spectra.shap_values(H, GOOD, np.zeros((0, 3))),
+    ):
         with pytest.raises(fs.InputError, match="background has no rows"):
             call()
 
@@ -75,9 +78,9 @@ def test_empty_background() -> None:
 )
 def test_weights(weights: Any, message: str) -> None:
     with pytest.raises(fs.InputError, match=message):
-        fs.compile(H, GOOD, weights=weights)
+        fs.spectra.compile(H, GOOD, weights=weights)
     with pytest.raises(fs.InputError, match=message):
-        fs.shap_values(H, GOOD, GOOD, weights=weights)
+        fs.spectra.shap_values(H, GOOD, GOOD, weights=weights)
 
 
 @pytest.mark.parametrize(
@@ -145,9 +148,9 @@ def test_pruning(options: dict[str, Any], message: str) -> None:
 @pytest.mark.parametrize("memory", [-1, float("nan"), float("inf"), "1 GB", True])
 def test_memory(memory: Any) -> None:
     for call in (
-        lambda: fs.compile(H, GOOD, memory=memory),
-        lambda: fs.shap_values(H, GOOD, GOOD, memory=memory),
-        lambda: fs.plan(H, 1, 1, memory=memory),
+        lambda: fs.spectra.compile(H, GOOD, memory=memory),
+        lambda: fs.spectra.shap_values(H, GOOD, GOOD, memory=memory),
+        lambda: fs.spectra.plan(H, 1, 1, memory=memory),
     ):
         with pytest.raises(fs.InputError, match="memory"):
             call()
@@ -155,16 +158,16 @@ def test_memory(memory: Any) -> None:
 
 def test_methods_and_jobs() -> None:
     with pytest.raises(fs.InputError, match="'auto', 'tables', 'direct'"):
-        fs.shap_values(H, GOOD, GOOD, method="magic")
+        fs.spectra.shap_values(H, GOOD, GOOD, method="magic")
     for n_jobs in (0, 1.5, "all"):
         with pytest.raises(fs.InputError, match="n_jobs"):
-            fs.shap_values(H, GOOD, GOOD, n_jobs=n_jobs)  # type: ignore[arg-type]
+            fs.spectra.shap_values(H, GOOD, GOOD, n_jobs=n_jobs)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("n_rows", "n_background"), [(-1, 1), (1, 0), (1.5, 1), (1, None)])
 def test_plans(n_rows: Any, n_background: Any) -> None:
     with pytest.raises(fs.InputError, match=r"n_rows|n_background"):
-        fs.plan(H, n_rows, n_background)
+        fs.spectra.plan(H, n_rows, n_background)
 
 
 def test_the_tree_of_exceptions() -> None:

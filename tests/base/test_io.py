@@ -26,12 +26,12 @@ def small_spectrum() -> fs.Spectrum:
     return fs.Spectrum([[0, 0, 0], [1, 0, 0], [0, 1, 1], [1, 1, 1]], [0.5, 1.0, -2.0, 0.01])
 
 
-def small_tables(memory: float | None = None) -> fs.Tables:
+def small_tables(memory: float | None = None) -> fs.spectra.Tables:
     rng = np.random.default_rng(0)
     h = fs.Spectrum(random_frequencies(rng, 60, 12, 6), rng.standard_normal((60, 2)))
     background = rng.integers(0, 2, size=(30, 12))
     players = random_players(rng, 12, 9)
-    return fs.compile(h, background, players=players, weights=rng.random(30), memory=memory)
+    return fs.spectra.compile(h, background, players=players, weights=rng.random(30), memory=memory)
 
 
 @settings(max_examples=30, deadline=None)
@@ -45,10 +45,10 @@ def test_round_trips(tmp_path_factory: pytest.TempPathFactory, problem: Problem)
         assert back == pruned
         np.testing.assert_array_equal(back.prune_bound(), pruned.prune_bound())
     for memory in (None, 5000, 0):
-        tables = fs.compile(problem.spectrum, problem.background, memory=memory, **problem.stage_two)
+        tables = fs.spectra.compile(problem.spectrum, problem.background, memory=memory, **problem.stage_two)
         tables.save(path)
-        for loaded in (fs.load(path), fs.Tables.load(path)):
-            assert isinstance(loaded, fs.Tables)
+        for loaded in (fs.load(path), fs.spectra.Tables.load(path)):
+            assert isinstance(loaded, fs.spectra.Tables)
             np.testing.assert_array_equal(loaded.shap_values(problem.X), tables.shap_values(problem.X))
             np.testing.assert_array_equal(loaded.expected_value, tables.expected_value)
             assert loaded.plan == tables.plan
@@ -75,7 +75,7 @@ def test_arrays_are_read_only_views_of_the_memory_map(tmp_path: Path) -> None:
         assert array.size == 0 or is_mapped(array)
     small_spectrum().save(tmp_path / "h.fshap")
     spectrum = fs.Spectrum.load(tmp_path / "h.fshap")
-    for kept in (fs.Tables.load(path).engine.tables.values, spectrum.words, spectrum.matrix):
+    for kept in (fs.spectra.Tables.load(path).engine.tables.values, spectrum.words, spectrum.matrix):
         assert is_mapped(kept)
 
 
@@ -189,7 +189,7 @@ def test_kinds(tmp_path: Path) -> None:
     small_spectrum().save(tmp_path / "h.fshap")
     small_tables().save(tmp_path / "t.fshap")
     with pytest.raises(fs.FileFormatError, match="holds a 'spectrum', not a 'tables'"):
-        fs.Tables.load(tmp_path / "h.fshap")
+        fs.spectra.Tables.load(tmp_path / "h.fshap")
     with pytest.raises(fs.FileFormatError, match="holds a 'tables', not a 'spectrum'"):
         fs.Spectrum.load(tmp_path / "t.fshap")
     files.write(tmp_path / "u.fshap", "umbrella", {"a": np.ones(1)})
@@ -244,7 +244,7 @@ def test_an_open_map_survives_a_new_file(tmp_path: Path) -> None:
     path = tmp_path / "t.fshap"
     tables = small_tables()
     tables.save(path)
-    loaded = fs.Tables.load(path)
+    loaded = fs.spectra.Tables.load(path)
     small_spectrum().save(path)
     X = np.zeros((2, 12))
     np.testing.assert_array_equal(loaded.shap_values(X), tables.shap_values(X))
@@ -256,7 +256,7 @@ def test_tables_travel_by_pickle_too(tmp_path: Path) -> None:
     tables = small_tables(9000)
     tables.save(path)
     X = np.eye(12)
-    for one in (tables, fs.Tables.load(path)):
+    for one in (tables, fs.spectra.Tables.load(path)):
         copied = pickle.loads(pickle.dumps(one))
         np.testing.assert_array_equal(copied.shap_values(X), tables.shap_values(X))
 

@@ -13,7 +13,7 @@ import pytest
 import fouriershap as fs
 
 FOLDER = Path(__file__).parents[1] / "data"
-KINDS = {"trees": fs.TreeExplainer, "black_box": fs.BlackBoxExplainer, "tables": fs.Tables}
+KINDS = {"trees": fs.TreeExplainer, "black_box": fs.BlackBoxExplainer, "tables": fs.spectra.Tables}
 
 
 def rows_of(name: str, rows: Any) -> Any:

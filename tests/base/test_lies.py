@@ -161,7 +161,7 @@ def test_a_file_states_no_more_memory_than_there_is(tmp_path: Path) -> None:
     small_tables().save(path)
     tamper(path, "memory", lambda _: 10**18)
     loaded = fs.load(path)
-    assert isinstance(loaded, fs.Tables)
+    assert isinstance(loaded, fs.spectra.Tables)
     assert loaded.engine.memory == check_memory(None)
 
 
@@ -335,7 +335,7 @@ def test_messages_about_files_are_short(tmp_path: Path) -> None:
         fs.load(path)
     assert len(str(caught.value)) < 80 + len(str(path)) + 80
     files.write(path, "x" * 5000, {})
-    for load in (fs.load, fs.Tables.load):
+    for load in (fs.load, fs.spectra.Tables.load):
         with pytest.raises(fs.FileFormatError) as caught:
             load(path)
         assert len(str(caught.value)) < 80 + len(str(path)) + 120

@@ -303,8 +303,16 @@ CONSTRUCTORS: list[tuple[str, Callable[[Any, np.ndarray], Any], str]] = [
     ("frequencies", lambda m, X: fs.Spectrum([[0, 2]], [1.0]), "frequencies"),
     ("coefficients", lambda m, X: fs.Spectrum([[0, 1]], [1.0, 2.0]), "coefficients"),
     ("not finite", lambda m, X: fs.Spectrum([[0, 1]], [np.nan]), "coefficients"),
-    ("bits of the background", lambda m, X: fs.compile(fs.Spectrum([[0, 1]], [1.0]), X), "background"),
-    ("players", lambda m, X: fs.compile(fs.Spectrum([[0, 1]], [1.0]), [[0, 1]], players=[0]), "players"),
+    (
+        "bits of the background",
+        lambda m, X: fs.spectra.compile(fs.Spectrum([[0, 1]], [1.0]), X),
+        "background",
+    ),
+    (
+        "players",
+        lambda m, X: fs.spectra.compile(fs.Spectrum([[0, 1]], [1.0]), [[0, 1]], players=[0]),
+        "players",
+    ),
 ]
 
 

@@ -49,7 +49,7 @@ H = fs.Spectrum([[1, 0, 0], [0, 1, 1]], [1.0, 0.5])
 TREE = fs.TreeExplainer(MODEL, X)
 SPECTRUM = fs.SpectrumExplainer(H, BITS)
 BOX = fs.BlackBoxExplainer(first_column, X, budget=200)
-TABLES = fs.compile(H, BITS)
+TABLES = fs.spectra.compile(H, BITS)
 
 
 def batches(batches: Any, ids: Any = None, out: Any = "columns", top_k: Any = 3, n_jobs: Any = None) -> None:
@@ -62,10 +62,10 @@ CALLS: list[tuple[Callable[..., Any], dict[str, Any]]] = [
     (fs.SpectrumExplainer, {"spectrum": H, "background": BITS}),
     (fs.BlackBoxExplainer, {"predict": first_column, "background": BITS, "budget": 200}),
     (fs.Spectrum, {"frequencies": [[1, 0]], "coefficients": [1.0]}),
-    (fs.compile, {"spectrum": H, "background": BITS}),
-    (fs.plan, {"spectrum": H, "n_rows": 1, "n_background": 1}),
-    (fs.shap_values, {"spectrum": H, "X": BITS, "background": BITS}),
-    (fs.shap_interaction_values, {"spectrum": H, "X": BITS, "background": BITS}),
+    (fs.spectra.compile, {"spectrum": H, "background": BITS}),
+    (fs.spectra.plan, {"spectrum": H, "n_rows": 1, "n_background": 1}),
+    (fs.spectra.shap_values, {"spectrum": H, "X": BITS, "background": BITS}),
+    (fs.spectra.shap_interaction_values, {"spectrum": H, "X": BITS, "background": BITS}),
     (fs.walsh_hadamard, {"h": first_column, "n_bits": 3}),
     (fs.sparse_walsh_hadamard, {"h": first_column, "n_bits": 4, "n_terms": 2}),
     (fs.tree_spectrum, {"model": MODEL}),

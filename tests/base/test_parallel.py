@@ -47,14 +47,14 @@ def test_every_row_once(n_rows: int, block_rows: int, n_jobs: int | None) -> Non
 
 def test_the_same_result_for_any_number_of_threads() -> None:
     h, X, background = problem()
-    tables = fs.compile(h, background)
-    mixed = fs.compile(h, background, memory=tables.nbytes / 2)
+    tables = fs.spectra.compile(h, background)
+    mixed = fs.spectra.compile(h, background, memory=tables.nbytes / 2)
     assert mixed.plan.method == "tables+direct"
     calls: list[Any] = [
         lambda n: h(X, n_jobs=n),
         lambda n: tables.shap_values(X, n_jobs=n),
         lambda n: mixed.shap_values(X[:300], n_jobs=n),
-        lambda n: fs.shap_values(h, X[:300], background, method="direct", n_jobs=n),
+        lambda n: fs.spectra.shap_values(h, X[:300], background, method="direct", n_jobs=n),
     ]
     for call in calls:
         expected = call(1)
@@ -64,7 +64,7 @@ def test_the_same_result_for_any_number_of_threads() -> None:
 
 def test_many_threads_explain_with_one_object_at_once() -> None:
     h, X, background = problem(5000)
-    tables = fs.compile(h, background, memory=fs.compile(h, background).nbytes / 2)
+    tables = fs.spectra.compile(h, background, memory=fs.spectra.compile(h, background).nbytes / 2)
     parts = np.array_split(X[:800], 16)
     expected = [tables.shap_values(part, n_jobs=1) for part in parts]
     barrier = threading.Barrier(8)
@@ -136,7 +136,7 @@ def test_ctrl_c_reaches_a_long_explanation() -> None:
     timer = threading.Timer(0.3, press_ctrl_c)
     timer.start()
     with pytest.raises(KeyboardInterrupt):
-        fs.shap_values(h, X, background, method="direct")  # an hour
+        fs.spectra.shap_values(h, X, background, method="direct")  # an hour
     timer.join()
 
 

@@ -75,7 +75,7 @@ def exact_pairs(rows, background):
     points = np.random.default_rng(0).integers(0, 2, size=(500, n))
     signs = 1 - 2 * ((points @ np.array(frequencies).T) % 2)
     h = fs.Spectrum(frequencies, np.linalg.lstsq(signs, rare_pairs(points), rcond=None)[0])
-    return fs.shap_values(h, rows, background)
+    return fs.spectra.shap_values(h, rows, background)
 
 
 def test_rare_levels_that_seldom_meet_are_asked_together(monkeypatch):

@@ -43,7 +43,7 @@ def test_the_largest_terms_are_right_on_the_cube_and_wrong_on_the_data(trap):
         )
     for spectrum in (by_size, by_queries):
         assert 1 - (exact - spectrum).energy / exact.variance > 0.85
-        assert r_squared(truth, fs.shap_values(spectrum, bits[30:90], bits[:30])) < 0.5
+        assert r_squared(truth, fs.spectra.shap_values(spectrum, bits[30:90], bits[:30])) < 0.5
 
 
 def test_hybrids_make_the_same_terms_useful(trap):

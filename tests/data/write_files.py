@@ -51,16 +51,16 @@ def black_box() -> tuple[fs.BlackBoxExplainer, pd.DataFrame]:
     return fs.BlackBoxExplainer(predict, X, min_fidelity=-np.inf, **options), X[:5]
 
 
-def tables() -> tuple[fs.Tables, np.ndarray]:
+def tables() -> tuple[fs.spectra.Tables, np.ndarray]:
     """Some terms in tables, some without; players of several bits, weights, two outputs."""
     rng = np.random.default_rng(2)
     frequencies = rng.random((30, 10)) < 0.3
     spectrum = fs.Spectrum(frequencies, rng.standard_normal((30, 2)))
     players = [0, 1, 2, 3, 4, 5, 6, 6, 7, 7]
     background, weights = rng.integers(0, 2, size=(40, 10)), rng.random(40)
-    return fs.compile(spectrum, background, players=players, weights=weights, memory=30_000), rng.integers(
-        0, 2, size=(5, 10)
-    )
+    return fs.spectra.compile(
+        spectrum, background, players=players, weights=weights, memory=30_000
+    ), rng.integers(0, 2, size=(5, 10))
 
 
 def main() -> None:

@@ -102,8 +102,8 @@ def test_interactions_in_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
         assert (
             explainer(rows[:5], check_additivity=False).values.shape == explainer.shap_values(rows[:5]).shape
         )
-    changed = replace(explainer._engine.model.coded.ensemble, base=np.full(3, 5.0))
-    monkeypatch.setattr(type(explainer._engine), "predict", lambda self, rows, n_jobs: changed.predict(rows))
+    changed = replace(explainer.engine.model.coded.ensemble, base=np.full(3, 5.0))
+    monkeypatch.setattr(type(explainer.engine), "predict", lambda self, rows, n_jobs: changed.predict(rows))
     with pytest.raises(fs.AdditivityError):
         explainer(X[:5], interactions=True)
     assert explainer(X[:5], interactions=True, check_additivity=False).shape == (5, 4, 4, 3)
@@ -135,10 +135,10 @@ def test_one_output(library: str, name: str, tmp_path: Any) -> None:
     all_of_them = fs.TreeExplainer(model, rows[:20], precision="double")
     for k in range(3):
         explainer = fs.TreeExplainer(model, rows[:20], output=k, precision="double")
-        assert explainer.checked and explainer.ensemble.n_outputs == 1
+        assert explainer.checked and explainer.representation.n_outputs == 1
         assert_within(explainer.shap_values(rows[:9]), all_of_them.shap_values(rows[:9])[..., k], 1e-12)
         assert np.isclose(explainer.expected_value, all_of_them.expected_value[k])
-        if all_of_them.ensemble.has_cover:  # XGBoost 2.1 counts no rows in trees of several outputs
+        if all_of_them.representation.has_cover:  # XGBoost 2.1 counts no rows in trees of several outputs
             by_path = fs.TreeExplainer(model, output=k).shap_values(rows[:4])
             np.testing.assert_allclose(
                 by_path, fs.TreeExplainer(model).shap_values(rows[:4])[..., k], atol=1e-6
@@ -155,7 +155,7 @@ def test_one_output(library: str, name: str, tmp_path: Any) -> None:
 def test_the_first_trees() -> None:
     model = booster()
     some = fs.TreeExplainer(model[:2], FRAME[:20])
-    assert some.ensemble.n_trees == 2 and some.checked
+    assert some.representation.n_trees == 2 and some.checked
     total = some.shap_values(FRAME[:9]).sum(axis=1) + some.expected_value
     margin = model.predict(xgboost.DMatrix(FRAME[:9]), iteration_range=(0, 2))
     np.testing.assert_allclose(total, margin, rtol=1e-5)

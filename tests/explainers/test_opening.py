@@ -77,7 +77,7 @@ def test_the_model_inside_is_explained(name: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         explainer = fs.Explainer(model, X[:15], precision="double")
-    assert type(explainer) is fs.TreeExplainer and explainer.checked and not explainer.has_pipeline
+    assert explainer.kind == "trees" and explainer.checked and not explainer.has_pipeline
     want, _ = brute_force(model, X[30:34], X[:15], output=lambda m, Z: m.predict(Z)[:, None])
     assert_within(with_outputs(explainer.shap_values(X[30:34])), want, 1e-6)
     assert np.allclose(fs.read_model(model).predict(X)[:, 0], model.predict(X))
@@ -121,7 +121,7 @@ def test_targets_of_sums_of_products(inside: Callable[[], Any], link: str) -> No
     before, after = LOGS[link]
     model = TransformedTargetRegressor(inside(), func=before, inverse_func=after).fit(X, np.exp(Y / 3))
     explainer = fs.Explainer(model, X[:12], output="response")
-    assert type(explainer) is fs.ProductExplainer and explainer.checked
+    assert explainer.kind == "products" and explainer.checked
     want, _ = brute_force(model, X[30:33], X[:12], output=lambda m, Z: m.predict(Z)[:, None])
     assert_within(with_outputs(explainer.shap_values(X[30:33])), want, 1e-7)
     with pytest.warns(fs.ModelWarning, match="units of the transformed target"):
@@ -130,7 +130,7 @@ def test_targets_of_sums_of_products(inside: Callable[[], Any], link: str) -> No
     plain = TransformedTargetRegressor(inside()).fit(X, Y)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert type(fs.Explainer(plain, X[:12])) is fs.ProductExplainer
+        assert fs.Explainer(plain, X[:12]).kind == "products"
 
 
 BITS = (X > 0).astype(float)  # few levels: a black box asks about all of them, which is quick
@@ -158,7 +158,7 @@ def test_responses_of_targets_that_are_not_known_are_fitted(name: str) -> None:
             fs.ModelWarning, match=r"TransformedTargetRegressor.*what predict returns"
         ) as caught:
             explainer = fs.Explainer(model, BITS, **{word: "response"})
-        assert len(caught) == 1 and type(explainer) is fs.BlackBoxExplainer
+        assert len(caught) == 1 and explainer.kind == "black box"
         assert np.abs(explainer.gap(BITS[:5])).max() < 1e-6
     with pytest.warns(fs.ModelWarning, match="units of the transformed target"):
         assert type(fs.Explainer(model, BITS)) is class_
@@ -186,9 +186,9 @@ def test_a_raw_output_is_not_what_predict_returns_behind_a_link(name: str) -> No
             fs.Explainer(model, BITS, **{word: "raw"})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", fs.ModelWarning)
-        assert type(fs.Explainer(model, BITS, output="response")) is fs.BlackBoxExplainer
+        assert fs.Explainer(model, BITS, output="response").kind == "black box"
         near = KNeighborsRegressor().fit(BITS, Y)
-        assert type(fs.Explainer(near, BITS, output="raw")) is fs.BlackBoxExplainer
+        assert fs.Explainer(near, BITS, output="raw").kind == "black box"
 
 
 def test_an_output_that_a_black_box_has_in_any_case() -> None:
@@ -196,11 +196,11 @@ def test_an_output_that_a_black_box_has_in_any_case() -> None:
     for word in ("output", "model_output"):
         with pytest.warns(fs.ModelWarning, match="in what predict_proba returns"):
             explainer = fs.Explainer(calibrated, X, **{word: "probability"})
-        assert type(explainer) is fs.BlackBoxExplainer and explainer.output_names == ("False", "True")
+        assert explainer.kind == "black box" and explainer.output_names == ("False", "True")
     with pytest.raises(fs.UnsupportedModelError, match="leave that out"):
         fs.Explainer(calibrated, X, output="log_loss")
     near = KNeighborsRegressor().fit(X, Y)
-    assert type(fs.Explainer(near, X[:20], output="response", min_fidelity=0)) is fs.BlackBoxExplainer
+    assert fs.Explainer(near, X[:20], output="response", min_fidelity=0).kind == "black box"
     with pytest.raises(fs.InputError, match="output is 'probability', but a black box has no outputs"):
         fs.Explainer(near, X[:20], output="probability")
 
@@ -241,7 +241,7 @@ PIPELINES: dict[str, Callable[[], Any]] = {
 def test_pipelines_at_any_depth(name: str) -> None:
     model = PIPELINES[name]().fit(X, Y)
     explainer = fs.Explainer(model, X[:20])
-    assert type(explainer) is fs.TreeExplainer and explainer.checked and explainer.has_pipeline
+    assert explainer.kind == "trees" and explainer.checked and explainer.has_pipeline
     total = explainer.shap_values(X).sum(axis=1) + explainer.expected_value
     np.testing.assert_allclose(total, model.predict(X), atol=1e-5)
     with pytest.raises(fs.UnsupportedModelError, match="steps before its trees"):
@@ -287,7 +287,7 @@ def test_wrappers_with_a_word_of_their_own_are_not_opened() -> None:
     bits = (X > 0).astype(float)
     model = Doubled(forest(), DEPTHS, cv=2).fit(bits, Y)
     explainer = fs.Explainer(model, bits[:40])
-    assert type(explainer) is fs.BlackBoxExplainer
+    assert explainer.kind == "black box"
     assert np.abs(explainer.gap(bits[:5])).max() < 1e-6
 
 
@@ -339,7 +339,7 @@ def test_what_trees_refuse_is_fitted(make: Callable[[], tuple[Any, Any]], why: s
         explainer = fs.Explainer(model, rows[:60])
     told = [w for w in caught if w.category is fs.ModelWarning]
     assert len(told) == 1 and why in str(told[0].message) and told[0].filename == __file__
-    assert type(explainer) is fs.BlackBoxExplainer
+    assert explainer.kind == "black box"
     want, _ = brute_force(
         model, rows[60:63], rows[:60], output=lambda m, Z: np.asarray(m.predict(Z))[:, None]
     )
@@ -353,7 +353,7 @@ def test_files_that_are_refused(tmp_path: Any) -> None:
         fs.Explainer(tmp_path / "model.txt", rows)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", fs.ModelWarning)
-        assert type(fs.Explainer(model.booster_, rows[:60])) is fs.BlackBoxExplainer
+        assert fs.Explainer(model.booster_, rows[:60]).kind == "black box"
 
 
 def test_linear_boosters_can_be_asked() -> None:
@@ -390,7 +390,7 @@ class Named(RegressorMixin, BaseEstimator):
 def test_strangers_inside_a_search() -> None:
     bits = (X > 0).astype(float)
     model = GridSearchCV(Named(), {}, cv=2).fit(bits, Y)
-    assert type(fs.Explainer(model, bits[:40])) is fs.BlackBoxExplainer
+    assert fs.Explainer(model, bits[:40]).kind == "black box"
 
 
 @pytest.mark.skipif(not XGBOOST_KEEPS_LABELS, reason="this XGBoost keeps no labels")

@@ -48,7 +48,7 @@ def test_every_model_by_the_definition(library, name):
     largest = np.abs(want).max()
     in_float32 = 1e-6 * np.abs(raw_output(model, rows)).max() if ensemble.computes_in == np.float32 else 0.0
     for method, precision in ENGINES:
-        explainer = fs.TreeExplainer(model, background, weights=weights, method=method, precision=precision)
+        explainer = fs.TreeExplainer(model, background, weights=weights, strategy=method, precision=precision)
         got = explainer.shap_values(rows, check_additivity=True)
         assert got.ndim == (2 if ensemble.n_outputs == 1 else 3)
         values = with_outputs(got)
@@ -103,7 +103,7 @@ def train(library, draw, X, y):
 def test_drawn_models_by_the_definition(library, data):
     X = coded(missing=True)
     model = train(library, data.draw, X, coded_target(X))
-    ensemble = fs.TreeExplainer(model).ensemble
+    ensemble = fs.TreeExplainer(model).representation
     rng = np.random.default_rng(data.draw(st.integers(0, 10**6)))
     rows = some_rows(rng, ensemble, X, data.draw(st.integers(1, 9)))
     background = some_rows(rng, ensemble, X, data.draw(st.integers(1, 12)))
@@ -126,7 +126,7 @@ def test_ten_features(method):
     X = numbers(n_features=10)
     model = GradientBoostingRegressor(n_estimators=20, max_depth=4, random_state=0).fit(X, target(X))
     want, _ = brute_force(model, X[:3], X[50:70])
-    got = fs.TreeExplainer(model, X[50:70], method=method, precision="double").shap_values(X[:3])
+    got = fs.TreeExplainer(model, X[50:70], strategy=method, precision="double").shap_values(X[:3])
     assert_within(with_outputs(got), want, 1e-9)
 
 
@@ -152,12 +152,12 @@ def test_constant_models(method):
     alone = DecisionTreeRegressor().fit(X, np.full(len(X), 2.5))
     constant = lightgbm.LGBMRegressor(n_estimators=3, verbose=-1).fit(X, np.full(len(X), 2.5))
     for model in (alone, constant):
-        explainer = fs.TreeExplainer(model, X[:10], method=method)
+        explainer = fs.TreeExplainer(model, X[:10], strategy=method)
         assert explainer.expected_value == pytest.approx(2.5)
         assert not explainer.shap_values(X, check_additivity=True).any()
     some = np.concatenate([X[:, :2], np.zeros((len(X), 2))], axis=1)
     model = DecisionTreeRegressor(max_depth=4).fit(some, target(X))
-    assert not fs.TreeExplainer(model, some, method=method).shap_values(some)[:, 2:].any()
+    assert not fs.TreeExplainer(model, some, strategy=method).shap_values(some)[:, 2:].any()
     with pytest.raises(fs.UnsupportedModelError):
         fs.TreeExplainer(DummyRegressor().fit(X, target(X)), X)
 
@@ -171,7 +171,7 @@ def test_a_group_of_many_features(method):
     grown = RandomTrees(rng, 20, n_thresholds=2)
     grown.chain(30, target=np.zeros(20, dtype=int))
     grown.grow(3)
-    ensemble = grown.coded().ensemble
+    ensemble = grown.coded().representation
     rows = rng.integers(0, 2, size=(12, 20)) * (rng.random((12, 20)) < 0.2) * 1.0
     groups = ["a"] * 15 + ["b"] * 5
     want, _ = brute_force(
@@ -179,11 +179,11 @@ def test_a_group_of_many_features(method):
     )
     if method == "tables":
         with pytest.raises(fs.CapacityError, match="1 of 2 trees"):
-            fs.TreeExplainer(ensemble, rows, groups=groups, method="tables")
+            fs.TreeExplainer(ensemble, rows, groups=groups, strategy="tables")
         explainer = fs.TreeExplainer(ensemble, rows, groups=groups, precision="double").compile()
         assert explainer.plan().method == "tables+stream"
     else:
-        explainer = fs.TreeExplainer(ensemble, rows, groups=groups, method="walk")
+        explainer = fs.TreeExplainer(ensemble, rows, groups=groups, strategy="walk")
     assert_within(with_outputs(explainer.shap_values(rows[:4])), want, 1e-9)
 
 

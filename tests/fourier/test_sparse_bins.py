@@ -6,12 +6,10 @@ from hypothesis import strategies as st
 
 from fouriershap import Spectrum
 from fouriershap._fourier.bch import list_positions, make_code
-from fouriershap._fourier.candidates import Stage, read_keys
-from fouriershap._fourier.evidence import term_scores, weigh
+from fouriershap._fourier.fit import refit, term_scores, weigh
 from fouriershap._fourier.hashing import characters, coded_hash, locate, mean_square, measure, random_hash
+from fouriershap._fourier.peeling import Stage, read_keys, related
 from fouriershap._fourier.queries import Queries
-from fouriershap._fourier.refit import refit
-from fouriershap._fourier.subsets import related
 
 seeds = st.integers(0, 2**32 - 1)
 

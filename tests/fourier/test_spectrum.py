@@ -258,7 +258,7 @@ def test_the_bound_holds(problem: Any, threshold: float, max_terms: int) -> None
     twice = once.prune(max_terms=max_terms)
 
     def phi(spectrum: fs.Spectrum) -> np.ndarray:
-        return fs.shap_values(spectrum, problem.X, problem.background, **problem.stage_two)
+        return fs.spectra.shap_values(spectrum, problem.X, problem.background, **problem.stage_two)
 
     pairs = [(h, once), (h, twice), (h * -3.0, twice * -3.0), (h + h, once + twice)]
     pairs += [(h * h, once * twice), (h * h, h * twice), (1.0 - h / 2, 1.0 - twice / 2)]
@@ -273,7 +273,7 @@ def test_the_bound_can_be_reached() -> None:
     h = fs.Spectrum([[1, 0], [1, 1]], [1.0, 0.25])
     pruned = h.prune(max_terms=1)
     np.testing.assert_array_equal(pruned.prune_bound(), [0.5, 0.5])
-    moved = fs.shap_values(h, [[0, 1]], [[0, 0]]) - fs.shap_values(pruned, [[0, 1]], [[0, 0]])
+    moved = fs.spectra.shap_values(h, [[0, 1]], [[0, 0]]) - fs.spectra.shap_values(pruned, [[0, 1]], [[0, 0]])
     np.testing.assert_allclose(np.abs(moved), [[0.0, 0.5]])
 
 

@@ -54,8 +54,8 @@ def test_long_tables_say_what_they_leave_out() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"k": -1}, "k is -1"),
-        ({"k": 2.0}, "k is 2.0"),
+        ({"top_k": -1}, "top_k is -1"),
+        ({"top_k": 2.0}, "top_k is 2.0"),
         ({"names": ["a"]}, "each of the 2 bits"),
         ({"names": "ab"}, "each of the 2 bits"),
     ],

@@ -61,7 +61,7 @@ def test_equals_the_model_and_its_explainer(library, seed, n_features, n_classes
     got = spectrum(everywhere).reshape(len(everywhere), -1)
     assert np.abs(got - want).max() <= tolerance * np.abs(want).max()
     explainer = fs.TreeExplainer(model, X[:50], precision="double")
-    values = fs.shap_values(spectrum, X[:20], X[:50])
+    values = fs.spectra.shap_values(spectrum, X[:20], X[:50])
     expected = explainer.shap_values(X[:20])
     assert values.shape == expected.shape
     assert np.abs(values - expected).max() <= 1e-9 * np.abs(expected).max()
@@ -153,7 +153,9 @@ def test_pruning_is_the_papers_and_carries_its_bound():
     whole, pruned = fs.tree_spectrum(model), fs.tree_spectrum(model, prune=True)
     assert len(pruned) < len(whole)
     assert pruned == whole.prune(energy=0.9995, min_amplitude=0.005)
-    moved = np.abs(fs.shap_values(pruned, X[:50], X) - fs.shap_values(whole, X[:50], X)).max(axis=0)
+    moved = np.abs(fs.spectra.shap_values(pruned, X[:50], X) - fs.spectra.shap_values(whole, X[:50], X)).max(
+        axis=0
+    )
     assert (moved <= pruned.prune_bound() + 1e-12).all()
 
 

@@ -209,7 +209,7 @@ def test_info_of_every_kind_of_file(tmp_path: Path) -> None:
     h.save(tmp_path / "h.fshap")
     text = run("info", tmp_path / "h.fshap").output
     assert "1: 36.00%" in text and "2: 64.00%" in text
-    fs.compile(h, np.eye(3)).save(tmp_path / "t.fshap")
+    fs.spectra.compile(h, np.eye(3)).save(tmp_path / "t.fshap")
     fs.Explainer(h, np.eye(3)).save(tmp_path / "e.fshap")
     for name in ("t.fshap", "e.fshap"):
         text = run("info", tmp_path / name).output

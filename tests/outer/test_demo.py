@@ -42,7 +42,7 @@ def test_tables_without_rich(capsys: pytest.CaptureFixture[str], monkeypatch: py
 
 def test_the_demos_values_are_the_exponential_definition() -> None:
     people, background = spectrum.random_people(2, 1), spectrum.random_people(20, 0)
-    found = fs.shap_values(
+    found = fs.spectra.shap_values(
         fs.walsh_hadamard(spectrum.risk, n_bits=11), people, background, players=spectrum.PLAYERS
     )
     expected = oracles.shap_values(spectrum.risk, people, background, spectrum.PLAYERS)[:, :, 0]

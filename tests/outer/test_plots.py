@@ -15,7 +15,7 @@ matplotlib.use("Agg")
 def example() -> tuple[np.ndarray, fs.TopInteractions]:
     rng = np.random.default_rng(0)
     spectrum = fs.Spectrum(rng.integers(0, 2, size=(20, 6)), rng.normal(size=20))
-    tables = fs.compile(spectrum, rng.integers(0, 2, size=(30, 6)))
+    tables = fs.spectra.compile(spectrum, rng.integers(0, 2, size=(30, 6)))
     rows = rng.integers(0, 2, size=(40, 6))
     return tables.shap_interaction_values(rows), tables.shap_interaction_values(rows, top=5)
 

@@ -59,10 +59,10 @@ def test_one_table_in_every_form(named, kind):
 
 def test_missing_values_of_every_kind(named):
     model, X = named
-    want = fs.TreeExplainer(model, X, method="tables").shap_values(X)
+    want = fs.TreeExplainer(model, X, strategy="tables").shap_values(X)
     whole = X.round().astype("Int64")
-    whole_want = fs.TreeExplainer(model, X, method="tables").shap_values(whole.astype("float64"))
-    explainer = fs.TreeExplainer(model, X, method="tables")
+    whole_want = fs.TreeExplainer(model, X, strategy="tables").shap_values(whole.astype("float64"))
+    explainer = fs.TreeExplainer(model, X, strategy="tables")
     assert whole.isna().any().any()
     assert np.array_equal(explainer.shap_values(whole), whole_want)
     assert np.array_equal(explainer.shap_values(pl.from_pandas(whole)), whole_want)
@@ -81,7 +81,7 @@ def test_booleans():
 
     X = pd.DataFrame(numbers() > 0, columns=list("abcd"))
     model = DecisionTreeRegressor(max_depth=3, random_state=0).fit(X, target(X.to_numpy() * 1.0))
-    explainer = fs.TreeExplainer(model, X, method="tables")
+    explainer = fs.TreeExplainer(model, X, strategy="tables")
     want = explainer.shap_values(X.to_numpy().astype(float))
     for form in (X, pl.from_pandas(X), X.to_numpy(), X.astype("boolean"), X.astype("uint8")):
         assert np.array_equal(explainer.shap_values(form), want)
@@ -89,7 +89,7 @@ def test_booleans():
 
 def test_names_are_checked(named):
     model, X = named
-    explainer = fs.TreeExplainer(model, X, method="tables")
+    explainer = fs.TreeExplainer(model, X, strategy="tables")
     for wrong, message in (
         (X[["a", "b", "e"]], r"3 columns.*4 features.*Missing: \['c d'\]"),
         (X.assign(z=1.0), r"5 columns.*Not known to the model: \['z'\]"),
@@ -107,11 +107,11 @@ def test_names_are_checked(named):
 
 def test_columns_are_found_by_name(named):
     model, X = named
-    explainer = fs.TreeExplainer(model, X, method="tables")
+    explainer = fs.TreeExplainer(model, X, strategy="tables")
     mixed, want = X[["e", "c d", "b", "a"]], explainer.shap_values(X)
     for form in (pd.DataFrame, pl.from_pandas, pa.Table.from_pandas, pa.RecordBatch.from_pandas):
         np.testing.assert_array_equal(explainer.shap_values(form(mixed)), want)
-        other = fs.TreeExplainer(model, form(mixed), method="tables")
+        other = fs.TreeExplainer(model, form(mixed), strategy="tables")
         assert other.feature_names == explainer.feature_names
         np.testing.assert_array_equal(other.shap_values(X), want)
 
@@ -122,7 +122,7 @@ def test_names_come_from_the_model_then_the_background_then_positions():
     X = numbers()
     model = DecisionTreeRegressor(max_depth=3).fit(X, target(X))
     as_frame = pd.DataFrame(X, columns=list("wxyz"))
-    assert fs.TreeExplainer(model, X, method="tables").feature_names == tuple(
+    assert fs.TreeExplainer(model, X, strategy="tables").feature_names == tuple(
         f"Feature {i}" for i in range(4)
     )
     assert fs.TreeExplainer(model, as_frame).feature_names == tuple("wxyz")
@@ -136,7 +136,7 @@ def test_lightgbm_writes_spaces_as_underscores():
 
     X = pd.DataFrame(numbers(), columns=NAMES)
     model = lightgbm.LGBMRegressor(n_estimators=3, verbose=-1).fit(X, target(X.to_numpy()))
-    explainer = fs.TreeExplainer(model, X, method="tables")
+    explainer = fs.TreeExplainer(model, X, strategy="tables")
     assert np.array_equal(explainer.shap_values(X), explainer.shap_values(X.to_numpy()))
 
 
@@ -153,7 +153,7 @@ def test_models_trained_on_categories(library, name):
     model, X, _ = CASES[library][name]()
     rows, background = X[:12], X[60:90]
     want, _ = brute_force(model, rows, background)
-    explainer = fs.TreeExplainer(model, background, method="tables")
+    explainer = fs.TreeExplainer(model, background, strategy="tables")
     values = explainer.shap_values(rows)
     assert_within(with_outputs(values), want, 2e-6 if library == "xgboost" else 1e-6)
     if library == "xgboost" and not XGBOOST_KEEPS_LABELS:
@@ -180,7 +180,7 @@ def test_polars_categories():
     X = frame(missing=True).drop(columns="size")
     model = lightgbm.LGBMRegressor(n_estimators=5, verbose=-1, min_child_samples=5, min_data_per_group=5)
     model.fit(X, frame_target(frame(missing=True)))
-    explainer = fs.TreeExplainer(model, X, method="tables")
+    explainer = fs.TreeExplainer(model, X, strategy="tables")
     want = explainer.shap_values(X)
     table = pl.from_pandas(X, nan_to_null=True)
     assert table["colour"].dtype in (pl.Categorical, pl.Enum)
@@ -214,7 +214,7 @@ def test_codes_where_the_model_has_no_labels():
     X[:, 3] = np.random.default_rng(0).integers(0, 5, len(X))
     options = {"feature_types": ["q", "q", "q", "c"], "enable_categorical": True, "n_jobs": 1}
     model = xgboost.XGBClassifier(n_estimators=4, max_depth=3, **options).fit(X, classes(X, 3))
-    explainer = fs.TreeExplainer(model, X, method="tables")
+    explainer = fs.TreeExplainer(model, X, strategy="tables")
     want = explainer.shap_values(X)
     columns = pd.DataFrame(X, columns=list("abcd"))
     columns["d"] = pd.Categorical(columns["d"], categories=[0, 1, 2, 3, 4])

@@ -252,7 +252,7 @@ def test_a_pipeline_that_ends_in_no_tree_model():
     labels = PEOPLE[LABELS]
     pipeline = make_pipeline(one_hot(), KNeighborsRegressor()).fit(labels, TARGET)
     explainer = fs.Explainer(pipeline, labels)  # 3 x 5 combinations: enumerated
-    assert type(explainer) is fs.BlackBoxExplainer and explainer.player_names == tuple(LABELS)
+    assert explainer.kind == "black box" and explainer.player_names == tuple(LABELS)
     want, _ = brute_force(pipeline, labels[:9], labels, output=predicted)
     assert_within(with_outputs(explainer.shap_values(labels[:9])), want, 1e-9)
 
@@ -265,7 +265,7 @@ def test_streams_of_batches(groups):
     found = pd.concat(list(explainer.explain_batches(batches, ids=["id"])))
     got = found[list(explainer.player_names)].to_numpy()
     np.testing.assert_array_equal(got, explainer.shap_values(PEOPLE[:9]))
-    reasons = next(explainer.explain_batches(batches, ids=["id"], out="top_k", top_k=2))
+    reasons = next(explainer.explain_batches(batches, ids=["id"], layout="top_k", top_k=2))
     want = explainer.frame(PEOPLE[:7], top_k=1)
     assert reasons["feature_1"].tolist() == want["feature"].tolist()
     assert reasons["contribution_1"].tolist() == want["contribution"].tolist()

@@ -41,9 +41,9 @@ def test_bad_players(players: Any, message: str) -> None:
     h = fs.Spectrum(np.eye(3), np.ones(3))
     X = np.zeros((1, 3))
     for call in (
-        lambda: fs.shap_values(h, X, X, players=players),
-        lambda: fs.compile(h, X, players=players),
-        lambda: fs.plan(h, 1, 1, players=players),
+        lambda: fs.spectra.shap_values(h, X, X, players=players),
+        lambda: fs.spectra.compile(h, X, players=players),
+        lambda: fs.spectra.plan(h, 1, 1, players=players),
         lambda: h.prune_bound(players),
     ):
         with pytest.raises(fs.InputError, match=message):

@@ -7,7 +7,6 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from fouriershap._base.checks import check_choice
 from fouriershap._base.errors import InputError
 from fouriershap._base.files import Contents
 from fouriershap._base.headers import require, take, take_part
@@ -30,7 +29,7 @@ from fouriershap._blackbox.wave_surrogate import WaveSurrogate
 from fouriershap._fourier.spectrum import Spectrum
 from fouriershap._rows.levels import Encoding, Feature
 from fouriershap._shapley.engine import Engine
-from fouriershap._shapley.indices import INDICES
+from fouriershap._shapley.indices import find_index
 from fouriershap._shapley.products.engine import ProductEngine
 from fouriershap._shapley.spectrum.engine import SpectrumEngine
 from fouriershap._shapley.sum import SumEngine, part_contents
@@ -112,7 +111,7 @@ def _trees_from_contents(
 ) -> tuple[TreeSurrogate, TreeEngine]:
     engine = TreeEngine.from_contents(arrays, header)
     verify_tree_surrogate(engine, encoding)
-    return TreeSurrogate(engine.ensemble, encoding.player), engine
+    return TreeSurrogate(engine.representation, encoding.player), engine
 
 
 def _waves_from_contents(
@@ -123,7 +122,7 @@ def _waves_from_contents(
     waves = Waves.from_contents(parts)
     verify_waves(waves, encoding)
     engine = ProductEngine.from_contents(inner, header, waves)
-    return WaveSurrogate(waves, engine.tolerance, engine.exact), engine
+    return WaveSurrogate(waves, engine.settings.tolerance, engine.settings.exact), engine
 
 
 def _spectrum_from_contents(
@@ -136,12 +135,12 @@ def _spectrum_from_contents(
     if "terms.start" in arrays:
         engine = SpectrumEngine.from_contents(arrays, header)
         verify_bits(spectrum, surrogate.code, engine)
-        return surrogate, LevelEngine(surrogate.code, engine)
+        return surrogate, LevelEngine(engine, surrogate.code)
     # Files of 0.1.0 kept the bits of the background in place of tables.
     bits, weights = arrays["background"], arrays.get("weights")
     verify_background_bits(spectrum, surrogate.code, bits, weights)
     return surrogate, surrogate.compile_bits(
-        bits, weights, check_choice("index", take(header, "index", str, "shapley"), INDICES)
+        bits, weights, find_index(take(header, "index", str, "shapley"))
     )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from fouriershap._blackbox.surrogates import Surrogate
 from fouriershap._blackbox.wave_surrogate import WaveSurrogate
 from fouriershap._shapley.engine import Floats
+from fouriershap._shapley.indices import SHAPLEY, Index
 from fouriershap._shapley.sum import SumEngine
 
 
@@ -29,7 +30,7 @@ class SumSurrogate:
     def scaled(self, unit: float) -> SumSurrogate:
         return replace(self, parts=tuple(part.scaled(unit) for part in self.parts))
 
-    def compile(self, background: Floats, weights: Floats | None, index: str = "shapley") -> SumEngine:
+    def compile(self, background: Floats, weights: Floats | None, index: Index = SHAPLEY) -> SumEngine:
         return SumEngine(tuple(part.compile(background, weights, index) for part in self.parts))
 
 

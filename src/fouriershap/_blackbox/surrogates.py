@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 from fouriershap._base.checks import check_memory
 from fouriershap._blackbox.bit_code import BitCode
 from fouriershap._fourier.spectrum import Spectrum
-from fouriershap._shapley.engine import Contents, Engine, Floats
-from fouriershap._shapley.orders.sets import Keys, RecodedSets, SetEngine
-from fouriershap._shapley.pairs import PairEngine, RecodedPairs
-from fouriershap._shapley.spectrum.engine import SpectrumEngine, compile_spectrum
-from fouriershap._shapley.spectrum.plan import Plan
+from fouriershap._shapley.engine import BackgroundRows, Engine, Floats, PageLookup, WrappingEngine
+from fouriershap._shapley.indices import SHAPLEY, Index
+from fouriershap._shapley.spectrum.engine import NO_TABLE, SpectrumEngine, compile_spectrum
+from fouriershap._shapley.spectrum.lookups import level_lookup
 from fouriershap._shapley.spectrum.terms import terms_of
 from fouriershap._shapley.trees.engine import TreeEngine
 from fouriershap._shapley.trees.model import make_background, make_model
@@ -38,7 +37,7 @@ class Surrogate(Protocol):
     def scaled(self, unit: float) -> Surrogate:
         """The same with all outputs times a number."""
 
-    def compile(self, background: Floats, weights: Floats | None, index: str = "shapley") -> Engine: ...
+    def compile(self, background: Floats, weights: Floats | None, index: Index = SHAPLEY) -> Engine: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +57,7 @@ class TreeSurrogate:
     def scaled(self, unit: float) -> TreeSurrogate:
         return replace(self, ensemble=weighted_sum([self.ensemble], [unit]))
 
-    def compile(self, background: Floats, weights: Floats | None, index: str = "shapley") -> TreeEngine:
+    def compile(self, background: Floats, weights: Floats | None, index: Index = SHAPLEY) -> TreeEngine:
         largest = float(np.abs(self.ensemble.values).max(initial=0.0))
         is_usual = not largest or _SINGLE[0] < largest < _SINGLE[1]
         dtype = np.dtype(np.float32 if is_usual else np.float64)
@@ -83,75 +82,43 @@ class SpectrumSurrogate:
     def scaled(self, unit: float) -> SpectrumSurrogate:
         return replace(self, spectrum=self.spectrum * unit)
 
-    def compile(self, background: Floats, weights: Floats | None, index: str = "shapley") -> LevelEngine:
-        return self.compile_bits(self.code.bits(background, "background"), weights, index)
+    def compile(self, background: Floats, weights: Floats | None, index: Index = SHAPLEY) -> LevelEngine:
+        made = self.compile_bits(self.code.bits(background, "background"), weights, index)
+        return replace(made, rows=BackgroundRows(background, weights))
 
-    def compile_bits(self, bits: NDArray[np.uint8], weights: Floats | None, index: str) -> LevelEngine:
+    def compile_bits(self, bits: NDArray[np.uint8], weights: Floats | None, index: Index) -> LevelEngine:
         """`compile`, of a background that is bits already."""
         terms = terms_of(self.spectrum, self.code.player, self.code.n_players)
         inner = compile_spectrum(terms, bits, weights, check_memory(None), None, index=index)
-        return LevelEngine(self.code, inner)
+        return LevelEngine(inner, self.code)
 
 
 @dataclass(frozen=True, eq=False)
-class LevelEngine:
-    """A spectrum's engine on the codes of levels (see `Engine`)."""
+class LevelEngine(WrappingEngine):
+    """A spectrum's engine on the codes of levels (see `Engine`); ``rows``: the background, in codes."""
 
-    code: BitCode
     inner: SpectrumEngine
+    code: BitCode
+    rows: BackgroundRows | None = None
 
     @property
-    def n_players(self) -> int:
-        return self.inner.n_players
+    def background(self) -> BackgroundRows | None:
+        return self.rows
 
-    @property
-    def n_outputs(self) -> int:
-        return self.inner.n_outputs
-
-    @property
-    def index(self) -> str:
-        return self.inner.index
-
-    @property
-    def expected(self) -> Floats:
-        return self.inner.expected
-
-    @property
-    def device(self) -> str:
-        return self.inner.device
-
-    def shap_values(
-        self, rows: NDArray[Any], n_jobs: int | None = None, outputs: Floats | None = None
-    ) -> Floats:
-        return self.inner.shap_values(self.code.bits(rows), n_jobs, outputs)
-
-    def predict(self, rows: NDArray[Any], n_jobs: int | None = None) -> Floats:
-        return self.inner.predict(self.code.bits(rows), n_jobs)
-
-    def pairs(self, wanted: NDArray[np.int64] | None) -> PairEngine:
-        return RecodedPairs(self.inner.pairs(wanted), self.code.bits)
-
-    def sets(self, index: str, order: int, wanted: Keys | None) -> SetEngine:
-        """See `HigherOrders`."""
-        return RecodedSets(self.inner.sets(index, order, wanted), self.code.bits)
+    def encode(self, rows: NDArray[Any], name: str = "X") -> NDArray[np.uint8]:
+        return self.code.bits(rows, name)
 
     def with_background(self, rows: NDArray[Any], weights: Floats | None) -> LevelEngine:
-        return replace(self, inner=self.inner.with_background(self.code.bits(rows, "background"), weights))
+        inner = self.inner.with_background(self.encode(rows, "background"), weights)
+        return replace(self, inner=inner, rows=BackgroundRows(rows, weights))
 
-    def to(self, device: str) -> LevelEngine:
-        return replace(self, inner=self.inner.to(device))
-
-    def build(self, n_jobs: int | None = None) -> None:
-        self.inner.build(n_jobs)
-
-    def plan(self, n_rows: int | None) -> Plan:
-        return self.inner.plan(n_rows)
-
-    def describe(self) -> dict[str, Any]:
-        return self.inner.describe()
-
-    def to_contents(self, interactions: bool) -> Contents:
-        return self.inner.to_contents(interactions)
+    def lookups(self, budget: int) -> list[PageLookup] | str:
+        del budget  # what is built is used
+        if self.inner.rest.n_terms:
+            return NO_TABLE
+        n_levels = np.array([player.n_levels for player in self.code.players])
+        n_bits = np.array([player.n_bits for player in self.code.players])
+        return [level_lookup(self.inner.terms, self.inner.tables, n_levels, n_bits)]
 
 
 def stack_outputs(ensembles: Sequence[TreeEnsemble]) -> TreeEnsemble:

@@ -49,7 +49,7 @@ def _verify_feature(feature: Feature) -> None:
 def verify_tree_surrogate(engine: TreeEngine, encoding: Encoding) -> None:
     """Raise `FileFormatError` unless trees stand for a model of these features."""
     require(np.array_equal(engine.model.player, encoding.player), "its trees have other features or players")
-    require(engine.background.rows is not None, "its trees say something else")
+    require(not engine.info.is_path_dependent, "its trees say something else")
 
 
 def verify_waves(waves: Waves, encoding: Encoding) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from fouriershap._shapley.engine import Floats
-from fouriershap._shapley.products.engine import ProductEngine, compile_products
+from fouriershap._shapley.indices import SHAPLEY, Index
+from fouriershap._shapley.products.engine import ProductEngine, ProductSettings, compile_products
 from fouriershap._waves.waves import Waves
 
 
@@ -36,5 +37,7 @@ class WaveSurrogate:
     def scaled(self, unit: float) -> WaveSurrogate:
         return replace(self, waves=self.waves.scaled(unit))
 
-    def compile(self, background: Floats, weights: Floats | None, index: str = "shapley") -> ProductEngine:
-        return compile_products(self.waves, background, weights, index, self.tolerance, self.exact)
+    def compile(self, background: Floats, weights: Floats | None, index: Index = SHAPLEY) -> ProductEngine:
+        return compile_products(
+            self.waves, background, weights, index, ProductSettings(self.tolerance, self.exact)
+        )

@@ -1,4 +1,4 @@
-"""Values in the forms that callers get: without the axis of a single output, or as a ``shap.Explanation``."""
+"""Values in the forms that callers get: arrays, a ``shap.Explanation``, a tidy table."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._base.checks import need
-from fouriershap._rows.frames import Rows
+from fouriershap._base.checks import check_whole, need
+from fouriershap._rows.frames import Rows, frame_library
+from fouriershap._rows.tables import to_frame
+from fouriershap._rows.text import text_of
 
 
 def without_single_output(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Values (..., n_outputs) as users expect them: no last axis where there is one output."""
+    """Drop the last axis of values (..., n_outputs) if there is one output."""
     return values[..., 0] if values.shape[-1] == 1 else values
 
 
@@ -24,7 +26,7 @@ def make_explanation(
     output_names: tuple[str, ...] | None,
     seconds: float,
 ) -> Any:
-    """A ``shap.Explanation``; ``expected`` (n_outputs,), or (n_rows, n_outputs) where rows differ in it."""
+    """Return a ``shap.Explanation``; ``expected`` is (n_outputs,), or (n_rows, n_outputs) if rows differ in it."""
     shap = need("shap", "explainer(X), a shap.Explanation,", "[shap]", "shap_values(X) needs nothing more.")
     data, labels = rows.display(len(player_names))
     single = values.shape[-1] == 1
@@ -38,3 +40,40 @@ def make_explanation(
         output_names=None if single or output_names is None else list(output_names),
         compute_time=seconds,
     )
+
+
+def make_frame(
+    values: NDArray[np.float64],
+    data: NDArray[Any],
+    labels: NDArray[Any] | None,
+    names: tuple[str, ...],
+    output_names: tuple[str, ...] | None,
+    like: Any,
+    top_k: int | None,
+) -> Any:
+    """Return the table of `Explainer.frame`, in the library of ``like``.
+
+    ``values`` are (n_rows, n_players, n_outputs), ``data`` and ``labels`` (n_rows, n_players).
+    """
+    n_rows, n_players, n_outputs = values.shape
+    k = n_players if top_k is None else min(check_whole("top_k", top_k, 1, ", or None for all"), n_players)
+    by_output = np.moveaxis(values, 2, 1)  # (n_rows, n_outputs, n_players)
+    order = np.argsort(-np.abs(by_output), axis=2, kind="stable")[:, :, :k]
+    row = np.repeat(np.arange(n_rows), n_outputs * k)
+    player = order.reshape(-1)
+    table: dict[str, Any] = {"row": row}
+    if n_outputs > 1:
+        outputs = output_names or tuple(str(o) for o in range(n_outputs))
+        number = np.tile(np.repeat(np.arange(n_outputs), k), n_rows)
+        table["output"] = [outputs[o] for o in number.tolist()]
+    table["feature"] = [names[p] for p in player.tolist()]
+    if labels is None:
+        table["value"] = data[row, player].astype(np.float64)
+    else:
+        table["value"] = [text_of(value) for value in labels[row, player].tolist()]
+    table["contribution"] = np.take_along_axis(by_output, order, axis=2).reshape(-1)
+    table["rank"] = np.tile(np.arange(1, k + 1), n_rows * n_outputs)
+    frame, index = to_frame(table, like), getattr(like, "index", None)
+    if frame_library(like) != "pandas" or index is None or index.equals(type(frame.index)(range(len(like)))):
+        return frame
+    return frame.set_axis(index.take(row), axis=0)

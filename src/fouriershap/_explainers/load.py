@@ -3,30 +3,43 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from dataclasses import replace
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from fouriershap._base import files
 from fouriershap._base.errors import FileFormatError
+from fouriershap._base.headers import require, take
 from fouriershap._base.short import short
 
 if TYPE_CHECKING:
-    from fouriershap._explainers.base import Explainer
+    from fouriershap._explainers.explainer import Explainer
+    from fouriershap._explainers.parts import Parts
     from fouriershap._fourier.spectrum import Spectrum
-    from fouriershap._shapley.spectrum.tables import Tables
     from fouriershap._waves.waves import Waves
+    from fouriershap.spectra import Tables
 
     Loaded = Spectrum | Tables | Waves | Explainer
 
+# Imported when a file of this kind is opened.
+_EXPLAINERS = {
+    "explainer of trees": ("trees", "tree_parts_from_contents"),
+    "explainer of products": ("products", "product_parts_from_contents"),
+    "explainer of spectrum": ("spectrum", "spectrum_parts_from_contents"),
+    "explainer of black box": ("blackbox", "black_box_parts_from_contents"),
+}
+
 
 def load(path: str | os.PathLike[str]) -> Loaded:
-    """Open a .fshap file as what was saved there: a `Spectrum`, `Tables`, `Waves`, or an explainer of any kind.
+    """Open a .fshap file as what was saved there: a `Spectrum`, `Tables`, `Waves`, or an `Explainer`.
 
     The file is verified against its checksum and memory-mapped, so that processes on one machine share it.
 
     Raises
     ------
     FileFormatError
-        The file is truncated, changed, foreign, or of a newer version.
+        The file is truncated, changed, foreign, or of another format version.
 
     Examples
     --------
@@ -40,23 +53,10 @@ def load(path: str | os.PathLike[str]) -> Loaded:
 
 
 def _build(contents: files.Contents) -> Loaded:
-    """Each kind imports what it needs, and nothing else."""
-    if contents.kind == "tree explainer":
-        from fouriershap._explainers.trees import TreeExplainer
+    if contents.kind in _EXPLAINERS:
+        from fouriershap._explainers.explainer import Explainer
 
-        return TreeExplainer._loaded(contents)
-    if contents.kind == "product explainer":
-        from fouriershap._explainers.products import ProductExplainer
-
-        return ProductExplainer._loaded(contents)
-    if contents.kind == "black box explainer":
-        from fouriershap._explainers.blackbox import BlackBoxExplainer
-
-        return BlackBoxExplainer._loaded(contents)
-    if contents.kind == "spectrum explainer":
-        from fouriershap._explainers.spectrum import SpectrumExplainer
-
-        return SpectrumExplainer._loaded(contents)
+        return Explainer(_load_parts(contents))
     if contents.kind == "spectrum":
         from fouriershap._fourier.spectrum import Spectrum
 
@@ -66,7 +66,19 @@ def _build(contents: files.Contents) -> Loaded:
 
         return Waves.from_contents(contents.arrays)
     if contents.kind == "tables":
-        from fouriershap._shapley.spectrum.tables import Tables
+        from fouriershap.spectra import Tables
 
         return Tables.from_contents(contents)
     raise FileFormatError(f"it holds a {short(contents.kind)}, which this fouriershap does not know.")
+
+
+def _load_parts(contents: files.Contents) -> Parts:
+    module, function = _EXPLAINERS[contents.kind]
+    build: Callable[[files.Contents], Parts] = getattr(
+        import_module(f"fouriershap._explainers.{module}"), function
+    )
+    parts = build(contents)
+    names = take(contents.header, "output_names", tuple[str, ...] | None)
+    require(names is None or len(names) == parts.engine.n_outputs, "it has a name for each output")
+    model_name = take(contents.header, "model_name", str, "") or None
+    return replace(parts, output_names=names, model_name=model_name, checksum=contents.checksum)

@@ -28,7 +28,7 @@ from fouriershap._explainers.questions.orders import Interactions as Sets
 from fouriershap._rows.batch import open_batch
 from fouriershap._rows.frames import Rows, as_frame
 from fouriershap._shapley.engine import Engine
-from fouriershap._shapley.interactions import interaction_values
+from fouriershap._shapley.interactions import interaction_matrices, pair_interactions
 from fouriershap.report import Content, Input, Interactions, Output, write_report
 
 if TYPE_CHECKING:
@@ -72,9 +72,9 @@ def write_page(explainer: Explainer, X: Any, path: str | os.PathLike[str], wishe
     """Write the page of an explainer (see `Explainer.report`)."""
     wishes.check()
     index = explainer._engine.index
-    if index != "shapley":
+    if not index.adds_up:
         raise InputError(
-            f"this explainer has index={short(index)}, whose values do not add up to a prediction, as those of a "
+            f"this explainer has index={short(index.name)}, whose values do not add up to a prediction, as those of a "
             "report must. Use index='shapley'."
         )
     sentences = make_sentences(wishes.text, explainer.player_names)
@@ -204,9 +204,12 @@ def _interactions(
     if len(names) > _MOST_HEAT:
         strength = np.abs(values).mean(axis=0).sum(axis=1)
         players = np.sort(np.argsort(-strength, kind="stable")[:_STRONGEST])
-        pairs = [(int(i), int(j)) for k, i in enumerate(players) for j in players[k + 1 :]]
+        pairs = np.stack([players[side] for side in np.triu_indices(len(players), 1)], axis=1).astype(np.int32)
     try:
-        found = np.asarray(interaction_values(engine, first, names, pairs, None, explainer.n_jobs, False))
+        if pairs is None:
+            found = interaction_matrices(engine, first, explainer.n_jobs)
+        else:
+            found = pair_interactions(engine, first, pairs, explainer.n_jobs)
     except (
         CapacityError,
         InputError,

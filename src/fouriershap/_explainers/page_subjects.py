@@ -14,30 +14,16 @@ from fouriershap._blackbox.fit import Fitted
 from fouriershap._blackbox.surrogates import LevelEngine
 from fouriershap._explainers.page_inputs import bit_inputs, encoding_inputs, level_inputs, tree_inputs
 from fouriershap._fourier.spectrum import Spectrum
-from fouriershap._base.links import Link
-from fouriershap._explainers.outputs import _OBJECTIVES
 from fouriershap._rows.frames import Rows
-from fouriershap._rows.rules import InputRules
 from fouriershap._rows.pool import Pool
-from fouriershap._shapley.engine import Engine
-from fouriershap._shapley.lookup import Lookup, bit_lookup, level_lookup, tree_lookup
-from fouriershap._shapley.products.engine import ProductEngine
-from fouriershap._shapley.products.linear_lookup import LinearLookup, linear_lookup
-from fouriershap._shapley.products.lookup import ProductLookup, product_lookup
+from fouriershap._shapley.engine import Engine, EngineInfo, PageLookup
 from fouriershap._shapley.spectrum.engine import SpectrumEngine
-from fouriershap._shapley.sum import SumEngine
 from fouriershap._shapley.trees.engine import TreeEngine
-from fouriershap._shapley.trees.leaves import LeafLookup, leaf_lookup
-from fouriershap._shapley.trees.model import make_background
 from fouriershap._waves.waves import Waves
 from fouriershap.report import Input, WhatIf
 
-AnyLookup = Lookup | LeafLookup | ProductLookup | LinearLookup
-_ESTIMATE_SLACK = 24  # tables estimated larger than this many budgets are not built only to be left out
 _MOST_CURVE = 500
 _TRIED_ROWS = 200  # on which the error of rounded tables is measured
-_NO_TABLE = "some terms of the spectrum have no table."
-_NO_PRODUCTS = "products over features, which are not linear, are no tables that a page could look up."
 # What raw outputs of trees are, and what turns them into what the model predicts, by the model's objective.
 _RAW_UNITS = {"binary": "log-odds", "multiclass": "margin", "probability": "probability"}
 _RAW_UNITS |= {"log": "log of the prediction", "log1p": "log of 1 + the prediction"}
@@ -61,7 +47,7 @@ class Subject:
     facts: list[tuple[str, str]]
     meaning: list[str]  # what the values are, and how far to trust them
     inputs: list[Input]
-    lookups: list[AnyLookup] = field(default_factory=list)  # that add up
+    lookups: list[PageLookup] = field(default_factory=list)  # that add up
     without: str = ""  # why there is no look-up
     unit: str = ""  # of the outputs that are explained
     link: str | None = None  # what turns raw outputs into predictions, see `fouriershap.report.Content`
@@ -77,16 +63,17 @@ class Subject:
         return [_what_if(found, self.tried) for found in self.lookups]
 
 
-def _what_if(found: AnyLookup, tried: NDArray[Any] | None) -> WhatIf:
+def _what_if(found: PageLookup, tried: NDArray[Any] | None) -> WhatIf:
     coarser = None
-    if isinstance(found, Lookup) and tried is not None:
+    if tried is not None and found.rounded(16) is not None:
         coarser = partial(_rounded, found, tried[:_TRIED_ROWS])
     return WhatIf(found.header(), found.arrays(), found.nbytes, coarser)
 
 
-def _rounded(found: Lookup, tried: NDArray[Any], n_bits: int) -> WhatIf:
+def _rounded(found: PageLookup, tried: NDArray[Any], n_bits: int) -> WhatIf:
     """Smaller tables, and how far the values of some rows are off."""
     coarser, exact = found.rounded(n_bits), found.shap_values(tried)
+    assert coarser is not None
     error = float(np.abs(coarser.shap_values(tried) - exact).max(initial=0.0))
     largest = float(np.abs(exact).max(initial=0.0)) or 1.0
     note = (
@@ -103,28 +90,21 @@ def tree_subject(
     budget: int,
     output: str = "raw",
     beside: BesideMargin | None = None,
-    *,
-    rules: InputRules,
-    raw_link: Link,
-    kind: str,
 ) -> Subject:
     """Of a tree model; ``names`` of its features. Tables that exceed ``budget`` bytes by far are not built."""
-    e, facts = engine.ensemble, engine.describe()
+    e, facts = engine.representation, engine.info
     entered = rows.shown if rows.entered is None else rows.entered
-    lookups, without = _tree_lookups(engine, budget)
-    zeros = np.zeros(e.n_features, dtype=bool)
-    zeros[list(rules.zero_as_missing)] = True
-    lookups = [replace(found, missing_value=rules.missing_value, zero_as_missing=zeros) for found in lookups]  # type: ignore[type-var]
+    lookups, without = _found(engine.lookups(budget))
     told = [
-        ("Model", kind),
-        ("Trees", f"{facts['n_trees']:,} with {facts['n_leaves']:,} leaves"),
+        ("Model", facts.model),
+        ("Trees", f"{facts.n_trees:,} with {facts.n_leaves:,} leaves"),
         ("Features", _players_text(e.n_features, engine.n_players)),
         ("Background", _background_text(facts)),
     ]
-    unit, link = _RAW_UNITS.get(_OBJECTIVES.get(raw_link.name, ""), ""), _LINKS.get(_OBJECTIVES.get(raw_link.name, ""))
-    inputs = tree_inputs(entered, rows.codes, rules, names, engine.model.player)
+    unit, link = _RAW_UNITS.get(e.objective, ""), _LINKS.get(e.objective)
+    inputs = tree_inputs(entered, rows.codes, e, names, engine.model.player)
     subject = Subject(
-        kind, told, _tree_meaning(facts), inputs, lookups, without, unit, link, tried=rows.codes
+        e.kind, told, _tree_meaning(facts), inputs, lookups, without, unit, link, tried=rows.codes
     )
     if link is not None:
         subject.meaning.append(_LINK_TEXTS[link])
@@ -148,11 +128,11 @@ class BesideMargin:
     fidelity: Fidelity | None  # of what was fitted to it
 
 
-def _tree_meaning(facts: dict[str, Any]) -> list[str]:
+def _tree_meaning(facts: EngineInfo) -> list[str]:
     return [
         "These SHAP values are exact and path-dependent: an absent feature is spread over both sides of a "
         "split as the training rows were."
-        if facts["by_path"]
+        if facts.is_path_dependent
         else "These SHAP values are exact: the trees are read as they are, all background rows count, and nothing is "
         "sampled.",
         "The prediction is the model's raw output: the expected value plus the SHAP values.",
@@ -185,13 +165,10 @@ def blackbox_subject(
     if isinstance(engine, LevelEngine):
         code = engine.code
         inputs = level_inputs(encoding, names, code, rows.codes)
-        n_levels = np.array([player.n_levels for player in code.players])
-        n_bits = np.array([player.n_bits for player in code.players])
-        lookups, without = _those_found(level_lookup(engine.inner, n_levels, n_bits)), _NO_TABLE
         profile = _profile(engine.inner)
     else:
         inputs = encoding_inputs(encoding, names, rows.codes)
-        lookups, without = _part_lookups(engine, budget)
+    lookups, without = _found(engine.lookups(budget))
     told = [
         ("Model", "any that can be called, asked for its answers"),
         ("Method", fitted.method),
@@ -199,7 +176,7 @@ def blackbox_subject(
         ("Features", _players_text(len(names), encoding.n_players)),
         ("Queries", f"{fitted.fidelity.n_queries:,}"),
         ("Fidelity", _fidelity_text(fitted.fidelity)),
-        ("Background", _background_text(engine.describe())),
+        ("Background", _background_text(engine.info)),
     ]
     meaning = [
         _fidelity_meaning(fitted.fidelity),
@@ -218,22 +195,23 @@ def product_subject(
     link: str | None,
 ) -> Subject:
     """Of a sum of products; ``names`` and owners of its features, ``link`` of its raw output (`Reading`)."""
-    facts, plan = engine.describe(), engine.plan(None)
+    facts, plan = engine.info, engine.plan(None)
     entered = rows.shown if rows.entered is None else rows.entered
     told = [
         ("Model", kind),
         ("Output", output),
-        ("Terms", f"{facts['n_terms']:,}"),
+        ("Terms", f"{facts.n_terms:,}"),
         ("Features", _players_text(len(names), engine.n_players)),
         ("Background", _background_text(facts)),
     ]
     exact = "These SHAP values are exact: the model is read as it is, and all background rows count."
-    if plan.method == "fitted":
-        exact = _fidelity_meaning(engine.fidelity)  # type: ignore[attr-defined]
-    elif plan.error:
+    error = facts.background_error
+    if plan.strategy == "fitted":
+        exact = _fidelity_meaning(engine.quality.fidelity)  # type: ignore[arg-type]
+    elif error and engine.raw is engine:
         exact = (
             "These SHAP values are those of the model as it is; a few products of marginals stand for the background, "
-            f"which misses {plan.error:.1e} of the values' square sum."
+            f"which misses {error:.1e} of the values' square sum."
         )
     meaning = [exact, "The prediction is the expected value plus the SHAP values."]
     pool, inputs = Pool(entered, "X"), []
@@ -242,16 +220,20 @@ def product_subject(
     unit = "probability" if output == "probability" else _PRODUCT_UNITS.get(link or "", "")
     found = _PRODUCT_LINKS.get(link or "")
     meaning += [] if found is None else [_LINK_TEXTS[found]]
-    lookups = _those_found(linear_lookup(engine))
-    return Subject(kind, told, meaning, inputs, lookups, _NO_PRODUCTS, unit, found)
+    lookups, without = _found(engine.lookups(0) if engine.raw is engine else "the output is not linear.")
+    return Subject(kind, told, meaning, inputs, lookups, without, unit, found)
+
+
+def _found(lookups: list[PageLookup] | str) -> tuple[list[PageLookup], str]:
+    return ([], lookups) if isinstance(lookups, str) else (lookups, "")
 
 
 def spectrum_subject(engine: SpectrumEngine, rows: Rows) -> Subject:
     """Of a spectrum on bits."""
-    facts, lookups = engine.describe(), _those_found(bit_lookup(engine))
+    facts, (lookups, without) = engine.info, _found(engine.lookups(0))
     told = [
         ("Model", "a spectrum"),
-        ("Terms", f"{facts['n_terms']:,} that are not constant"),
+        ("Terms", f"{facts.n_terms:,} that are not constant"),
         ("Features", _players_text(len(rows.names), engine.n_players)),
         ("Background", _background_text(facts)),
     ]
@@ -262,54 +244,23 @@ def spectrum_subject(engine: SpectrumEngine, rows: Rows) -> Subject:
     inputs = bit_inputs(rows.codes, rows.names, rows.player)
     bits = np.column_stack([entry.values for entry in inputs]) if inputs else None
     return Subject(
-        "spectrum", told, meaning, inputs, lookups, _NO_TABLE, profile=_profile(engine), tried=bits
+        "spectrum", told, meaning, inputs, lookups, without, profile=_profile(engine), tried=bits
     )
 
 
 def _profile(engine: SpectrumEngine) -> dict[str, NDArray[Any]]:
     """Number and energy of the terms by degree, and the share of the variance in the largest ones."""
-    total = max(float(engine.term_energy.sum()), 1e-300)
-    curve = np.cumsum(np.sort(engine.term_energy)[::-1]) / total
+    info = engine.info
+    assert info.term_energy is not None
+    total = max(float(info.term_energy.sum()), 1e-300)
+    curve = np.cumsum(np.sort(info.term_energy)[::-1]) / total
     at = np.unique(np.linspace(1, len(curve), min(len(curve), _MOST_CURVE)).astype(np.int32))
     return {
         "degree_terms": np.bincount(engine.terms.degrees, minlength=1).astype(np.int32),
-        "degree_share": engine.degree_energy / total,
+        "degree_share": info.degree_energy / total,
         "curve_terms": at,
         "curve_share": curve[at - 1],
     }
-
-
-def _those_found(lookup: AnyLookup | None) -> list[AnyLookup]:
-    return [] if lookup is None else [lookup]
-
-
-def _part_lookups(engine: Engine, budget: int) -> tuple[list[AnyLookup], str]:
-    """The look-ups of trees, of waves, or of both; or why there are none."""
-    if isinstance(engine, TreeEngine):
-        return _tree_lookups(engine, budget)
-    if isinstance(engine, ProductEngine):
-        return _those_found(product_lookup(engine)), ""
-    assert isinstance(engine, SumEngine)
-    found = [_part_lookups(part, budget) for part in engine.parts]
-    reasons = [without for lookups, without in found if not lookups]
-    return ([], reasons[0]) if reasons else ([each for lookups, _ in found for each in lookups], "")
-
-
-def _tree_lookups(engine: TreeEngine, budget: int) -> tuple[list[AnyLookup], str]:
-    """The leaves of an engine; where its background is lost or they are too many, its tables, or why there are none."""
-    found = leaf_lookup(engine)
-    if found is not None:
-        return [found], ""
-    if engine.compiled is None or engine.compiled.tables is None:
-        background = engine.background
-        if engine.model.method in ("stream", "walk") and not background.is_lost:
-            model = replace(engine.model, method="auto")
-            engine = TreeEngine(model, make_background(model, background.rows, background.weights))
-        if engine.plan(None).table_bytes > _ESTIMATE_SLACK * budget:
-            return [], "the tables of these trees would be far larger than the page may be."
-        engine.build()
-    lookups = _those_found(tree_lookup(engine))
-    return lookups, "" if lookups else "some trees are too deep for tables."
 
 
 def _players_text(n_columns: int, n_players: int) -> str:
@@ -317,10 +268,10 @@ def _players_text(n_columns: int, n_players: int) -> str:
     return f"{n_columns:,}{grouped}"
 
 
-def _background_text(facts: dict[str, Any]) -> str:
-    if facts["by_path"]:
+def _background_text(facts: EngineInfo) -> str:
+    if facts.is_path_dependent:
         return "none: values by path"
-    n_rows = facts["n_background"]
+    n_rows = facts.n_background
     return "compiled into the tables" if n_rows is None else f"{n_rows:,} rows"
 
 

@@ -1,62 +1,63 @@
-"""`ProductExplainer`: the front door for models that are sums of products over features."""
+"""Explainers of models that are sums of products over features."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from fouriershap._base.checks import (
-    Progress,
-    check_choice,
-    check_device,
-    check_progress,
-    check_weights,
-    numbered,
-    unshared,
-)
-from fouriershap._base.errors import FidelityWarning, InputError, ModelWarning, UnsupportedModelError
+from fouriershap._base.checks import check_choice, check_device, check_progress, check_weights, unshared
+from fouriershap._base.errors import FidelityWarning, InputError
 from fouriershap._base.files import Contents
 from fouriershap._base.headers import require, take, take_part
+from fouriershap._base.links import find_link
 from fouriershap._base.parallel import count_jobs
+from fouriershap._base.progress import ProgressOption
 from fouriershap._base.short import short
 from fouriershap._base.warn import warn
-from fouriershap._explainers.base import Explainer
-from fouriershap._explainers.calling import in_shap_words
-from fouriershap._base.links import Link, find_link
-from fouriershap._libraries import Reading, check_model, read, warn_transformed_target
-from fouriershap._rows.rules import InputRules
-from fouriershap._rows.frames import Rows, column_names, densified, in_order, unmask
-from fouriershap._rows.pipelines import LOST_PIPELINE, Preprocessing, rows_of_inputs
+from fouriershap._blackbox.output_fit import fit_output
+from fouriershap._explainers.models import enter_background, feature_names_of, read_or_refuse
+from fouriershap._explainers.parts import Parts, name_of
+from fouriershap._libraries import check_model, native_rows, warn_transformed_target
+from fouriershap._rows.inputs import InputAdapter, RulesEncoder
 from fouriershap._rows.players import find_players
 from fouriershap._shapley.engine import Engine
-from fouriershap._shapley.indices import INDICES
-from fouriershap._shapley.products.engine import ProductEngine
-from fouriershap._shapley.products.ridges import RidgeEngine, make_engine
+from fouriershap._shapley.indices import find_index
+from fouriershap._shapley.outputs.kinds import find_output
+from fouriershap._shapley.outputs.products import explain_products, products_from_contents
 from fouriershap._waves.products import Products
-from fouriershap._waves.responses import respond
 
-if TYPE_CHECKING:
-    from fouriershap._explainers.page_subjects import Subject
-    from fouriershap._explainers.saved_steps import Before
-
+KIND = "products"
 OUTPUTS = ("raw", "probability", "response")
-_NAMES = {name: name for name in ("identity", "logistic", "softmax", "exp", "expm1")} | {"probit": "normal", "mean": "identity"}
-TOLERANCE = 1e-4  # of the square sum of the values, for a compressed background
-BUDGET = 1 << 26  # multiplications that an exact row may take
-_LEAST = 0.01  # share of the values that a compressed background may miss without a warning
+_TOLERANCE = 1e-4  # of the square sum of the values, for a compressed background
+_BUDGET = 1 << 26  # multiplications that an exact row may take
+_LARGE_ERROR = 0.01  # share of the values that a compressed background may miss without a warning
 
 
-class ProductExplainer(Explainer):
-    """Exact SHAP values of linear models, kernel machines and small networks: sums of products over features.
+def product_parts(
+    model: Any,
+    background: Any,
+    *,
+    output: str = "raw",
+    feature_names: ArrayLike | None = None,
+    groups: Any = None,
+    weights: ArrayLike | None = None,
+    index: str = "shapley",
+    compress_background: bool = True,
+    n_jobs: int = -1,
+    device: str = "cpu",
+    check: bool = True,
+    progress: ProgressOption = None,
+) -> Parts:
+    """Explain linear models, kernel machines and small networks exactly: they are sums of products over features.
 
-    Nothing is fitted and the model is not asked: its coefficients say everything.
+    Nothing is fitted, and the model is not queried: its coefficients say everything.
 
     Parameters
     ----------
     model : estimator, results, or Pipeline
-        A linear model of scikit-learn, statsmodels or XGBoost (``gblinear``); SVR, SVC, OneClassSVM, KernelRidge or
+        A linear model of one of the supported libraries; SVR, SVC, OneClassSVM, KernelRidge or
         GaussianProcessRegressor with kernels that are products over features (RBF, Laplace, linear, polynomial, and
         sums, products, multiples of these); MLPRegressor or MLPClassifier with one hidden layer of up to 128 tanh or
         logistic units; or a Pipeline that ends in one, in which case background and rows are the pipeline's inputs.
@@ -64,8 +65,9 @@ class ProductExplainer(Explainer):
         Rows that stand for "feature unknown"; all of them are used.
     output : {"raw", "probability", "response"}
         What is explained: the raw output (the decision function, the linear predictor, what enters the last
-        activation of a network), the probability, or the mean that the model predicts. An exponential or a sigmoid of
-        a linear score is explained exactly (to 1e-10), several classes by the definition, or fitted, see `fidelity`.
+        activation of a network), the probability, or the mean that the model predicts. An exponential or a sigmoid
+        of a linear score is explained exactly (to 1e-10), several classes by the definition or by a fit, see
+        `Explainer.fidelity`.
     feature_names : sequence of str, optional
         By default those of the model, else of the background, else "Feature 0", ...
     groups : mapping or sequence, or "input", optional
@@ -73,34 +75,30 @@ class ProductExplainer(Explainer):
     weights : array_like, optional
         A weight per background row.
     index : {"shapley", "banzhaf"}
-        Which average over coalitions: see `TreeExplainer`.
-    exact_background : bool
-        Compare with every row of the background, however long that takes. By default a few products of marginals
-        stand for it where a row would take more than some 50 ms, and `plan` tells what they miss. Linear models, and
-        models of up to about ten players, are exact in any case.
-    n_jobs : int, optional
-        Threads; None for every core.
+        How coalitions are averaged; see `TreeExplainer`.
+    compress_background : bool
+        Whether a few products of marginals may stand for the background if a row would take more than about 50 ms;
+        `Explainer.plan` tells what they miss. Linear models, and models of up to about ten players, are exact in any
+        case.
+    n_jobs : int
+        Threads; -1 for all cores.
     device : {"cpu", "jax"}
-        Where rows are explained: by the native kernels, or under XLA. Files do not remember it; see `to`.
-    check : {"model", "off"}
-        "model" asks the model itself about some 30 background rows and compares, once, here: a difference beyond
-        rounding is an error. `checked` tells whether it answered.
+        Where rows are explained: by the native kernels, or under XLA. Files do not keep it; see `Explainer.to`.
+    check : bool
+        Whether to ask the model itself about 30 background rows and compare; a difference beyond rounding is an
+        error. `Explainer.checked` tells whether it answered.
     progress : bool or callable, optional
-        Whether long calls tell how far they are; see `Explainer`.
+        Whether long calls report progress; see `Explainer`.
 
-    Attributes
-    ----------
-    checked : bool
-        Whether our reading was compared with the model itself when this explainer was made.
-    kind : str
-        Library and class of the model.
-    representation : Products
-        What is explained, as plain arrays.
+    Returns
+    -------
+    Explainer
 
     Raises
     ------
     UnsupportedModelError
-        The model is no sum of products that can be read or paid for, or what it says itself is not what we read.
+        The model is not a sum of products that can be read or afforded, or fouriershap's copy of it disagrees with
+        the model itself.
 
     Examples
     --------
@@ -113,243 +111,79 @@ class ProductExplainer(Explainer):
     >>> np.allclose(values.sum(axis=1) + explainer.expected_value, model.predict_proba(X[:5])[:, 1])
     True
     """
-
-    _kind = "product explainer"
-    checked: bool = False
-    _before: Before | None = None  # what a Pipeline does before its model
-    _tried: Any = None  # rows on which its steps are tried out before they are saved
-    _inputs: tuple[str, ...] | None = None  # its input columns, where they are the players
-    _link: Link  # of the raw output, see `Reading`
-    _rules: InputRules
-    _lost_pipeline: bool = False  # a file held the model of a Pipeline, not what comes before it
-
-    @in_shap_words
-    def __init__(
-        self,
-        model: Any,
-        background: Any,
-        *,
-        output: str = "raw",
-        feature_names: ArrayLike | None = None,
-        groups: Any = None,
-        weights: ArrayLike | None = None,
-        index: str = "shapley",
-        exact_background: bool = False,
-        n_jobs: int | None = None,
-        device: str = "cpu",
-        check: str = "model",
-        progress: Progress = None,
-    ) -> None:
-        check_device(device)
-        self.progress = check_progress(progress)
-        check_choice("output", output, OUTPUTS)
-        check_choice("index", index, INDICES)
-        check_choice("check", check, ("model", "off"))
-        count_jobs(n_jobs)
-        self.progress = check_progress(progress)
-        if background is None:
-            raise InputError("background is None; give rows that stand for 'feature unknown'.")
-        if not isinstance(exact_background, bool | np.bool_):
-            raise InputError(f"exact_background is {short(exact_background)}; give True or False.")
-        reading = read(model)
-        before = reading.preprocessing
-        if reading.is_trees:
-            raise UnsupportedModelError(f"model is a {reading.kind}, which is not a sum of products.")
-        warn_transformed_target(reading, output)
-        given = unmask(background)
-        given = in_order(given, reading.feature_names if before is None else before.known_names())
-        entered = given if before is None else before.transform(given, "background")
-        known, names = _names(feature_names, reading, entered, before)
-        player, player_names, self._inputs = find_players(groups, names, before, given)
-        self._before, self._tried = before, None if before is None else before.first_rows(given)
-        self._rules, self._player = reading.rules.replace(feature_names=known), player
-        rows = unshared(self._numbers(entered, "background"), entered)
-        share = check_weights(weights, len(rows))
-        self.checked = check == "model" and check_model(reading, rows, entered)
-        what = _of_output(reading, output, rows, share)
-        settings = (rows, share, index, TOLERANCE, bool(exact_background), BUDGET)
-        if what is None:
-            from fouriershap._explainers.product_responses import fit_response
-
-            engine: Engine = fit_response(
-                reading.representation.with_players(player), _NAMES.get(reading.link.name, "other"), rows, share, index
-            )
-        else:
-            engine = make_engine(what.with_players(player), *settings)
-        if not np.isfinite(engine.expected).all():
-            raise InputError(f"output={short(output)} is not finite on the background; explain output='raw'.")
-        self.output, self.kind, self.output_names = output, reading.kind, reading.output_names
-        self._link = reading.link
-        self.feature_names, self.player_names, self.n_jobs = names, player_names, n_jobs
-        self.has_pipeline = self._before is not None
-        self._engine = engine if device == "cpu" else engine.to(device)
-        self._against = (rows, share)
-        self._warn()
-
-    def _warn(self) -> None:
-        """Say so where a compressed background misses more than a little."""
-        missed = getattr(self._engine, "error", 0.0)
-        if missed > _LEAST:
-            warn(
-                f"a few products of marginals stand for the background, and miss {missed:.1%} of the values. Give "
-                "fewer background rows, exact_background=True, or groups= that leave fewer players.",
-                FidelityWarning,
-            )
-
-    def __repr__(self) -> str:
-        return f"ProductExplainer({self.kind}, output={self.output!r}, {self.representation!r})"
-
-    @property
-    def representation(self) -> Products:
-        found: Products = self._engine.model  # type: ignore[attr-defined]
-        return found
-
-    @property
-    def fidelity(self) -> Any:
-        """Of a fitted response (several classes, many players): how well it stands for the model; else None."""
-        return getattr(self._engine, "fidelity", None)
-
-    @property
-    def input_names(self) -> tuple[str, ...] | None:
-        if self._before is not None:
-            return self._before.known_names()
-        return self._rules.feature_names or super().input_names
-
-    @property
-    def known_labels(self) -> dict[str, tuple[Any, ...]]:
-        return {} if self._before is None else self._before.known_labels()
-
-    def _with_engine(self, engine: Engine) -> ProductExplainer:
-        other = super()._with_engine(engine)
-        other._warn()
-        return other
-
-    def _numbers(self, entered: Any, name: str) -> NDArray[np.float64]:
-        """Rows as the model takes them."""
-        return self._rules.encode(entered, name)
-
-    def _code_players(self) -> NDArray[np.int32]:
-        return self._player
-
-    def _output_link(self) -> str | None:
-        if self.output == "probability":
-            return "identity"
-        return "logit" if self.output == "raw" and self._link.raw_is_margin else None
-
-    def _read(self, X: Any, name: str = "X") -> Rows:
-        """Rows through the pipeline, where there is one, as numbers: both once."""
-        X = in_order(X, self.input_names)
-        entered = densified(X if self._before is None else self._before.transform(X, name))
-        try:
-            codes = self._numbers(entered, name)
-        except InputError as error:
-            if not self._lost_pipeline:
-                raise
-            raise InputError(f"{error} {LOST_PIPELINE}") from error
-        if self._inputs is None:
-            return Rows(codes, entered, self._player, self.feature_names)
-        return rows_of_inputs(codes, X, entered, self._inputs, self.player_names)
-
-    def _explain(self, rows: Rows, n_jobs: int | None) -> NDArray[np.float64]:
-        with np.errstate(over="ignore", invalid="ignore"):
-            values = super()._explain(rows, n_jobs)
-        wrong = ~np.isfinite(values).all(axis=(1, 2))
-        if wrong.any():
-            raise InputError(
-                f"row {int(wrong.argmax())} has an output={short(self.output)} beyond all numbers. Explain "
-                "output='raw', or look at the row."
-            )
-        return values
-
-    def _subject(self, rows: Rows, budget: int) -> Subject:
-        from fouriershap._explainers.page_subjects import product_subject
-
-        link = self._link if self.output == "raw" else None
-        about = (self.kind, self.output, self._engine)
-        return product_subject(*about, rows, self.feature_names, self._player, link)
-
-    def _header(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        arrays, header = self.representation.to_contents()
-        about = {
-            "kind": self.kind,
-            "output": self.output,
-            "output_names": self.output_names,
-            "link": self._link.name,
-            "rules": self._rules.to_json(),
-            "pipeline": self.has_pipeline or self._lost_pipeline,
-        }
-        if self._before is not None:
-            from fouriershap._explainers.saved_steps import steps_for_file
-
-            about |= steps_for_file(self._before, self._tried, self._inputs)
-        return arrays, header | about
-
-    @classmethod
-    def _from_contents(cls, contents: Contents) -> ProductExplainer:
-        explainer, arrays, header = cls.__new__(cls), contents.arrays, contents.header
-        model = Products.from_contents(arrays, take_part(header, "model"))
-        explainer._engine = _engine_from(arrays, header, model)
-        explainer._player, explainer.n_jobs = model.player, None
-        names, players = (take(header, key, tuple[str, ...]) for key in ("feature_names", "player_names"))
-        as_many = (len(names), len(players)) == (model.n_features, model.n_players)
-        require(as_many, "it has not as many names as features and players")
-        explainer.feature_names, explainer.player_names = names, players
-        explainer.output = check_choice("output", take(header, "output", str), OUTPUTS)
-        explainer.kind, explainer._link = take(header, "kind", str), find_link(take(header, "link", str))
-        explainer.output_names = take(header, "output_names", tuple[str, ...] | None)
-        many = explainer.output_names is None or len(explainer.output_names) == model.n_outputs
-        require(many, "it has not as many names as outputs")
-        explainer._rules = InputRules.from_json(take(header, "rules", Any))
-        if "steps" in header:
-            from fouriershap._explainers.saved_steps import steps_from_file
-
-            explainer._before, explainer._inputs = steps_from_file(header, len(names), players)
-            explainer.has_pipeline = True
-        explainer._lost_pipeline = take(header, "pipeline", bool) and not explainer.has_pipeline
-        if explainer._lost_pipeline:
-            warn(LOST_PIPELINE, ModelWarning)
-        return explainer
+    check_device(device)
+    check_choice("output", output, OUTPUTS)
+    count_jobs(n_jobs)
+    if background is None:
+        raise InputError("background is None; give rows that stand for 'feature unknown'.")
+    if not isinstance(compress_background, bool | np.bool_):
+        raise InputError(f"compress_background is {short(compress_background)}; give True or False.")
+    reading = read_or_refuse(model, trees=False)
+    warn_transformed_target(reading, output)
+    entered = enter_background(reading, background)
+    rules, names = feature_names_of(feature_names, reading, entered)
+    player, player_names, columns = find_players(groups, names, reading.preprocessing, entered.given)
+    rows = unshared(rules.encode(entered.rows, "background"), entered.rows)
+    share = check_weights(weights, len(rows))
+    checked = bool(check) and check_model(reading, rows, entered.rows)
+    products = reading.representation
+    assert isinstance(products, Products)
+    engine = explain_products(
+        products.with_players(player),
+        find_output(output, reading.link),
+        rows,
+        share,
+        find_index(index),
+        _TOLERANCE,
+        not compress_background,
+        _BUDGET,
+        fit_output,
+        reading.kind,
+    )
+    if not np.isfinite(engine.expected).all():
+        raise InputError(f"output={short(output)} is not finite on the background; explain output='raw'.")
+    _warn_of_compression(engine)
+    inputs = InputAdapter(
+        encoder=RulesEncoder(rules, names),
+        feature_names=names,
+        player=player,
+        player_names=player_names,
+        preprocessing=reading.preprocessing,
+        input_columns=columns,
+        sample=entered.sample,
+        unpack=native_rows,
+    )
+    return Parts(
+        KIND,
+        inputs,
+        engine if device == "cpu" else engine.to(device),
+        output_names=reading.output_names,
+        n_jobs=n_jobs,
+        progress=check_progress(progress),
+        checked=checked,
+        model_name=name_of(model),
+    )
 
 
-def _engine_from(arrays: dict[str, NDArray[Any]], header: dict[str, Any], model: Products) -> Engine:
-    if take(header, "road", str) == "response":
-        from fouriershap._explainers.product_responses import response_from_contents
-
-        return response_from_contents(arrays, header, model)
-    if model.ridges is not None:
-        return RidgeEngine.from_contents(arrays, header, model)
-    return ProductEngine.from_contents(arrays, header, model)
-
-
-def _names(
-    given: ArrayLike | None, reading: Reading, background: Any, before: Preprocessing | None
-) -> tuple[tuple[str, ...] | None, tuple[str, ...]]:
-    """Names that frames are checked against, where there are some, and the names of the features."""
-    n_features = reading.n_features
-    made = before.output_names() if before is not None else None
-    known = made if made is not None and len(made) == n_features else reading.feature_names
-    if given is not None:
-        names = tuple(str(name) for name in np.asarray(given).reshape(-1).tolist())
-        if len(names) != n_features:
-            raise InputError(f"feature_names has {len(names)} names for {n_features} features.")
-        return known, names
-    found = known
-    if found is None and not isinstance(background, np.ndarray):
-        found = column_names(background)
-    if found is not None and len(found) != n_features:
-        found = None  # reading the rows says what is wrong with them
-    return known, found or numbered(n_features)
-
-
-def _of_output(
-    reading: Reading, output: str, rows: NDArray[np.float64], share: NDArray[np.float64] | None
-) -> Products | None:
-    """What is explained; None where it is no sum of products."""
-    if output == "raw":
-        return reading.representation
-    if reading.link.response is None or (output == "probability" and not reading.link.gives_probability):
-        raise UnsupportedModelError(
-            f"model is a {reading.kind}, which has no output={short(output)} that is known here. Explain output='raw', "
-            "or give fs.BlackBoxExplainer a function that returns what you want explained, such as model.predict_proba."
+def _warn_of_compression(engine: Engine) -> None:
+    missed = engine.quality.background_error
+    if missed > _LARGE_ERROR:
+        warn(
+            f"a few products of marginals stand for the background, and miss {missed:.1%} of the values. Give fewer "
+            "background rows, compress_background=False, or groups= that leave fewer players.",
+            FidelityWarning,
         )
-    return respond(reading.representation, _NAMES.get(reading.link.name, "other"), np.average(rows, axis=0, weights=share))
+
+
+def product_parts_from_contents(contents: Contents) -> Parts:
+    """Build the parts of a saved explainer."""
+    header = take_part(contents.header, "engine")
+    model = Products.from_contents(contents.arrays, take_part(header, "model"))
+    inputs = InputAdapter.from_contents(
+        contents.arrays, take_part(contents.header, "inputs"), unpack=native_rows
+    )
+    fits = (len(inputs.feature_names), len(inputs.player_names)) == (model.n_features, model.n_players)
+    require(fits, "it has a name for each feature and player")
+    name = check_choice("output", take(header, "output", str), OUTPUTS)
+    output = find_output(name, find_link(take(header, "link", str)))
+    return Parts(KIND, inputs, products_from_contents(contents.arrays, header, model, output, fit_output))

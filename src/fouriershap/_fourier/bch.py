@@ -1,4 +1,4 @@
-"""Codes that name a frequency of low degree by few parities: BCH syndromes, or plainly its bits."""
+"""Codes that identify a frequency of low degree by few parities: BCH syndromes, or simply its bits."""
 
 from __future__ import annotations
 
@@ -48,15 +48,15 @@ class Code(Protocol):
     def max_degree(self) -> int: ...
 
     def decode(self, keys: Words) -> tuple[Positions, NDArray[np.bool_]]:
-        """Bits (n_valid, max_degree) of the frequencies with keys (n_keys, w), ascending, padded with n_bits.
+        """Return the bits (n_valid, max_degree) of frequencies with keys (n_keys, w), ascending, padded with n_bits.
 
-        And (n_keys,) bool: which keys belong to a frequency of degree at most max_degree.
+        Also returns which keys belong to a frequency of degree at most max_degree, (n_keys,) bool.
         """
         ...
 
 
 def make_code(n_bits: int, max_degree: int) -> Code:
-    """The BCH code for the degree, or unit parities where that needs no more of them."""
+    """Return the BCH code for the degree, or unit parities where these are no more."""
     degree = min(max_degree, n_bits)
     if degree * max(2, n_bits.bit_length()) >= n_bits:
         return UnitCode.make(n_bits, degree)
@@ -65,11 +65,16 @@ def make_code(n_bits: int, max_degree: int) -> Code:
 
 
 def fold(keys: Words) -> Words:
-    """One word per key (n, w): the key itself, or where it is longer a mix that is unique in practice."""
+    """Return one word per key (n, w): the key itself, or a mix of its words that is unique in practice."""
     folded = keys[:, 0].copy()
     for column in range(1, keys.shape[1]):
         folded = (folded ^ (folded >> np.uint64(29))) * np.uint64(0x9E3779B97F4A7C15) + keys[:, column]
     return folded
+
+
+def term_keys(code: Code, positions: Positions) -> Words:
+    """Return one word per term at positions (n, width), equal for equal terms."""
+    return fold(np.bitwise_xor.reduce(code.bit_words[positions], axis=1))
 
 
 @dataclass(frozen=True)
@@ -97,9 +102,8 @@ class UnitCode:
 class BCHCode:
     """Parity rows alpha^((2i+1)p), i < t, of bit p: the syndromes S_1, S_3, ..., S_(2t-1) of a frequency.
 
-    A key holds the t syndromes, as many to a word as fit without crossing a word's border. Rows of the
-    parity matrix can be dependent (27 of 30 are independent at 40 bits, t = 5); only independent ones
-    are measured.
+    A key holds the t syndromes, none of which crosses the border of a word. Rows of the parity matrix can be
+    dependent (27 of 30 are independent at 40 bits, t = 5); only independent ones are measured.
     """
 
     rows: Bits
@@ -117,7 +121,7 @@ class BCHCode:
         m = max(2, int(n_bits).bit_length())
         if m > _LARGEST_DEGREE:
             raise CapacityError(
-                f"n_bits is {short_text(f'{n_bits:,}')}; the code reaches {(1 << _LARGEST_DEGREE) - 1:,} bits. "
+                f"n_bits is {short_text(f'{n_bits:,}')}; the code is limited to {(1 << _LARGEST_DEGREE) - 1:,} bits. "
                 "Drop or group columns."
             )
         exp, log = _field(m)
@@ -157,14 +161,14 @@ class BCHCode:
         split = roots.sum(axis=1) == length[plausible]
         kept = plausible[split]
         positions = list_positions(roots[split], self.max_degree)
-        # A locator that splits need not reproduce the syndromes: compare, at the cost of a few XORs.
+        # A locator that splits need not reproduce the syndromes, so compare them.
         same = (np.bitwise_xor.reduce(self.bit_words[positions], axis=1) == keys[kept]).all(axis=1)
         valid = np.zeros(len(keys), dtype=bool)
         valid[kept[same]] = True
         return positions[same], valid
 
     def _locate(self, odd: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Berlekamp-Massey for all keys at once: locators (t + 1, n_keys), lengths (n_keys,).
+        """Run Berlekamp-Massey for all keys at once: locators (t + 1, n_keys), lengths (n_keys,).
 
         In characteristic 2 every second discrepancy is zero, so t steps suffice. ``shifted`` is the last
         locator before the length changed, over its discrepancy, times the power of x that is due.
@@ -191,7 +195,7 @@ class BCHCode:
         return locator, length
 
     def _all_syndromes(self, odd: NDArray[np.int64]) -> NDArray[np.int64]:
-        """(2t, n_keys): S_0 (unused) to S_(2t-1); the even ones are squares."""
+        """Return S_0 (unused) to S_(2t-1), (2t, n_keys); the even ones are squares."""
         syndrome = np.zeros((2 * len(odd), odd.shape[1]), dtype=np.int64)
         syndrome[1::2] = odd
         for i in range(2, len(syndrome), 2):
@@ -199,7 +203,7 @@ class BCHCode:
         return syndrome
 
     def _roots(self, coefficients: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """(n_keys, n_bits) where 1 + sum_i c_i alpha^(-ip) vanishes, for coefficients (t, n_keys)."""
+        """Return where 1 + sum_i c_i alpha^(-ip) vanishes, (n_keys, n_bits), for coefficients (t, n_keys)."""
         shape = (coefficients.shape[1], self.n_bits)
         if self.table is not None:
             total = np.zeros(shape, dtype=self.table.dtype)
@@ -217,13 +221,13 @@ class BCHCode:
         return product
 
     def _invert(self, a: NDArray[np.int64]) -> NDArray[np.int64]:
-        """1 / a, and something harmless where a is 0."""
+        """Return 1 / a, and an arbitrary element where a is 0."""
         order = (1 << self.field_bits) - 1
         return self.exp[np.maximum(order - self.log[a], 0)]
 
 
 def list_positions(bits: NDArray[np.bool_], width: int) -> Positions:
-    """Bits set in each line (n, n_bits), ascending, as (n, width) int32 padded with n_bits."""
+    """Return the bits set in each line (n, n_bits), ascending, as (n, width) int32 padded with n_bits."""
     lines, columns = np.nonzero(bits)
     counts = np.bincount(lines, minlength=len(bits))
     slots = np.arange(len(lines)) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -233,7 +237,7 @@ def list_positions(bits: NDArray[np.bool_], width: int) -> Positions:
 
 
 def _field(m: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Powers and logarithms of GF(2^m); log(0) points so far out that every product with 0 reads 0."""
+    """Return powers and logarithms of GF(2^m); log(0) is so large that every product with 0 reads a 0."""
     order = (1 << m) - 1
     exp = np.zeros(4 * order + 1, dtype=np.int64)
     log = np.full(order + 1, 2 * order, dtype=np.int64)
@@ -248,7 +252,7 @@ def _field(m: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 
 def _locator_table(exp: NDArray[np.int64], t: int, m: int, n_bits: int) -> NDArray[np.unsignedinteger] | None:
-    """Products c * alpha^(-ip) for every c, or None where that is too large to hold."""
+    """Return products c * alpha^(-ip) for every c, or None where the table would be too large."""
     if (t * n_bits) << m > _MOST_TABLE_ENTRIES:
         return None
     order = (1 << m) - 1
@@ -260,7 +264,7 @@ def _locator_table(exp: NDArray[np.int64], t: int, m: int, n_bits: int) -> NDArr
 
 
 def _join(fields: NDArray[np.int64], m: int) -> Words:
-    """Fields of m bits (n, t) into words (n, w)."""
+    """Pack fields of m bits (n, t) into words (n, w)."""
     per_word = 64 // m
     words = np.zeros((len(fields), -(-fields.shape[1] // per_word)), dtype=np.uint64)
     for i in range(fields.shape[1]):
@@ -269,7 +273,7 @@ def _join(fields: NDArray[np.int64], m: int) -> Words:
 
 
 def _split(words: Words, t: int, m: int) -> NDArray[np.int64]:
-    """The inverse of `_join`, transposed: (t, n)."""
+    """Unpack what `_join` packed, transposed: (t, n)."""
     per_word = 64 // m
     mask = np.uint64((1 << m) - 1)
     fields = [(words[:, i // per_word] >> np.uint64(m * (i % per_word))) & mask for i in range(t)]

@@ -1,4 +1,4 @@
-"""The coded sparse transform: hashes are added, and peeled, until nothing is left to find."""
+"""The coded sparse transform: add hashes and peel them until nothing is left to find."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ import math
 import numpy as np
 
 from fouriershap._fourier.bch import Code
+from fouriershap._fourier.fit import Fit, Outcome, Scale, is_exact, refit, start_fit, unexplained
 from fouriershap._fourier.hashing import Bins, coded_hash, mean_square, measure, total_queries
-from fouriershap._fourier.outcome import Outcome, is_exact, unexplained
-from fouriershap._fourier.peeling import Scale, peel
+from fouriershap._fourier.peeling import add_related, peel
 from fouriershap._fourier.queries import Queries
-from fouriershap._fourier.refit import Fit, refit, start_fit
-from fouriershap._fourier.subsets import add_related
 
 N_HASHES = 3
 N_EXTRA = 4  # random shifts a hash: an alias of higher degree stays unseen with probability 2^-12
@@ -33,18 +31,18 @@ _SPREAD = 0.7
 
 
 def hash_cost(code: Code, b: int) -> int:
-    """Queries of one hash with 2^b bins: 2^b (1 + r - b + 4), r the number of the code's parities."""
+    """Return the queries of one hash with 2^b bins: 2^b (1 + r - b + 4), r the number of the code's parities."""
     return (1 + len(code.rows) - b + N_EXTRA) << b
 
 
 def first_size(code: Code, n_terms: int | None) -> int:
-    """Size b of the first three hashes: about four terms to a bin where their number is known."""
+    """Return the size b of the first three hashes: about four terms to a bin where their number is known."""
     size = _FIRST_SIZE if n_terms is None else math.ceil(math.log2(max(1, n_terms) / _TERMS_PER_BIN))
     return min(max(size, _SMALLEST_SIZE), len(code.rows))
 
 
 def least_budget(code: Code) -> int:
-    """Queries of the smallest set of hashes."""
+    """Return the queries of the smallest set of hashes."""
     return N_HASHES * hash_cost(code, min(_SMALLEST_SIZE, len(code.rows)))
 
 
@@ -94,9 +92,9 @@ def _search(measured: list[Bins], code: Code, fit: Fit, scale: Scale) -> Fit:
 
 
 def _uncrowded(measured: list[Bins], n_terms: int) -> list[Bins]:
-    """The three largest hashes, and those with a fair number of bins.
+    """Return the three largest hashes, and those with a fair number of bins.
 
-    Bins that hold dozens of terms tell nothing of any one of them, but make the normal equations dense.
+    Bins that hold dozens of terms say nothing about any one of them, but make the normal equations dense.
     """
     order = sorted(range(len(measured)), key=lambda i: -measured[i].n_bins)
     enough = max(measured[order[0]].n_bins >> _WIDEST_STEP, n_terms // _MOST_TERMS_PER_BIN)
@@ -113,10 +111,10 @@ def _next_size(
     planned: bool,
     spend: bool,
 ) -> int:
-    """Size b of the next hash, as far as the budget has room for it.
+    """Return the size b of the next hash, as far as the budget allows.
 
-    Against noise large hashes are the best: their bins have the least. The few terms that a plan for a known
-    number can leave need few bins. Otherwise bins are crowded: more of them, sooner where most is unknown.
+    Large hashes are best against noise: their bins have the least. The few terms that a plan for a known number may
+    leave need few bins. Otherwise bins are crowded: take more of them, sooner where most is unexplained.
     """
     sizes = [len(bins.hash.matrix) for bins in measured]
     size = max(sizes)
@@ -134,9 +132,9 @@ def _next_size(
 
 
 def _is_settled(measured: list[Bins], fit: Fit, shares: list[float]) -> bool:
-    """Whether what is left looks like noise: it stopped falling and is spread evenly over the bins.
+    """Return whether the residual looks like noise: it stopped falling and is spread evenly over the bins.
 
-    A large share that does not fall is not noise but overloaded bins.
+    A large share that does not fall means overloaded bins, not noise.
     """
     if len(shares) < 3 or shares[-1] >= _SETTLED:
         return False
@@ -145,7 +143,7 @@ def _is_settled(measured: list[Bins], fit: Fit, shares: list[float]) -> bool:
 
 
 def _is_spread(measured: list[Bins], fit: Fit) -> bool:
-    """Whether the median bin holds about what noise puts into every bin, and not next to nothing."""
+    """Return whether the median bin holds about as much as noise puts into every bin, not next to nothing."""
     energies = [len(r) * np.einsum("ij,ij->i", r, r) / r.shape[1] for r in fit.residuals]
     variance = fit.rss / total_queries(measured)
     return float(np.median(np.concatenate(energies))) > _SPREAD * variance

@@ -10,7 +10,7 @@ Words = NDArray[np.uint64]
 
 
 def pivots(matrix: Bits) -> NDArray[np.int64]:
-    """Pivot columns of the row echelon form: the first columns that are independent."""
+    """Return the pivot columns of the row echelon form: the first independent columns."""
     rows = matrix.astype(bool)
     found: list[int] = []
     for column in range(rows.shape[1]):
@@ -29,7 +29,7 @@ def pivots(matrix: Bits) -> NDArray[np.int64]:
 
 
 def inverse(matrix: Bits) -> Bits | None:
-    """The inverse of a square matrix, or None where it is singular."""
+    """Return the inverse of a square matrix, or None where it is singular."""
     size = len(matrix)
     work = np.concatenate([matrix.astype(bool), np.eye(size, dtype=bool)], axis=1)
     for column in range(size):
@@ -45,15 +45,15 @@ def inverse(matrix: Bits) -> Bits | None:
 
 
 def product(left: Bits, right: Bits) -> Bits:
-    """Matrix product modulo 2; the sums are exact in float32 up to 2^24 terms."""
+    """Return the matrix product modulo 2; sums are exact in float32 up to 2^24 terms."""
     sums = left.astype(np.float32) @ right.astype(np.float32)
     return (sums.astype(np.int64) & 1).astype(np.uint8)
 
 
 def random_invertible(size: int, rng: np.random.Generator) -> tuple[Bits, Bits]:
-    """A uniformly random invertible matrix (size, size), and its inverse."""
+    """Return a uniformly random invertible matrix (size, size), and its inverse."""
     while True:
-        # A random square matrix is invertible with probability 0.29, so a few draws do.
+        # A random square matrix is invertible with probability 0.29, so a few draws suffice.
         matrix = rng.integers(0, 2, (size, size), dtype=np.uint8)
         inverted = inverse(matrix)
         if inverted is not None:
@@ -61,7 +61,7 @@ def random_invertible(size: int, rng: np.random.Generator) -> tuple[Bits, Bits]:
 
 
 def random_full_rank(n_rows: int, n_columns: int, rng: np.random.Generator) -> Bits:
-    """A uniformly random matrix (n_rows, n_columns) of rank n_rows <= n_columns."""
+    """Return a uniformly random matrix (n_rows, n_columns) of rank n_rows <= n_columns."""
     while True:
         matrix = rng.integers(0, 2, (n_rows, n_columns), dtype=np.uint8)
         if len(pivots(matrix)) == n_rows:
@@ -69,7 +69,7 @@ def random_full_rank(n_rows: int, n_columns: int, rng: np.random.Generator) -> B
 
 
 def xor_product(bits: Bits, words: Words) -> Words:
-    """XOR of the lines of ``words`` (k, w) that each line of ``bits`` (n, k) selects: (n, w)."""
+    """Return the XOR of the lines of ``words`` (k, w) that each line of ``bits`` (n, k) selects: (n, w)."""
     out = np.zeros((len(bits), words.shape[1]), dtype=np.uint64)
     for column in range(bits.shape[1]):
         out ^= np.where(bits[:, column, None] != 0, words[column], np.uint64(0))
@@ -77,7 +77,7 @@ def xor_product(bits: Bits, words: Words) -> Words:
 
 
 def xor_span(words: NDArray[np.unsignedinteger]) -> NDArray[np.unsignedinteger]:
-    """All 2^k XORs of the lines of ``words`` (k, w): line j holds those of the bits set in j."""
+    """Return all 2^k XORs of the lines of ``words`` (k, w): line j combines the lines of the bits set in j."""
     span = np.zeros((1, words.shape[1]), dtype=words.dtype)
     for line in words:
         span = np.concatenate([span, span ^ line])

@@ -1,11 +1,11 @@
-r"""Hashing frequencies into bins over GF(2), and measuring the bins by queries.
+r"""Hash frequencies into bins over GF(2), and measure the bins by queries.
 
 With M of shape (b, n) over GF(2), an offset o and a shift d, the b-dimensional transform of the answers at
 the points T M + o + d, T in {0,1}^b, is
 
 .. math:: U_d[j] = \sum_{f: M f = j} a_f (-1)^{\langle f, o + d\rangle}.
 
-The signs of one bin over the shifts tell which frequency is in it.
+The signs of one bin over the shifts identify the frequency in it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Hash:
-    """Where to ask, and how to read a frequency's key from a bin."""
+    """Points to query, and how to read a frequency's key from a bin."""
 
     matrix: Bits  # (b, n_bits)
     points: Bits  # (n_shifts, n_bits) offset plus shift; the first has shift zero
@@ -70,7 +70,7 @@ class Bins:
 
 
 def coded_hash(code: Code, b: int, n_extra: int, rng: np.random.Generator) -> Hash:
-    """Hash and code merged: rows of one random mix of the code's parities index the bins, the others shift.
+    """Return a hash merged with a code: some rows of a random mix of its parities index the bins, the others shift.
 
     The bin's index then gives b parities without a query. ``n_extra`` random shifts outside of the code tell
     apart frequencies of higher degree that have the same parities.
@@ -85,7 +85,7 @@ def coded_hash(code: Code, b: int, n_extra: int, rng: np.random.Generator) -> Ha
 
 
 def random_hash(code: Code, b: int, n_repeats: int, rng: np.random.Generator) -> Hash:
-    """A random full-rank hash; the code's rows as shifts, from ``n_repeats`` random points each."""
+    """Return a random full-rank hash with the code's rows as shifts, from ``n_repeats`` random points each."""
     n_bits = code.rows.shape[1]
     matrix = random_full_rank(b, n_bits, rng)
     offsets = rng.integers(0, 2, (n_repeats, 1, n_bits), np.uint8)
@@ -96,7 +96,7 @@ def random_hash(code: Code, b: int, n_repeats: int, rng: np.random.Generator) ->
 
 
 def measure(queries: Queries, plan: Hash, centre: float | None) -> tuple[Bins, float]:
-    """Ask the hash's points; ``centre`` (by default the mean of these answers) is taken off first."""
+    """Query the points of a hash; ``centre`` (by default the mean of these answers) is subtracted first."""
     span = xor_span(plan.matrix)
     n_bins, n_shifts = len(span), len(plan.points)
     answers = queries.ask(n_bins * n_shifts, lambda i: span[i // n_shifts] ^ plan.points[i % n_shifts])
@@ -113,13 +113,13 @@ def measure(queries: Queries, plan: Hash, centre: float | None) -> tuple[Bins, f
 
 
 def locate(bins: Bins, positions: Positions) -> tuple[Ints, Words]:
-    """Bin (n,) and packed parities over the shifts (n, w) of the frequencies at positions (n, width)."""
+    """Return bin (n,) and packed parities over the shifts (n, w) of the frequencies at positions (n, width)."""
     index = np.bitwise_xor.reduce(bins.bin_of_bit[positions], axis=1)
     return index, np.bitwise_xor.reduce(bins.signs_of_bit[positions], axis=1)
 
 
 def characters(signs: Words, n_shifts: int) -> NDArray[np.int8]:
-    """(n, n_shifts) of +1 and -1 from packed parities."""
+    """Return +1 and -1, (n, n_shifts), from packed parities."""
     return 1 - 2 * unpack(signs, n_shifts).view(np.int8)
 
 
@@ -128,5 +128,5 @@ def total_queries(measured: list[Bins]) -> int:
 
 
 def mean_square(measured: list[Bins]) -> float:
-    """Mean square of the centred answers (Parseval)."""
+    """Return the mean square of the centred answers (Parseval)."""
     return sum(b.n_bins * float(np.vdot(b.values, b.values)) for b in measured) / total_queries(measured)

@@ -1,4 +1,4 @@
-"""Asking a function on bits: in batches, counted, with progress, no row twice where the cube is small."""
+"""Queries of a function on bits: in batches, counted, with progress, no row twice where the cube is small."""
 
 from __future__ import annotations
 
@@ -21,12 +21,11 @@ BATCH_SIZE = 1 << 14
 
 
 class Queries:
-    """A function on bits that is asked in batches, at most ``budget`` rows, of which it tells the progress.
+    """A function on bits that is queried in batches, at most ``budget`` rows, with progress.
 
-    ``h`` takes rows (n_rows, n_bits) uint8 and returns (n_rows,) finite numbers: `asked_by` sees to that. Where the
-    budget covers the cube (2^n_bits), every answer is remembered and no row is asked twice. Answers are counted in
-    ``unit``, from the first that is not zero on: their squares are summed, which would vanish or overflow with
-    answers as small or as large as numbers can be.
+    ``h`` takes rows (n_rows, n_bits) uint8 and returns (n_rows,) finite numbers, as `asked_by` ensures. If the budget
+    covers the cube (2^n_bits), every answer is stored and no row is queried twice. Answers are divided by ``unit``,
+    from the first one that is not zero on, so that their squares neither vanish nor overflow.
     """
 
     def __init__(
@@ -51,11 +50,11 @@ class Queries:
 
     @property
     def covers_cube(self) -> bool:
-        """Whether the budget is enough to ask every point there is."""
+        """Whether the budget suffices to query every point of the cube."""
         return self._cube is not None
 
     def ask(self, count: int, rows_at: Callable[[NDArray[np.int64]], Bits]) -> NDArray[np.float64]:
-        """Answers (count,), in `unit`, to the rows that ``rows_at`` makes of the indices 0 ... count - 1."""
+        """Return answers (count,), in `unit`, to the rows that ``rows_at`` makes of the indices 0 ... count - 1."""
         answers = np.empty(count)
         for first in range(0, count, self._batch_size):
             index = np.arange(first, min(first + self._batch_size, count))
@@ -64,7 +63,7 @@ class Queries:
         return answers
 
     def ask_cube(self) -> NDArray[np.float64]:
-        """All 2^n_bits values; only the points that were never asked cost a query."""
+        """Return all 2^n_bits values; only points that were never queried cost a query."""
         assert self._cube is not None
         unknown = np.flatnonzero(np.isnan(self._cube)).astype(np.uint64)[:, None]
         self.ask(len(unknown), lambda index: unpack(unknown[index], self.n_bits))
@@ -98,7 +97,7 @@ class Queries:
 
 @dataclass(frozen=True, eq=False)
 class BitRows:
-    """Rows of bits, packed for as long as nobody looks."""
+    """Rows of bits, packed until they are used."""
 
     words: Words
     n_bits: int

@@ -6,7 +6,8 @@ import math
 
 import numpy as np
 
-from fouriershap._fourier.bch import Code, Positions
+from fouriershap._fourier.bch import Code, Positions, term_keys
+from fouriershap._fourier.fit import Fit, Outcome, Scale, drop_noise, is_exact, refit, start_fit, unexplained
 from fouriershap._fourier.gf2 import xor_product
 from fouriershap._fourier.hashing import (
     Bins,
@@ -18,10 +19,7 @@ from fouriershap._fourier.hashing import (
     random_hash,
     total_queries,
 )
-from fouriershap._fourier.outcome import Outcome, is_exact, unexplained
-from fouriershap._fourier.peeling import Scale, drop_noise, known_keys
 from fouriershap._fourier.queries import Queries
-from fouriershap._fourier.refit import Fit, refit, start_fit
 
 N_REPEATS = 3
 N_ROUNDS = 4
@@ -33,29 +31,30 @@ _CROWDED = 0.3
 
 
 def round_sizes(code: Code, n_terms: int) -> list[int]:
-    """Size b of each round: as many bins as terms, then half, since half of the terms are known."""
+    """Return the size b of each round: as many bins as terms, then half, since half of the terms are known."""
     first = min(max(1, math.ceil(math.log2(max(1, n_terms)))), code.rows.shape[1])
     return [first] + [max(1, first - 1)] * (N_ROUNDS - 1)
 
 
 def hash_cost(code: Code, b: int) -> int:
-    """Queries of one round with 2^b bins: 3 * 2^b (1 + r), r the number of shifts."""
+    """Return the queries of one round with 2^b bins: 3 * 2^b (1 + r), r the number of shifts."""
     return N_REPEATS * (1 + len(code.rows)) << b
 
 
 def plan_cost(code: Code, n_terms: int) -> int:
+    """Return the queries of all rounds."""
     return sum(hash_cost(code, b) for b in round_sizes(code, n_terms))
 
 
 def least_budget(code: Code) -> int:
-    """Queries for a single term."""
+    """Return the queries for a single term."""
     return plan_cost(code, 1)
 
 
 def recover_robust(
     queries: Queries, code: Code, n_terms: int | None, available: int, rng: np.random.Generator
 ) -> Outcome:
-    """Find ``n_terms`` terms, or with hashes of growing size as many as there are to find."""
+    """Find ``n_terms`` terms, or with hashes of growing size as many as there are."""
     planned = _planned_sizes(code, n_terms, available)
     measured: list[Bins] = []
     shares: list[float] = []
@@ -90,7 +89,7 @@ def _planned_sizes(code: Code, n_terms: int | None, available: int) -> list[int]
 def _next_size(
     code: Code, planned: list[int], shares: list[float], size: int, open_ended: bool
 ) -> int | None:
-    """Size b of the next round, or None after the last one; without a plan, larger while bins are crowded."""
+    """Return the size b of the next round, None after the last one; without a plan, larger while bins are crowded."""
     if not open_ended:
         return planned[len(shares)] if len(shares) < len(planned) else None
     stuck = len(shares) > 2 and shares[-1] > _FALL * shares[-2] and shares[-2] > _FALL * shares[-3]
@@ -100,9 +99,9 @@ def _next_size(
 
 
 def _round(measured: list[Bins], code: Code, fit: Fit, n_terms: int, scale: Scale) -> Fit:
-    """Read the newest hash, less the terms known, and keep the ``n_terms`` largest terms in all."""
+    """Read the newest hash, without the known terms, and keep the ``n_terms`` largest terms in all."""
     positions, amplitudes = _vote(measured[-1], code, fit.residuals[-1])
-    new = ~np.isin(known_keys(code, positions), known_keys(code, fit.positions))
+    new = ~np.isin(term_keys(code, positions), term_keys(code, fit.positions))
     largest = np.argsort(-np.abs(amplitudes[new]), kind="stable")[:n_terms]
     merged = np.concatenate([fit.positions, positions[new][largest]])
     start = np.concatenate([fit.coefficients, np.zeros(len(largest))])
@@ -114,9 +113,9 @@ def _round(measured: list[Bins], code: Code, fit: Fit, n_terms: int, scale: Scal
 
 
 def _vote(bins: Bins, code: Code, left: Floats) -> tuple[Positions, Floats]:
-    """One term per bin: bits by majority over the repeats, amplitude by the median.
+    """Read one term per bin: bits by majority over the repeats, amplitude by the median.
 
-    A bin whose vote names a frequency that does not hash into it held several terms: it is left alone.
+    A bin whose vote names a frequency that does not hash into it holds several terms, and is skipped.
     """
     values = left.reshape(len(left), N_REPEATS, -1)
     disagree = (values[:, :, 1:] < 0) != (values[:, :, :1] < 0)

@@ -1,12 +1,13 @@
-"""`sparse_walsh_hadamard`: the front door of the sparse transforms."""
+"""`sparse_walsh_hadamard`: the large terms of a function on bits from few queries, by either algorithm."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from fouriershap._base.asking.asker import Asker
 from fouriershap._base.asking.file_store import make_store
@@ -17,8 +18,9 @@ from fouriershap._base.short import short
 from fouriershap._base.warn import warn
 from fouriershap._fourier import coded, robust
 from fouriershap._fourier.bch import Code, UnitCode, make_code
+from fouriershap._fourier.fit import Fit, Outcome, drop_noise, refit
 from fouriershap._fourier.gf2 import Bits
-from fouriershap._fourier.outcome import finish, to_spectrum
+from fouriershap._fourier.hashing import Bins, characters, locate, total_queries
 from fouriershap._fourier.queries import BATCH_SIZE, Queries, asked_by
 from fouriershap._fourier.spectrum import Spectrum
 from fouriershap._fourier.transform import walsh_hadamard
@@ -28,11 +30,14 @@ N_CERTIFICATE = 200
 DEFAULT_BUDGET = 50_000
 DEFAULT_DEGREE = 5
 MIN_FIDELITY = 0.95
+_SOLVED = 1e-12  # relative error of the least-squares solution
+_MOST_FOLDS = 4
+_SHRINK = 0.75
 
 
 @dataclass(frozen=True)
 class Search:
-    """What to look for and how; the arguments of `sparse_walsh_hadamard`."""
+    """The arguments of `sparse_walsh_hadamard`, checked."""
 
     h: Callable[[Bits], ArrayLike]
     n_bits: int
@@ -48,27 +53,27 @@ class Search:
     def __post_init__(self) -> None:
         if not callable(self.h):
             raise InputError(
-                f"h is {type(self.h).__name__}; give a function of rows, or values to `walsh_hadamard`."
+                f"h is {type(self.h).__name__}; give a function of rows, or pass all values to `walsh_hadamard`."
             )
         for name in ("n_bits", "n_terms", "max_degree", "budget", "batch_size"):
             value = getattr(self, name)
             if value is not None or name in ("n_bits", "batch_size"):
                 check_whole(name, value, 0 if name == "n_bits" else 1)
         if self.n_bits > _MOST_BITS:
-            raise InputError(f"n_bits is {short(self.n_bits)}; at most {_MOST_BITS:,} are feasible.")
+            raise InputError(f"n_bits is {short(self.n_bits)}; the limit is {_MOST_BITS:,}.")
         check_choice("algorithm", self.algorithm, ("coded", "robust"))
 
 
 @dataclass(frozen=True)
 class Recovery:
-    """A spectrum with its evidence."""
+    """A spectrum and how well it is supported."""
 
     spectrum: Spectrum
-    n_queries: int  # rows that h was asked for
-    # R^2 on uniform points that took no part in fitting or choosing; 1 where all points were asked.
+    n_queries: int  # rows at which h was evaluated
+    # R^2 on uniform points that took no part in fitting or choosing; 1 where all points were queried.
     fidelity: float
-    exhaustive: bool  # whether every point of the cube was asked
-    certificate: Bits  # (n_points, n_bits) those uniform points; none where all points were asked
+    exhaustive: bool  # whether every point of the cube was queried
+    certificate: Bits  # (n_points, n_bits) those uniform points; empty where all points were queried
 
 
 def sparse_walsh_hadamard(
@@ -91,28 +96,28 @@ def sparse_walsh_hadamard(
     h : callable
         Takes rows (n_rows, n_bits) uint8, returns one number per row.
     n_bits : int
-        Any number: only algorithm and model see the rows, never all 2^n of them.
+        Any number: the 2^n rows are never all formed.
     n_terms : int, optional
-        Most terms to return, the constant not counted (the paper's k). It also sets the number of queries.
-        None: hashes are added until nothing is left to find, and the number is chosen by held-out loss.
+        Largest number of terms to return, not counting the constant (the paper's k). It also sets the number of
+        queries. None: hashes are added until nothing is left to find, and held-out loss chooses the number.
     max_degree : int, optional
         Largest number of bits that a term depends on. "coded": 5 by default; a tree's depth if h is one.
         "robust": without it any degree is found, by n_bits shifts.
     budget : int, optional
-        Most queries. Fewer are asked where the function is found exactly; otherwise "coded" puts all to use,
-        since answers also average noise. None: at most twice the plan for ``n_terms``, or 50,000 without,
-        ended early where what is left looks like noise. Never more than the cube has points.
+        Largest number of queries. Fewer are made if the function is found exactly; otherwise "coded" uses all,
+        since more answers average out noise. None: at most twice the plan for ``n_terms``, or 50,000 without it,
+        stopped early if the residual looks like noise. Never more than the cube has points.
     algorithm : {"coded", "robust"}
         "coded": hash and BCH code merged, terms peeled from crowded bins. "robust": RobustSWHT of
         Amrollahi et al. (2019), with a majority vote per bit and a median per amplitude.
     random_state : int or Generator, optional
-        The same seed asks the same rows and gives the same spectrum.
+        The same seed queries the same rows and gives the same spectrum.
     batch_size : int
-        Most rows per call of h.
+        Largest number of rows per call of h.
     progress : bool or callable, optional
-        True for a tqdm bar, or a function of (queries done, most queries).
+        True for a tqdm bar, or a function of (queries done, largest number of queries).
     answers : path or mapping, optional
-        Where the answers of h are kept, as in `BlackBoxExplainer`: the same call goes on where it stopped. A
+        Where the answers of h are stored, as in `BlackBoxExplainer`: the same call continues where it stopped. A
         row is a tuple of n_bits numbers; in a file its columns are "bit 0", "bit 1" and so on.
 
     Returns
@@ -122,19 +127,19 @@ def sparse_walsh_hadamard(
     Raises
     ------
     InputError
-        An argument is wrong, or the budget too small to say anything (with the number that would do).
+        An argument is invalid, or the budget is too small (the message states the smallest).
     QueryError
-        h raised, or returned the wrong length, NaN or no numbers. This and every other exception carries the
-        answers so far: ``answers=error.answers``.
+        h raised, or returned the wrong length, NaN or something else than numbers. This and every other exception
+        carries the answers so far: ``answers=error.answers``.
 
     Warns
     -----
     FidelityWarning
-        Where the spectrum explains less than 95 % of the variance at points that it has never seen.
+        The spectrum explains less than 95 % of the variance at fresh points.
 
     See Also
     --------
-    walsh_hadamard : All 2^n values in, the whole spectrum out.
+    walsh_hadamard : The whole spectrum from all 2^n values.
 
     Notes
     -----
@@ -149,10 +154,10 @@ def sparse_walsh_hadamard(
       :math:`b = \lceil\log_2 n_{terms}\rceil`, the others one less, ended when the function is exact; r is n
       without ``max_degree``. Without ``n_terms``, rounds from b = 4 on, larger while most is unexplained.
 
-    Where the budget reaches :math:`2^n`, no point is asked twice, and if the function is not found exactly
-    before, the remaining points are asked and the exact transform is returned.
+    If the budget reaches :math:`2^n`, no point is queried twice, and unless the function is found exactly
+    before, the remaining points are queried and the exact transform is returned.
 
-    The result does not depend on the scale of h, nor on an offset, beyond rounding.
+    Up to rounding, the result does not depend on the scale of h, nor on an offset.
 
     Examples
     --------
@@ -194,7 +199,7 @@ def sparse_walsh_hadamard(
 
 
 def recover(search: Search) -> Recovery:
-    """`sparse_walsh_hadamard` with its evidence beside the spectrum."""
+    """Find a spectrum as `sparse_walsh_hadamard` does, and return how well it is supported."""
     code = make_search_code(search)
     queries = Queries(
         search.h, int(search.n_bits), _most_queries(search, code), search.batch_size, search.progress
@@ -207,7 +212,7 @@ def recover(search: Search) -> Recovery:
 
 
 def make_search_code(search: Search) -> Code:
-    """Parities that tell the terms of admissible degree apart."""
+    """Return parities that tell the terms of admissible degree apart."""
     n_bits = int(search.n_bits)
     if search.algorithm == "robust" and search.max_degree is None:
         return UnitCode.make(n_bits, n_bits)
@@ -215,13 +220,13 @@ def make_search_code(search: Search) -> Code:
 
 
 def first_queries(search: Search) -> int:
-    """Queries of a coded search that ends with its first three hashes."""
+    """Return the queries of a coded search that ends with its first three hashes."""
     code = make_search_code(search)
     return N_CERTIFICATE + _first_hashes(code, search.n_terms)
 
 
 def least_queries(code: Code, algorithm: str = "coded") -> int:
-    """The smallest budget, certificate included."""
+    """Return the smallest budget, certificate included."""
     least = (coded if algorithm == "coded" else robust).least_budget(code)
     return next(q for q in range(least, 2 * least + N_CERTIFICATE) if q - certificate_size(q) >= least)
 
@@ -243,10 +248,10 @@ def _recover(queries: Queries, code: Code, search: Search) -> Recovery:
         outcome = coded.recover_coded(queries, code, n_terms, available, spend, rng)
     else:
         outcome = robust.recover_robust(queries, code, n_terms, available, rng)
-    outcome = finish(outcome, code, n_terms)
+    outcome = _finish(outcome, code, n_terms)
     if queries.covers_cube and not outcome.exact:
         return _exhaustive(queries, n_terms)
-    spectrum = to_spectrum(outcome, queries.n_bits)
+    spectrum = _to_spectrum(outcome, queries.n_bits)
     points = rng.integers(0, 2, (n_certificate, queries.n_bits), np.uint8)
     fidelity = _certify(queries, spectrum, points)
     if queries.covers_cube and fidelity < 1 - 1e-9:
@@ -255,7 +260,7 @@ def _recover(queries: Queries, code: Code, search: Search) -> Recovery:
 
 
 def certificate_size(budget: int) -> int:
-    """Fresh points that are held back: 200, or a tenth of the budget."""
+    """Return how many fresh points are held back: 200, or a tenth of the budget."""
     return min(N_CERTIFICATE, budget // 10)
 
 
@@ -264,7 +269,7 @@ def _first_hashes(code: Code, n_terms: int | None) -> int:
 
 
 def _most_queries(search: Search, code: Code) -> int:
-    """The budget, or what the plan may cost, but no more than the cube has points."""
+    """Return the budget, or what the plan may cost, but no more than the cube has points."""
     if search.budget is not None:
         most = int(search.budget)
     elif search.n_terms is None:
@@ -277,7 +282,7 @@ def _most_queries(search: Search, code: Code) -> int:
 
 
 def _certify(queries: Queries, spectrum: Spectrum, points: Bits) -> float:
-    """R^2 at fresh uniform points (n_points, n_bits)."""
+    """Return R^2 at fresh uniform points (n_points, n_bits)."""
     answers = queries.ask(len(points), lambda index: points[index])
     errors = answers - spectrum(points, n_jobs=1)
     spread = float(np.var(answers)) if len(points) else 0.0
@@ -287,7 +292,7 @@ def _certify(queries: Queries, spectrum: Spectrum, points: Bits) -> float:
 
 
 def _exhaustive(queries: Queries, n_terms: int | None) -> Recovery:
-    """The exact transform of all points; what is only rounding is left out."""
+    """Return the exact transform of all points, without terms that are only rounding."""
     values = queries.ask_cube()
     spectrum = walsh_hadamard(values, queries.n_bits)
     spectrum = spectrum.select(np.abs(spectrum.coefficients) > 4 * queries.precision * queries.magnitude)
@@ -296,3 +301,70 @@ def _exhaustive(queries: Queries, n_terms: int | None) -> Recovery:
         pruned = spectrum.prune(max_terms=n_terms)
         fidelity, spectrum = pruned.variance / spectrum.variance, pruned
     return Recovery(spectrum, queries.count, fidelity, True, no_points)
+
+
+def _finish(outcome: Outcome, code: Code, n_terms: int | None) -> Outcome:
+    """Drop terms that could be noise, then all but the best number of terms."""
+    measured, fit, scale = outcome.measured, outcome.fit, outcome.scale
+    # What the largest of all admissible terms reaches, in standard errors, if there is only noise.
+    n_bits = code.rows.shape[1]
+    n_admissible = sum(math.comb(n_bits, d) for d in range(min(code.max_degree, n_bits) + 1))
+    threshold = math.sqrt(2 * math.log(max(2, n_admissible)))
+    for _ in range(10):
+        n_before = len(fit.positions)
+        fit = drop_noise(measured, fit, scale, threshold)
+        if len(fit.positions) == n_before:
+            break
+    size = np.abs(fit.coefficients)
+    size[0] = np.inf  # the constant comes first
+    order = np.argsort(-size, kind="stable")
+    if n_terms is not None:
+        n_kept = min(len(order), n_terms + 1)
+    else:
+        n_kept = (
+            len(order)
+            if Outcome(measured, fit, scale, outcome.centre).exact
+            else _best_size(measured, fit, order)
+        )
+    kept = order[:n_kept]
+    fit = refit(measured, fit.positions[kept], fit.coefficients[kept])
+    return Outcome(measured, fit, scale, outcome.centre)
+
+
+def _to_spectrum(outcome: Outcome, n_bits: int) -> Spectrum:
+    """Return terms as a `Spectrum`, without the constant if it is zero to the precision of the answers."""
+    fit, measured = outcome.fit, outcome.measured
+    coefficients = fit.coefficients.copy()
+    coefficients[0] += outcome.centre
+    n_queries = total_queries(measured)
+    variance = fit.rss / max(1, n_queries - len(coefficients)) / n_queries + outcome.scale.rounding
+    frequencies = np.zeros((len(coefficients), n_bits + 1), dtype=bool)
+    np.put_along_axis(frequencies, fit.positions.astype(np.int64), True, axis=1)
+    zero = 4 * math.sqrt(variance) + _SOLVED * math.sqrt(outcome.scale.energy)
+    first = 1 if abs(coefficients[0]) <= zero else 0
+    return Spectrum(frequencies[first:, :n_bits], coefficients[first:])
+
+
+def _best_size(measured: list[Bins], fit: Fit, order: NDArray[np.int64]) -> int:
+    """Return the number of terms with the smallest loss on hashes that the coefficients were not fitted to."""
+    if len(measured) < 2 or len(order) < 2:
+        return len(order)
+    sizes = [len(order)]
+    while sizes[-1] > 2:
+        sizes.append(int(_SHRINK * sizes[-1]))
+    losses = np.zeros(len(sizes))
+    for fold in range(min(_MOST_FOLDS, len(measured))):
+        rest = [bins for i, bins in enumerate(measured) if i != len(measured) - 1 - fold]
+        for i, size in enumerate(sizes):
+            kept = order[:size]
+            partial = refit(rest, fit.positions[kept], fit.coefficients[kept])
+            losses[i] += _loss(measured[-1 - fold], partial)
+    return sizes[int(np.argmin(losses))]
+
+
+def _loss(bins: Bins, fit: Fit) -> float:
+    """Return the sum of squared errors on a hash."""
+    index, signs = locate(bins, fit.positions)
+    left = bins.values.copy()
+    np.add.at(left, index, -fit.coefficients[:, None] * characters(signs, bins.n_shifts))
+    return bins.n_bins * float(np.vdot(left, left))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any
+from numbers import Real
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,34 +13,34 @@ from numpy.typing import ArrayLike, NDArray
 from fouriershap import _kernels as kernels
 from fouriershap._base import files
 from fouriershap._base.bits import check_bits, check_packed, pack, unpack
-from fouriershap._base.checks import as_array, as_floats
-from fouriershap._base.errors import InputError
+from fouriershap._base.checks import as_array, as_floats, check_number, check_whole
+from fouriershap._base.errors import CapacityError, InputError
 from fouriershap._base.headers import require, take
 from fouriershap._base.parallel import for_each_block
 from fouriershap._base.short import short
-from fouriershap._fourier.spectrum_arrays import (
-    Words,
-    canonical,
-    check_coefficients,
-    check_scalar,
-    kept_terms,
-    largest_move,
-    product,
-)
-from fouriershap._fourier.spectrum_plots import plot
-from fouriershap._fourier.top_terms import TopTerms, top_terms
+from fouriershap._fourier.display import TopTerms, plot_terms
 from fouriershap._rows.players import check_players
 
+Floats = NDArray[np.float64]
+Words = NDArray[np.uint64]
 KIND = "spectrum"
 _ROWS_PER_BLOCK = 64 * 128
 _MOST_EMPTY = 1 << 24  # bits of a spectrum without terms in a file
+_MOST_PRODUCT_TERMS = 50_000_000
+
+
+class _Packed(NamedTuple):
+    """Frequencies as words (n_terms, ceil(n_bits / 64))."""
+
+    words: Words
+    n_bits: int
 
 
 class Spectrum:
     r"""A function :math:`h(x) = \sum_f a_f (-1)^{\langle f, x\rangle}` on bits.
 
-    A spectrum is immutable. Frequencies that are given twice are summed. Terms are kept in a canonical
-    order: by degree, then by their bits.
+    A spectrum is immutable. Terms with equal frequencies are summed, and terms are sorted by degree, then by
+    their bits.
 
     Parameters
     ----------
@@ -61,80 +62,62 @@ class Spectrum:
     __slots__ = ("_coefficients", "_degrees", "_dropped", "_n_bits", "_single", "_words")
 
     _words: Words
-    _coefficients: NDArray[np.float64]
+    _coefficients: Floats
     _degrees: NDArray[np.int64]
     _n_bits: int
     _single: bool
     _dropped: Spectrum | None
 
-    __array_ufunc__ = None  # `array * spectrum` asks `__rmul__`, instead of making an array of objects
+    # Makes `array * spectrum` call `__rmul__` instead of building an array of objects.
+    __array_ufunc__ = None
 
-    def __init__(self, frequencies: ArrayLike, coefficients: ArrayLike) -> None:
-        array = as_array(frequencies, "frequencies")
-        if array.ndim != 2:
-            raise InputError(f"frequencies has shape {array.shape}; give (n_terms, n_bits).")
-        words = pack(check_bits(array, array.shape[1], name="frequencies"))
-        self._init(words, as_floats(coefficients, "coefficients", copy=True), array.shape[1])
-
-    def _init(
-        self, words: Words, coefficients: ArrayLike, n_bits: int, dropped: Spectrum | None = None
-    ) -> None:
-        values = check_coefficients(coefficients, len(words))
-        flat = values[:, None] if values.ndim == 1 else values
-        self._set(*canonical(words, flat), n_bits, values.ndim == 1, dropped)
-
-    def _set(
-        self,
-        words: Words,
-        coefficients: NDArray[np.float64],
-        degrees: NDArray[np.int64],
-        n_bits: int,
-        single: bool,
-        dropped: Spectrum | None = None,
-    ) -> None:
-        arrays = words.view(), np.ascontiguousarray(coefficients).view(), degrees.view()
-        for array in arrays:
-            array.flags.writeable = False
+    def __init__(self, frequencies: ArrayLike | _Packed, coefficients: ArrayLike) -> None:
+        if isinstance(frequencies, _Packed):
+            words, n_bits = frequencies
+            values = as_floats(coefficients, "coefficients")
+        else:
+            array = as_array(frequencies, "frequencies")
+            if array.ndim != 2:
+                raise InputError(f"frequencies has shape {array.shape}; give (n_terms, n_bits).")
+            n_bits = array.shape[1]
+            words = pack(check_bits(array, n_bits, name="frequencies"))
+            values = as_floats(coefficients, "coefficients", copy=True)
+        n_terms, single = len(words), values.ndim == 1
+        if values.ndim not in (1, 2) or len(values) != n_terms or (not single and values.shape[1] == 0):
+            raise InputError(
+                f"coefficients has shape {values.shape}; give ({n_terms},) or ({n_terms}, n_outputs), one "
+                "line per frequency."
+            )
+        if not np.isfinite(values).all():
+            raise InputError(
+                f"coefficients holds {int((~np.isfinite(values)).sum())} values that are not finite."
+            )
+        words, values, degrees = _canonical(words, values[:, None] if single else values)
+        arrays = words.view(), np.ascontiguousarray(values).view(), degrees.view()
+        for part in arrays:
+            part.flags.writeable = False
         names = ("_words", "_coefficients", "_degrees", "_n_bits", "_single", "_dropped")
-        for name, value in zip(names, (*arrays, n_bits, single, dropped), strict=True):
+        for name, value in zip(names, (*arrays, n_bits, single, None), strict=True):
             object.__setattr__(self, name, value)
 
     @classmethod
     def from_words(
         cls, words: Words, coefficients: ArrayLike, n_bits: int, dropped: Spectrum | None = None
     ) -> Spectrum:
-        """Make one from packed frequencies (n_terms, ceil(n_bits / 64)), as `bits.pack` makes them."""
+        """Build from packed frequencies (n_terms, ceil(n_bits / 64)), as `bits.pack` makes them."""
         words = np.asarray(words)
         fits = words.ndim == 2 and words.dtype == np.uint64 and words.shape[1] == max(1, -(-n_bits // 64))
         if not fits or (n_bits % 64 and (words[:, -1] >> np.uint64(n_bits % 64)).any()):
             raise InputError(
                 f"words is {short(words)}; give lines of {n_bits} bits, as `bits.pack` makes them."
             )
-        spectrum = cls.__new__(cls)
-        spectrum._init(words, coefficients, n_bits, dropped)
+        spectrum = cls(_Packed(words, n_bits), coefficients)
+        object.__setattr__(spectrum, "_dropped", dropped)
         return spectrum
 
-    @property
-    def is_single(self) -> bool:
-        """Whether the coefficients were given without an axis of outputs."""
-        return self._single
-
-    @property
-    def matrix(self) -> NDArray[np.float64]:
-        """Coefficients (n_terms, n_outputs), also of one output."""
-        return self._coefficients
-
-    @property
-    def words(self) -> Words:
-        """Frequencies packed, (n_terms, ceil(n_bits / 64))."""
-        return self._words
-
     def select(self, kept: NDArray[np.bool_]) -> Spectrum:
-        """Some of the terms."""
-        part = Spectrum.__new__(Spectrum)
-        arrays = (self._words[kept], self._coefficients[kept], self._degrees[kept])
-        part._set(*arrays, self._n_bits, self._single)
-        return part
+        """Return some of the terms."""
+        return Spectrum.from_words(self._words[kept], self.coefficients[kept], self._n_bits)
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError("a Spectrum is immutable; build a new one.")
@@ -142,11 +125,9 @@ class Spectrum:
     def __reduce__(self) -> tuple[Any, ...]:
         return Spectrum.from_words, (self._words, self.coefficients, self._n_bits, self._dropped)
 
-    # What it is
-
     @property
     def n_bits(self) -> int:
-        """Number of bits that a row has."""
+        """Number of bits of a row."""
         return self._n_bits
 
     @property
@@ -156,13 +137,28 @@ class Spectrum:
 
     @property
     def frequencies(self) -> NDArray[np.bool_]:
-        """(n_terms, n_bits) bool, in canonical order."""
+        """Bits that each term depends on, (n_terms, n_bits) bool, in canonical order."""
         return unpack(self._words, self._n_bits).view(np.bool_)
 
     @property
-    def coefficients(self) -> NDArray[np.float64]:
-        """(n_terms,) or (n_terms, n_outputs) float64, read-only."""
+    def coefficients(self) -> Floats:
+        """Coefficients (n_terms,) or (n_terms, n_outputs) float64, read-only."""
         return self._coefficients[:, 0] if self._single else self._coefficients
+
+    @property
+    def is_single(self) -> bool:
+        """Whether the coefficients were given without an axis of outputs."""
+        return self._single
+
+    @property
+    def matrix(self) -> Floats:
+        """Coefficients (n_terms, n_outputs), with the axis of outputs in any case."""
+        return self._coefficients
+
+    @property
+    def words(self) -> Words:
+        """Packed frequencies, (n_terms, ceil(n_bits / 64))."""
+        return self._words
 
     def __len__(self) -> int:
         return len(self._words)
@@ -183,11 +179,9 @@ class Spectrum:
 
     __hash__ = None  # type: ignore[assignment]
 
-    # What it looks like
-
     @property
     def degrees(self) -> NDArray[np.int64]:
-        """(n_terms,) number of bits that each term depends on."""
+        """Number of bits that each term depends on, (n_terms,)."""
         return self._degrees
 
     @property
@@ -205,26 +199,29 @@ class Spectrum:
         """Energy without the constant term: the variance of h over the cube, summed over outputs."""
         return float((self._coefficients[self._degrees > 0] ** 2).sum())
 
-    def degree_profile(self) -> NDArray[np.float64]:
-        """(degree + 1,) energy of the terms of each degree."""
-        energies: NDArray[np.float64] = (self._coefficients**2).sum(axis=1)
-        return np.bincount(self._degrees, energies, minlength=1).astype(np.float64)
+    def degree_profile(self) -> Floats:
+        """Return the energy of the terms of each degree, (degree + 1,)."""
+        return np.bincount(self._degrees, self._energies(), minlength=1).astype(np.float64)
 
-    def energy_curve(self) -> NDArray[np.float64]:
-        """(number of non-constant terms,) share of the variance in the largest 1, 2, ... terms."""
-        energies = np.sort((self._coefficients[self._degrees > 0] ** 2).sum(axis=1))[::-1]
+    def energy_curve(self) -> Floats:
+        """Return the share of the variance in the largest 1, 2, ... terms that are not constant."""
+        energies = np.sort(self._energies()[self._degrees > 0])[::-1]
         total = energies.sum()
         return np.cumsum(energies) / total if total > 0 else np.ones(len(energies))
 
-    def top_terms(self, k: int = 10, names: Sequence[str] | None = None) -> TopTerms:
-        """The largest terms with their names, coefficients and shares of the variance.
+    def _energies(self) -> Floats:
+        """Return squared coefficients, summed over outputs, (n_terms,)."""
+        return np.asarray((self._coefficients**2).sum(axis=1))
+
+    def top_terms(self, top_k: int = 10, names: Sequence[str] | None = None) -> TopTerms:
+        """Return the largest terms with their names, coefficients and shares of the variance.
 
         Parameters
         ----------
-        k : int
-            Most terms shown; the constant is not counted.
+        top_k : int
+            Number of terms, not counting the constant.
         names : sequence of str, length n_bits, optional
-            What a bit is called where it is 1; ``x0``, ``x1``, ... by default.
+            Name of each bit, for where it is 1; ``x0``, ``x1``, ... by default.
 
         Examples
         --------
@@ -235,7 +232,17 @@ class Spectrum:
           temp=high × pressure          -2   80.0 %
           temp=high                     +1   20.0 %
         """
-        return top_terms(self, k, names)
+        check_whole("top_k", top_k, 0, " of terms to show")
+        if names is None:
+            names = [f"x{bit}" for bit in range(self._n_bits)]
+        elif isinstance(names, str) or len(names) != self._n_bits:
+            raise InputError(f"names is {short(names)}; give a name for each of the {self._n_bits} bits.")
+        energies, varying = self._energies(), np.flatnonzero(self._degrees > 0)
+        order = varying[np.argsort(-energies[varying], kind="stable")][:top_k]
+        frequencies = self.frequencies[order]
+        labels = tuple(" × ".join(str(names[bit]) for bit in np.flatnonzero(f)) for f in frequencies)
+        share = energies[order] / self.variance if self.variance > 0 else np.zeros(len(order))
+        return TopTerms(labels, frequencies, self.coefficients[order], share)
 
     def plot(self, axes: Any = None) -> Any:
         """Draw R^2 on the cube against the number of terms, and beside it the share of each degree.
@@ -246,21 +253,21 @@ class Spectrum:
 
         Returns
         -------
-        ndarray of the two Axes
+        ndarray of two matplotlib Axes
         """
-        return plot(self, axes)
+        profile = self.degree_profile()
+        counts = np.bincount(self._degrees, minlength=len(profile))
+        return plot_terms(self.energy_curve(), profile[1:], counts[1:], self._n_bits, axes)
 
-    # What it computes
-
-    def __call__(self, X: ArrayLike, *, n_jobs: int | None = None) -> NDArray[np.float64]:
+    def __call__(self, X: ArrayLike, *, n_jobs: int = -1) -> Floats:
         """Evaluate h at rows of bits.
 
         Parameters
         ----------
         X : array_like, shape (n_rows, n_bits)
             Only 0 and 1 (any numeric or boolean type).
-        n_jobs : int, optional
-            Threads; None for every core.
+        n_jobs : int
+            Threads; -1 for every core.
 
         Returns
         -------
@@ -281,7 +288,7 @@ class Spectrum:
         return out[:, 0] if self._single else out
 
     def positions(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        """The bits of each term, one after the other: start (n_terms + 1,), positions (sum of degrees,)."""
+        """Return the bits of each term, end to end: start (n_terms + 1,), positions (sum of degrees,)."""
         start = np.concatenate([[0], np.cumsum(self._degrees)]).astype(np.int64)
         return start, np.nonzero(self.frequencies)[1].astype(np.int32)
 
@@ -308,9 +315,16 @@ class Spectrum:
         """Scale by a number, or multiply two functions (their frequencies add up bit by bit)."""
         if not isinstance(other, Spectrum):
             dropped = None if self._dropped is None else self._dropped * other
-            return self._combine(self._words, self._coefficients * check_scalar(other), dropped)
+            return self._combine(self._words, self._coefficients * _check_scalar(other), dropped)
         other = self._as_spectrum(other)
-        words, values = product(self._words, self._coefficients, other._words, other._coefficients)
+        n_terms = len(self) * len(other)
+        if n_terms > _MOST_PRODUCT_TERMS:
+            raise CapacityError(
+                f"the product would form {n_terms:,} terms before equal ones are summed "
+                f"(limit {_MOST_PRODUCT_TERMS:,}); prune the factors first."
+            )
+        words = (self._words[:, None] ^ other._words[None]).reshape(n_terms, self._words.shape[1])
+        values = (self._coefficients[:, None] * other._coefficients[None]).reshape(n_terms, self.n_outputs)
         # With d and e dropped: (h + d)(g + e) - hg = dg + he + de.
         mine, its = self._dropped, other._dropped
         cross = None if mine is None or its is None else mine * its
@@ -322,17 +336,17 @@ class Spectrum:
     __rmul__ = __mul__
 
     def __truediv__(self, other: float) -> Spectrum:
-        return self * (1.0 / check_scalar(other))
+        return self * (1.0 / _check_scalar(other))
 
     def _as_spectrum(self, other: Spectrum | float) -> Spectrum:
         if not isinstance(other, Spectrum):
-            value = np.full((1, self.n_outputs), check_scalar(other))
+            value = np.full((1, self.n_outputs), _check_scalar(other))
             return Spectrum.from_words(np.zeros((1, self._words.shape[1]), np.uint64), value, self._n_bits)
         if other._n_bits != self._n_bits or other.n_outputs != self.n_outputs:
-            raise InputError(f"{self!r} and {short(other)} do not fit: bits and outputs must be the same.")
+            raise InputError(f"{self!r} and {short(other)} have different numbers of bits or outputs.")
         return other
 
-    def _combine(self, words: Words, values: NDArray[np.float64], dropped: Spectrum | None) -> Spectrum:
+    def _combine(self, words: Words, values: Floats, dropped: Spectrum | None) -> Spectrum:
         return Spectrum.from_words(words, values[:, 0] if self._single else values, self._n_bits, dropped)
 
     # Pruning
@@ -344,22 +358,22 @@ class Spectrum:
         energy: float | None = None,
         max_terms: int | None = None,
     ) -> Spectrum:
-        """Drop small terms, with a certificate (`prune_bound`). The constant term is always kept.
+        """Drop small terms and keep track of them (`prune_bound`). The constant term is always kept.
 
         Parameters
         ----------
         min_amplitude : float, optional
             Drop only terms whose amplitude (largest absolute coefficient over outputs) is smaller.
         energy : float in (0, 1], optional
-            Drop only terms beyond the largest ones that hold this share of the variance.
+            Drop only terms that are smaller than the largest ones that hold this share of the variance.
         max_terms : int, optional
-            Keep at most this many terms that are not constant, the largest.
+            Keep at most this many terms, the largest, not counting the constant.
 
         Notes
         -----
-        With both ``min_amplitude`` and ``energy`` a term is dropped only where both rules allow it. So the
-        paper's rule is ``prune(energy=0.9995, min_amplitude=0.005)``. ``max_terms`` is then applied to what
-        is left.
+        With both ``min_amplitude`` and ``energy``, a term is dropped only if both rules allow it, so the
+        paper's rule is ``prune(energy=0.9995, min_amplitude=0.005)``. ``max_terms`` then applies to the
+        remaining terms.
 
         Examples
         --------
@@ -368,13 +382,34 @@ class Spectrum:
         >>> len(h), h.prune_bound()
         (1, array([0.002, 0.002]))
         """
-        kept = kept_terms(self._coefficients, self._degrees, min_amplitude, energy, max_terms)
+        amplitude, energies = np.abs(self._coefficients).max(axis=1, initial=0.0), self._energies()
+        varying = self._degrees > 0
+        kept = np.full(len(self), min_amplitude is None and energy is None)
+        if min_amplitude is not None:
+            check_number("min_amplitude", min_amplitude, 0)
+            kept |= amplitude >= min_amplitude
+        if energy is not None:
+            if not 0 < energy <= 1:
+                raise InputError(
+                    f"energy is {short(energy)}; give the share of the variance to keep, in (0, 1]."
+                )
+            energies[~varying] = 0.0
+            order = np.argsort(-energies, kind="stable")
+            before = np.cumsum(energies[order]) - energies[order]
+            # A term is needed while the larger ones hold less than the share.
+            kept[order] |= before < energy * energies.sum() if energy < 1 else energies[order] > 0
+        kept |= ~varying
+        if max_terms is not None:
+            check_whole("max_terms", max_terms, 0)
+            ranked = np.argsort(-np.where(varying & kept, amplitude, -1.0), kind="stable")
+            kept[ranked[max_terms:]] = False
+            kept |= ~varying
         part, dropped = self.select(kept), self.select(~kept)
         object.__setattr__(part, "_dropped", _sum(dropped, self._dropped))
         return part
 
-    def prune_bound(self, players: ArrayLike | None = None) -> NDArray[np.float64]:
-        """How far pruning can have moved a SHAP value, for every row and every background.
+    def prune_bound(self, players: ArrayLike | None = None) -> Floats:
+        """Return how far pruning can have moved a SHAP value, for every row and every background.
 
         Parameters
         ----------
@@ -391,7 +426,10 @@ class Spectrum:
         n_players = int(owner.max(initial=-1)) + 1
         bound = np.zeros((n_players, self.n_outputs))
         if (dropped := self._dropped) is not None:
-            bound = largest_move(dropped.frequencies, dropped._coefficients, owner, n_players)
+            terms, bits = np.nonzero(dropped.frequencies)
+            # A term counts once for a player, however many of the player's bits it reads.
+            term, player = np.divmod(np.unique(terms * n_players + owner[bits]), max(n_players, 1))
+            np.add.at(bound, player, 2.0 * np.abs(dropped._coefficients)[term])
         return bound[:, 0] if self._single else bound
 
     # Files
@@ -416,15 +454,15 @@ class Spectrum:
     def from_contents(cls, contents: files.Contents) -> Spectrum:
         arrays, n_bits = contents.arrays, take(contents.header, "n_bits", int)
         words, values = arrays["words"], arrays["coefficients"]
-        # Without a term there is no word that would show how many bits there are.
-        require(len(words) or n_bits <= _MOST_EMPTY, f"there are no terms of so many bits ({n_bits})")
+        # Without terms there are no words that would confirm the number of bits.
+        require(len(words) or n_bits <= _MOST_EMPTY, f"it claims {n_bits} bits, but has no terms")
         check_packed(words, n_bits)
         require(values.dtype == np.float64, "coefficients have the wrong type")
         dropped = None
         if "dropped_words" in arrays:
             others = arrays["dropped_coefficients"]
             alike = others.shape[1:] == values.shape[1:] and others.dtype == values.dtype
-            require(alike, "dropped terms have other outputs")
+            require(alike, "dropped terms have a different number of outputs")
             check_packed(arrays["dropped_words"], n_bits)
             dropped = cls.from_words(arrays["dropped_words"], others, n_bits)
         return cls.from_words(words, values, n_bits, dropped)
@@ -434,3 +472,28 @@ def _sum(one: Spectrum | None, other: Spectrum | None) -> Spectrum | None:
     if one is None or other is None:
         return other if one is None else one
     return one + other
+
+
+def _check_scalar(value: Any) -> float:
+    if not isinstance(value, Real):
+        raise InputError(f"a Spectrum combines with a Spectrum or a number, not with {type(value).__name__}.")
+    return float(value)
+
+
+def _canonical(words: Words, values: Floats) -> tuple[Words, Floats, NDArray[np.int64]]:
+    """Sort terms by degree, then by their bits, and sum equal ones; also return their degrees.
+
+    Arrays that are sorted already are kept as they are, so that those of a file stay memory-mapped.
+    """
+    degrees = np.bitwise_count(words).sum(axis=1, dtype=np.int64)
+    # lexsort sorts by its last key first: the degree, then the words from the first bits on.
+    order = np.lexsort((*words.T[::-1], degrees))
+    if not (order[1:] > order[:-1]).all():
+        words, degrees, values = words[order], degrees[order], values[order]
+    new = np.ones(len(words), dtype=bool)
+    new[1:] = (words[1:] != words[:-1]).any(axis=1)
+    firsts = np.flatnonzero(new)
+    if len(firsts) < len(words):
+        values = np.add.reduceat(values, firsts, axis=0)
+        words, degrees = words[firsts], degrees[firsts]
+    return words, values, degrees

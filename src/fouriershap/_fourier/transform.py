@@ -1,4 +1,4 @@
-"""The exact Walsh-Hadamard transform: all 2^n values in, the whole spectrum out."""
+"""`walsh_hadamard`: the exact transform, the whole spectrum from all 2^n values."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def walsh_hadamard(
     check_whole("n_bits", n_bits, 0)
     if n_bits > _MOST_BITS:
         raise CapacityError(
-            f"n_bits is {short(n_bits)}: the exact transform needs all 2^{short(n_bits)} values. Use "
-            "a sparse transform for more bits."
+            f"n_bits is {short(n_bits)}; the exact transform would need 2^{short(n_bits)} values, and is limited to "
+            f"{_MOST_BITS} bits. Use `sparse_walsh_hadamard`."
         )
     values, single = _values(h, n_bits, batch_size)
     transform_in_place(values)
@@ -60,7 +60,7 @@ def walsh_hadamard(
 
 
 def transform_in_place(values: NDArray[np.float64]) -> None:
-    """Unnormalised Walsh-Hadamard transform along axis 0, whose length is a power of two."""
+    """Transform along axis 0, whose length is a power of two, without normalising."""
     size = len(values)
     half = 1
     while half < size:

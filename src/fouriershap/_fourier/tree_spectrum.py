@@ -1,4 +1,4 @@
-"""`tree_spectrum`: the exact spectrum of a tree ensemble on binary features."""
+"""The exact spectrum of a tree ensemble on binary features (paper, Eq. 4)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.bits import unpack
-from fouriershap._base.checks import check_whole
 from fouriershap._base.errors import CapacityError, FourierShapWarning
 from fouriershap._base.warn import warn
 from fouriershap._fourier.spectrum import Spectrum
@@ -17,64 +16,19 @@ from fouriershap._trees.codes import CodedTrees, code_trees
 from fouriershap._trees.ensemble import TreeEnsemble
 
 MAX_TERMS = 50_000_000
-_CHUNK = 1 << 20  # terms that are expanded before equal frequencies are summed: bounds the scratch memory
-_ROUNDING = 1e-14  # of the sum of a term's absolute contributions: beneath this, it has cancelled
+_CHUNK = 1 << 20  # terms expanded before equal frequencies are summed: bounds the scratch memory
+_ROUNDING = 1e-14  # share of a term's absolute contributions below which it has cancelled
 
 Words = NDArray[np.uint64]
 Floats = NDArray[np.float64]
 
 
-def tree_spectrum(model: Any, *, prune: bool = False, max_terms: int = MAX_TERMS) -> Spectrum:
-    """The exact spectrum of a tree model on binary features (paper, Eq. 4).
+def ensemble_spectrum(ensemble: TreeEnsemble, rows: NDArray[Any], max_terms: int) -> Spectrum:
+    """Return the spectrum of an ensemble on binary features (see `fouriershap.tree_spectrum`).
 
-    Parameters
-    ----------
-    model : estimator, booster, path, or TreeEnsemble
-        As in `TreeExplainer`. Features hold 0 or 1 and are never missing.
-    prune : bool
-        Apply the paper's pruning, ``prune(energy=0.9995, min_amplitude=0.005)``; see `Spectrum.prune`, and
-        `Spectrum.prune_bound` for how far it can move a SHAP value.
-    max_terms : int
-        Limit of the number of terms that are formed before equal frequencies are summed: the sum over leaves
-        of ``2 ** (distinct features on the path)``.
-
-    Returns
-    -------
-    Spectrum
-        Of the model's raw output; coefficients (n_terms, n_outputs) where the model has several outputs.
-
-    Raises
-    ------
-    CapacityError
-        More than ``max_terms`` terms would be formed. The message states how many.
-
-    Warns
-    -----
-    FourierShapWarning
-        Splits do not separate 0 from 1, as happens where the model was trained on other values. The
-        spectrum is then still right on rows of 0 and 1, but says nothing of others.
-
-    Notes
-    -----
-    A leaf with value v, whose path tests d features, is ``v * prod (1 + s_i chi_i) / 2``, with s_i = 1 where
-    the path needs x_i = 0 and -1 where it needs x_i = 1. Terms whose contributions cancel up to rounding
-    (1e-14 of their absolute sum) are left out.
-
-    Examples
-    --------
-    >>> import numpy as np, fouriershap as fs
-    >>> from sklearn.tree import DecisionTreeRegressor
-    >>> X = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
-    >>> model = DecisionTreeRegressor().fit(X, X[:, 0] & X[:, 1])
-    >>> h = fs.tree_spectrum(model)
-    >>> h.coefficients
-    array([ 0.25, -0.25, -0.25, 0.25])
-    >>> np.allclose(h(X), model.predict(X))
-    True
+    ``rows`` (2, n_features) are a row of zeros and a row of ones, as the ensemble takes rows.
     """
-    check_whole("max_terms", max_terms)
-    ensemble = read_model(model)
-    leaves = _find_leaves(ensemble, _goes_left(code_trees(ensemble)))
+    leaves = _find_leaves(ensemble, _goes_left(code_trees(ensemble), rows))
     degrees, counts = np.unique(leaves.degree, return_counts=True)
     expected = sum(int(n) << int(d) for d, n in zip(degrees, counts, strict=True))
     if expected > max_terms:
@@ -83,16 +37,13 @@ def tree_spectrum(model: Any, *, prune: bool = False, max_terms: int = MAX_TERMS
             f"{max_terms:,}): paths test up to {int(degrees.max())} distinct features. Raise max_terms, train "
             "shallower trees, or use TreeExplainer, which needs no spectrum."
         )
-    spectrum = _collect(ensemble, leaves)
-    return spectrum.prune(energy=0.9995, min_amplitude=0.005) if prune else spectrum
+    return _collect(ensemble, leaves)
 
 
-def _goes_left(coded: CodedTrees) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """(n_nodes,) bool each: whether 0, whether 1 goes left at a node."""
+def _goes_left(coded: CodedTrees, rows: NDArray[Any]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return whether 0, and whether 1, goes left at each node, (n_nodes,) bool each."""
     e = coded.ensemble
-    # As any other rows, so that labels, XGBoost's `missing` and LightGBM's zero_as_missing are respected.
-    bits = np.repeat(np.array([[0.0], [1.0]]), e.n_features, axis=1)
-    codes = coded.book.encode(to_rows(bits, e))
+    codes = coded.book.encode(rows)
     inner = np.flatnonzero(e.feature >= 0)
     numerical, category = inner[e.category_set[inner] < 0], inner[e.category_set[inner] >= 0]
     sides = []
@@ -110,7 +61,7 @@ def _goes_left(coded: CodedTrees) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]
         warn(
             f"{len(blind)} of {len(inner)} splits of {e!r} send 0 and 1 the same way (the first on feature "
             f"{int(e.feature[blind[0]])}): was the model trained on features that are not binary? The spectrum is "
-            "right on rows of 0 and 1 only. For other features use TreeExplainer.",
+            "exact on rows of 0 and 1 only. For other features use TreeExplainer.",
             FourierShapWarning,
         )
     return sides[0], sides[1]
@@ -118,7 +69,7 @@ def _goes_left(coded: CodedTrees) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]
 
 @dataclass(frozen=True, eq=False)
 class _Leaves:
-    """The leaves that rows of bits can reach, trees one after the other."""
+    """The leaves that rows of bits can reach, tree by tree."""
 
     node: NDArray[np.int64]  # (n_leaves,)
     tested: Words  # (n_leaves, n_words) the features that must have one value on the path, packed
@@ -126,7 +77,7 @@ class _Leaves:
 
     @property
     def degree(self) -> NDArray[np.int64]:
-        """(n_leaves,) number of features tested."""
+        """Number of features tested, (n_leaves,)."""
         return np.asarray(np.bitwise_count(self.tested).sum(axis=1, dtype=np.int64))
 
 
@@ -187,7 +138,7 @@ def _collect(e: TreeEnsemble, leaves: _Leaves) -> Spectrum:
 def _expand(
     n_bits: int, leaves: _Leaves, values: Floats, rows: NDArray[np.int64]
 ) -> list[tuple[Words, Floats]]:
-    """Frequencies and coefficients of some leaves: one pair per number of tested features."""
+    """Return frequencies and coefficients of some leaves: one pair per number of tested features."""
     degree = leaves.degree[rows]
     parts = []
     for d in np.unique(degree):

@@ -12,9 +12,11 @@ from fouriershap._libraries.registry import (
     read_member,
     read_members,
     read_model,
+    response_is_linked,
     supported_text,
     warn_transformed_target,
 )
+from fouriershap._libraries.survival import survival_trees
 
 __all__ = [
     "Library",
@@ -32,6 +34,8 @@ __all__ = [
     "read_member",
     "read_members",
     "read_model",
+    "response_is_linked",
     "supported_text",
+    "survival_trees",
     "warn_transformed_target",
 ]

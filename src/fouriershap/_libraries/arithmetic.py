@@ -15,10 +15,12 @@ from numpy.typing import ArrayLike
 
 from fouriershap._base.errors import InputError, UnsupportedModelError
 from fouriershap._base.links import UNKNOWN
-from fouriershap._base.short import short, short_text
+from fouriershap._base.short import reason, short, short_text
 from fouriershap._libraries.reading import Floats, Reading
-from fouriershap._rows.pipelines import Preprocessing
+from fouriershap._libraries.sklearn.preprocessing import PipelineSteps
+from fouriershap._rows.preprocessing import UnknownStepError
 from fouriershap._rows.rules import MIXED, STEPS, STEPS_MIXED, Casting
+from fouriershap._rows.steps import StepError
 from fouriershap._trees import arithmetic as trees
 from fouriershap._trees.ensemble import LEAF
 from fouriershap._trees.level_sets import Levels, remap_levels, split_by_level
@@ -135,18 +137,21 @@ def add(parts: Sequence[Reading]) -> Reading:
     )
 
 
-def merge_steps(reading: Reading, before: Preprocessing, levels: Levels) -> Reading:
+def merge_steps(reading: Reading, before: PipelineSteps, levels: Levels) -> Reading:
     """Return the reading on the columns that enter the steps before it.
 
     In columns for which ``levels`` are given, rows hold the number of a level.
     """
     rules = reading.rules
-    if rules.vocabularies or rules.zero_as_missing or not np.isnan(rules.missing_value):
+    try:
+        if rules.vocabularies or rules.zero_as_missing or not np.isnan(rules.missing_value):
+            raise ValueError("the trees have labels, or read a number as missing")
+        found = before_steps(reading.trees, *before.read_steps(), levels)
+    except (UnknownStepError, StepError, TypeError, ValueError) as error:
         raise UnsupportedModelError(
-            "the model has trees behind steps through which they cannot be read (the trees have labels, or read a "
-            "number as missing). A Pipeline around the whole model is read, whatever its steps."
-        )
-    found = before_steps(reading.trees, before, levels)
+            f"the model has trees behind steps through which they cannot be read ({reason(error)}). A Pipeline around "
+            "the whole model is read, whatever its steps."
+        ) from error
     return reading.with_trees(found.trees).replace(
         accepts_missing=found.steps_accept_missing and (rules.accepts_missing or found.fills_missing),
         feature_names=before.known_names(),

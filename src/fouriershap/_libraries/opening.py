@@ -9,7 +9,7 @@ from fouriershap._base.checks import descends_from
 from fouriershap._base.errors import InputError
 from fouriershap._base.links import EXP, EXPM1, UNKNOWN, Link
 from fouriershap._base.short import short
-from fouriershap._rows.pipelines import Preprocessing
+from fouriershap._libraries.sklearn.preprocessing import PipelineSteps
 
 # Wrappers of scikit-learn that predict what the model inside predicts, and the attribute that holds it.
 _HOLDERS = {
@@ -31,7 +31,7 @@ class Opened:
     ----------
     final : object
         The model that predicts.
-    preprocessing : Preprocessing, optional
+    preprocessing : PipelineSteps, optional
         What happens to rows before they get there.
     target_link : Link, optional
         What a TransformedTargetRegressor does to predictions; None where that is nothing.
@@ -40,7 +40,7 @@ class Opened:
     """
 
     final: Any
-    preprocessing: Preprocessing | None = None
+    preprocessing: PipelineSteps | None = None
     target_link: Link | None = None
     feature_names: tuple[str, ...] | None = None
 
@@ -63,7 +63,7 @@ def open_model(model: Any) -> Opened:
             continue
         attribute = _holder(model)
         if attribute is None:
-            before = Preprocessing(tuple(pipelines)) if pipelines else None
+            before = PipelineSteps(tuple(pipelines)) if pipelines else None
             lost = names if before is None and not hasattr(model, "feature_names_in_") else None
             return Opened(model, before, _target_link(target), lost)
         if not hasattr(model, attribute):

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fouriershap._base.errors import InputError, UnsupportedModelError
 from fouriershap._base.links import IDENTITY, UNKNOWN, Link
-from fouriershap._rows.pipelines import Preprocessing
+from fouriershap._rows.preprocessing import LivePreprocessing
 from fouriershap._rows.rules import InputRules
 from fouriershap._trees.ensemble import TreeEnsemble
 from fouriershap._waves.products import Products
@@ -49,7 +49,7 @@ class Reading:
     model : object, optional
         The live model inside all wrappers; None for files and arrays.
     library : Library, optional
-    preprocessing : Preprocessing, optional
+    preprocessing : LivePreprocessing, optional
         Steps of Pipelines before the model.
     target_link : Link, optional
         What a TransformedTargetRegressor does to predictions; None where that is nothing.
@@ -66,7 +66,7 @@ class Reading:
     is_boosted: bool = False
     model: Any = None
     library: Library | None = None
-    preprocessing: Preprocessing | None = None
+    preprocessing: LivePreprocessing | None = None
     target_link: Link | None = None
     model_link: Link | None = None
 

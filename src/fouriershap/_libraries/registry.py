@@ -41,7 +41,7 @@ from fouriershap._waves.products import Products
 
 # The package of a library's models, and the module here that knows it. Adapters are imported when they are needed.
 BUILT_IN = {
-    "sklearn": "sklearn",
+    "sklearn": "sklearn.library",
     "xgboost": "xgboost",
     "lightgbm": "lightgbm",
     "catboost": "catboost",
@@ -54,6 +54,9 @@ BUILT_IN = {
     "onnx": "onnx",
 }
 _GROUP = "fouriershap.libraries"
+# Parameters of estimators that name a loss or a link, and words in them that mean a link other than the identity.
+_LOSSES = ("loss", "objective", "objective_", "loss_function", "family", "link")
+_LINKED_LOSSES = ("poisson", "gamma", "tweedie", "log", "binary", "cross", "survival", "cox")
 _PREDICTIONS = {"predict", "predict_proba", "decision_function"}
 
 
@@ -337,6 +340,13 @@ def native_rows(X: Any, name: str) -> Any:
             f"{name} is a {type(X).__name__} that does not give its rows back ({reason(error)}). Give the rows that it "
             "was made from."
         ) from error
+
+
+def response_is_linked(model: Any) -> bool:
+    """Return whether what a model predicts is a function of its raw output: of a link, or of a transformed target."""
+    opened = open_model(model)
+    losses = [str(getattr(opened.final, name, "")).lower() for name in _LOSSES]
+    return opened.target_link is not None or any(name in loss for loss in losses for name in _LINKED_LOSSES)
 
 
 def warn_transformed_target(reading: Reading, output: object) -> None:

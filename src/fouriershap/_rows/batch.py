@@ -1,4 +1,4 @@
-"""A batch of rows taken apart into ids and features, and its answer in a frame of the same kind."""
+"""A batch of rows split into ids and features, and its result as a frame of the same kind."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Batch:
         return self.frame is not None
 
     def answer(self, names: list[str], columns: Sequence[NDArray[Any]]) -> Any:
-        """Ids and new columns: a frame of the batch's kind (and index), or a matrix for an array.
+        """Return ids and new columns as a frame of the batch's kind (and index), or a matrix for an array.
 
         A column is (n_rows,) of numbers or texts, or (n_rows, length) of arrays.
         """
@@ -54,7 +54,7 @@ class Batch:
         return _record_batch(answer) if is_record_batch(self.native) else answer
 
     def _numbers(self, names: list[str], columns: Sequence[NDArray[Any]]) -> Any:
-        """A frame of pandas or pyarrow on one array of all columns; None for other libraries, texts and arrays.
+        """Return a frame of pandas or pyarrow on one array; None for other libraries, texts and arrays.
 
         A series per column costs more than explaining a thousand rows.
         """
@@ -73,14 +73,14 @@ class Batch:
 
 
 class Texts:
-    """How the values of rows read."""
+    """The values of rows as text."""
 
     def __init__(self, rows: Any) -> None:
         self._frame = as_frame(rows)
         self._array = np.asarray(densified(rows)) if self._frame is None else None
 
     def __call__(self, column: int, rows: NDArray[np.int64]) -> NDArray[np.object_]:
-        """The values of a column in some rows (positions); None where they are missing."""
+        """Return the values of a column in some rows (positions); None where they are missing."""
         if self._frame is None:
             values = self._array[rows, column]  # type: ignore[index]
             missing = np.array([value is None for value in values.tolist()], dtype=bool)
@@ -95,14 +95,14 @@ class Texts:
 
 
 def is_one_frame(batches: Any) -> bool:
-    """Whether this is rows rather than an iterator of them."""
+    """Return whether this is one batch rather than an iterator of batches."""
     if isinstance(batches, np.ndarray):
         return batches.ndim == 2 or (batches.ndim < 2 and batches.dtype != object)  # else an array of frames
     return is_sparse(batches) or as_frame(batches) is not None
 
 
 def open_batch(native: Any, ids: tuple[str, ...], known: tuple[str, ...] | None) -> Batch:
-    """Find ids and features by name; without ``known`` names the features are what is left, in its order."""
+    """Find ids and features by name; without ``known`` names all other columns are features, in their order."""
     frame = as_frame(native, "the batch")
     if frame is None:
         if ids:
@@ -125,7 +125,7 @@ def open_batch(native: Any, ids: tuple[str, ...], known: tuple[str, ...] | None)
 
 
 def _typed(frame: Any) -> Any:
-    """Columns that hold nothing in this batch, and so may have no type, as missing numbers."""
+    """Turn columns that are empty in this batch, and so may lack a type, into missing numbers."""
     import narwhals as nw
 
     untyped = (nw.Unknown, nw.Object, nw.String)
@@ -136,7 +136,7 @@ def _typed(frame: Any) -> Any:
 
 
 def _matched(columns: dict[str, Any], known: tuple[str, ...]) -> list[Any]:
-    """The columns of the features, in the model's order; nothing may be missing and nothing left over."""
+    """Return the columns of the features in the model's order; raise if one is missing or left over."""
     if not all(name in columns for name in known):  # LightGBM keeps names with underscores for spaces
         underscored = {name.replace(" ", "_"): column for name, column in columns.items()}
         if all(name in underscored for name in known):
@@ -148,8 +148,8 @@ def _matched(columns: dict[str, Any], known: tuple[str, ...]) -> list[Any]:
     extra = [name for name in columns if name not in wanted]
     if extra:
         raise InputError(
-            f"the batch has {_list(extra)}, which the model does not know: drop what is no feature, or carry it "
-            "along as an id."
+            f"the batch has {_list(extra)}, which the model does not know: drop columns that are not features, or "
+            "name them as ids."
         )
     return [columns[name] for name in known]
 
@@ -159,7 +159,7 @@ def _list(names: list[str]) -> str:
 
 
 def _series(name: str, column: NDArray[Any], kind: Any) -> Any:
-    """A narwhals series; arrays as fixed-size lists, or as objects where there is no such type."""
+    """Return a narwhals series; arrays as fixed-size lists, or as objects if there is no such type."""
     import narwhals as nw
 
     if column.dtype == object:

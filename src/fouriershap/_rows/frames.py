@@ -21,24 +21,24 @@ if TYPE_CHECKING:
 
 
 def column_names(X: Any) -> tuple[str, ...] | None:
-    """The column names of a data frame, None for anything else."""
+    """Return the column names of a data frame; None for anything else."""
     frame = as_frame(X)
     return None if frame is None else tuple(str(name) for name in frame.columns)
 
 
 def is_missing(label: Any) -> bool:
-    """Whether a label stands for "no value"."""
-    # pandas' NA answers no comparison with a truth value.
+    """Return whether a label stands for a missing value."""
+    # Comparisons with pandas' NA are not boolean.
     return label is None or type(label).__name__ == "NAType" or bool(label != label)
 
 
 def is_sparse(X: Any) -> bool:
-    """Whether X is a sparse matrix or array of scipy."""
+    """Return whether X is a sparse matrix or array of SciPy."""
     return hasattr(X, "toarray") and hasattr(X, "nnz")
 
 
 def densified(X: Any, absent_is_missing: bool = False) -> Any:
-    """A sparse matrix as an array, with 0 or NaN where it stores nothing; anything else as it is."""
+    """Return a sparse matrix as an array, with 0 or NaN in absent cells; anything else as it is."""
     if not is_sparse(X):
         return X
     if not absent_is_missing:
@@ -52,9 +52,9 @@ def densified(X: Any, absent_is_missing: bool = False) -> Any:
 
 
 def unmask(background: Any) -> Any:
-    """The rows of a ``shap.maskers.Independent`` (or Partition), anything else as it is.
+    """Return the rows of a ``shap.maskers.Independent`` (or Partition); anything else as it is.
 
-    They are the rows that the masker kept: shap keeps 100 unless ``max_samples`` says otherwise.
+    They are the rows that the masker kept: 100, unless its ``max_samples`` says otherwise.
     """
     if type(background).__name__ not in ("Independent", "Partition") or not hasattr(background, "data"):
         return background
@@ -66,14 +66,14 @@ def unmask(background: Any) -> Any:
 
 
 def check_columns(X: Any, names: tuple[str, ...], name: str) -> None:
-    """Raise unless a data frame has these columns in this order; arrays have no names to check."""
+    """Raise unless a data frame has these columns in this order; arrays have no names."""
     columns = column_names(X)
     if columns is not None:
         check_names(list(columns), None if are_numbered(names) else names, len(names), name)
 
 
 def in_order(X: Any, names: tuple[str, ...] | None) -> Any:
-    """A data frame with its columns as ``names`` has them, where it has just these in another order; else X itself."""
+    """Return a data frame with its columns in the order of ``names``, if it has just these; else X itself."""
     columns = column_names(X) if names is not None and not isinstance(X, np.ndarray) else None
     if names is None or columns is None or columns == names or len(columns) != len(names):
         return X
@@ -88,20 +88,20 @@ def in_order(X: Any, names: tuple[str, ...] | None) -> Any:
     if sorted(order) != list(range(len(names))) or order == sorted(order):
         return X
     if hasattr(X, "iloc"):
-        return X.iloc[:, order]  # with its names as they are, also where they are no texts
+        return X.iloc[:, order]  # with its names as they are, even if they are not strings
     return X.select([columns[j] for j in order])
 
 
 def numbers_of(column: NDArray[Any]) -> NDArray[np.float64]:
     values = column.tolist()
     for value in values:
-        if isinstance(value, str | bytes):  # NumPy would read "1" as a number, which no library does
+        if isinstance(value, str | bytes):  # NumPy would read "1" as a number; no library does
             raise ValueError(f"{short(value)} is text")
     return np.array([np.nan if is_missing(value) else value for value in values], dtype=np.float64)
 
 
 def as_frame(X: Any, name: str = "X") -> nw.DataFrame[Any] | None:
-    """A data frame for narwhals, its columns named by texts; None for anything else."""
+    """Return a data frame for narwhals, its columns named by strings; None for anything else."""
     if isinstance(X, np.ndarray | list | tuple):
         return None
     import narwhals as nw
@@ -117,7 +117,7 @@ def as_frame(X: Any, name: str = "X") -> nw.DataFrame[Any] | None:
             return None
         if all(isinstance(column, str) for column in frame.columns):
             return frame
-        # pandas numbers columns where nobody names them; narwhals takes numbers for rows.
+        # pandas numbers unnamed columns; narwhals takes numbers for rows.
         named: nw.DataFrame[Any] = nw.from_native(
             X.set_axis([str(column) for column in X.columns], axis=1), eager_only=True
         )
@@ -127,11 +127,11 @@ def as_frame(X: Any, name: str = "X") -> nw.DataFrame[Any] | None:
 
 
 def as_matrix(X: Any, n_features: int, name: str) -> NDArray[Any]:
-    """An array (n_rows, n_features) of numbers or objects, from whatever is no frame; errors call it ``name``."""
+    """Return an array (n_rows, n_features) of numbers or objects of what is not a frame; errors call it ``name``."""
     try:
         array = np.ma.filled(X.astype(np.float64), np.nan) if np.ma.isMaskedArray(X) else np.asarray(X)
     except ValueError as error:
-        raise InputError(f"{name} is no matrix of rows: {reason(error)}.") from None
+        raise InputError(f"{name} is not a matrix of rows: {reason(error)}.") from None
     if array.ndim != 2:
         if hasattr(X, "collect"):
             raise InputError(f"{name} is a lazy {type(X).__name__}; give `{name}.collect()`.")
@@ -147,7 +147,7 @@ def as_matrix(X: Any, n_features: int, name: str) -> NDArray[Any]:
 
 
 def one_row(X: Any, name: str) -> str:
-    """How one row that was given as such is given as a matrix."""
+    """Say how to give one row as a matrix."""
     if hasattr(X, "to_frame") and hasattr(X, "iloc"):
         return f"`{name}.to_frame().T`, or `frame.iloc[[i]]`"
     if hasattr(X, "to_frame"):
@@ -156,7 +156,7 @@ def one_row(X: Any, name: str) -> str:
 
 
 def is_record_batch(X: Any) -> bool:
-    """Whether X is a batch of pyarrow, which narwhals does not know."""
+    """Return whether X is a RecordBatch of pyarrow, which narwhals does not know."""
     return type(X).__name__ == "RecordBatch" and type(X).__module__.startswith("pyarrow")
 
 
@@ -185,9 +185,9 @@ def check_names(columns: list[str], known: tuple[str, ...] | None, n_features: i
 
 
 def float_matrix(frame: nw.DataFrame[Any]) -> NDArray[Any] | None:
-    """A frame of pandas or pyarrow as a matrix, where all columns are float32 or all float64; else None.
+    """Return a frame of pandas or pyarrow as a matrix if all columns are float32 or all float64; else None.
 
-    Column by column through narwhals costs more than explaining a thousand rows.
+    Going column by column through narwhals costs more than explaining a thousand rows.
     """
     native = frame.to_native()
     if frame.implementation.is_pandas():
@@ -199,26 +199,26 @@ def float_matrix(frame: nw.DataFrame[Any]) -> NDArray[Any] | None:
 
     if set(native.schema.types) not in ({pa.float32()}, {pa.float64()}):
         return None
-    # Of numbers with nulls NumPy gets NaN in their place.
+    # Nulls become NaN.
     return np.column_stack([column.to_numpy() for column in native.columns])
 
 
 def integers_of(series: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """A column of integers, 0 where they are missing, and where that is."""
+    """Return a column of integers, 0 where they are missing, and a mask of the missing ones."""
     missing = series.is_null()
     whole = series.fill_null(0) if missing.any() else series
     return whole.to_numpy(), missing.to_numpy()
 
 
 def frame_library(X: Any) -> str | None:
-    """The library of a data frame, as narwhals calls it; None for anything else."""
+    """Return the library of a data frame, by narwhals' name; None for anything else."""
     frame = as_frame(X)
     return None if frame is None else frame.implementation.name.lower()
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Rows, read once."""
+    """Rows of the caller, read once."""
 
     codes: NDArray[Any]  # (n_rows, n_features) what the engine takes
     shown: Any  # what people see of them
@@ -231,13 +231,13 @@ class Rows:
         return len(self.codes)
 
     def display(self, n_players: int) -> tuple[NDArray[Any], NDArray[Any] | None]:
-        """What the players look like.
+        """Return the values of the players as people see them.
 
         Returns
         -------
         data : (n_rows, n_players)
             Numbers; positions of labels; the position of the one in a one-hot group; NaN for other groups.
-        labels : (n_rows, n_players) object, or None where the numbers say everything
+        labels : (n_rows, n_players) object, or None if the numbers say everything
         """
         members = [np.flatnonzero(self.player == j) for j in range(n_players)]
         one_each = all(len(columns) == 1 for columns in members)
@@ -268,7 +268,7 @@ class Column(NamedTuple):
     is_boolean: bool = False  # numbers 0 and 1 that read False and True
 
     def words(self) -> Any:
-        """What people read."""
+        """Return the values as people read them."""
         if self.is_boolean:
             return [MISSING if np.isnan(number) else bool(number) for number in self.numbers.tolist()]
         return self.numbers.tolist() if self.labels is None else self.labels
@@ -315,7 +315,7 @@ def _numbers_and_labels(column: NDArray[Any], order: list[Any] | None = None) ->
 
 
 def _group(columns: list[Column], names: list[str]) -> Column:
-    """Several columns of one player: the name of the one in a one-hot group, else all values in a line."""
+    """Return several columns as one: the name of the active column of a one-hot group, else all values joined."""
     matrix = np.column_stack([np.nan_to_num(column.numbers) for column in columns])
     is_one_hot = np.isin(matrix, (0.0, 1.0)).all() and (matrix.sum(axis=1) <= 1).all()
     if is_one_hot and all(column.labels is None for column in columns):
@@ -328,7 +328,7 @@ def _group(columns: list[Column], names: list[str]) -> Column:
 
 
 def as_rows(X: Any) -> tuple[Any, bool]:
-    """Rows, and whether they were given as one: an array (n_features,), a list of numbers, or a pandas Series."""
+    """Return rows, and whether one row was given: an array (n_features,), a list of numbers, or a pandas Series."""
     if hasattr(X, "to_frame") and hasattr(X, "index") and hasattr(X, "iloc") and getattr(X, "ndim", 2) == 1:
         return X.to_frame().T.infer_objects(), True
     if isinstance(X, np.ndarray) and X.ndim == 1 and X.dtype.names is None:

@@ -1,4 +1,4 @@
-"""Codes: raw columns as a matrix of numbers on which surrogates are fitted, a column per *feature*.
+"""Codes: the matrix of numbers, a column per *feature*, to which surrogates are fitted.
 
 A column of numbers is its own code. A column of labels, or a one-hot group, becomes the number of its level.
 """
@@ -32,16 +32,16 @@ class Feature:
     # The level that each code stands for: labels, or the position of the one (-1 for none); empty for numbers.
     levels: tuple[Any, ...] = ()
     ordered: bool = True  # whether the levels have an order of their own; otherwise they may be put in any
-    # Whether missing values are known; where the data have none, the model was never asked about them.
+    # Whether missing values are known; if the data have none, the model was never queried about them.
     missing: bool = True
 
     def encode(self, pool: Pool, name: str) -> NDArray[np.float64]:
-        """Codes (n_rows,) float64; NaN for missing values."""
+        """Return codes (n_rows,) float64; NaN for missing values."""
         codes = self._encode(pool, name)
         if not self.missing and np.isnan(codes).any():
             raise InputError(
-                f"{name} has a missing value in {short(self.name)}, which the model was never asked about. Give data= "
-                "with rows that lack it when the explainer is made."
+                f"{name} has a missing value in {short(self.name)}, which the model was never queried about. Give "
+                "data= with rows that lack it to the constructor."
             )
         return codes
 
@@ -62,11 +62,11 @@ class Feature:
         except KeyError as error:
             raise InputError(
                 f"{name} has the level {short(error.args[0])} in {short(self.name)}, which the model was "
-                "never asked about. Give data= with rows that hold it when the explainer is made."
+                "never queried about. Give data= with rows that have it to the constructor."
             ) from None
 
     def text(self, code: float, columns: tuple[str, ...]) -> str:
-        """How a code reads; ``columns`` are the names of the raw columns."""
+        """Return the text of a code; ``columns`` are the names of the raw columns."""
         if np.isnan(code):
             return MISSING
         if self.kind == NUMBER:
@@ -95,15 +95,15 @@ class Encoding:
         return np.array([feature.player for feature in self.features], dtype=np.int32)
 
     def encode(self, pool: Pool, name: str = "X") -> NDArray[np.float64]:
-        """Codes (n_rows, n_features) of raw rows."""
+        """Return codes (n_rows, n_features) of raw rows."""
         return np.column_stack([feature.encode(pool, name) for feature in self.features])
 
     def reordered(
         self, codes: NDArray[np.float64], response: NDArray[np.float64]
     ) -> tuple[Encoding, list[NDArray[np.float64] | None]]:
-        """Levels without an order of their own, in the order of their mean response.
+        """Sort levels without an order of their own by their mean response.
 
-        And, for each feature, the new code of each old one (n_levels,), None where nothing changed.
+        Returns the new encoding and, for each feature, the new code of each old one (n_levels,), None if unchanged.
         """
         features, changes = [], []
         for f, feature in enumerate(self.features):
@@ -118,7 +118,7 @@ class Encoding:
 
 
 def recode(codes: NDArray[np.float64], changes: Sequence[NDArray[np.float64] | None]) -> NDArray[np.float64]:
-    """Codes after `Encoding.reordered`."""
+    """Return codes after `Encoding.reordered`."""
     out = codes.copy()
     for f, change in enumerate(changes):
         if change is not None:
@@ -130,7 +130,7 @@ def recode(codes: NDArray[np.float64], changes: Sequence[NDArray[np.float64] | N
 def make_encoding(
     pool: Pool, column_player: NDArray[np.int32], player_names: tuple[str, ...], categorical: Any
 ) -> Encoding:
-    """Find the kind and the levels of every column, from all rows whose levels must be known.
+    """Find the kind and the levels of every column from rows.
 
     ``categorical`` columns, by name or position, hold labels even if they are numbers.
     """
@@ -161,7 +161,7 @@ def _feature(pool: Pool, j: int, player: int, is_label: bool) -> Feature:
 
 
 def _one_hot(pool: Pool, columns: tuple[int, ...]) -> list[int] | None:
-    """Position of the one in each row (-1 for none) if the columns are one-hot, else None."""
+    """Return the position of the one in each row (-1 for none) if the columns are one-hot, else None."""
     numbers = [pool.numbers(j) for j in columns]
     if any(column is None or not np.isin(column, (0.0, 1.0)).all() for column in numbers):
         return None

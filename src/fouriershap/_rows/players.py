@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 from fouriershap._base.checks import as_array, find_position
 from fouriershap._base.errors import InputError
 from fouriershap._base.short import short, short_text
-from fouriershap._rows.pipelines import Preprocessing
+from fouriershap._rows.preprocessing import LivePreprocessing
 
 
 def check_players(players: ArrayLike | None, n_bits: int) -> NDArray[np.int32]:
-    """Player of each bit, (n_bits,) int32; None makes every bit a player of its own.
+    """Return the player of each bit, (n_bits,) int32; None makes every bit a player of its own.
 
     Players are numbered from 0 without gaps; a player may own any bits, in any order.
     """
@@ -32,7 +32,7 @@ def check_players(players: ArrayLike | None, n_bits: int) -> NDArray[np.int32]:
         )
     if n_bits and array.min() < 0:
         raise InputError(f"players holds {array.min()}; player numbers begin at 0.")
-    # More numbers than bits leave gaps for certain, so only the first n_bits + 1 need a look.
+    # More players than bits always leave gaps, so only the first n_bits + 1 numbers need a look.
     missing = np.setdiff1d(np.arange(min(int(array.max(initial=0)), n_bits) + 1 if n_bits else 0), array)
     if len(missing):
         raise InputError(
@@ -45,7 +45,7 @@ def check_players(players: ArrayLike | None, n_bits: int) -> NDArray[np.int32]:
 def check_groups(
     groups: Mapping[str, Sequence[Any]] | Sequence[Any] | None, names: Sequence[str]
 ) -> tuple[NDArray[np.int32], tuple[str, ...]]:
-    """Player of each column (n_columns,) int32, and the players' names.
+    """Return the player of each column (n_columns,) int32, and the players' names.
 
     ``groups`` are ``{"name": [columns]}``, columns by name or position; or one group name per column. Columns that
     are in no group stay players of their own. Players stand in the order of their first columns.
@@ -77,9 +77,9 @@ def check_groups(
 
 
 def find_players(
-    groups: Any, names: tuple[str, ...], before: Preprocessing | None, background: Any
+    groups: Any, names: tuple[str, ...], before: LivePreprocessing | None, background: Any
 ) -> tuple[NDArray[np.int32], tuple[str, ...], tuple[str, ...] | None]:
-    """Player of each feature, the players' names, and the input columns of a Pipeline where ``groups`` is "input"."""
+    """Return the player of each feature, their names, and the input columns of a Pipeline if ``groups`` is "input"."""
     if not isinstance(groups, str) or groups != "input":
         return *check_groups(groups, names), None
     if before is None:

@@ -1,4 +1,4 @@
-"""Rows of the caller, from which new valid rows of the same type are put together column by column."""
+"""Rows of the caller, from which new rows of the same type are assembled column by column."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _LABEL_TYPES = ("Categorical", "Enum", "String", "Object")
 class Pool:
     """Data rows in the caller's own type; errors call them ``name``.
 
-    A mixed row is described by the row that each column comes from, so nothing is ever decoded: every value that the
-    model sees is a value of the data, of its own type.
+    A mixed row is described by the row that each column comes from. Nothing is decoded: every value that the model
+    sees is a value of the data, in its own type.
     """
 
     def __init__(self, X: Any, name: str = "data") -> None:
@@ -39,9 +39,9 @@ class Pool:
         else:
             self.n_rows = len(self._frame)
             self.names = tuple(self._frame.columns)
-        if (not self.n_rows and name != "X") or not self.names:  # no rows to explain is an answer, too
+        if (not self.n_rows and name != "X") or not self.names:  # explaining no rows is allowed
             raise InputError(
-                f"{name} has {self.n_rows} rows and {len(self.names)} columns; there must be some."
+                f"{name} has {self.n_rows} rows and {len(self.names)} columns; give at least one of each."
             )
 
     @property
@@ -49,7 +49,7 @@ class Pool:
         return self._frame is not None
 
     def check_names(self, known: tuple[str, ...], name: str) -> None:
-        """Raise unless these are the columns; arrays have no names to check, nor has a background that was one."""
+        """Raise unless these are the columns; arrays, and backgrounds that were arrays, have no names to check."""
         if len(self.names) != len(known):
             raise InputError(f"{name} has {len(self.names)} columns; the background has {len(known)}.")
         if self.is_frame and self.names != known and not are_numbered(known):
@@ -57,7 +57,7 @@ class Pool:
             raise InputError(f"{name} has a column {short(here)} where the background has {short(there)}.")
 
     def joined(self, other: Pool) -> Pool:
-        """The rows of this pool, then those of the other, in the type of this one."""
+        """Return the rows of this pool, then those of the other, in the type of this one."""
         if self._frame is None:
             return Pool(np.concatenate([self.native, np.asarray(other.native)]))
         import narwhals as nw
@@ -65,16 +65,16 @@ class Pool:
         if other._frame is None:
             raise InputError("an array cannot be joined to a data frame: give a data frame.")
         both = nw.to_native(nw.concat([self._frame, other._frame], how="vertical"))
-        # The model sees the caller's own names, also where they are no texts.
+        # The model sees the caller's own names, even if they are not strings.
         return Pool(both.set_axis(self.native.columns, axis=1) if hasattr(self.native, "iloc") else both)
 
     def rows(self, keep: slice | NDArray[Any]) -> Pool:
-        """Some of the rows."""
+        """Return some of the rows."""
         index = np.arange(self.n_rows)[keep]
         return Pool(self.take(np.tile(index[:, None], len(self.names))))
 
     def take(self, index: NDArray[Any]) -> Any:
-        """Rows in the caller's type: column j of row r is that of data row ``index[r, j]``."""
+        """Return rows in the caller's type: column j of row r is that of data row ``index[r, j]``."""
         if self._frame is None:
             return self.native[index, np.arange(index.shape[1])]
         if hasattr(self.native, "iloc"):
@@ -88,7 +88,7 @@ class Pool:
         return nw.to_native(nw.from_dict(series))
 
     def numbers(self, j: int) -> NDArray[np.float64] | None:
-        """Column j as numbers, missing values as NaN; None if it holds labels."""
+        """Return column j as numbers, missing values as NaN; None if it holds labels."""
         if self._frame is None:
             column = self.native[:, j]
             if column.dtype.kind in "biuf":
@@ -109,7 +109,7 @@ class Pool:
         return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
 
     def labels(self, j: int) -> list[Any]:
-        """Column j as plain Python labels, missing values as None."""
+        """Return column j as plain Python labels, missing values as None."""
         if self._frame is None:
             values: Iterable[Any] = self.native[:, j].tolist()
         else:
@@ -117,7 +117,7 @@ class Pool:
         return [None if is_missing(v) else getattr(v, "item", lambda v=v: v)() for v in values]
 
     def category_order(self, j: int) -> list[Any] | None:
-        """The categories of an ordered categorical column in their order; None for any other."""
+        """Return the categories of an ordered categorical column in their order; None for any other."""
         if self._frame is None:
             return None
         series = self._frame[self._frame.columns[j]]
@@ -127,7 +127,7 @@ class Pool:
 
 
 def _number(value: Any) -> float:
-    """A number or NaN. Text is a label, also where it reads like a number: "01" and "1" are two."""
+    """Return a number or NaN. Text is a label even if it reads like a number: "01" and "1" differ."""
     if isinstance(value, str | bytes):
         raise TypeError
     return np.nan if is_missing(value) else float(value)

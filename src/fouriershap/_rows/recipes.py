@@ -1,4 +1,4 @@
-"""`Recipe`: what a file keeps of the Pipelines before a model, in place of their transformers."""
+"""`Recipe`: what a file keeps of the Pipelines before a model."""
 
 from __future__ import annotations
 
@@ -8,13 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._base.checks import are_numbered
 from fouriershap._base.errors import InputError
 from fouriershap._base.headers import from_json, require, take
 from fouriershap._base.short import reason
-from fouriershap._rows.frames import as_frame, as_matrix, check_columns, densified, is_sparse
-from fouriershap._rows.pipelines import Preprocessing
-from fouriershap._rows.step_readers import Steps, UnknownStepError, read_steps
+from fouriershap._rows.frames import as_frame, as_matrix, check_columns, is_sparse
 from fouriershap._rows.steps import (
     NULL,
     Column,
@@ -31,6 +28,7 @@ from fouriershap._rows.steps import (
     labels_known,
 )
 
+Steps = tuple[Step, ...]
 _KINDS: dict[str, type[Step]] = {
     "fill": Fill,
     "one-hot": OneHot,
@@ -40,31 +38,31 @@ _KINDS: dict[str, type[Step]] = {
     "select": Select,
 }
 _NAMES = {kind: name for name, kind in _KINDS.items()}
-_TYPES = ("float64", "float32", "int64", "int32", "int8", "uint8", "bool")
+DTYPES = ("float64", "float32", "int64", "int32", "int8", "uint8", "bool")
 
 
 @dataclass(frozen=True, eq=False)
 class Recipe:
-    """Steps before a model, as plain data: from the caller's rows to the model's, without scikit-learn."""
+    """Steps before a model as plain data (see `Preprocessing`): no library is needed to apply them."""
 
-    names: tuple[str, ...] | None  # of the columns that enter, where the Pipeline was fitted on a frame
+    names: tuple[str, ...] | None  # of the columns that enter, if the Pipeline was fitted on a frame
     n_columns: int
     steps: Steps
     dtype: str  # of what enters the model
-    zeros_are_missing: bool  # of a sparse matrix whose model takes what is not stored for missing
+    zeros_are_missing: bool  # absent cells of a sparse matrix, for models that treat them as missing
 
     def known_names(self) -> tuple[str, ...] | None:
-        """Names of the columns that enter; None where the Pipeline was fitted on arrays."""
+        """Return the names of the columns that enter; None if the Pipeline was fitted on arrays."""
         return self.names
 
     def known_labels(self) -> dict[str, tuple[Any, ...]]:
-        """Of each named column that holds labels, those that its encoders know."""
+        """Return the labels that the encoders know, by column."""
         _, found = labels_known(self.steps, list(range(self.n_columns)))
         names = self.names or ()
         return {names[c]: tuple(dict.fromkeys(found[c])) for c in sorted(found) if 0 <= c < len(names)}
 
     def transform(self, X: Any, name: str) -> NDArray[Any]:
-        """Rows as the model takes them, (n_rows, n_features)."""
+        """Return rows as the model takes them, (n_rows, n_features)."""
         if self.names is not None:
             check_columns(X, self.names, name)
         try:
@@ -88,6 +86,10 @@ class Recipe:
             )
         return [_column(frame[column]) for column in frame.columns]
 
+    def to_recipe(self, sample: Any, absent_is_missing: bool) -> Recipe:
+        """Return the recipe itself: it was tried out when it was made."""
+        return self
+
     def to_json(self) -> dict[str, Any]:
         return {
             "names": self.names,
@@ -99,29 +101,31 @@ class Recipe:
 
     @classmethod
     def from_json(cls, header: Any, n_features: int) -> Recipe:
-        """What `to_json` gave, from a file: every size and position is looked at."""
-        require(isinstance(header, dict), "its steps are no object")
+        """Build what `to_json` gave, from a file: every size and position is checked."""
+        require(isinstance(header, dict), "its steps are not an object")
         names = take(header, "names", tuple[str, ...] | None)
         n_columns = take(header, "n_columns", int)
-        require(0 < n_columns <= 1 << 20, "its steps take no such number of columns")
-        require(names is None or len(names) == n_columns, "its steps have not as many names as columns")
+        require(0 < n_columns <= 1 << 20, "its steps take an impossible number of columns")
+        require(names is None or len(names) == n_columns, "its steps need a name for each column")
         dtype = take(header, "dtype", str)
-        require(dtype in _TYPES, "its steps make rows of an unknown type")
+        require(dtype in DTYPES, "its steps make rows of an unknown type")
         zeros = take(header, "zeros_are_missing", bool)
         require(not zeros or dtype.startswith("float"), "its steps make integers that may be missing")
         steps = _from_json(take(header, "steps", Any))
         n_made = check_steps(steps, n_columns)
-        require(n_made == n_features, "its steps make other columns than enter its model")
+        require(n_made == n_features, "its steps do not make the columns that enter its model")
         return cls(names, n_columns, steps, dtype, zeros)
 
 
 def _column(series: Any) -> Column:
-    """A column of a frame: numbers, or labels as objects."""
-    is_number = series.dtype.is_numeric() and series.null_count() < len(series)  # else it may be anything's
+    """Return a column of a frame: numbers, or labels as objects."""
+    is_number = series.dtype.is_numeric() and series.null_count() < len(
+        series
+    )  # a column of nulls may be of any type
     if series.implementation.is_pandas_like() or is_number:
         column = np.asarray(series.to_numpy())
         return column if column.dtype.kind in "biufO" else column.astype(object)
-    column = np.empty(len(series), dtype=object)  # entry by entry: what an entry is, nobody shall guess
+    column = np.empty(len(series), dtype=object)  # entry by entry, so that NumPy does not guess types
     column[:] = [NULL if entry is None else entry for entry in series.to_list()]
     return column
 
@@ -139,55 +143,19 @@ def _to_json(steps: Steps) -> list[Any]:
 
 
 def _from_json(value: Any) -> Steps:
-    require(isinstance(value, list), "its steps are no list")
+    require(isinstance(value, list), "its steps are not a list")
     return tuple(_step(entry) for entry in value)
 
 
 def _step(entry: Any) -> Step:
-    require(isinstance(entry, dict), "a step is no object")
+    require(isinstance(entry, dict), "a step is not an object")
     kind = _KINDS.get(take(entry, "kind", str))
     require(kind is not None, "it has a step that this fouriershap does not know")
     rest = {key: value for key, value in entry.items() if key != "kind"}
     if kind is Parts:
         inner = take(rest, "steps", Any)
-        require(isinstance(inner, list) and rest.keys() == {"columns", "steps"}, "a step has other parts")
+        require(isinstance(inner, list) and rest.keys() == {"columns", "steps"}, "a step has unknown parts")
         columns = take(rest, "columns", tuple[tuple[int, ...], ...])
         return Parts(columns, tuple(_from_json(steps) for steps in inner))
     step: Step = from_json(kind, rest, "a step")
     return step
-
-
-def make_recipe(before: Preprocessing, rows: Any, absent_is_missing: bool) -> Recipe:
-    """The steps of Pipelines, tried out on rows of theirs; `UnknownStepError` where files cannot keep them."""
-    if rows is None:
-        raise UnknownStepError("there are no background rows to try its steps on")
-    if is_sparse(rows):
-        raise UnknownStepError("it takes sparse matrices")
-    names, n_columns = before.known_names(), len(before.input_names(rows))
-    steps: Steps = ()
-    width = n_columns
-    for pipeline in before.pipelines:
-        steps += read_steps(pipeline, width)
-        width = check_steps(steps, n_columns)
-    want = before.transform(rows, "background")
-    zeros = is_sparse(want) and absent_is_missing
-    want = np.asarray(densified(want, zeros))
-    if want.dtype.kind == "O":
-        want = want.astype(np.float64)
-    if want.dtype.name not in _TYPES or (zeros and want.dtype.kind != "f"):
-        raise UnknownStepError(f"what it makes is {want.dtype}")
-    if names is not None and are_numbered(names):
-        names = None
-    recipe = Recipe(names, n_columns, steps, want.dtype.name, zeros)
-    made = recipe.transform(rows, "background")
-    if made.shape != want.shape or not np.array_equal(made, want, equal_nan=want.dtype.kind == "f"):
-        raise UnknownStepError("its steps, as we read them, do not give what it gives")
-    return recipe
-
-
-def why_not_kept(unknown: UnknownStepError) -> str:
-    """What saving says of a Pipeline whose steps no file can keep."""
-    return (
-        f"the file does not hold the steps of the Pipeline: {unknown}. Give what is loaded from it "
-        "transformed rows, `pipeline[:-1].transform(X)`."
-    )

@@ -1,7 +1,7 @@
-"""Steps before a model as plain data: what a file keeps of a Pipeline, and how rows go through it.
+"""Steps before a model as plain data: what a file keeps of a Pipeline, and how it transforms rows.
 
-A step is a frozen record of numbers and labels that JSON can hold. It takes columns, arrays (n_rows,) of numbers or
-of objects, and gives columns, the same as the transformer that it was read from (`step_readers.py`).
+A step is a frozen record of numbers and labels that JSON can hold. It maps columns, arrays (n_rows,) of numbers or
+objects, to columns, as the transformer does that it was read from.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from fouriershap._base.short import short
 from fouriershap._rows.frames import numbers_of
 
 Column = NDArray[Any]  # (n_rows,)
-Numbers = tuple[float | None, ...]  # None stands for NaN, which JSON has not
+Numbers = tuple[float | None, ...]  # None stands for NaN, which JSON lacks
 
 MOST_COLUMNS = 1 << 20
 _MOST_DEPTH = 30
 
 
 class _Null(float):
-    """NaN, as a frame without a NaN of its own (Arrow, polars) says that a label is missing.
+    """A missing label of a frame library that has null instead of NaN (Arrow, polars).
 
-    Steps take it for what they know as missing, NaN or None: models are trained on frames of pandas, where it
-    depends on the version and on the file which of the two it is.
+    Steps treat it as whichever missing value they know, NaN or None: models are trained on pandas frames, in which
+    the version and the file decide between the two.
     """
 
 
@@ -36,7 +36,7 @@ NULL = _Null("nan")
 
 
 class StepError(ValueError):
-    """Rows that do not go through a step."""
+    """Rows that a step cannot transform."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Scale:
 
     def check(self, n_columns: int, depth: int) -> int:
         fits = all(part is None or len(part) == n_columns for part in self._parts())
-        require(fits and self.n_columns == n_columns, "a scaler has other columns than those that enter it")
+        require(fits and self.n_columns == n_columns, "a scaler does not fit the columns that enter it")
         return n_columns
 
     def _parts(self) -> tuple[tuple[float, ...] | None, ...]:
@@ -73,7 +73,7 @@ class Scale:
 
 @dataclass(frozen=True)
 class Fill:
-    """Missing values of the columns ``kept`` become ``values``; then, of those ``indicated``, where one was missing."""
+    """Fills missing values of the columns ``kept`` with ``values``; appends masks of the columns ``indicated``."""
 
     missing: Label  # what stands for a missing value; None with ``missing_is_nan`` for NaN
     missing_is_nan: bool
@@ -83,12 +83,13 @@ class Fill:
     numeric: bool  # whether the columns are numbers
 
     def check(self, n_columns: int, depth: int) -> int:
-        require(len(self.kept) == len(self.values), "an imputer has not as many values as columns")
+        require(len(self.kept) == len(self.values), "an imputer needs a value for each column")
         require(
-            all(0 <= c < n_columns for c in (*self.kept, *self.indicated)), "an imputer has no such column"
+            all(0 <= c < n_columns for c in (*self.kept, *self.indicated)),
+            "an imputer names a column that does not exist",
         )
         numbers = all(value is None or type(value) in (int, float) for value in self.values)
-        require(not self.numeric or numbers, "an imputer of numbers fills in something else")
+        require(not self.numeric or numbers, "an imputer of numbers fills in other values")
         return len(self.kept) + len(self.indicated)
 
     def apply(self, columns: list[Column]) -> list[Column]:
@@ -106,7 +107,7 @@ class Fill:
         if self.missing_is_nan:
             return np.array(column != column, dtype=bool)
         if column.dtype.kind == "f" and np.isnan(column).any():
-            raise StepError("there is a NaN where the imputer takes another value for missing")
+            raise StepError("there is a NaN, but the imputer has another value for missing")
         if self.missing is None:
             return np.array([entry is None or entry is NULL for entry in column.tolist()], dtype=bool)
         return np.array(column == self.missing, dtype=bool)
@@ -114,7 +115,7 @@ class Fill:
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Labels of one column; the one at ``nan`` is NaN, and not None as it is written (-1: none is)."""
+    """Labels of one column; the one at ``nan`` is NaN, although it is written as None (-1: no label is)."""
 
     labels: tuple[Label, ...]
     nan: int
@@ -124,29 +125,29 @@ class Vocabulary:
     numbers: Numbers  # what stands for each label: its column of a one-hot encoder (-1 for none), or its code
 
     def check(self) -> None:
-        require(-1 <= self.nan < len(self.labels), "an encoder's missing label is none of its labels")
-        require(len(self.numbers) == len(self.labels), "an encoder has not as many numbers as labels")
+        require(-1 <= self.nan < len(self.labels), "an encoder's missing label is not one of its labels")
+        require(len(self.numbers) == len(self.labels), "an encoder needs a number for each label")
 
     def lookup(self, column: Column) -> NDArray[np.float64]:
-        """(n_rows,) the number that stands for each entry."""
+        """Return the number that stands for each entry, (n_rows,)."""
         known = {
             label: number
             for k, (label, number) in enumerate(zip(self.labels, self.numbers, strict=True))
             if k != self.nan
         }
         entries = column.tolist()
-        if column.dtype.kind == "f":  # a NaN of numbers is how these lack one, whatever the encoder calls it
+        if column.dtype.kind == "f":  # NaN is the missing value of numbers, whatever the encoder calls it
             entries = [NULL if entry != entry else entry for entry in entries]
         try:
             of_each = {entry: self._number_of(entry, known) for entry in set(entries)}
-        except TypeError as error:  # what cannot be hashed is no label
+        except TypeError as error:  # what cannot be hashed is not a label
             raise StepError(str(error)) from None
         return np.array([of_each[entry] for entry in entries], dtype=np.float64)
 
     def _number_of(self, entry: Any, known: dict[Label, float | None]) -> float:
         if isinstance(entry, float) and entry != entry:
             if entry is NULL and self.nan >= 0 and None in known:
-                raise StepError("there is a missing label, and the encoder knows two: None and NaN")
+                raise StepError("there is a missing label, but the encoder distinguishes None and NaN")
             if self.nan >= 0:
                 return _number(self.numbers[self.nan])
             if entry is NULL and None in known:
@@ -154,7 +155,7 @@ class Vocabulary:
         elif entry in known:
             return _number(known[entry])
         if self.refuses_others:
-            raise StepError(f"{short(entry)} is none of the labels that the encoder knows")
+            raise StepError(f"{short(entry)} is not a label that the encoder knows")
         return _number(self.other)
 
 
@@ -164,12 +165,12 @@ def _number(value: float | None) -> float:
 
 @dataclass(frozen=True)
 class Ordinal:
-    """Labels become numbers."""
+    """Turns labels into numbers."""
 
     columns: tuple[Vocabulary, ...]
 
     def check(self, n_columns: int, depth: int) -> int:
-        require(len(self.columns) == n_columns, "an encoder has other columns than those that enter it")
+        require(len(self.columns) == n_columns, "an encoder does not fit the columns that enter it")
         for vocabulary in self.columns:
             vocabulary.check()
         return n_columns
@@ -180,7 +181,7 @@ class Ordinal:
 
 @dataclass(frozen=True)
 class OneHot:
-    """Each label becomes a column of zeros and ones; those with -1 have none."""
+    """Turns each label into a column of zeros and ones; labels with -1 have none."""
 
     columns: tuple[Vocabulary, ...]
     widths: tuple[int, ...]  # columns that each makes
@@ -188,7 +189,7 @@ class OneHot:
     def check(self, n_columns: int, depth: int) -> int:
         require(
             len(self.columns) == n_columns == len(self.widths),
-            "an encoder has other columns than those that enter it",
+            "an encoder does not fit the columns that enter it",
         )
         for vocabulary, width in zip(self.columns, self.widths, strict=True):
             vocabulary.check()
@@ -197,7 +198,7 @@ class OneHot:
             )
             places = (*vocabulary.numbers, -1 if vocabulary.refuses_others else vocabulary.other)
             inside = all(p is not None and p == int(p) and -1 <= p < width for p in places)
-            require(inside, "a one-hot encoder has no such column")
+            require(inside, "a one-hot encoder names a column that does not exist")
         return sum(self.widths)
 
     def apply(self, columns: list[Column]) -> list[Column]:
@@ -215,7 +216,9 @@ class Select:
     columns: tuple[int, ...]
 
     def check(self, n_columns: int, depth: int) -> int:
-        require(all(0 <= c < n_columns for c in self.columns), "a selection has no such column")
+        require(
+            all(0 <= c < n_columns for c in self.columns), "a selection names a column that does not exist"
+        )
         return len(self.columns)
 
     def apply(self, columns: list[Column]) -> list[Column]:
@@ -230,7 +233,7 @@ class Parts:
     steps: tuple[tuple[Step, ...], ...]
 
     def check(self, n_columns: int, depth: int) -> int:
-        require(len(self.columns) == len(self.steps), "it has not as many steps as selections")
+        require(len(self.columns) == len(self.steps), "it needs steps for each selection")
         total = 0
         for chosen, steps in zip(self.columns, self.steps, strict=True):
             total += check_steps(steps, Select(chosen).check(n_columns, depth), depth + 1)
@@ -247,16 +250,16 @@ Step = Scale | Fill | Ordinal | OneHot | Select | Parts
 
 
 def apply_steps(steps: tuple[Step, ...], columns: list[Column]) -> list[Column]:
-    """Columns after all steps; `StepError` where they do not go through."""
+    """Return columns after all steps; raise `StepError` if a step cannot transform them."""
     for step in steps:
         columns = step.apply(columns)
     return columns
 
 
 def check_steps(steps: tuple[Step, ...], n_columns: int, depth: int = 0) -> int:
-    """The number of columns after all steps; `FileFormatError` where they do not fit together."""
+    """Return the number of columns after all steps; raise `FileFormatError` if they do not fit together."""
     if depth > _MOST_DEPTH:
-        raise FileFormatError("the file is damaged: its steps are too many inside each other.")
+        raise FileFormatError("the file is damaged: its steps are nested too deeply.")
     for step in steps:
         n_columns = step.check(n_columns, depth)
         require(n_columns <= MOST_COLUMNS, "its steps make too many columns")
@@ -264,7 +267,7 @@ def check_steps(steps: tuple[Step, ...], n_columns: int, depth: int = 0) -> int:
 
 
 def labels_known(steps: tuple[Step, ...], origins: list[int]) -> tuple[list[int], dict[int, list[Label]]]:
-    """Origins of the columns after all steps (-1 for numbers that stand for labels), and of each the labels known."""
+    """Return the origins of the columns after all steps (-1 for codes of labels), and the known labels of each."""
     found: dict[int, list[Label]] = {}
     for step in steps:
         if isinstance(step, Select):
@@ -290,7 +293,7 @@ def labels_known(steps: tuple[Step, ...], origins: list[int]) -> tuple[list[int]
 
 
 def matrix(columns: list[Column]) -> NDArray[Any]:
-    """(n_rows, n_columns) of the floating type that scikit-learn would take these columns for."""
+    """Return (n_rows, n_columns) in the floating type to which scikit-learn would convert these columns."""
     try:
         numbers = [c if c.dtype.kind in "biuf" else numbers_of(c) for c in columns]
     except (TypeError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""How values read: the one place where they become words."""
+"""Values as text: the one place where that is decided."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NO_LEVEL = "none of them"  # of a one-hot group
 
 
 def text_of(value: Any, digits: int | None = 6) -> str:
-    """A number with so many digits, None for all that it has; anything else as it is."""
+    """Return a number with so many digits, None for all of them; anything else as ``str`` has it."""
     if not isinstance(value, float | np.floating):
         return str(value)
     if np.isnan(value):
@@ -22,14 +22,14 @@ def text_of(value: Any, digits: int | None = 6) -> str:
 
 
 def texts_of(values: NDArray[Any]) -> list[str]:
-    """A column, each value with all its digits."""
+    """Return the texts of a column, each number with all its digits."""
     if values.dtype.kind == "f":
         return [text.removesuffix(".0") for text in values.astype(str).tolist()]
     return [text_of(value, None) for value in values.tolist()]
 
 
 def without_prefix(names: Sequence[str]) -> list[str]:
-    """Names without what they begin with in common, up to a separator: colour_red, colour_rose -> red, rose."""
+    """Strip the common prefix of names, up to a separator: colour_red, colour_rose -> red, rose."""
     first, last = min(names), max(names)
     pairs = enumerate(zip(first, last, strict=False))
     common = next((i for i, (a, b) in pairs if a != b), min(len(first), len(last)))

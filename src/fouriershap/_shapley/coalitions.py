@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._shapley.indices import moments
-from fouriershap._shapley.orders.indices import unanimity_share
-from fouriershap._shapley.orders.sets import Keys, all_keys, key_sets, only_wanted
+from fouriershap._shapley.indices import Index, InteractionIndex, moments, unanimity_share
+from fouriershap._shapley.sets import Keys, QuickInteractions, key_sets
 
 Floats = NDArray[np.float64]
 
@@ -24,7 +23,7 @@ def coalition_values(
     player: NDArray[np.int32],
     weights: Floats | None,
 ) -> Floats:
-    """v(S), (2^n_players, n_outputs): the mean over the background, with the players of S from the row.
+    """Return v(S), (2^n_players, n_outputs): the mean over the background, with the players of S from the row.
 
     Coalition S is a number whose bit j tells whether player j belongs to it. ``function`` takes rows (n, n_features)
     and returns (n, n_outputs).
@@ -38,8 +37,8 @@ def coalition_values(
     return np.stack(means)
 
 
-def values_of_game(v: Floats, n_players: int, index: str) -> Floats:
-    """Values (n_players, n_outputs) of a game (2^n_players, n_outputs)."""
+def values_of_game(v: Floats, n_players: int, index: Index) -> Floats:
+    """Return the values (n_players, n_outputs) of a game (2^n_players, n_outputs)."""
     coalitions = np.arange(1 << n_players)
     size = np.bitwise_count(coalitions)
     weight = moments(index, n_players)
@@ -52,51 +51,20 @@ def values_of_game(v: Floats, n_players: int, index: str) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class CoalitionPairs:
-    """Interactions by the definition (see `PairEngine`); ``game`` makes v (2^n_players, n_outputs) of a row."""
+class CoalitionInteractions(QuickInteractions):
+    """Interactions by the definition (see `InteractionEngine`); ``game`` makes v (2^n_players, n_outputs) of a row."""
 
     game: Callable[[NDArray[Any]], Floats]
     n_players: int
     n_outputs: int
-    index: str
-    rows_per_block: int = 1
-
-    @property
-    def pairs(self) -> NDArray[np.int32]:
-        return np.stack(np.triu_indices(self.n_players, 1), axis=1).astype(np.int32)
-
-    def add(self, rows: NDArray[Any], out: Floats) -> None:
-        n = self.n_players
-        coalitions = np.arange(1 << n)
-        size = np.bitwise_count(coalitions)
-        weight = moments(self.index, n)
-        for r, row in enumerate(rows):
-            v = self.game(row)
-            for k, (i, j) in enumerate(self.pairs.tolist()):
-                a, b = 1 << i, 1 << j
-                S = coalitions[coalitions & (a | b) == 0]
-                out[r, k] += weight[size[S], n - 2 - size[S]] @ (v[S | a | b] - v[S | a] - v[S | b] + v[S])
-
-
-@dataclass(frozen=True, eq=False)
-class CoalitionSets:
-    """Interactions of any order by the definition (see `SetEngine`); ``game`` as in `CoalitionPairs`."""
-
-    game: Callable[[NDArray[Any]], Floats]
-    n_players: int
-    n_outputs: int
-    index: str
+    index: InteractionIndex
     order: int
-    wanted: Keys | None
+    keys: Keys
     rows_per_block: int = 1
-
-    @cached_property
-    def keys(self) -> Keys:
-        return only_wanted(all_keys(range(self.n_players), self.order, self.n_players), self.wanted)
 
     @cached_property
     def _shares(self) -> Floats:
-        """(n_sets, 2^n_players): what each set gets of the games "all of these are in"."""
+        """(n_sets, 2^n_players): the share of each set in the games "all of these are in"."""
         coalitions = np.arange(1 << self.n_players)
         size = np.bitwise_count(coalitions)
         shares = np.zeros((len(self.keys), len(coalitions)))
@@ -115,7 +83,7 @@ class CoalitionSets:
 
 
 def _dividends(v: Floats, n_players: int) -> Floats:
-    """The weights of the games "all of these are in" whose sum is v (2^n_players, n_outputs): its Moebius transform."""
+    """Return the weights of the games "all of these are in" whose sum is v: its Moebius transform."""
     out = v.copy()
     for player in range(n_players):
         halves = out.reshape(-1, 2, 1 << player, v.shape[1])

@@ -2,35 +2,188 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
-from typing import Any, Generic, Protocol, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from fouriershap._base.errors import AdditivityError
-from fouriershap._shapley.pairs import PairEngine
+from fouriershap._base.errors import AdditivityError, InputError
+from fouriershap._base.short import short
+from fouriershap._shapley.indices import Index, InteractionIndex
+from fouriershap._shapley.outputs.kinds import Output
+from fouriershap._shapley.sets import InteractionEngine, Keys, RecodedInteractions
 
 Floats = NDArray[np.float64]
 Contents = tuple[dict[str, NDArray[Any]], dict[str, Any]]
-T = TypeVar("T")
-P = TypeVar("P", bound=PairEngine)
+
+
+@dataclass(frozen=True, eq=False)
+class BackgroundRows:
+    """Rows that stand for "feature unknown", as an engine takes rows; ``weights`` None for equal ones."""
+
+    rows: NDArray[Any]
+    weights: Floats | None = None
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+class FidelityReport(Protocol):
+    """How well a fitted representation stands for a function: R^2 with its 95 % interval."""
+
+    @property
+    def r2(self) -> float: ...
+
+    @property
+    def low(self) -> float: ...
+
+    @property
+    def high(self) -> float: ...
+
+    @property
+    def exact(self) -> bool: ...
+
+
+@dataclass(frozen=True)
+class Quality:
+    """How close values are to the SHAP values of what is explained.
+
+    Attributes
+    ----------
+    background_error : float
+        Share of the square sum of the values that is missed because a few products stand for the background.
+    fidelity : FidelityReport, optional
+        How well a fitted representation stands for the output; None where nothing was fitted.
+    """
+
+    background_error: float = 0.0
+    fidelity: FidelityReport | None = None
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether nothing is approximated."""
+        return self.background_error == 0 and self.fidelity is None
+
+
+@dataclass(frozen=True, eq=False)
+class EngineInfo:
+    """Facts about an engine, for people.
+
+    Attributes
+    ----------
+    kind : {"trees", "spectrum", "products", "sum"}
+    n_background : int or None
+        None where there is no background, or its size is unknown.
+    is_path_dependent : bool
+        Whether values are relative to the training rows in the trees.
+    model : str
+        Library and class of the model, "" where unknown.
+    n_trees, n_leaves, n_terms : int
+    n_tables, table_bytes : int
+        Look-up tables that are built.
+    n_without_table : int
+        Trees or terms that have none.
+    degrees : (n_trees,) or (n_terms,) int64, optional
+        Most features on a path of each tree, players of each term of a spectrum.
+    term_energy : (n_terms,) float64, optional
+        Squared coefficients of a spectrum, summed over outputs.
+    strategy : str
+        How products are explained, see `ProductPlan`.
+    n_components : int
+        Products that stand for the background.
+    background_error, expansion_error : float
+        See `Quality`; and the largest error of the sines that stand for ridges.
+    parts : tuple of EngineInfo
+        Of a sum.
+    """
+
+    kind: str
+    n_background: int | None
+    is_path_dependent: bool = False
+    model: str = ""
+    n_trees: int = 0
+    n_leaves: int = 0
+    n_terms: int = 0
+    n_tables: int = 0
+    table_bytes: int = 0
+    n_without_table: int = 0
+    degrees: NDArray[np.int64] | None = None
+    term_energy: Floats | None = None
+    strategy: str = ""
+    n_components: int = 0
+    background_error: float = 0.0
+    expansion_error: float = 0.0
+    parts: tuple[EngineInfo, ...] = ()
+
+    @property
+    def degree_energy(self) -> Floats:
+        """Energy of the terms of a spectrum by degree."""
+        if self.degrees is None or self.term_energy is None:
+            return np.zeros(0)
+        return np.bincount(self.degrees, self.term_energy, minlength=1).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How rows would be explained, and why.
+
+    Attributes
+    ----------
+    strategy : str
+        "tables", "stream", "walk", "direct", "additive", "pairs", "subsets", "mixture", "rescaled", "definition" or
+        "fitted"; several with "+" between, where parts are explained differently.
+    reason : str
+    """
+
+    strategy: str
+    reason: str
+
+
+class PageLookup(Protocol):
+    """Arrays from which a report page explains a row that its reader changes."""
+
+    @property
+    def nbytes(self) -> int: ...
+
+    def header(self) -> dict[str, Any]:
+        """Return single numbers, by name."""
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return arrays, by name."""
+
+    def rounded(self, n_bits: int) -> PageLookup | None:
+        """Return the same in less space, with entries of ``n_bits`` bits; None where that is impossible."""
+
+    def shap_values(self, rows: NDArray[Any]) -> Floats:
+        """Return what the page computes for rows, (n_rows, n_players, n_outputs), where it can be `rounded`."""
 
 
 class Engine(Protocol):
-    """SHAP values of rows, exactly with respect to the representation.
+    """SHAP values of rows, exact for the representation.
 
     Rows are what the representation takes: numbers cleaned for trees, bits for a spectrum, level codes for what was
-    fitted to a black box. Nobody here sees a frame. What is built is frozen; when to build is a `Policy`'s business.
+    fitted to a black box. Engines never see data frames. What is built is frozen; a `BuildPolicy` decides when.
 
     Attributes
     ----------
     n_players, n_outputs : int
-    index : {"shapley", "banzhaf"}
+    index : Index
+    output : Output
+        What is explained.
     expected : (n_outputs,) float64
-        Mean output over the background.
+        Mean output over the background; (n_rows, n_outputs) where it depends on labels.
     device : {"cpu", "jax"}
+    representation : object
+        The model as plain arrays.
+    background : BackgroundRows or None
+        None for path-dependent values, and where a file did not keep it.
+    quality : Quality
+    info : EngineInfo
+    adds_up : bool
+        Whether values and expected value add up to `predict`.
+    raw : Engine
+        The engine of the raw output: itself, unless a function of that is explained.
     """
 
     @property
@@ -40,7 +193,10 @@ class Engine(Protocol):
     def n_outputs(self) -> int: ...
 
     @property
-    def index(self) -> str: ...
+    def index(self) -> Index: ...
+
+    @property
+    def output(self) -> Output: ...
 
     @property
     def expected(self) -> Floats: ...
@@ -48,109 +204,190 @@ class Engine(Protocol):
     @property
     def device(self) -> str: ...
 
-    def shap_values(
-        self, rows: NDArray[Any], n_jobs: int | None = None, outputs: Floats | None = None
-    ) -> Floats:
-        """Values (n_rows, n_players, n_outputs).
+    @property
+    def representation(self) -> object: ...
 
-        Where ``outputs`` (n_rows, n_outputs) is given, it is filled with what the representation says of the rows:
-        each row is encoded once for both.
+    @property
+    def background(self) -> BackgroundRows | None: ...
+
+    @property
+    def quality(self) -> Quality: ...
+
+    @property
+    def info(self) -> EngineInfo: ...
+
+    @property
+    def adds_up(self) -> bool: ...
+
+    @property
+    def raw(self) -> Engine: ...
+
+    def shap_values(self, rows: NDArray[Any], n_jobs: int = -1, outputs: Floats | None = None) -> Floats:
+        """Return values (n_rows, n_players, n_outputs).
+
+        ``outputs`` (n_rows, n_outputs), where given, is filled with the predictions of the rows: each row is encoded
+        once for both.
         """
 
-    def predict(self, rows: NDArray[Any], n_jobs: int | None = None) -> Floats:
-        """What the representation says of rows, (n_rows, n_outputs)."""
+    def predict(self, rows: NDArray[Any], n_jobs: int = -1) -> Floats:
+        """Return the output of the representation for rows, (n_rows, n_outputs)."""
 
-    def pairs(self, wanted: NDArray[np.int64] | None) -> PairEngine:
-        """What gives the interactions of the pairs with these keys, None for all."""
+    def interactions(
+        self, index: InteractionIndex, order: int, wanted: Keys | None = None, min_order: int = 1
+    ) -> InteractionEngine:
+        """Return what computes interactions of sets of ``min_order`` to ``order`` players.
+
+        ``wanted``: keys of the sets (`set_keys`), None for all that occur.
+        """
+
+    def labelled(self, y: ArrayLike | None, n_rows: int) -> Engine:
+        """Return the engine for rows with these labels: itself, where the output needs none and none are given."""
+
+    def lookups(self, budget: int) -> list[PageLookup] | str:
+        """Return the look-ups of a report page, whose values add up, or the reason why there are none.
+
+        Tables that would exceed ``budget`` bytes by far are not built.
+        """
 
     def with_background(self, rows: NDArray[Any], weights: Floats | None) -> Engine:
-        """The same representation against other rows."""
+        """Return the same representation against other rows."""
 
     def to(self, device: str) -> Engine:
-        """The same, explaining by the native kernels ("cpu") or under XLA ("jax")."""
+        """Return the same, explaining by the native kernels ("cpu") or under XLA ("jax")."""
 
-    def build(self, n_jobs: int | None = None) -> None:
+    def build(self, n_jobs: int = -1) -> None:
         """Build now what pays for any number of rows, if it is not built yet."""
 
-    def plan(self, n_rows: int | None) -> Any:
-        """How so many rows would be explained now, and why; None for any number."""
+    def plan(self, n_rows: int | None) -> Plan:
+        """Return how so many rows would be explained now, and why; None for any number."""
 
-    def describe(self) -> dict[str, Any]:
-        """Facts for people: what `info` and the report page tell."""
+    def to_contents(self, interactions: bool, background: bool = False) -> Contents:
+        """Return named arrays and a header for a file.
 
-    def to_contents(self, interactions: bool) -> Contents:
-        """Named arrays and a header for a file."""
-
-
-class Policy(Generic[T]):
-    """When to build, and what was built: the one thing of an engine that changes, behind its only lock.
-
-    ``built`` may be read without the lock, since it is set last and whole.
-    """
-
-    def __init__(self, built: T | None = None) -> None:
-        self.built = built
-        self._rows, self._seconds = 0, 0.0
-        self._lock = threading.RLock()
-
-    def build(self, make: Callable[[], T]) -> T:
-        """What ``make`` builds, once."""
-        with self._lock:
-            if self.built is None:
-                self.built = make()
-            return self.built
-
-    def rent(self, n_rows: int, seconds: float = 0.0) -> tuple[int, float]:
-        """Note rows that are explained without, or seconds that it would have spared; all of both so far.
-
-        Rent until renting has cost the price: never more than twice the best in hindsight.
+        ``interactions``: with what interactions need. ``background``: with the background rows in any case.
         """
-        with self._lock:
-            self._rows += n_rows
-            self._seconds += seconds
-            return self._rows, self._seconds
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {"built": self.built, "rent": (self._rows, self._seconds)}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(state["built"])  # type: ignore[misc]
-        self._rows, self._seconds = state["rent"]
 
 
-class KeptPairs(Generic[P]):
-    """The pair engine that was made last, kept until other pairs are wanted."""
+class BaseEngine:
+    """What engines share, unless they say otherwise (see `Engine`)."""
 
-    def __init__(self, pairs: P | None = None) -> None:
-        self._kept: tuple[NDArray[np.int64] | None, P] | None = None if pairs is None else (None, pairs)
-        self._lock = threading.RLock()
+    @property
+    def adds_up(self: Engine) -> bool:
+        return self.index.adds_up
 
-    def get(self, wanted: NDArray[np.int64] | None, make: Callable[[], P]) -> P:
-        """The engine of the pairs with these keys, None for all."""
-        with self._lock:
-            if self._kept is not None:
-                keys, pairs = self._kept
-                if keys is None or (wanted is not None and bool(np.isin(wanted, keys).all())):
-                    return pairs
-            made = make()
-            self._kept = (wanted, made)
-            return made
+    @property
+    def quality(self) -> Quality:
+        return Quality()
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {"_kept": self._kept}
+    @property
+    def raw(self) -> Self:
+        return self
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__()  # type: ignore[misc]
-        self._kept = state["_kept"]
+    def build(self, n_jobs: int = -1) -> None:
+        """Build nothing: everything is there from the beginning."""
+
+    def labelled(self: Engine, y: ArrayLike | None, n_rows: int) -> Engine:
+        del n_rows
+        if y is not None:
+            raise InputError(
+                f"y was given, but output={short(self.output.name)} needs no labels; leave y out, or use "
+                "output='log_loss'."
+            )
+        return self
+
+    def are_own_pairs(self: Engine, index: InteractionIndex, order: int, min_order: int) -> bool:
+        """Return whether pairs alone are asked for, by the same average as the values."""
+        return min_order == order == 2 and index is self.index.interaction
+
+
+@dataclass(frozen=True, eq=False)
+class WrappingEngine(BaseEngine):
+    """An engine that asks another one (see `Engine`), of rows that may be encoded first."""
+
+    inner: Engine
+
+    def encode(self, rows: NDArray[Any], name: str = "X") -> NDArray[Any]:
+        """Return rows as the inner engine takes them."""
+        del name
+        return rows
+
+    @property
+    def n_players(self) -> int:
+        return self.inner.n_players
+
+    @property
+    def n_outputs(self) -> int:
+        return self.inner.n_outputs
+
+    @property
+    def index(self) -> Index:
+        return self.inner.index
+
+    @property
+    def output(self) -> Output:
+        return self.inner.output
+
+    @property
+    def expected(self) -> Floats:
+        return self.inner.expected
+
+    @property
+    def device(self) -> str:
+        return self.inner.device
+
+    @property
+    def representation(self) -> object:
+        return self.inner.representation
+
+    @property
+    def background(self) -> BackgroundRows | None:
+        return self.inner.background
+
+    @property
+    def quality(self) -> Quality:
+        return self.inner.quality
+
+    @property
+    def info(self) -> EngineInfo:
+        return self.inner.info
+
+    def shap_values(self, rows: NDArray[Any], n_jobs: int = -1, outputs: Floats | None = None) -> Floats:
+        return self.inner.shap_values(self.encode(rows), n_jobs, outputs)
+
+    def predict(self, rows: NDArray[Any], n_jobs: int = -1) -> Floats:
+        return self.inner.predict(self.encode(rows), n_jobs)
+
+    def interactions(
+        self, index: InteractionIndex, order: int, wanted: Keys | None = None, min_order: int = 1
+    ) -> InteractionEngine:
+        return RecodedInteractions(self.inner.interactions(index, order, wanted, min_order), self.encode)
+
+    def lookups(self, budget: int) -> list[PageLookup] | str:
+        return self.inner.lookups(budget)
+
+    def with_background(self, rows: NDArray[Any], weights: Floats | None) -> Engine:
+        return replace(self, inner=self.inner.with_background(self.encode(rows, "background"), weights))
+
+    def to(self, device: str) -> Engine:
+        return replace(self, inner=self.inner.to(device))
+
+    def build(self, n_jobs: int = -1) -> None:
+        self.inner.build(n_jobs)
+
+    def plan(self, n_rows: int | None) -> Plan:
+        return self.inner.plan(n_rows)
+
+    def to_contents(self, interactions: bool, background: bool = False) -> Contents:
+        return self.inner.to_contents(interactions, background)
 
 
 def check_additivity(
     values: Floats, expected: Floats, prediction: Floats, tolerance: float, checked: bool = False
 ) -> None:
-    """Compare sums of SHAP values (n_rows, n_players, n_outputs) with outputs (n_rows, n_outputs) of our reading.
+    """Raise `AdditivityError` unless values (n_rows, n_players, n_outputs) add up to predictions (n_rows, n_outputs).
 
-    ``expected``: (n_outputs,), or (n_rows, n_outputs) where it is not the same for all rows. ``checked``: whether the
-    reading was compared with the model itself.
+    ``expected``: (n_outputs,), or (n_rows, n_outputs) where it differs between rows. ``checked``: whether our copy of
+    the model was compared with the model itself.
     """
     if not len(values):
         return
@@ -160,11 +397,11 @@ def check_additivity(
         return
     row, output = np.unravel_index(np.where(np.isfinite(gap), gap, np.inf).argmax(), gap.shape)
     total = values[row, :, output].sum() + np.broadcast_to(expected, gap.shape)[row, output]
-    reading = "our reading of the model" + (", which agreed with the model itself," if checked else "")
+    copy = "fouriershap's copy of the model" + (", which agreed with the model itself," if checked else "")
     raise AdditivityError(
-        f"the SHAP values of row {row} (output {output}) add up to {float(total)}, but {reading} gives "
+        f"the SHAP values of row {row} (output {output}) add up to {float(total)}, but {copy} gives "
         f"{float(prediction[row, output])}: a difference of {gap[row, output]:.3g}, more than tolerance = "
         f"{tolerance:g} of the scale {scale:.3g}. Likely causes: leaf values of very different size (use "
-        "precision='double'), values that are not finite, or a bug, which we would like to hear of. "
+        "precision='double'), values that are not finite, or a bug: please report it. "
         "check_additivity=False skips this check."
     )

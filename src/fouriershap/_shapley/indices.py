@@ -1,41 +1,243 @@
-"""Indices: Shapley and Banzhaf as integrals of the multilinear extension.
+"""Indices as objects: how a value is averaged over coalitions. A new index is one class and one entry here.
 
-Both average a player's marginal contribution, or that of a pair, over coalitions that everyone else joins with
-probability t: the Shapley value over all t in [0, 1] alike, the Banzhaf value at t = 1/2 alone. Everything else
-(tables, walks, closed forms) is the same, so an index is no more than points, moments and shares.
+An `Index` gives values to players. It averages a player's marginal contribution over coalitions that everyone else
+joins with probability t, so it is a distribution of t: uniform on [0, 1] for Shapley, t = 1/2 for Banzhaf. Engines
+(tables, walks, closed forms) need only its points, moments and shares, which the functions below derive and cache.
+
+An `InteractionIndex` gives values to sets of players. It is linear, so it is determined by its shares of the unanimity
+games "all of T are in": the set S within T gets ``unanimity_share(order, |S|, |T|)``, every other set nothing.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from fractions import Fraction
 from functools import lru_cache
+from itertools import pairwise
 from math import comb
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-INDICES = ("shapley", "banzhaf")
+from fouriershap._base.checks import check_choice
+
+Floats = NDArray[np.float64]
 
 
-@lru_cache(maxsize=64)
-def points(index: str, n_points: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Points in (0, 1) and their weights: exact for polynomials of degree up to 2 n_points - 1."""
-    if index == "banzhaf":
+class InteractionIndex:
+    """How interactions of sets of players are averaged over coalitions.
+
+    Attributes
+    ----------
+    name : str
+    adds_up : bool
+        Whether the values of all sets up to the order add up to the prediction.
+    """
+
+    name: ClassVar[str]
+    adds_up: ClassVar[bool] = True
+
+    def unanimity_share(self, order: int, size: int, whole: int) -> Fraction:
+        """Return the share of a set of ``size`` players in the game "all of these ``whole`` players are in".
+
+        ``1 <= size <= order`` and ``size <= whole``.
+        """
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __reduce__(self) -> tuple[Callable[[str], InteractionIndex], tuple[str]]:
+        return find_interaction_index, (self.name,)
+
+
+class _ShapleyInteraction(InteractionIndex):
+    """The Shapley interaction index (Grabisch and Roubens 1999); the same whatever the order."""
+
+    name, adds_up = "SII", False
+
+    def unanimity_share(self, order: int, size: int, whole: int) -> Fraction:
+        return Fraction(1, whole - size + 1)
+
+
+class _BanzhafInteraction(InteractionIndex):
+    """The Banzhaf interaction index (Grabisch and Roubens 1999)."""
+
+    name, adds_up = "BII", False
+
+    def unanimity_share(self, order: int, size: int, whole: int) -> Fraction:
+        return Fraction(1, 2 ** (whole - size))
+
+
+class _NShapley(InteractionIndex):
+    """n-Shapley values (Bordt and von Luxburg 2023): SII of the highest order, lower ones corrected to add up."""
+
+    name = "k-SII"
+
+    def unanimity_share(self, order: int, size: int, whole: int) -> Fraction:
+        others = whole - size
+        most = min(order - size, others)
+        parts = (_bernoulli(r) * comb(others, r) / (others - r + 1) for r in range(most + 1))
+        return sum(parts, Fraction(0))
+
+
+class _ShapleyTaylor(InteractionIndex):
+    """Shapley-Taylor (Sundararajan et al. 2020): pure effects below the order, the rest shared among the highest."""
+
+    name = "STII"
+
+    def unanimity_share(self, order: int, size: int, whole: int) -> Fraction:
+        if size == order:
+            return Fraction(1, comb(whole, order))
+        return Fraction(int(whole == size))
+
+
+class _FaithfulShapley(InteractionIndex):
+    """Faithful Shapley (Tsai et al. 2023): the sum of effects up to the order that is nearest to the game."""
+
+    name = "FSII"
+
+    def unanimity_share(self, order: int, size: int, whole: int) -> Fraction:
+        if whole <= order:
+            return Fraction(int(whole == size))
+        sign = -1 if (order - size) % 2 else 1
+        share = Fraction(size, order + size) * comb(order, size)
+        return sign * share * Fraction(comb(whole - 1, order), comb(whole + order - 1, order + size))
+
+
+KSII, STII, FSII = _NShapley(), _ShapleyTaylor(), _FaithfulShapley()
+SII, BII = _ShapleyInteraction(), _BanzhafInteraction()
+INTERACTION_INDICES: dict[str, InteractionIndex] = {i.name: i for i in (KSII, STII, FSII, SII, BII)}
+
+
+def find_interaction_index(name: str) -> InteractionIndex:
+    """Return the interaction index of this name, or raise `InputError`."""
+    return INTERACTION_INDICES[check_choice("index", name, tuple(INTERACTION_INDICES))]
+
+
+class Index:
+    """How a player's marginal contribution is averaged over coalitions: a distribution of t in [0, 1].
+
+    Attributes
+    ----------
+    name : str
+    adds_up : bool
+        Whether the values of all players add up to the prediction minus the expected value.
+    interaction : InteractionIndex
+        The same average for sets of players.
+    """
+
+    name: ClassVar[str]
+    adds_up: ClassVar[bool]
+    interaction: ClassVar[InteractionIndex]
+
+    def n_points(self, n_players: int) -> int:
+        """Return the number of points that integrate a product over so many players exactly."""
+        raise NotImplementedError
+
+    def rule(self, n_points: int) -> tuple[Floats, Floats]:
+        """Return points in (0, 1) and weights, exact for polynomials of degree up to 2 n_points - 1."""
+        raise NotImplementedError
+
+    def lobatto(self, n_points: int) -> tuple[Floats, Floats, float]:
+        """Return one or two inner points, their weights, and the weight of either end of [0, 1]."""
+        raise NotImplementedError
+
+    def monomials(self, most: int) -> Floats:
+        """Return the means of t^p (1 - t)^q, (most + 1, most + 1) by p and q."""
+        raise NotImplementedError
+
+    def mean_power(self, exponent: int) -> float:
+        """Return the mean of (1 - 2 t)^exponent."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __reduce__(self) -> tuple[Callable[[str], Index], tuple[str]]:
+        return find_index, (self.name,)
+
+
+class _Shapley(Index):
+    """Every size of coalition has the same weight: t is uniform."""
+
+    name, adds_up, interaction = "shapley", True, SII
+
+    def n_points(self, n_players: int) -> int:
+        return max(1, (n_players + 1) // 2)
+
+    def rule(self, n_points: int) -> tuple[Floats, Floats]:
+        t, weights = np.polynomial.legendre.leggauss(n_points)
+        return (t + 1) / 2, weights / 2
+
+    def lobatto(self, n_points: int) -> tuple[Floats, Floats, float]:
+        if n_points == 1:
+            return np.array([0.5]), np.array([2 / 3]), 1 / 6
+        inner = 0.5 - 0.5 / np.sqrt(5)
+        return np.array([inner, 1 - inner]), np.full(2, 5 / 12), 1 / 12
+
+    def monomials(self, most: int) -> Floats:
+        # p! q! / (p + q + 1)! by recurrence: no factorial overflows, and what is too small for a double becomes 0.
+        q = np.arange(most + 1.0)
+        out = np.empty((most + 1, most + 1))
+        out[0] = 1.0 / (q + 1)
+        for p in range(most):
+            out[p + 1] = out[p] * (p + 1) / (p + 2 + q)
+        return out
+
+    def mean_power(self, exponent: int) -> float:
+        return 0.0 if exponent % 2 else 1 / (exponent + 1)
+
+
+class _Banzhaf(Index):
+    """Every coalition has the same weight: t = 1/2."""
+
+    name, adds_up, interaction = "banzhaf", False, BII
+
+    def n_points(self, n_players: int) -> int:
+        return 1
+
+    def rule(self, n_points: int) -> tuple[Floats, Floats]:
         weights = np.zeros(n_points)
         weights[0] = 1.0
         return np.full(n_points, 0.5), weights
-    t, weights = np.polynomial.legendre.leggauss(n_points)
-    return (t + 1) / 2, weights / 2
+
+    def lobatto(self, n_points: int) -> tuple[Floats, Floats, float]:
+        return np.array([0.5]), np.array([1.0]), 0.0
+
+    def monomials(self, most: int) -> Floats:
+        q = np.arange(most + 1.0)
+        return np.asarray(0.5 ** (q[:, None] + q))
+
+    def mean_power(self, exponent: int) -> float:
+        return float(exponent == 0)
+
+
+SHAPLEY, BANZHAF = _Shapley(), _Banzhaf()
+INDICES: dict[str, Index] = {index.name: index for index in (SHAPLEY, BANZHAF)}
+
+
+def find_index(name: str) -> Index:
+    """Return the index of this name, or raise `InputError`."""
+    return INDICES[check_choice("index", name, tuple(INDICES))]
+
+
+@lru_cache(maxsize=64)
+def points(index: Index, n_points: int) -> tuple[Floats, Floats]:
+    """Return points and weights, see `Index.rule`."""
+    return index.rule(n_points)
 
 
 @lru_cache
-def quadrature(index: str, most_players: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Points and weights for products of u players, u = 0 ... most_players, end to end, and where each begins.
+def quadrature(index: Index, most_players: int) -> tuple[Floats, NDArray[np.int64]]:
+    """Return points and weights for products of u players, u = 0 ... most_players, end to end, and where each begins.
 
     Entry u holds its points, then its weights, both padded with zero weights to a multiple of 4 (a vector).
     """
-    parts: list[NDArray[np.float64]] = []
+    parts: list[Floats] = []
     for u in range(most_players + 1):
-        n = 1 if index == "banzhaf" else max(1, (u + 1) // 2)
+        n = index.n_points(u)
         padded = -(-n // 4) * 4
         t, weights = np.full(padded, 0.5), np.zeros(padded)
         t[:n], weights[:n] = points(index, n)
@@ -45,34 +247,21 @@ def quadrature(index: str, most_players: int) -> tuple[NDArray[np.float64], NDAr
 
 
 @lru_cache(maxsize=64)
-def moments(index: str, most: int) -> NDArray[np.float64]:
-    """(most + 1, most + 1) float64: the integral of t^p (1 - t)^q, by p and q.
+def moments(index: Index, most: int) -> Floats:
+    """Return the means of t^p (1 - t)^q, see `Index.monomials`."""
+    return index.monomials(most)
 
-    p! q! / (p + q + 1)! by recurrence: no factorial overflows, and what is too small for a double becomes 0.
+
+def difference_weight(index: Index, order: int, m: int) -> float:
+    """Return the share of each player (order 1) or pair (order 2) of the m that differ in a character of +1.
+
+    The character is then a product of m factors 1 - 2 t, of which ``order`` are taken out, for -2 each.
     """
-    q = np.arange(most + 1.0)
-    if index == "banzhaf":
-        return np.asarray(0.5 ** (q[:, None] + q))
-    out = np.empty((most + 1, most + 1))
-    out[0] = 1.0 / (q + 1)
-    for p in range(most):
-        out[p + 1] = out[p] * (p + 1) / (p + 2 + q)
-    return out
-
-
-def difference_weight(index: str, order: int, m: int) -> float:
-    """What each player (order 1) or pair (order 2) of the m that differ gets from a character of +1.
-
-    By these the character is a product of m factors 1 - 2 t, of which ``order`` are taken out, for -2 each.
-    """
-    rest = m - order
-    if index == "banzhaf":
-        return (-2.0) ** order if rest == 0 else 0.0
-    return (-2.0) ** order / (rest + 1) if rest >= 0 and rest % 2 == 0 else 0.0
+    return (-2.0) ** order * index.mean_power(m - order) if m >= order else 0.0
 
 
 @lru_cache(maxsize=64)
-def term_shares(index: str, order: int, max_degree: int) -> NDArray[np.float64]:
+def term_shares(index: Index, order: int, max_degree: int) -> Floats:
     """``shares[d, s, k]``: transform of "these players of d differ, with m - order others", weighted with m.
 
     The character belongs to a set of s of the d players, ``k <= order`` of the players (one, or a pair) inside
@@ -92,3 +281,52 @@ def term_shares(index: str, order: int, max_degree: int) -> NDArray[np.float64]:
                         total += (-1) ** u * ways * difference_weight(index, order, order + u + v)
                 shares[degree, size, inside] = (-1) ** inside * total / 2**degree
     return shares
+
+
+@lru_cache
+def _bernoulli(n: int) -> Fraction:
+    """Return the Bernoulli number B_n, with B_1 = -1/2."""
+    if n == 0:
+        return Fraction(1)
+    return -sum((comb(n + 1, j) * _bernoulli(j) for j in range(n)), Fraction(0)) / (n + 1)
+
+
+@lru_cache(maxsize=1 << 16)
+def unanimity_share(index: InteractionIndex, order: int, size: int, whole: int) -> Fraction:
+    """Return the share of a set in a unanimity game, see `InteractionIndex`; 0 where the set is larger."""
+    return Fraction(0) if size > whole else index.unanimity_share(order, size, whole)
+
+
+@lru_cache(maxsize=32)
+def leaf_shares(index: InteractionIndex, order: int, most: int) -> Floats:
+    """Return the shares of a leaf, (most + 1, most + 1, order + 1) by a, b, s.
+
+    The game is 1 where a coalition holds all of a players and none of b others; of the a players a set of s gets this.
+    A set that takes j of its players from the b gets (-1)^j times the entry (a + j, b - j, s): a player who must stay
+    out is 1 minus one who must come in. Entries with a + b > most are 0.
+    """
+    shares = [
+        [Fraction(0), *(unanimity_share(index, order, s, a) for s in range(1, order + 1))]
+        for a in range(most + 1)
+    ]
+    out = np.zeros((most + 1, most + 1, order + 1))
+    for b in range(most + 1):
+        out[: most + 1 - b, b] = [[float(share) for share in row] for row in shares]
+        shares = [
+            [one - more for one, more in zip(row, following, strict=True)]
+            for row, following in pairwise(shares)
+        ]
+    return out
+
+
+@lru_cache(maxsize=32)
+def character_shares(index: InteractionIndex, order: int, most: int) -> Floats:
+    """Return the share of s of the m players that differ in a character of +1, (most + 1, order + 1) by m and s."""
+    out = np.zeros((most + 1, order + 1))
+    for m in range(most + 1):
+        for s in range(1, min(order, m) + 1):
+            out[m, s] = sum(
+                comb(m - s, r) * (-2) ** (s + r) * unanimity_share(index, order, s, s + r)
+                for r in range(m - s + 1)
+            )
+    return out

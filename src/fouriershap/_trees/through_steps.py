@@ -7,17 +7,13 @@ output of an encoder is a set of labels.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._base.errors import UnsupportedModelError
-from fouriershap._base.short import reason
-from fouriershap._rows.pipelines import Preprocessing
-from fouriershap._rows.step_readers import Steps, UnknownStepError, read_steps
-from fouriershap._rows.steps import Column, Fill, OneHot, Ordinal, Parts, Select, StepError, apply_steps
+from fouriershap._rows.steps import Column, Fill, OneHot, Ordinal, Parts, Select, Step, StepError, apply_steps
 from fouriershap._trees.arithmetic import map_columns
 from fouriershap._trees.ensemble import TreeEnsemble
 from fouriershap._trees.level_sets import Levels, split_by_level
@@ -38,39 +34,19 @@ class BeforeSteps(NamedTuple):
     fills_missing: bool  # whether no missing value reaches the trees
 
 
-def before_steps(e: TreeEnsemble, before: Preprocessing, levels: Levels) -> BeforeSteps:
-    """Return the trees on the columns that enter the steps before them.
+def before_steps(e: TreeEnsemble, steps: Sequence[Step], n_columns: int, levels: Levels) -> BeforeSteps:
+    """Return the trees on the ``n_columns`` columns that enter the steps before them.
 
-    Raises
-    ------
-    UnsupportedModelError
-        A step mixes columns, or does not keep the order of numbers.
+    In columns for which ``levels`` are given, rows hold the number of a level. ValueError or `StepError` where a step
+    mixes columns, or does not keep the order of numbers.
     """
-    try:
-        steps, n_columns = _read(before)
-        return _Entering(e, steps, n_columns, levels).trees()
-    except (UnknownStepError, StepError, TypeError, ValueError) as error:
-        raise UnsupportedModelError(
-            f"the model has trees behind steps through which they cannot be read ({reason(error)}). A Pipeline around "
-            "the whole model is read, whatever its steps."
-        ) from error
-
-
-def _read(before: Preprocessing) -> tuple[Steps, int]:
-    n_columns = width = int(before.pipelines[0].n_features_in_)
-    steps: Steps = ()
-    for pipeline in before.pipelines:
-        found = read_steps(pipeline, width)
-        for step in found:
-            width = step.check(width, 0)
-        steps += found
-    return steps, n_columns
+    return _Entering(e, steps, n_columns, levels).trees()
 
 
 class _Entering:
     """Trees, and the columns that enter the steps before them."""
 
-    def __init__(self, e: TreeEnsemble, steps: Steps, n_columns: int, levels: Levels) -> None:
+    def __init__(self, e: TreeEnsemble, steps: Sequence[Step], n_columns: int, levels: Levels) -> None:
         self.e, self.steps, self.n_columns, self.levels = e, steps, n_columns, levels
         made = _origins(steps, [(c, "") for c in range(n_columns)])
         if len(made) != e.n_features:
@@ -164,7 +140,7 @@ class _Entering:
         return {f: (t, _least(first[: len(t), at[f]])) for f, t in old.items()}
 
 
-def _origins(steps: Steps, columns: list[tuple[int, str]]) -> list[tuple[int, str]]:
+def _origins(steps: Sequence[Step], columns: list[tuple[int, str]]) -> list[tuple[int, str]]:
     """Return the origin of each column after the steps, and why numbers may not keep their order ("" if they do)."""
     for step in steps:
         if isinstance(step, Select):

@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.headers import require, take
-from fouriershap._waves.ridges import Expansion, Ridges, expand
+from fouriershap._base.links import LINKS
+from fouriershap._waves.ridges import Ridges, expand
 from fouriershap._waves.terms import Terms, terms_from_arrays, terms_to_arrays
 
 Floats = NDArray[np.float64]
-_PADDING = 16  # kernels take terms by so many
+_PADDING = 16  # kernels take this many terms at a time
 _ROWS_PER_BLOCK = 4096
 _RIDGES = ("directions", "offsets", "weights")
 
@@ -23,9 +24,9 @@ _RIDGES = ("directions", "offsets", "weights")
 class Products:
     """A constant, a linear part, products of one factor per feature, and functions of one direction (`Ridges`).
 
-    Linear models have the first two alone; a kernel machine has a product for each support vector; the probability of a
-    logistic regression is a ridge, a network with one hidden layer the sum of several. A `ProductSum`, once its ridges
-    are sines (`expanded`).
+    Linear models have only the first two; a kernel machine has a product for each support vector; the probability of a
+    logistic regression is a ridge, and a network with one hidden layer is a sum of several. With its ridges as sines
+    (`expanded`) it is a `ProductSum`.
 
     Attributes
     ----------
@@ -64,7 +65,7 @@ class Products:
 
     @cached_property
     def coefficients(self) -> Floats:
-        """(n_outputs, 2, n_terms), padded; no terms at all where the model is linear."""
+        """Coefficients (n_outputs, 2, n_terms), padded; no terms at all where the model is linear."""
         n_terms = sum(part.coefficients.shape[2] for part in self.terms)
         out = np.zeros((self.n_outputs, 2, -(-n_terms // _PADDING) * _PADDING))
         if n_terms:
@@ -72,7 +73,7 @@ class Products:
         return out
 
     def factors(self, rows: Any, dtype: Any = np.float64) -> NDArray[Any]:
-        """(n_rows, n_players, 2, n_terms): the factor of each player in each term."""
+        """Return the factor of each player in each term, (n_rows, n_players, 2, n_terms)."""
         n_terms = self.coefficients.shape[2]
         out = np.empty((len(rows), self.n_players, 2, n_terms), dtype)
         first = 0
@@ -84,7 +85,7 @@ class Products:
         return out
 
     def additive(self, rows: Any) -> Floats:
-        """(n_rows, n_players, n_outputs): what each player adds by itself."""
+        """Return what each player adds by itself, (n_rows, n_players, n_outputs)."""
         if np.array_equal(self.player, np.arange(self.n_features)):
             return np.asarray(rows[:, :, None] * self.linear)
         out = np.zeros((len(rows), self.n_players, self.n_outputs))
@@ -93,14 +94,14 @@ class Products:
         return out
 
     def products(self, rows: Any) -> Floats:
-        """(n_rows, n_outputs): the constant, all terms and ridges."""
+        """Return the constant, all terms and ridges, (n_rows, n_outputs)."""
         out = np.zeros((len(rows), self.n_outputs)) + self.constant
         for part in self.terms:
             out += part.predict(rows)
         return out if self.ridges is None else out + self.ridges.predict(rows)
 
     def predict(self, rows: Any) -> Floats:
-        """(n_rows, n_outputs): all of it."""
+        """Return the outputs of rows, (n_rows, n_outputs)."""
         out = np.empty((len(rows), self.n_outputs))
         for first in range(0, len(rows), _ROWS_PER_BLOCK):
             some = rows[first : first + _ROWS_PER_BLOCK]
@@ -108,20 +109,20 @@ class Products:
         return out
 
     def embed(self, rows: Any) -> NDArray[np.float32]:
-        """Rows where distances say how differently the terms see them."""
+        """Return rows scaled by how much each feature moves the terms."""
         strength = np.sum([part.strength() for part in self.terms], axis=0)
         size = float(np.abs(rows * strength).max(initial=0.0)) or 1.0
         return np.asarray(rows * strength / size, dtype=np.float32)
 
     def with_players(self, player: NDArray[np.int32]) -> Products:
-        """The same with other owners of the features."""
+        """Return the same with other owners of the features."""
         return replace(self, player=np.asarray(player, dtype=np.int32))
 
     def expanded(self, low: Floats, high: Floats, origin: Floats) -> tuple[Products, Floats]:
-        """The same, its ridges as sines wherever their scores lie between two bounds, and the most error of that."""
+        """Return the same with sines for ridges whose scores lie between two bounds, and the largest error of that."""
         if self.ridges is None:
             return self, np.zeros(self.n_outputs)
-        made: Expansion = expand(self.ridges, low, high, origin)
+        made = expand(self.ridges, low, high, origin)
         whole = replace(
             self,
             linear=self.linear + made.linear,
@@ -134,30 +135,34 @@ class Products:
     # Files
 
     def to_contents(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        """Named arrays and a header for a file."""
+        """Return named arrays and a header for a file."""
         arrays: dict[str, Any] = {"player": self.player, "linear": self.linear, "constant": self.constant}
         arrays |= terms_to_arrays(self.terms)
         header: dict[str, Any] = {"terms": [part.name for part in self.terms], "ridges": None}
         if self.ridges is not None:
             arrays |= {f"ridges.{name}": getattr(self.ridges, name) for name in _RIDGES}
-            header["ridges"] = self.ridges.shape
+            header["ridges"] = self.ridges.link.name
         return {f"model.{name}": array for name, array in arrays.items()}, {"model": header}
 
     @classmethod
     def from_contents(cls, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> Products:
-        """The inverse of `to_contents`; ``header`` is its part "model"."""
+        """Build from what `to_contents` returned; ``header`` is its part "model"."""
         own = {name.removeprefix("model."): a for name, a in arrays.items() if name.startswith("model.")}
         player, linear, constant = own["player"], own["linear"], own["constant"]
         players = np.unique(player)
         numbered = player.ndim == 1 and player.dtype == np.int32
-        require(numbered and np.array_equal(players, np.arange(len(players))), "its players are not numbered")
+        require(
+            numbered and np.array_equal(players, np.arange(len(players))),
+            "its players are not numbered from 0",
+        )
         for array, shape in ((constant, (len(constant),)), (linear, (len(player), len(constant)))):
             fits = array.shape == shape and array.dtype == np.float64 and np.isfinite(array).all()
             require(fits and len(constant) > 0, "its linear part has the wrong arrays")
         terms = terms_from_arrays(own, take(header, "terms", tuple[str, ...]), *linear.shape)
-        shape, ridges = take(header, "ridges", str | None), None
-        if shape is not None:
+        link, ridges = take(header, "ridges", str | None), None
+        if link is not None:
+            require(link in LINKS, "its ridges are of an unknown function")
             directions, offsets, weights = (own[f"ridges.{name}"] for name in _RIDGES)
-            ridges = Ridges(directions, offsets, weights, shape)
+            ridges = Ridges(directions, offsets, weights, LINKS[link])
             ridges.verify(*linear.shape)
         return cls(player, linear, constant, terms, ridges)

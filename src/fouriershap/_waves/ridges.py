@@ -1,8 +1,8 @@
 """Ridges: S-shaped functions of one direction, and the sines along it that reproduce them.
 
-The slope of such a function is a bump that falls off quickly. Bumps repeated with a period P have Fourier coefficients
-that are the bump's own transform, known in closed form; summed up they are the function itself, but for its copies a
-period away, and a straight line. So where scores stay within a reach A, P = A + d keeps the copies below e^-d.
+The slope of such a function is a bump that falls off quickly. The Fourier coefficients of bumps repeated with a period
+P are the transform of one bump, which has a closed form; integrated, they give the function itself, except for its
+copies a period away, and a straight line. Where scores stay within a reach A, P = A + d keeps the copies below e^-d.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from fouriershap._base.errors import InputError
 from fouriershap._base.headers import require
+from fouriershap._base.links import LOGISTIC, PROBIT, Link
 from fouriershap._waves.terms import Exponentials
 
 Floats = NDArray[np.float64]
@@ -23,70 +24,58 @@ MOST_TERMS = 1 << 14
 
 
 class Shape(NamedTuple):
-    """An S-shaped function with values from 0 to 1.
+    """What sines need to know about an S-shaped function with values from 0 to 1.
 
     Attributes
     ----------
-    function : of scores
-    transform : of frequencies
-        The Fourier transform of its slope.
+    transform : callable
+        Fourier transform of its slope, by frequency.
     gap : float
-        So far from 0 it is 0 or 1, to 1e-11.
+        Distance from 0 beyond which the function is 0 or 1, to 1e-11.
     most : float
-        Frequencies beyond it add up to less than 1e-11.
+        Frequency beyond which the transform adds up to less than 1e-11.
     """
 
-    function: Callable[[Floats], Floats]
     transform: Callable[[Floats], Floats]
     gap: float
     most: float
 
 
-def sigmoid(scores: Floats) -> Floats:
-    """1 / (1 + exp(-scores)), without overflow."""
-    return np.asarray(0.5 * (1.0 + np.tanh(0.5 * np.asarray(scores))))
-
-
-def normal_probability(scores: Floats) -> Floats:
-    """The distribution function of the normal distribution."""
-    from scipy.special import ndtr  # whose model has such a link has scipy
-
-    return np.asarray(ndtr(scores))
-
-
-SHAPES = {
-    "logistic": Shape(sigmoid, lambda w: np.pi * w / np.sinh(np.pi * w), 26.5, 8.0),
-    "normal": Shape(normal_probability, lambda w: np.exp(-(w**2) / 2), 6.9, 6.6),
+SHAPES: dict[Link, Shape] = {
+    LOGISTIC: Shape(lambda w: np.pi * w / np.sinh(np.pi * w), 26.5, 8.0),
+    PROBIT: Shape(lambda w: np.exp(-(w**2) / 2), 6.9, 6.6),
 }
 
 
 @dataclass(frozen=True, eq=False)
 class Ridges:
-    """A sum of S-shaped functions, each of a direction.
+    """A sum of S-shaped functions, each of one direction.
 
     Attributes
     ----------
     directions : (n_ridges, n_features) float64
     offsets : (n_ridges,) float64
     weights : (n_ridges, n_outputs) float64
-    shape : {"logistic", "normal"}
+    link : Link
+        The function, LOGISTIC or PROBIT.
     """
 
     directions: Floats
     offsets: Floats
     weights: Floats
-    shape: str
+    link: Link
 
     def __len__(self) -> int:
         return len(self.directions)
 
     def predict(self, rows: Floats) -> Floats:
-        """(n_rows, n_outputs)."""
+        """Return the outputs of rows, (n_rows, n_outputs)."""
         scores = rows @ self.directions.T + self.offsets
-        return np.asarray(SHAPES[self.shape].function(scores) @ self.weights)
+        assert self.link.response is not None
+        return np.asarray(self.link.response(scores) @ self.weights)
 
     def by_player(self, rows: Floats, player: NDArray[np.int32]) -> Floats:
-        """(n_rows, n_players, n_ridges): what players add to the scores."""
+        """Return what players add to the scores, (n_rows, n_players, n_ridges)."""
         out = np.zeros((len(rows), int(player.max(initial=-1)) + 1, len(self)))
         for f, owner in enumerate(player):
             out[:, owner] += rows[:, f, None] * self.directions[:, f]
@@ -99,11 +88,11 @@ class Ridges:
         for array, shape in zip((self.directions, self.offsets, self.weights), wanted, strict=True):
             fits = array.shape == shape and array.dtype == np.float64 and np.isfinite(array).all()
             require(fits, "its ridges have the wrong arrays")
-        require(self.shape in SHAPES, "its ridges have a shape that nobody knows")
+        require(self.link in SHAPES, "its ridges are of an unknown function")
 
 
 class Expansion(NamedTuple):
-    """Ridges as sines: a constant (n_outputs,), a linear part (n_features, n_outputs), terms, and the most error."""
+    """Ridges as sines: a constant (n_outputs,), a linear part (n_features, n_outputs), terms, and the largest error."""
 
     constant: Floats
     linear: Floats
@@ -111,30 +100,30 @@ class Expansion(NamedTuple):
     error: Floats
 
 
-def n_sines(shape: str, reach: Floats) -> NDArray[np.int64]:
-    """How many sines ridges take whose scores stay within a reach (n_ridges,)."""
-    s = SHAPES[shape]
+def n_sines(link: Link, reach: Floats) -> NDArray[np.int64]:
+    """Return how many sines ridges need whose scores stay within a reach (n_ridges,)."""
+    s = SHAPES[link]
     counts = np.ceil(s.most * (reach + s.gap) / (2 * np.pi))
-    if not counts.sum() <= MOST_TERMS:  # nor where it is no number
+    if not counts.sum() <= MOST_TERMS:  # also refuses NaN
         raise InputError(
-            f"scores of {len(reach):,} directions reach {reach.max():.3g}, which takes {counts.sum():.6g} sines, and "
-            f"{MOST_TERMS:,} are the most. Explain output='raw', scale the features (where scores are that large, the "
-            "response is a step), or explain the model by fs.BlackBoxExplainer(model, background)."
+            f"scores of {len(reach):,} directions reach {reach.max():.3g}, which needs {counts.sum():.6g} sines; the "
+            f"limit is {MOST_TERMS:,}. Use output='raw', scale the features (where scores are that large, the "
+            "response is a step), or use fs.BlackBoxExplainer(model, background)."
         )
     return np.asarray(counts, dtype=np.int64)
 
 
 def expand(ridges: Ridges, low: Floats, high: Floats, origin: Floats) -> Expansion:
-    """Sines that are the ridges wherever scores lie between ``low`` and ``high`` (n_ridges,).
+    """Return sines that equal the ridges wherever scores lie between ``low`` and ``high`` (n_ridges,).
 
-    ``origin`` (n_features,) is where angles are counted from; rows near it lose fewest digits.
+    Angles are counted from ``origin`` (n_features,); rows near it lose the fewest digits.
     """
-    s = SHAPES[ridges.shape]
-    flat = (low > s.gap) | (high < -s.gap)  # 1 or 0 wherever it can be seen
+    s = SHAPES[ridges.link]
+    flat = (low > s.gap) | (high < -s.gap)  # 1 or 0 for all scores in reach
     constant = (ridges.weights * (flat & (low > 0))[:, None]).sum(axis=0)
     bent = np.flatnonzero(~flat)
     reach = np.maximum(np.abs(low), np.abs(high))[bent]
-    counts = n_sines(ridges.shape, reach)
+    counts = n_sines(ridges.link, reach)
     period = reach + s.gap
     which = np.repeat(np.arange(len(bent)), counts)
     step = np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts, counts) + 1

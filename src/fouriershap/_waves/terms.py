@@ -1,7 +1,7 @@
 """Kinds of terms that are products over features: exponentials (waves among them), bells and monomials.
 
-Each kind is frozen arrays, with coefficients (n_outputs, 2, n_terms) as `ProductSum` has them: real parts, and
-imaginary ones negated. A player's factor is the product over the features that it owns.
+Each kind is a frozen dataclass of arrays, with coefficients (n_outputs, 2, n_terms) as in `ProductSum`: real parts,
+and negated imaginary parts. A player's factor is the product over its features.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Owners = NDArray[np.int32]
 
 
 class Terms(Protocol):
-    """Some terms of one kind."""
+    """Terms of one kind."""
 
     name: ClassVar[str]
     arrays: ClassVar[tuple[str, ...]]  # beside the coefficients
@@ -31,22 +31,22 @@ class Terms(Protocol):
         """Write the factors of rows into ``out`` (n_rows, n_players, 2, n_terms)."""
 
     def predict(self, rows: Floats) -> Floats:
-        """(n_rows, n_outputs): the sum of all terms."""
+        """Return the sum of all terms, (n_rows, n_outputs)."""
 
     def strength(self) -> Floats:
-        """(n_features,): by how much a feature moves the terms, for distances between rows."""
+        """Return how much each feature moves the terms, (n_features,), for distances between rows."""
 
 
 @dataclass(frozen=True, eq=False)
 class Exponentials:
-    """Exponentials of a number along a direction, real or imaginary: waves.
+    """Exponentials along a direction: growth where the exponent is real, waves where it is imaginary.
 
     Attributes
     ----------
     rates : (2, n_terms, n_features) float64
-        Growth, and frequencies.
+        Rates of growth, and frequencies.
     origin : (n_features,) float64
-        Where every factor is 1.
+        The point where every factor is 1.
     coefficients : (n_outputs, 2, n_terms) float64
     """
 
@@ -81,7 +81,7 @@ class Exponentials:
 
 @dataclass(frozen=True, eq=False)
 class Bells:
-    """Bells around points: exp of minus squared distances (RBF), or distances (Laplace), weighed by feature.
+    """Bells around points: exp of minus squared distances (RBF), or distances (Laplace), weighted by feature.
 
     Attributes
     ----------
@@ -106,7 +106,7 @@ class Bells:
         out[:, :, 1] = 0.0
 
     def _fall(self, rows: Floats, f: int) -> Floats:
-        """(n_rows, n_terms): what a feature takes from the exponent."""
+        """Return what a feature takes from the exponent, (n_rows, n_terms)."""
         distance = rows[:, f, None] - self.points[:, f]
         fall = distance**2 * self.squares[:, f]
         if self.sizes[:, f].any():
@@ -132,7 +132,7 @@ class Monomials:
     Attributes
     ----------
     powers : (n_terms, n_features) float64
-        Whole numbers.
+        Integers.
     coefficients : (n_outputs, 2, n_terms) float64
     """
 
@@ -162,7 +162,7 @@ KINDS: dict[str, type[Any]] = {kind.name: kind for kind in (Exponentials, Bells,
 
 
 def terms_to_arrays(parts: tuple[Terms, ...]) -> dict[str, NDArray[Any]]:
-    """Named arrays for a file; the kinds are `names`."""
+    """Return named arrays for a file."""
     return {
         f"terms{k}.{name}": getattr(part, name)
         for k, part in enumerate(parts)
@@ -173,10 +173,10 @@ def terms_to_arrays(parts: tuple[Terms, ...]) -> dict[str, NDArray[Any]]:
 def terms_from_arrays(
     arrays: dict[str, NDArray[Any]], names: tuple[str, ...], n_features: int, n_outputs: int
 ) -> tuple[Terms, ...]:
-    """The inverse of `terms_to_arrays`."""
+    """Build the terms of these kinds from what `terms_to_arrays` returned."""
     parts = []
     for k, name in enumerate(names):
-        require(name in KINDS, "it has terms of a kind that nobody knows")
+        require(name in KINDS, "it has terms of an unknown kind")
         fields = (*KINDS[name].arrays, "coefficients")
         found = {field: arrays[f"terms{k}.{field}"] for field in fields}
         n_terms = found["coefficients"].shape[-1]
@@ -187,6 +187,6 @@ def terms_from_arrays(
         }
         for field, array in found.items():
             fits = array.shape == shapes.get(field, (n_terms, n_features)) and array.dtype == np.float64
-            require(fits and np.isfinite(array).all(), f"{field} is no array of its terms")
+            require(fits and np.isfinite(array).all(), f"{field} does not match its terms")
         parts.append(KINDS[name](**found))
     return tuple(parts)

@@ -1,4 +1,4 @@
-"""Fitting waves to answers: Adam on frequencies and amplitudes, then least squares for all that is linear."""
+"""Fit waves to answers: Adam on frequencies and amplitudes, then least squares for everything linear."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ Floats = NDArray[np.float64]
 
 RATE, DECAY = 2e-2, 2e-2
 _FIRST_RIDGE = 1e-3
-RIDGES = (1e-7, 1e-6, 1e-5, 1e-4)  # of the last least squares; those that answers left out like best is taken
-_WORK_PER_CALL = 4e8  # multiplications, some 50 ms: Ctrl-C is heard between calls
+RIDGES = (1e-7, 1e-6, 1e-5, 1e-4)  # of the last least squares, chosen by held-out answers
+_WORK_PER_CALL = 4e8  # multiplications, some 50 ms: Ctrl-C works between calls
 _BATCH = 16  # batches are multiples of it
 _ROWS_PER_BLOCK = 4096
 
@@ -25,7 +25,7 @@ Tick = Callable[[float], None]
 
 
 def _no_tick(_: float) -> None:
-    """Nobody wants to know."""
+    """Report nothing."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Settings:
     ----------
     n_waves, n_batch, n_epochs : int
     rate : float
-        Of Adam, in the beginning.
+        Learning rate of Adam at the start.
     """
 
     n_waves: int
@@ -45,7 +45,7 @@ class Settings:
     rate: float = RATE
 
     def work(self, n_rows: int, n_columns: int) -> float:
-        """Multiplications of training, about."""
+        """Estimate the multiplications of training."""
         return 4.0 * self.n_epochs * n_rows * self.n_waves * (n_columns + 12)
 
 
@@ -66,13 +66,13 @@ class Fitted:
     weights: Floats
 
     def predict(self, inputs: Singles) -> Floats:
-        """Outputs (n_rows, n_outputs) of columns (n_rows, n_columns)."""
+        """Return outputs (n_rows, n_outputs) of columns (n_rows, n_columns)."""
         blocks = range(0, len(inputs), _ROWS_PER_BLOCK)
         parts = [self.terms(inputs[i : i + _ROWS_PER_BLOCK]) @ self.weights for i in blocks]
         return np.concatenate(parts) if parts else np.empty((0, self.weights.shape[1]))
 
     def terms(self, inputs: Singles) -> Singles:
-        """Cosines, columns and a one: what the weights are for, (n_rows, n_waves + n_columns + 1)."""
+        """Return cosines, columns and a one, to be weighted: (n_rows, n_waves + n_columns + 1)."""
         return _terms(inputs, self.frequencies, self.phases)
 
 
@@ -81,23 +81,23 @@ def fit_waves(
     targets: Floats,
     settings: Settings,
     rng: np.random.Generator,
-    judges: tuple[Singles, Floats] | None = None,
+    held_out: tuple[Singles, Floats] | None = None,
     start: tuple[Singles, Singles] | None = None,
     tick: Tick = _no_tick,
 ) -> Fitted:
-    """Waves fitted to answers.
+    """Fit waves to answers.
 
     Parameters
     ----------
     inputs : (n_rows, n_columns) float32
     targets : (n_rows, n_outputs) float64
-        Of mean 0 and a spread of about 1.
-    judges : inputs and targets, optional
-        That took no part: they choose how smooth the last least squares are.
+        With mean 0 and a standard deviation of about 1.
+    held_out : inputs and targets, optional
+        Other answers, which choose how smooth the last least squares are.
     start : frequencies and phases, optional
-        To begin with, at most as many as there are waves; the others are random.
+        Initial values, for at most as many as there are waves; the others are random.
     tick : callable
-        Told, now and then, how many multiplications were done since; what it raises ends the fit.
+        Called now and then with the number of multiplications done since; an exception that it raises ends the fit.
     """
     n_waves, n_columns, n_outputs = settings.n_waves, inputs.shape[1], targets.shape[1]
     frequencies, phases = _random_waves(n_waves - (0 if start is None else len(start[1])), n_columns, rng)
@@ -112,11 +112,11 @@ def fit_waves(
     frequencies, phases = found[0].reshape(n_waves, n_columns), found[1]
     trained = np.concatenate([part.reshape(n_outputs, -1).T for part in found[2:]]).astype(np.float64)
     solved = _least_squares(inputs, targets, frequencies, phases, RIDGES)
-    if judges is None:
+    if held_out is None:
         return Fitted(frequencies, phases, solved[len(solved) // 2])
-    terms = _terms(judges[0], frequencies, phases)
+    terms = _terms(held_out[0], frequencies, phases)
     candidates = [trained, *solved]
-    missed = [float(((terms @ weights - judges[1]) ** 2).sum()) for weights in candidates]
+    missed = [float(((terms @ weights - held_out[1]) ** 2).sum()) for weights in candidates]
     return Fitted(frequencies, phases, candidates[int(np.argmin(missed))])
 
 
@@ -151,7 +151,7 @@ def _train(
 
 
 def _batches(n: int, n_batch: int, n_epochs: int, rng: np.random.Generator) -> NDArray[np.int32]:
-    """(n_steps, n_batch) int32: every row once per epoch, but for those that fill no batch."""
+    """Return batches of rows (n_steps, n_batch) int32: every row once per epoch, except for an incomplete batch."""
     each = max(n // n_batch, 1)
     epochs = [np.resize(rng.permutation(n), each * n_batch) for _ in range(n_epochs)]
     return np.concatenate(epochs).reshape(-1, n_batch).astype(np.int32)
@@ -165,7 +165,7 @@ def _terms(inputs: Singles, frequencies: Singles, phases: Singles) -> Singles:
 def _least_squares(
     inputs: Singles, targets: Floats, frequencies: Singles, phases: Singles, ridges: tuple[float, ...]
 ) -> list[Floats]:
-    """Weights (n_terms, n_outputs) for each ridge."""
+    """Return weights (n_terms, n_outputs) for each ridge."""
     n_terms = len(frequencies) + inputs.shape[1] + 1
     gram, moment = np.zeros((n_terms, n_terms)), np.zeros((n_terms, targets.shape[1]))
     for i in range(0, len(inputs), _ROWS_PER_BLOCK):

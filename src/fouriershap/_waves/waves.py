@@ -13,25 +13,27 @@ from numpy.typing import ArrayLike, NDArray
 
 from fouriershap import _kernels as kernels
 from fouriershap._base import files
-from fouriershap._base.checks import as_floats
+from fouriershap._base.checks import as_floats, need
 from fouriershap._base.errors import InputError
 from fouriershap._base.headers import require
+from fouriershap._base.short import short
 from fouriershap._waves.columns import ARRAYS, Columns, number_columns
-from fouriershap._waves.importance import importance, plot
 
 Floats = NDArray[np.float64]
 KIND = "waves"
-PADDING = 16  # kernels take terms by so many
+PADDING = 16  # kernels take this many terms at a time
 _PARTS = ("frequencies", "phases", "amplitudes", "linear", "constant")
 _ROWS_PER_BLOCK = 4096
+_COLOUR = "#2e86ab"
+_MOST_SHOWN = 24  # waves and players of the picture
 
 
 @dataclass(frozen=True, eq=False)
 class Waves:
     r"""A function :math:`f(x) = c + L \cdot x + \sum_m a_m \cos(u_m \cdot x + b_m)`.
 
-    A cosine of a sum is the real part of a product with one factor for each player, so its SHAP values have a closed
-    form. Labels and missing values are columns of 0 and 1 (see `columns`), several outputs share the frequencies.
+    A cosine of a sum is the real part of a product with one factor per player, so its SHAP values have a closed
+    form. Labels and missing values are columns of their own (see `Columns`); all outputs share the frequencies.
 
     Parameters
     ----------
@@ -42,7 +44,7 @@ class Waves:
     linear : array_like, shape (n_columns,) or (n_columns, n_outputs), optional
     constant : array_like, shape () or (n_outputs,), optional
     columns : Columns, optional
-        Which features the columns belong to; by default they are plain numbers, and players.
+        The features that the columns belong to; by default each is a plain number and a player.
 
     Examples
     --------
@@ -96,12 +98,12 @@ class Waves:
         return self.columns.n_players
 
     def __call__(self, rows: ArrayLike) -> Floats:
-        """Outputs (n_rows,) or (n_rows, n_outputs) of rows (n_rows, n_features)."""
+        """Return outputs (n_rows,) or (n_rows, n_outputs) of rows (n_rows, n_features)."""
         out = self.predict(rows)
         return out[:, 0] if self.n_outputs == 1 else out
 
     def predict(self, rows: ArrayLike) -> Floats:
-        """Outputs (n_rows, n_outputs) of rows."""
+        """Return outputs (n_rows, n_outputs) of rows."""
         codes = as_floats(rows, "rows")
         if len(codes) > _ROWS_PER_BLOCK:
             parts = [
@@ -111,15 +113,24 @@ class Waves:
         return np.asarray(self.additive(codes).sum(axis=1) + self.products(codes))
 
     def terms(self, rows: ArrayLike) -> Floats:
-        """The cosines (n_rows, n_waves) of rows."""
+        """Return the cosines (n_rows, n_waves) of rows."""
         return np.asarray(np.cos(self.columns.design(rows, np.float64) @ self.frequencies.T + self.phases))
 
     def importance(self, rows: ArrayLike) -> Floats:
-        """Share (n_waves,) of the variance of the outputs over rows that each wave has; the rest is linear.
+        """Return the share (n_waves,) of the variance of the outputs over rows that each wave has; the rest is linear.
 
-        That of its covariance with them, summed over outputs: shares add up, and can be negative.
+        It is the share of the covariance of the wave with the outputs, summed over outputs: shares add up, and can be
+        negative.
         """
-        return importance(self, rows)
+        terms = self.terms(rows)  # (n_rows, n_waves)
+        outputs = self.predict(rows)
+        centred = outputs - outputs.mean(axis=0)
+        if len(terms) < 2 or not (centred**2).sum() > 0:
+            raise InputError(
+                f"rows has {len(terms)} rows, on which the waves do not vary; give several different rows."
+            )
+        moved = (terms - terms.mean(axis=0)).T @ centred  # (n_waves, n_outputs)
+        return np.asarray((moved * self.amplitudes).sum(axis=1) / (centred**2).sum())
 
     def plot(self, rows: ArrayLike, *, names: Sequence[str] | None = None, axes: Any = None) -> Any:
         """Draw how much of the variance over rows the largest waves hold, and which players move them.
@@ -128,37 +139,73 @@ class Waves:
         ----------
         rows : array_like, shape (n_rows, n_features)
         names : sequence of str, optional
-            Of the players.
+            Names of the players.
         axes : two matplotlib Axes, optional
 
         Returns
         -------
-        The two Axes.
+        ndarray of two matplotlib Axes
         """
-        return plot(self, rows, names, axes)
+        plt = need("matplotlib.pyplot", "plots", "matplotlib")
+        if axes is None:
+            axes = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained", width_ratios=(1, 1.5))[1]
+        if np.shape(axes) != (2,):
+            raise InputError("axes must be two matplotlib Axes: for the curve and for the waves.")
+        if names is not None and (isinstance(names, str) or len(names) != self.n_players):
+            raise InputError(
+                f"names is {short(names)}; give a name for each of the {self.n_players} players."
+            )
+        share, spread = self.importance(rows), self._spread_by_player(rows)
+        order = np.argsort(-share, kind="stable")
+        linear = 1 - share.sum()
+        curve = linear + np.concatenate([[0], np.cumsum(share[order])])
+        axes[0].plot(np.arange(len(curve)), curve, color=_COLOUR)
+        axes[0].set(xlabel="number of waves, largest first", ylabel="share of the variance")
+        axes[0].set(ylim=(min(0, linear), 1.03))
+        axes[0].set_title(f"{linear:.0%} is linear, the rest {len(share)} waves", fontsize=10)
+        top = order[:_MOST_SHOWN]
+        players = np.argsort(-(share[top] @ spread[top]), kind="stable")[:_MOST_SHOWN]
+        picture = axes[1].imshow(spread[top][:, players].T, cmap="Blues", aspect="auto", vmin=0)
+        labels = [f"player {j}" if names is None else str(names[j]) for j in players]
+        axes[1].set_yticks(range(len(players)), labels, fontsize=8)
+        axes[1].set(xlabel="waves, largest first")
+        axes[1].set_title("how far players move each phase (radians)", fontsize=10)
+        axes[1].figure.colorbar(picture, ax=axes[1])
+        return axes
+
+    def _spread_by_player(self, rows: ArrayLike) -> Floats:
+        """Return the standard deviation of a player's part of each phase, (n_waves, n_players), in radians."""
+        values, slot = self.columns.slots(rows)
+        out = np.zeros((len(self), self.n_players))
+        for player in range(self.n_players):
+            angle = np.zeros((len(values), len(self)))
+            for f in np.flatnonzero(self.columns.player == player):
+                angle += self.frequencies.T[slot[:, f]] * values[:, f, None]
+            out[:, player] = angle.std(axis=0)
+        return out
 
     def scaled(self, unit: float) -> Waves:
-        """The same with all outputs times a number."""
+        """Return the same with all outputs multiplied by a number."""
         parts = {name: getattr(self, name) * unit for name in ("amplitudes", "linear", "constant")}
         return replace(self, **parts)
 
     def select(self, outputs: slice) -> Waves:
-        """Some of the outputs."""
+        """Return some of the outputs."""
         parts = {name: getattr(self, name)[..., outputs] for name in ("amplitudes", "linear", "constant")}
         return replace(self, **parts)
 
-    # As a sum of products over players, see `ProductSum`.
+    # A sum of products over players, see `ProductSum`.
 
     @cached_property
     def coefficients(self) -> Floats:
-        """(n_outputs, 2, n_terms), padded: amplitude times a point of the circle, the imaginary part negated."""
+        """Coefficients (n_outputs, 2, n_terms), padded: amplitude times cosine and minus sine of the phase."""
         out = np.zeros((self.n_outputs, 2, _padded(len(self))))
         out[:, 0, : len(self)] = (self.amplitudes * np.cos(self.phases)[:, None]).T
         out[:, 1, : len(self)] = -(self.amplitudes * np.sin(self.phases)[:, None]).T
         return out
 
     def factors(self, rows: Any, dtype: Any = np.float64) -> NDArray[Any]:
-        """(n_rows, n_players, 2, n_terms): the factor of each player in each wave, real parts, imaginary parts."""
+        """Return real and imaginary parts of each player's factor in each wave, (n_rows, n_players, 2, n_terms)."""
         values, slot = self.columns.slots(rows)
         frequencies = np.zeros((self.columns.n_columns, _padded(len(self))), dtype)
         frequencies[:, : len(self)] = self.frequencies.T
@@ -167,11 +214,11 @@ class Waves:
         return out
 
     def products(self, rows: Any) -> Floats:
-        """(n_rows, n_outputs): the constant and all waves."""
+        """Return the constant and all waves, (n_rows, n_outputs)."""
         return np.asarray(self.terms(rows) @ self.amplitudes + self.constant)
 
     def additive(self, rows: Any) -> Floats:
-        """(n_rows, n_players, n_outputs): what each player adds by itself."""
+        """Return what each player adds by itself, (n_rows, n_players, n_outputs)."""
         values, slot = self.columns.slots(rows)
         out = np.zeros((len(values), self.n_players, self.n_outputs))
         for f, player in enumerate(self.columns.player):
@@ -179,7 +226,7 @@ class Waves:
         return out
 
     def embed(self, rows: Any) -> NDArray[np.float32]:
-        """Rows where distances say how differently waves see them: columns, by the size of their frequencies."""
+        """Return columns scaled by the size of their frequencies: distances then measure what waves tell apart."""
         strength = np.sqrt((self.frequencies**2 * (self.amplitudes**2).sum(axis=1)[:, None]).sum(axis=0))
         return np.asarray(self.columns.design(rows) * strength, dtype=np.float32)
 
@@ -195,13 +242,13 @@ class Waves:
         return files.load(path, KIND, lambda contents: cls.from_contents(contents.arrays))
 
     def to_contents(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        """Named arrays and a header for a file."""
+        """Return named arrays and a header for a file."""
         arrays = {name: getattr(self, name) for name in _PARTS}
         return arrays | {f"columns.{name}": getattr(self.columns, name) for name in ARRAYS}, {}
 
     @classmethod
     def from_contents(cls, arrays: dict[str, NDArray[Any]]) -> Waves:
-        """The inverse of `to_contents`."""
+        """Build from what `to_contents` returned."""
         columns = Columns(**{name: arrays[f"columns.{name}"] for name in ARRAYS})
         columns.verify()
         for name in _PARTS:
@@ -222,7 +269,7 @@ def _or_zeros(value: Any, *shape: int) -> Any:
 
 
 def _array(value: Any, name: str, shape: tuple[int | None, ...]) -> Floats:
-    """A read-only float64 array of this shape, None for any length."""
+    """Return a read-only float64 array of this shape, None for any length."""
     array = np.ascontiguousarray(as_floats(value, name)).view()
     fits = array.ndim == len(shape) and all(b in (None, a) for a, b in zip(array.shape, shape, strict=False))
     if not fits:

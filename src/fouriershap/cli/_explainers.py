@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fouriershap import Explainer, InputError, Spectrum, Tables, TreeEnsemble, TreeExplainer, Waves, load
+from fouriershap import Explainer, InputError, Spectrum, TreeEnsemble, TreeExplainer, Waves, load
 from fouriershap._base.short import short_text
 from fouriershap.cli._rows import AS_IT_IS, NUMBER, NUMBER_LABEL, TEXT
+from fouriershap.spectra import Tables
 
 
 def open_file(path: Path) -> Spectrum | Tables | Waves | Explainer:

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap import BlackBoxExplainer, Explainer, ProductExplainer, Spectrum, Tables, TreeExplainer, Waves
+from fouriershap import BlackBoxExplainer, Explainer, ProductExplainer, Spectrum, TreeExplainer, Waves
 from fouriershap._base.short import short_text
 from fouriershap.cli._explainers import open_file
+from fouriershap.spectra import Tables
 
 Lines = list[tuple[str, str]]
 
@@ -33,7 +34,7 @@ def _describe(loaded: Spectrum | Tables | Waves | Explainer) -> Lines:
     if isinstance(loaded, Tables):
         expected = np.atleast_1d(loaded.expected_value)
         lines = [("holds", "tables of a spectrum"), ("players", str(loaded.n_players))]
-        return [*lines, *_facts(loaded.describe()), ("expected value", _numbers(expected))]
+        return [*lines, *_facts(loaded.engine.info), ("expected value", _numbers(expected))]
     lines = _holds(loaded) + _names(loaded)
     if isinstance(loaded, BlackBoxExplainer) and isinstance(loaded.representation, Spectrum):
         lines += [*_spectrum(loaded.representation), _background(loaded.describe())]
@@ -69,31 +70,31 @@ def _names(explainer: Explainer) -> Lines:
     ]
 
 
-def _facts(facts: dict[str, Any]) -> Lines:
+def _facts(facts: Any) -> Lines:
     """What `describe` tells of trees, of terms, or of waves."""
-    if facts.get("kind") == "sum":
-        parts = [line for part in facts["parts"] for line in _facts(part)[:-1]]
+    if facts.kind == "sum":
+        parts = [line for part in facts.parts for line in _facts(part)[:-1]]
         return [*parts, _background(facts)]
-    if facts.get("kind") == "products":
-        road = f"{facts['road']}, misses {facts['background_error']:.1e} of the values"
-        return [("terms", f"{facts['n_terms']:,}"), ("road", road), _background(facts)]
-    if "n_terms" in facts:
-        what, lines = "terms", [("terms", f"{facts['n_terms']:,}"), *_energy(facts["degree_energy"])]
+    if facts.kind == "products":
+        strategy = f"{facts.strategy}, misses {facts.background_error:.1e} of the values"
+        return [("terms", f"{facts.n_terms:,}"), ("strategy", strategy), _background(facts)]
+    if facts.kind == "spectrum":
+        what, lines = "terms", [("terms", f"{facts.n_terms:,}"), *_energy(facts.degree_energy)]
     else:
-        what, degrees = "trees", facts["degrees"]
+        what, degrees = "trees", facts.degrees
         counts = enumerate(np.bincount(degrees))
         profile = ", ".join(f"{degree}: {count:,}" for degree, count in counts if count)
-        lines = [("terms", f"{facts['n_leaves']:,} leaves of {facts['n_trees']:,} trees")]
+        lines = [("terms", f"{facts.n_leaves:,} leaves of {facts.n_trees:,} trees")]
         lines += [("degree", f"{degrees.max()} (most features on a path)"), ("trees by degree", profile)]
-    n_tables, without = facts["n_tables"], facts["n_without_table"]
-    tables = f"{n_tables:,}, {_size(facts['table_bytes'])}" if n_tables or "n_terms" in facts else "none"
+    n_tables, without = facts.n_tables, facts.n_without_table
+    tables = f"{n_tables:,}, {_size(facts.table_bytes)}" if n_tables or facts.kind == "spectrum" else "none"
     lines += [("tables", tables + (f"; {without:,} {what} without" if without else ""))]
     return [*lines, _background(facts)]
 
 
-def _background(facts: dict[str, Any]) -> tuple[str, str]:
-    n_rows = facts["n_background"]
-    if facts["by_path"]:
+def _background(facts: Any) -> tuple[str, str]:
+    n_rows = facts.n_background
+    if facts.is_path_dependent:
         return "background", "none: tree_path_dependent"
     return "background", "unknown" if n_rows is None else f"{n_rows:,} rows"
 

@@ -98,7 +98,7 @@ def run(folder: Path) -> Section:
     background, people = random_people(5_000, random_state=0), random_people(200_000, random_state=1)
     spectrum = fs.walsh_hadamard(risk, n_bits=len(PLAYERS))
     spectrum = spectrum.prune(min_amplitude=1e-12)  # what is left of zeros after rounding
-    tables = fs.compile(spectrum, background, players=PLAYERS)
+    tables = fs.spectra.compile(spectrum, background, players=PLAYERS)
     expected = float(tables.expected_value)
     everybody, seconds = timed(lambda: tables.shap_values(people))
     chosen = np.argsort(-risk(people[:2000]))[[0, 400, 1000, 1600]]

@@ -16,11 +16,11 @@ from fouriershap._base.errors import InputError
 from fouriershap._blackbox.candidates.quick_trees import fit_quick_trees
 from fouriershap._blackbox.surrogates import TreeSurrogate
 from fouriershap._blackbox.task import Fit, Task
+from fouriershap._libraries import read_members
 from fouriershap._rows.levels import LABEL, NUMBER, Encoding
 from fouriershap._shapley.engine import Floats
 from fouriershap._shapley.trees.engine import TreeEngine
 from fouriershap._shapley.trees.model import make_background, make_model
-from fouriershap._libraries import read_members
 from fouriershap._trees.arithmetic import add, map_columns, map_outputs, to_float64
 from fouriershap._trees.ensemble import LEAF, TreeEnsemble
 from fouriershap._trees.level_sets import split_by_level

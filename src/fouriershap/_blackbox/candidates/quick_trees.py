@@ -23,10 +23,10 @@ from fouriershap._blackbox.candidates.trees import (
     refit_leaves,
 )
 from fouriershap._blackbox.task import N_FOLDS, Fit, Task, r_squared
-from fouriershap._shapley.engine import Floats
-from fouriershap._trees.ensemble import TreeEnsemble
 from fouriershap._libraries import read_model
 from fouriershap._libraries.sklearn.trees import read_hist_gradient_boosting
+from fouriershap._shapley.engine import Floats
+from fouriershap._trees.ensemble import TreeEnsemble
 
 Tick = Callable[[float], None]
 LOOK, LOOK_LENGTH = (0.2, 31), 100  # shape and length of a first look

@@ -18,9 +18,9 @@ from fouriershap._base.checks import need
 from fouriershap._base.parallel import for_each_block
 from fouriershap._blackbox.surrogates import TreeSurrogate, stack_outputs
 from fouriershap._blackbox.task import N_FOLDS, Fit, Task
+from fouriershap._libraries.sklearn.trees import read_hist_gradient_boosting
 from fouriershap._shapley.engine import Floats
 from fouriershap._trees.ensemble import TreeEnsemble, find_leaves
-from fouriershap._libraries.sklearn.trees import read_hist_gradient_boosting
 
 FIRST = 100  # trees
 LONGEST = (200, 600)  # trees: at least, at most; between them one per four answers. Refitted, more add little

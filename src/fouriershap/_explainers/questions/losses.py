@@ -20,6 +20,7 @@ from fouriershap._base.errors import InputError
 from fouriershap._base.parallel import enter
 from fouriershap._explainers.questions.moments import Floats
 from fouriershap._shapley.coalitions import values_of_game
+from fouriershap._shapley.indices import SHAPLEY
 
 LOSSES = ("squared_error", "log_loss")
 LINKS = ("identity", "logit")
@@ -142,7 +143,7 @@ def exact_savings(loss: Loss, scene: Scene, codes: NDArray[Any], y: Floats) -> F
             hybrids = np.where(member, codes[part, None], scene.background[None])
             means = scene.predict(hybrids.reshape(-1, codes.shape[1])).reshape(len(hybrids), len(share), -1)
             games[part, S] = -loss(np.einsum("b,nbo->no", share, means), y[part])
-    return np.asarray(values_of_game(games.T, scene.n_players, "shapley").T)
+    return np.asarray(values_of_game(games.T, scene.n_players, SHAPLEY).T)
 
 
 def sampled_savings(

@@ -22,7 +22,7 @@ from fouriershap._base.short import short
 from fouriershap._explainers.questions.moments import Floats
 from fouriershap._rows.frames import Rows
 from fouriershap._shapley.engine import Engine
-from fouriershap._shapley.interactions import chosen_pairs
+from fouriershap._shapley.interactions import met_pairs, pair_interactions
 
 if TYPE_CHECKING:
     from fouriershap._explainers.base import Explainer  # types alone: the base imports this module
@@ -53,12 +53,12 @@ class Terms:
 def check_engine(explainer: Explainer, method: str) -> Engine:
     """The engine, if what it explains adds up and has no labels."""
     engine = explainer._engine
-    if engine.index != "shapley":
+    if not engine.index.adds_up:
         raise InputError(
-            f"this explainer has index={short(engine.index)}, whose values do not add up. {method} needs "
+            f"this explainer has index={short(engine.index.name)}, whose values do not add up. {method} needs "
             "index='shapley'."
         )
-    if getattr(engine, "needs_labels", False):
+    if engine.output.needs_labels:
         raise InputError(
             f"{method} explains predictions; this explainer has output='log_loss'. Use another output."
         )
@@ -92,7 +92,7 @@ def check_row_weights(weights: ArrayLike | None, n_rows: int) -> Floats | None:
 
 def terms_of(explainer: Explainer, engine: Engine, interactions: bool) -> Terms:
     """Players, or with ``interactions`` pairs, too."""
-    return Terms(explainer.player_names, engine.pairs(None).pairs if interactions else None)
+    return Terms(explainer.player_names, met_pairs(engine) if interactions else None)
 
 
 def row_blocks(
@@ -133,7 +133,7 @@ def _all_terms(
     total = values.sum(axis=1, keepdims=True)
     if terms.pairs is None:
         return np.concatenate([values, total], axis=1)
-    halves = chosen_pairs(engine.pairs(None), codes, terms.pairs, len(terms.players), explainer.n_jobs)
+    halves = pair_interactions(engine, codes, terms.pairs, explainer.n_jobs)
     main = values.copy()
     for k, (i, j) in enumerate(terms.pairs):
         main[:, i] -= halves[:, k]

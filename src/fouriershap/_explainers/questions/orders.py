@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._base.checks import check_choice, check_memory, check_whole, find_position
+from fouriershap._base.checks import check_memory, check_whole, find_position
 from fouriershap._base.errors import InputError
 from fouriershap._base.parallel import Watch
 from fouriershap._base.short import short
@@ -20,9 +20,9 @@ from fouriershap._explainers.questions.moments import Floats
 from fouriershap._explainers.reasons import to_frame
 from fouriershap._rows.frames import Rows
 from fouriershap._shapley.engine import Engine
-from fouriershap._shapley.orders.indices import ORDER_INDICES
-from fouriershap._shapley.orders.sets import key_sets
-from fouriershap._shapley.orders.values import set_values
+from fouriershap._shapley.indices import find_interaction_index
+from fouriershap._shapley.interactions import strongest_sets
+from fouriershap._shapley.sets import key_sets
 
 if TYPE_CHECKING:
     from fouriershap._explainers.base import Explainer  # types alone: the base imports this module
@@ -212,7 +212,7 @@ def make_interactions(
     explainer: Explainer, X: Any, order: int, index: str, top_k: int | None, min_order: int
 ) -> Interactions:
     """What `Explainer.interactions` documents."""
-    check_choice("index", index, ORDER_INDICES)
+    find_interaction_index(index)
     check_whole("order", order)
     if check_whole("min_order", min_order) > order:
         raise InputError(f"min_order is {short(min_order)}; give no more than order={order}.")
@@ -235,7 +235,8 @@ def interactions_of(
     """The answer about rows that are read, of an engine of the explainer; arguments are checked."""
     memory = check_memory(None)
     with Watch(explainer.progress):
-        found = set_values(engine, rows.codes, index, order, min_order, top_k, memory, explainer.n_jobs)
+        by = find_interaction_index(index)
+        found = strongest_sets(engine, rows.codes, by, order, min_order, top_k, memory, explainer.n_jobs)
     positions = key_sets(found.keys, engine.n_players)
     rest = found.total - found.values.sum(axis=1)
     if len(found.keys) == found.n_met:

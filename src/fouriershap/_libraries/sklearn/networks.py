@@ -72,5 +72,5 @@ def units(weights: Floats, offsets: Floats, last: Floats, constant: Floats, acti
         player=np.arange(n_features, dtype=np.int32),
         linear=np.zeros((n_features, len(constant))),
         constant=constant,
-        ridges=Ridges(weights, offsets, last, "logistic"),
+        ridges=Ridges(weights, offsets, last, LOGISTIC),
     )

@@ -5,20 +5,16 @@ base       the closed form of one term, one background row and one row, mapped o
 precompute what depends on term and background alone is computed once and kept
 sparse     only the atoms that a term touches, padded to the highest degree
 positional terms listed by the player that they touch, values per player
-tables     the look-up tables of `fouriershap.compile`, read under XLA
+tables     the look-up tables of `fouriershap.spectra.compile`, read under XLA
 ========== =================================================================================
 
-A version is one file: ``lay_out`` turns terms into arrays, ``prepare`` does what needs no row, ``explain``
-does the rest. `prepared` cuts terms, background and rows into chunks for it. JAX is imported when one of
-them is asked for, not before.
+JAX is imported when one of them is first used.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from fouriershap._base.bits import check_bits
@@ -28,18 +24,12 @@ from fouriershap._shapley.spectrum.terms import make_terms
 
 if TYPE_CHECKING:
     from fouriershap._fourier.spectrum import Spectrum
-    from fouriershap._shapley.jax.prepared import Prepared
     from fouriershap._shapley.jax.tables import JaxTables
+    from fouriershap._shapley.jax.versions import Prepared
     from fouriershap._shapley.tables import TableSet
 
 VERSIONS = ("base", "precompute", "sparse", "positional")
 PRECISIONS = ("single", "double")
-
-
-def check_precision(precision: str | None) -> None:
-    """Raise `InputError` for anything but None, "single" and "double"."""
-    if precision is not None:
-        check_choice("precision", precision, PRECISIONS)
 
 
 def prepare(
@@ -52,31 +42,32 @@ def prepare(
     memory: int | float | None = None,
     precision: str | None = None,
 ) -> Prepared:
-    """Lay out a spectrum and a background for one of the paper's versions, once; arguments as in `fouriershap.compile`.
+    """Lay out a spectrum and a background for one of the paper's versions, once.
 
-    ``memory``: a budget of arrays on the device in bytes; None for a quarter of what it has. ``precision`` None is
-    double on a CPU, single on an accelerator.
+    Arguments are those of `fouriershap.spectra.compile`. ``memory`` is a budget of arrays on the device in bytes; None
+    for a quarter of what it has. ``precision`` None is double on a CPU, single on an accelerator.
     """
     check_choice("method", method, VERSIONS)
-    check_precision(precision)
+    _check_precision(precision)
     need("jax", f"method={short(method)}", "[jax]", "method='tables' needs nothing more.")
-    from fouriershap._shapley.jax.prepared import Prepared
+    from fouriershap._shapley.jax.versions import Prepared
 
-    terms = make_terms(spectrum, players)
     rows = check_bits(background, spectrum.n_bits, name="background")
     share = check_weights(weights, len(rows))
-    if share is None:
-        share = np.full(len(rows), 1.0 / len(rows))
-    version = import_module(f"fouriershap._shapley.jax.{method}").VERSION
-    return Prepared(version, terms, rows, share, memory, precision, spectrum.is_single)
+    return Prepared(make_terms(spectrum, players), rows, share, method, memory, precision)
 
 
 def put_tables(
     tables: TableSet, precision: str | None = None, memory: int | float | None = None
 ) -> JaxTables:
-    """Look-up tables to be read under XLA; ``add`` as that of `TableSet`."""
-    check_precision(precision)
+    """Return look-up tables that are read under XLA, with the ``add`` of `TableSet`."""
+    _check_precision(precision)
     check_device("jax")
     from fouriershap._shapley.jax.tables import JaxTables
 
     return JaxTables(tables, precision, memory)
+
+
+def _check_precision(precision: str | None) -> None:
+    if precision is not None:
+        check_choice("precision", precision, PRECISIONS)

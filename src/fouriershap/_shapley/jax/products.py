@@ -1,4 +1,4 @@
-"""The kernels of sums of products under XLA: what `products_numpy` specifies, by the same arguments."""
+"""Kernels of sums of products under XLA, with the arguments that `products_numpy` specifies."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def components(
 
 
 def games(rows: NDArray[Any], table: NDArray[Any], out: NDArray[np.float64]) -> None:
-    """The worth of every coalition for rows."""
+    """Write the worth of every coalition for rows."""
     with x64(rows.dtype == np.float64):
         out[...] = np.asarray(_RUN_GAMES(pad(rows, padded_size(len(rows))), table))[: len(rows)]
 

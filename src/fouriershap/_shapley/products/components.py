@@ -1,4 +1,4 @@
-"""Road "pairs": the row against every row of the background. Exact, and as long as the background is."""
+"""Strategy "pairs": the row against every row of the background. Exact, and as long as the background is."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._base.headers import require, take
+from fouriershap._base.headers import require
 from fouriershap._shapley.engine import Contents, Floats
-from fouriershap._shapley.indices import points
-from fouriershap._shapley.products.model import Background, ProductSum, as_complex
+from fouriershap._shapley.indices import Index, points
+from fouriershap._shapley.products.model import ProductSum, WeightedRows, as_complex
 
 _TINY = 1e-150  # stands for a factor 0, which cannot be divided out of a product
 _NUMBERS = 1 << 22  # most complex numbers of a step
@@ -30,28 +30,27 @@ class Points:
     weights: Floats
 
 
-def exact_points(index: str, n_players: int) -> Points:
-    """Enough for products of all players."""
-    n = 1 if index == "banzhaf" else max(1, (n_players + 1) // 2)
-    return Points(*points(index, n))
+def exact_points(index: Index, n_players: int) -> Points:
+    """Return as many points as integrate products of so many players exactly."""
+    return Points(*points(index, index.n_points(n_players)))
 
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Rows of the background by their factors (see `Road`).
+    """Rows of the background by their factors (see `Strategy`).
 
     Attributes
     ----------
     components : (n_components, n_players, 2, n_terms) float64
     weights : (n_components,) float64
-    index : str
+    index : Index
     """
 
     name: ClassVar[str] = "pairs"
     error: ClassVar[float] = 0.0
     components: Floats
     weights: Floats
-    index: str
+    index: Index
 
     @property
     def n_components(self) -> int:
@@ -69,19 +68,20 @@ class Pairs:
         return component_interactions(model, rows, self.components, self.weights, where, pairs)
 
     def to_contents(self) -> Contents:
-        return {"components": self.components, "component_weights": self.weights}, {"index": self.index}
+        return {"components": self.components, "component_weights": self.weights}, {}
 
     @classmethod
     def from_contents(
-        cls, arrays: dict[str, NDArray[Any]], header: dict[str, Any], model: ProductSum
+        cls, arrays: dict[str, NDArray[Any]], header: dict[str, Any], model: ProductSum, index: Index
     ) -> Pairs:
-        """The inverse of `to_contents`."""
+        """Return what `to_contents` wrote."""
+        del header
         components, weights = arrays["components"], arrays["component_weights"]
         verify_components(components, weights, model, np.float64)
-        return cls(components, weights, take(header, "index", str))
+        return cls(components, weights, index)
 
 
-def compile_pairs(model: ProductSum, background: Background, index: str) -> Pairs:
+def compile_pairs(model: ProductSum, background: WeightedRows, index: Index) -> Pairs:
     return Pairs(model.factors(background.rows), background.weights, index)
 
 

@@ -10,84 +10,128 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap import _kernels as kernels
-from fouriershap._base.checks import check_choice
-from fouriershap._base.errors import CapacityError
+from fouriershap._base.errors import CapacityError, InputError
 from fouriershap._base.headers import require, take, take_size
-from fouriershap._shapley.engine import Contents, Floats
-from fouriershap._shapley.indices import INDICES
-from fouriershap._shapley.pairs import key_pairs
+from fouriershap._base.links import LINKS
+from fouriershap._base.short import short
+from fouriershap._shapley.engine import (
+    BackgroundRows,
+    BaseEngine,
+    Contents,
+    EngineInfo,
+    Floats,
+    PageLookup,
+    Plan,
+    Quality,
+)
+from fouriershap._shapley.indices import Index, InteractionIndex, find_index
+from fouriershap._shapley.outputs.kinds import OUTPUTS, Output, Raw
 from fouriershap._shapley.products.additive import Additive
 from fouriershap._shapley.products.components import Pairs, compile_pairs
+from fouriershap._shapley.products.lookups import LinearLookup, WaveLookup
 from fouriershap._shapley.products.mixture import Mixture, compile_mixture
 from fouriershap._shapley.products.model import (
-    Background,
     ProductSum,
+    WeightedRows,
     by_blocks,
-    make_background,
     rows_per_block,
+    weighted_rows,
 )
-from fouriershap._shapley.products.road import Road
+from fouriershap._shapley.products.strategy import Strategy
 from fouriershap._shapley.products.subsets import MOST_NUMBERS, MOST_PLAYERS, Subsets, compile_subsets
+from fouriershap._shapley.sets import Keys, QuickInteractions, all_pairs, key_pairs, no_higher_orders
+from fouriershap._waves.products import Products
+from fouriershap._waves.waves import Waves
 
 MOST_PAIRS = 32  # rows of a background that is not compressed
-MOST_BYTES = 2 << 30  # of what an exact road holds
-_ROADS: dict[str, Any] = {road.name: road for road in (Additive, Pairs, Subsets, Mixture)}
+MOST_BYTES = 2 << 30  # of what an exact strategy holds
+_STRATEGIES: dict[str, Any] = {each.name: each for each in (Additive, Pairs, Subsets, Mixture)}
+_REASONS = {
+    "additive": "no player's part depends on another's",
+    "pairs": "every row of the background",
+    "subsets": "few players: every coalition has its table",
+    "mixture": "a few products of marginals stand for the background",
+}
+NO_LOOKUP = "products over features, which are not linear, are no tables that a page could look up."
 
 
 @dataclass(frozen=True)
-class ProductPlan:
+class ProductPlan(Plan):
     """How a sum of products is explained, and why.
 
     Attributes
     ----------
-    method : {"additive", "pairs", "subsets", "mixture", "definition", "fitted"}
-        Players by themselves, every row of the background, every coalition, or a few products of marginals. The last
-        two are for responses that are no sums of products.
+    strategy : {"additive", "pairs", "subsets", "mixture"}
+        Players by themselves, every row of the background, every coalition, or a few products of marginals.
     n_components : int
         Products that stand for the background; 0 where nothing does.
     error : float
         Share of the square sum of the values that is missed by that; 0 where exact.
-    reason : str
     """
 
-    method: str
     n_components: int
     error: float
-    reason: str
+
+
+@dataclass(frozen=True)
+class ProductSettings:
+    """How a background is compiled.
+
+    Attributes
+    ----------
+    tolerance : float
+        Most of the square sum of the values that a compressed background may miss.
+    exact : bool
+        Compress no background, however long its rows take.
+    budget : int
+        Compress none either while a row takes no more multiplications than this.
+    """
+
+    tolerance: float = 1e-3
+    exact: bool = False
+    budget: int = 0
+
+    def to_header(self) -> dict[str, Any]:
+        """Return the settings for the header of a file."""
+        return {"tolerance": self.tolerance, "exact_background": self.exact, "budget": self.budget}
+
+    @classmethod
+    def from_header(cls, header: dict[str, Any]) -> ProductSettings:
+        """Return what `to_header` wrote."""
+        exact = take(header, "exact_background", bool)
+        return cls(take(header, "tolerance", float), exact, take(header, "budget", int))
 
 
 @dataclass(frozen=True, eq=False)
-class ProductEngine:
+class ProductEngine(BaseEngine):
     """SHAP values of a sum of products (see `Engine`); rows are what the sum takes.
 
     Attributes
     ----------
     model : ProductSum
-    road : Road
+    strategy : Strategy
     centre : (n_players, n_outputs) float64
         Mean over the background of what players add by themselves.
     expected : (n_outputs,) float64
-    index : str
+    index : Index
     n_background : int or None
-    tolerance : float
-        Most error of a compressed background.
-    exact : bool
-        Whether no background is compressed.
+    settings : ProductSettings
+    background : BackgroundRows or None
+    output : Output
+        What the sum stands for.
     device : {"cpu", "jax"}
-    budget : int
-        See `compile_products`.
     """
 
     model: ProductSum
-    road: Road
+    strategy: Strategy
     centre: Floats
     expected: Floats
-    index: str
+    index: Index
     n_background: int | None
-    tolerance: float
-    exact: bool
+    settings: ProductSettings
+    background: BackgroundRows | None = None
+    output: Output = Raw()
     device: str = "cpu"
-    budget: int = 0
 
     @property
     def n_players(self) -> int:
@@ -98,6 +142,16 @@ class ProductEngine:
         return self.model.n_outputs
 
     @property
+    def representation(self) -> ProductSum:
+        return self.model
+
+    @property
+    def player(self) -> NDArray[np.int32]:
+        """(n_features,) int32: the player that owns each column of rows."""
+        assert isinstance(self.model, Products)
+        return self.model.player
+
+    @property
     def kernel(self) -> Any:
         """What works on factors: the native kernels, or the same under XLA."""
         if self.device == "cpu":
@@ -105,106 +159,120 @@ class ProductEngine:
         return import_module("fouriershap._shapley.jax.products")
 
     @property
-    def error(self) -> float:
-        """What the compressed background misses of the values, as a share of their square sum."""
-        return self.road.error
+    def quality(self) -> Quality:
+        return Quality(self.strategy.error)
 
-    def shap_values(
-        self, rows: NDArray[Any], n_jobs: int | None = None, outputs: Floats | None = None
-    ) -> Floats:
+    @property
+    def info(self) -> EngineInfo:
+        return EngineInfo(
+            kind="products",
+            n_background=self.n_background,
+            n_terms=self.model.coefficients.shape[2],
+            strategy=self.strategy.name,
+            n_components=self.strategy.n_components,
+            background_error=self.strategy.error,
+        )
+
+    def shap_values(self, rows: NDArray[Any], n_jobs: int = -1, outputs: Floats | None = None) -> Floats:
         out = np.zeros((len(rows), self.n_players, self.n_outputs))
 
         def work(some: NDArray[Any]) -> Floats:
-            return self.road.values(self.model, some, self.kernel) + self.model.additive(some) - self.centre
+            products = self.strategy.values(self.model, some, self.kernel)
+            return products + self.model.additive(some) - self.centre
 
-        by_blocks(work, self.model, rows, out, n_jobs)
+        with np.errstate(over="ignore", invalid="ignore"):
+            by_blocks(work, self.model, rows, out, n_jobs)
         if outputs is not None:
             outputs[:] = self.predict(rows, n_jobs)
-        return out
+        return out if self.output.is_raw else check_finite(out, self.output)
 
-    def predict(self, rows: NDArray[Any], n_jobs: int | None = None) -> Floats:
+    def predict(self, rows: NDArray[Any], n_jobs: int = -1) -> Floats:
         out = np.zeros((len(rows), self.n_outputs))
         return by_blocks(self.model.predict, self.model, rows, out, n_jobs)
 
-    def pairs(self, wanted: NDArray[np.int64] | None) -> ProductPairs:
-        if wanted is None and isinstance(self.road, Additive):
-            pairs = np.empty((0, 2), dtype=np.int32)
-        elif wanted is None:
-            pairs = np.stack(np.triu_indices(self.n_players, 1), axis=1).astype(np.int32)
-        else:
-            pairs = key_pairs(wanted, self.n_players)
-        return ProductPairs(self, pairs)
+    def interactions(
+        self, index: InteractionIndex, order: int, wanted: Keys | None = None, min_order: int = 1
+    ) -> ProductPairs:
+        if not self.are_own_pairs(index, order, min_order):
+            raise no_higher_orders()
+        if wanted is None:
+            is_additive = isinstance(self.strategy, Additive)
+            wanted = np.empty(0, dtype=np.int64) if is_additive else all_pairs(self.n_players)
+        return ProductPairs(self, wanted)
+
+    def lookups(self, budget: int) -> list[PageLookup] | str:
+        del budget  # these are small
+        if isinstance(self.model, Waves):
+            return [WaveLookup(self.model, self.strategy, self.centre)]
+        if isinstance(self.model, Products) and isinstance(self.strategy, Additive):
+            return [LinearLookup(self.model.player, self.model.linear, self.centre)]
+        return NO_LOOKUP
 
     def with_background(self, rows: NDArray[Any], weights: Floats | None) -> ProductEngine:
-        other = compile_products(
-            self.model, rows, weights, self.index, self.tolerance, self.exact, self.budget
-        )
+        other = compile_products(self.model, rows, weights, self.index, self.settings, self.output)
         return other.to(self.device)
 
     def to(self, device: str) -> ProductEngine:
         return replace(self, device=device)
 
-    def build(self, n_jobs: int | None = None) -> None:
-        """Nothing: the background is compiled from the beginning."""
-
     def plan(self, n_rows: int | None) -> ProductPlan:
         del n_rows  # what is compiled is used
-        reasons = {
-            "additive": "no player's part depends on another's",
-            "pairs": "every row of the background",
-            "subsets": "few players: every coalition has its table",
-            "mixture": "a few products of marginals stand for the background",
-        }
-        return ProductPlan(self.road.name, self.road.n_components, self.road.error, reasons[self.road.name])
+        name = self.strategy.name
+        return ProductPlan(name, _REASONS[name], self.strategy.n_components, self.strategy.error)
 
-    def describe(self) -> dict[str, Any]:
-        return {
-            "kind": "products",
-            "n_terms": self.model.coefficients.shape[2],
-            "road": self.road.name,
-            "n_components": self.road.n_components,
-            "background_error": self.road.error,
-            "n_background": self.n_background,
-            "by_path": False,
-        }
-
-    def to_contents(self, interactions: bool) -> Contents:
-        """What the background was compiled to; the model is the caller's. Interactions need nothing more."""
+    def to_contents(self, interactions: bool, background: bool = False) -> Contents:
+        """Return what the background was compiled to; the caller stores the model. Interactions need nothing more."""
         del interactions
-        arrays, header = self.road.to_contents()
-        own = {"centre": self.centre, "expected": self.expected}
-        settings = {"tolerance": self.tolerance, "exact": self.exact, "n_background": self.n_background}
-        settings |= {"budget": self.budget}
-        return arrays | own, header | settings | {"road": self.road.name}
+        arrays, header = self.strategy.to_contents()
+        arrays |= {"centre": self.centre, "expected": self.expected}
+        if background and self.background is not None:
+            arrays |= weighted_rows(self.background.rows, self.background.weights).to_arrays()
+        about = product_header(self.index, self.n_background, self.settings, self.output)
+        return arrays, header | about | {"strategy": self.strategy.name}
 
     @classmethod
     def from_contents(
         cls, arrays: dict[str, NDArray[Any]], header: dict[str, Any], model: ProductSum
     ) -> ProductEngine:
-        """The inverse of `to_contents`: nothing is compiled."""
-        name = take(header, "road", str)
-        require(name in _ROADS, "it explains in a way that nobody knows")
-        index = check_choice("index", take(header, "index", str), INDICES)
-        road = _ROADS[name].from_contents(arrays, header, model)
+        """Return what `to_contents` wrote: nothing is compiled."""
+        name = take(header, "strategy", str)
+        require(name in _STRATEGIES, "its strategy is unknown")
+        index, n_background, settings, output = read_product_header(header)
+        strategy = _STRATEGIES[name].from_contents(arrays, header, model, index)
         centre, expected = arrays["centre"], arrays["expected"]
         shapes = (model.n_players, model.n_outputs), (model.n_outputs,)
         for array, shape in zip((centre, expected), shapes, strict=True):
             fits = array.shape == shape and array.dtype == np.float64 and np.isfinite(array).all()
             require(fits, "its means are those of another model")
-        settings = (
-            take_size(header, "n_background"),
-            take(header, "tolerance", float),
-            take(header, "exact", bool),
-        )
-        return cls(model, road, centre, expected, index, *settings, budget=take(header, "budget", int, 0))
+        background = None
+        if "background" in arrays and isinstance(model, Products):
+            kept = WeightedRows.from_arrays(arrays, model.n_features)
+            background = BackgroundRows(kept.rows, kept.weights)
+        return cls(model, strategy, centre, expected, index, n_background, settings, background, output)
+
+
+def product_header(
+    index: Index, n_background: int | None, settings: ProductSettings, output: Output
+) -> dict[str, Any]:
+    """Return what engines of products write to the header of a file."""
+    about = {"index": index.name, "n_background": n_background}
+    return about | settings.to_header() | {"output": output.name, "link": output.link.name}
+
+
+def read_product_header(header: dict[str, Any]) -> tuple[Index, int | None, ProductSettings, Output]:
+    """Return index, number of background rows, settings and output of what `product_header` wrote."""
+    name, link = take(header, "output", str), take(header, "link", str)
+    require(name in OUTPUTS and link in LINKS, "its output is unknown")
+    sizes = (find_index(take(header, "index", str)), take_size(header, "n_background"))
+    return *sizes, ProductSettings.from_header(header), OUTPUTS[name](LINKS[link])
 
 
 @dataclass(frozen=True, eq=False)
-class ProductPairs:
-    """Interactions of a sum of products (see `PairEngine`)."""
+class ProductPairs(QuickInteractions):
+    """Interactions of pairs in a sum of products (see `InteractionEngine`)."""
 
     engine: ProductEngine
-    pairs: NDArray[np.int32]
+    keys: Keys
 
     @property
     def n_outputs(self) -> int:
@@ -215,60 +283,58 @@ class ProductPairs:
         return rows_per_block(self.engine.model)
 
     def add(self, rows: NDArray[Any], out: Floats) -> None:
-        out += self.engine.road.interactions(self.engine.model, rows, self.pairs, self.engine.kernel)
+        engine = self.engine
+        pairs = key_pairs(self.keys, engine.n_players)
+        out += engine.strategy.interactions(engine.model, rows, pairs, engine.kernel)
 
 
 def compile_products(
     model: ProductSum,
     rows: NDArray[Any],
     weights: Floats | None,
-    index: str = "shapley",
-    tolerance: float = 1e-3,
-    exact: bool = False,
-    budget: int = 0,
+    index: Index,
+    settings: ProductSettings,
+    output: Output | None = None,
 ) -> ProductEngine:
-    """A sum of products against a background.
-
-    Parameters
-    ----------
-    tolerance : float
-        Most of the square sum of the values that a compressed background may miss.
-    exact : bool
-        Compress no background, however long its rows take.
-    budget : int
-        Compress none either while a row takes no more multiplications than this.
-    """
-    background = make_background(rows, weights)
-    road = _choose(model, background, index, tolerance, exact, budget)
-    centre = np.average(model.additive(background.rows), axis=0, weights=background.weights)
-    expected = np.average(model.predict(background.rows), axis=0, weights=background.weights)
-    return ProductEngine(model, road, centre, expected, index, len(rows), tolerance, exact, budget=budget)
+    """Compile a sum of products against a background."""
+    weighted = weighted_rows(rows, weights)
+    strategy = _choose(model, weighted, index, settings)
+    centre = np.average(model.additive(weighted.rows), axis=0, weights=weighted.weights)
+    expected = np.average(model.predict(weighted.rows), axis=0, weights=weighted.weights)
+    background = BackgroundRows(rows, weights)
+    about = (len(rows), settings, background, Raw() if output is None else output)
+    return ProductEngine(model, strategy, centre, expected, index, *about)
 
 
-def _choose(
-    model: ProductSum, background: Background, index: str, tolerance: float, exact: bool, budget: int
-) -> Road:
-    n_players, n_terms = model.n_players, model.coefficients.shape[2]
+def _choose(model: ProductSum, background: WeightedRows, index: Index, settings: ProductSettings) -> Strategy:
+    n_players, n_terms, budget = model.n_players, model.coefficients.shape[2], settings.budget
     if n_terms == 0:
         return Additive(index)
     few = n_players <= MOST_PLAYERS and (1 << n_players) * n_terms <= MOST_NUMBERS
     by_pairs = len(background) * n_players * (n_players + 1) // 2
     if few and not by_pairs < 1 << n_players:
         return compile_subsets(model, background, index)
-    exactly = exact or len(background) <= MOST_PAIRS
+    exactly = settings.exact or len(background) <= MOST_PAIRS
     if budget and n_players <= MOST_PLAYERS and (1 << n_players) < by_pairs:
         numbers = (1 << n_players) * n_terms * model.n_outputs
         if (exactly or numbers <= budget) and 16 * numbers <= MOST_BYTES:
             return compile_subsets(model, background, index)
     if exactly or by_pairs * n_terms <= budget:
-        _check_room(16 * len(background) * n_players * n_terms)
+        n_bytes = 16 * len(background) * n_players * n_terms
+        if n_bytes > MOST_BYTES:
+            raise CapacityError(
+                f"the factors of all background rows would take {n_bytes / 1e9:.1f} GB. Use fewer background rows, or "
+                "leave out compress_background=False: then a few products of marginals stand for them."
+            )
         return compile_pairs(model, background, index)
-    return compile_mixture(model, background, index, tolerance)
+    return compile_mixture(model, background, index, settings.tolerance)
 
 
-def _check_room(n_bytes: int) -> None:
-    if n_bytes > MOST_BYTES:
-        raise CapacityError(
-            f"the factors of every background row would take {n_bytes / 1e9:.1f} GB. Give fewer background rows, or "
-            "leave out exact_background=True: then a few products of marginals stand for them."
+def check_finite(values: Floats, output: Output) -> Floats:
+    """Return values, or raise `InputError` that names the row whose output overflows."""
+    wrong = ~np.isfinite(values).all(axis=(1, 2))
+    if wrong.any():
+        raise InputError(
+            f"output={short(output.name)} of row {int(wrong.argmax())} overflows. Use output='raw', or check the row."
         )
+    return values

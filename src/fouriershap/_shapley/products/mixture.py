@@ -1,4 +1,4 @@
-"""Road "mixture": a few products of marginals stand for the background. Its error is measured, and told.
+"""Strategy "mixture": a few products of marginals stand for the background. Its error is measured, and told.
 
 Rows are put into clusters; within each, players are taken to be independent. That is exact where all others come
 from the row (t = 1), and where none does (t = 0) the truth is a table, so that the difference there is known. A share
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from fouriershap import _kernels as kernels
 from fouriershap._base.headers import require, take
 from fouriershap._shapley.engine import Contents, Floats
+from fouriershap._shapley.indices import Index
 from fouriershap._shapley.products.clusters import cluster
 from fouriershap._shapley.products.components import (
     Points,
@@ -26,8 +27,8 @@ from fouriershap._shapley.products.components import (
     verify_components,
 )
 from fouriershap._shapley.products.model import (
-    Background,
     ProductSum,
+    WeightedRows,
     as_complex,
     as_factors,
     blocks,
@@ -43,19 +44,15 @@ _MOST_KAPPA = 0.5
 _SINGLE = np.float32
 
 
-def inner_points(index: str, n_points: int) -> tuple[Points, float]:
-    """Points within, and the weight of either end: Lobatto's rules, exact up to degree 3 and 5."""
-    if index == "banzhaf":
-        return Points(np.array([0.5]), np.array([1.0])), 0.0
-    if n_points == 1:
-        return Points(np.array([0.5]), np.array([2 / 3])), 1 / 6
-    inner = 0.5 - 0.5 / np.sqrt(5)
-    return Points(np.array([inner, 1 - inner]), np.full(2, 5 / 12)), 1 / 12
+def inner_points(index: Index, n_points: int) -> tuple[Points, float]:
+    """Return points within, and the weight of either end: Lobatto's rules, exact up to degree 3 and 5."""
+    inner, weights, end = index.lobatto(n_points)
+    return Points(inner, weights), end
 
 
 @dataclass(frozen=True, eq=False)
 class Mixture:
-    """Products of marginals (see `Road`).
+    """Products of marginals (see `Strategy`).
 
     Attributes
     ----------
@@ -70,7 +67,7 @@ class Mixture:
         Of the products and the constant over the background.
     kappa : float
         The share of the known difference that is taken back.
-    index : str
+    index : Index
     error : float
     n_points : {1, 2}
         Where the integral is taken, beside its ends.
@@ -83,7 +80,7 @@ class Mixture:
     whole: Floats
     mean: Floats
     kappa: float
-    index: str
+    index: Index
     error: float
     n_points: int = 2
 
@@ -100,7 +97,7 @@ class Mixture:
     def values(self, model: ProductSum, rows: NDArray[Any], kernel: Any) -> Floats:
         out, known = self.plain(model, rows, kernel)
         out += self.kappa * known
-        if self.index != "shapley":
+        if not self.index.adds_up:
             return out
         # What is left to the model's output goes where the correction went.
         left = model.products(rows) - self.mean - out.sum(axis=1)
@@ -143,18 +140,13 @@ class Mixture:
     def to_contents(self) -> Contents:
         arrays: dict[str, NDArray[Any]] = {"components": self.components, "component_weights": self.weights}
         arrays |= {"near": self.near, "whole": self.whole, "products_mean": self.mean}
-        return arrays, {
-            "index": self.index,
-            "kappa": self.kappa,
-            "error": self.error,
-            "n_points": self.n_points,
-        }
+        return arrays, {"kappa": self.kappa, "error": self.error, "n_points": self.n_points}
 
     @classmethod
     def from_contents(
-        cls, arrays: dict[str, NDArray[Any]], header: dict[str, Any], model: ProductSum
+        cls, arrays: dict[str, NDArray[Any]], header: dict[str, Any], model: ProductSum, index: Index
     ) -> Mixture:
-        """The inverse of `to_contents`."""
+        """Return what `to_contents` wrote."""
         components, weights = arrays["components"], arrays["component_weights"]
         verify_components(components, weights, model, _SINGLE)
         near, whole, mean = (arrays[name] for name in ("near", "whole", "products_mean"))
@@ -163,10 +155,10 @@ class Mixture:
         for array, shape in zip((near, whole, mean), shapes, strict=True):
             fits = array.shape == shape and array.dtype == np.float64 and np.isfinite(array).all()
             require(fits, "its moments are those of another model")
-        numbers = (take(header, "kappa", float), take(header, "index", str), take(header, "error", float))
-        require(0 <= numbers[0] <= _MOST_KAPPA and numbers[2] >= 0, "its error is none")
-        n_points = take(header, "n_points", int, 2)
-        require(n_points in (1, 2), "it has a number of points that nobody knows")
+        numbers = (take(header, "kappa", float), index, take(header, "error", float))
+        require(0 <= numbers[0] <= _MOST_KAPPA and numbers[2] >= 0, "its error is out of range")
+        n_points = take(header, "n_points", int)
+        require(n_points in (1, 2), "its number of points is unknown")
         return cls(components, weights, near, whole, mean, *numbers, n_points)
 
 
@@ -194,14 +186,14 @@ class _Truth:
     """Exact values of a few rows: products alone, and the size of all."""
 
     rows: NDArray[Any]
-    background: Background
+    background: WeightedRows
     chosen: NDArray[np.int64]  # rows of the whole background
     moments: _Moments
     values: Floats
     size: float
 
 
-def compile_mixture(model: ProductSum, background: Background, index: str, tolerance: float) -> Mixture:
+def compile_mixture(model: ProductSum, background: WeightedRows, index: Index, tolerance: float) -> Mixture:
     """As few components as keep the error below ``tolerance``, but at most `MOST`, and while doubling them helps."""
     truth = _explain_probes(model, background, index)
     points = model.embed(background.rows)
@@ -215,16 +207,14 @@ def compile_mixture(model: ProductSum, background: Background, index: str, toler
             break
         n *= 2
     error, kappa, labels = found[-2] if little else found[-1]
-    n_points = 2
-    if index == "shapley":
-        cheaper = _calibrate(model, truth, labels, index, 1)
-        if cheaper[0] <= max(error, tolerance):
-            (error, kappa), n_points = cheaper, 1
+    n_points, cheaper = 2, _calibrate(model, truth, labels, index, 1)
+    if cheaper[0] <= max(error, tolerance):
+        (error, kappa), n_points = cheaper, 1
     mixture = _mix(model, background, labels, _moments_of(model, background), index)
     return replace(mixture, kappa=kappa, error=error, n_points=n_points)
 
 
-def _explain_probes(model: ProductSum, background: Background, index: str) -> _Truth:
+def _explain_probes(model: ProductSum, background: WeightedRows, index: Index) -> _Truth:
     rng = np.random.default_rng(0)
     chosen = np.sort(rng.choice(len(background), min(MOST_PROBED, len(background)), replace=False))
     some = background.part(chosen)
@@ -241,7 +231,7 @@ def _explain_probes(model: ProductSum, background: Background, index: str) -> _T
 
 
 def _calibrate(
-    model: ProductSum, truth: _Truth, labels: NDArray[np.int64], index: str, n_points: int
+    model: ProductSum, truth: _Truth, labels: NDArray[np.int64], index: Index, n_points: int
 ) -> tuple[float, float]:
     """What is missed, and the share of the known difference that is taken back.
 
@@ -257,7 +247,7 @@ def _calibrate(
     return missed / truth.size if truth.size > 0 else 0.0, mixture.kappa
 
 
-def _moments_of(model: ProductSum, background: Background) -> _Moments:
+def _moments_of(model: ProductSum, background: WeightedRows) -> _Moments:
     shape = model.n_players, model.coefficients.shape[2]
     near, whole = np.zeros(shape, complex), np.zeros(shape[1], complex)
     for part in blocks(model, background.rows):
@@ -270,7 +260,7 @@ def _moments_of(model: ProductSum, background: Background) -> _Moments:
 
 
 def _mix(
-    model: ProductSum, background: Background, labels: NDArray[np.int64], truth: _Moments, index: str
+    model: ProductSum, background: WeightedRows, labels: NDArray[np.int64], truth: _Moments, index: Index
 ) -> Mixture:
     """The products of the marginals of clusters, not corrected yet."""
     n = int(labels.max()) + 1

@@ -1,4 +1,4 @@
-"""`ProductSum`: what the engine for sums of products explains, and what its roads share."""
+"""`ProductSum`: what the engine for sums of products explains, and what its strategies share."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class ProductSum(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Background:
+class WeightedRows:
     """Rows to compare with.
 
     Attributes
@@ -72,16 +72,16 @@ class Background:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def part(self, chosen: NDArray[np.int64]) -> Background:
+    def part(self, chosen: NDArray[np.int64]) -> WeightedRows:
         """Some of the rows."""
-        return Background(self.rows[chosen], self.weights[chosen] / self.weights[chosen].sum())
+        return WeightedRows(self.rows[chosen], self.weights[chosen] / self.weights[chosen].sum())
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Named arrays for a file."""
         return {"background": self.rows, "background_weights": self.weights}
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, NDArray[Any]], n_features: int) -> Background:
+    def from_arrays(cls, arrays: dict[str, NDArray[Any]], n_features: int) -> WeightedRows:
         """The inverse of `to_arrays`, for rows of numbers."""
         rows, weights = arrays["background"], arrays["background_weights"]
         fits = rows.dtype == np.float64 and rows.ndim == 2 and rows.shape[1] == n_features
@@ -91,11 +91,12 @@ class Background:
         return cls(rows, weights)
 
 
-def make_background(rows: NDArray[Any], weights: Floats | None) -> Background:
+def weighted_rows(rows: NDArray[Any], weights: Floats | None) -> WeightedRows:
+    """Return rows with weights that add up to 1, without those of weight 0."""
     if weights is None:
-        return Background(rows, np.full(len(rows), 1 / len(rows)))
+        return WeightedRows(rows, np.full(len(rows), 1 / len(rows)))
     kept = weights > 0
-    return Background(rows[kept], weights[kept])
+    return WeightedRows(rows[kept], weights[kept])
 
 
 def as_complex(factors: NDArray[Any]) -> NDArray[Any]:
@@ -139,7 +140,7 @@ def by_blocks(
     model: ProductSum,
     rows: NDArray[Any],
     out: Floats,
-    n_jobs: int | None,
+    n_jobs: int,
 ) -> Floats:
     """``out[...] = work(rows)`` in blocks, on some threads."""
 

@@ -10,21 +10,37 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._base.checks import check_choice
 from fouriershap._base.errors import InputError
-from fouriershap._base.headers import take, take_size
-from fouriershap._shapley.engine import Contents, Floats
-from fouriershap._shapley.indices import INDICES
-from fouriershap._shapley.pairs import key_pairs
-from fouriershap._shapley.products.engine import ProductEngine, ProductPlan, compile_products
-from fouriershap._shapley.products.model import Background, make_background
+from fouriershap._shapley.engine import (
+    BackgroundRows,
+    BaseEngine,
+    Contents,
+    EngineInfo,
+    Floats,
+    PageLookup,
+    Quality,
+)
+from fouriershap._shapley.indices import Index, InteractionIndex
+from fouriershap._shapley.outputs.kinds import Output
+from fouriershap._shapley.products.engine import (
+    NO_LOOKUP,
+    ProductEngine,
+    ProductPairs,
+    ProductPlan,
+    ProductSettings,
+    compile_products,
+    product_header,
+    read_product_header,
+)
+from fouriershap._shapley.products.model import WeightedRows, weighted_rows
+from fouriershap._shapley.sets import Keys, QuickInteractions, all_pairs, no_higher_orders
 from fouriershap._waves.products import Products
 from fouriershap._waves.ridges import Ridges
 
@@ -35,7 +51,7 @@ _ROWS_PER_BLOCK = 1024
 
 
 class Levels:
-    """Engines by how far they reach, made when they are asked for; behind a lock."""
+    """Engines by how far they reach, made when they are asked for, behind a lock."""
 
     def __init__(self) -> None:
         self._made: dict[int, tuple[ProductEngine, Floats]] = {}
@@ -56,30 +72,31 @@ class Levels:
 
 
 @dataclass(frozen=True, eq=False)
-class RidgeEngine:
+class RidgeEngine(BaseEngine):
     """SHAP values of `Products` with ridges (see `Engine`).
 
     Attributes
     ----------
     model : Products
-    background : Background
-    index : str
+    weighted : WeightedRows
+        The background.
+    index : Index
     n_background : int or None
-    tolerance, exact, budget
-        See `compile_products`.
+    settings : ProductSettings
+    output : Output
+        What the model stands for.
     device : {"cpu", "jax"}
     levels : Levels
     """
 
     model: Products
-    background: Background
-    index: str
+    weighted: WeightedRows
+    index: Index
     n_background: int | None
-    tolerance: float
-    exact: bool
-    budget: int
-    device: str
-    levels: Levels
+    settings: ProductSettings
+    output: Output
+    device: str = "cpu"
+    levels: Levels = field(default_factory=Levels)
 
     @property
     def n_players(self) -> int:
@@ -90,28 +107,41 @@ class RidgeEngine:
         return self.model.n_outputs
 
     @property
+    def representation(self) -> Products:
+        return self.model
+
+    @property
+    def player(self) -> NDArray[np.int32]:
+        """(n_features,) int32: the player that owns each column of rows."""
+        return self.model.player
+
+    @property
+    def background(self) -> BackgroundRows:
+        return BackgroundRows(self.weighted.rows, self.weighted.weights)
+
+    @property
     def ridges(self) -> Ridges:
         assert self.model.ridges is not None  # `make_engine` has seen to it
         return self.model.ridges
 
     @cached_property
     def expected(self) -> Floats:
-        outputs = self.model.predict(self.background.rows)
-        return np.asarray(np.average(outputs, axis=0, weights=self.background.weights))
+        outputs = self.model.predict(self.weighted.rows)
+        return np.asarray(np.average(outputs, axis=0, weights=self.weighted.weights))
 
     @cached_property
     def origin(self) -> Floats:
         """(n_features,) the mean of the background."""
-        return np.asarray(np.average(self.background.rows, axis=0, weights=self.background.weights))
+        return np.asarray(np.average(self.weighted.rows, axis=0, weights=self.weighted.weights))
 
     @cached_property
     def ends(self) -> tuple[Floats, Floats]:
         """(n_players, n_ridges): the least and the most that a player of the background adds to a score."""
         low = np.full((self.n_players, len(self.ridges)), np.inf)
         high = -low
-        for first in range(0, len(self.background), _ROWS_PER_BLOCK):
+        for first in range(0, len(self.weighted), _ROWS_PER_BLOCK):
             some = self.ridges.by_player(
-                self.background.rows[first : first + _ROWS_PER_BLOCK], self.model.player
+                self.weighted.rows[first : first + _ROWS_PER_BLOCK], self.model.player
             )
             low, high = np.minimum(low, some.min(axis=0)), np.maximum(high, some.max(axis=0))
         return low, high
@@ -123,7 +153,7 @@ class RidgeEngine:
         return (low + high) / 2, np.maximum(_ROOM * (high - low) / 2, _LEAST)
 
     def level_of(self, rows: NDArray[Any]) -> NDArray[np.int64]:
-        """(n_rows,): how often the reach is doubled for each row."""
+        """Return how often the reach is doubled for each row, (n_rows,)."""
         (low, high), (middle, half) = self.ends, self.reach
         out = np.zeros(len(rows), dtype=np.int64)
         for first in range(0, len(rows), _ROWS_PER_BLOCK):
@@ -136,35 +166,37 @@ class RidgeEngine:
         return out
 
     def compile_level(self, level: int) -> tuple[ProductEngine, Floats]:
-        """The engine whose sines reach so far, and the most error (n_outputs,) of these."""
+        """Return the engine whose sines reach so far, and their largest error (n_outputs,)."""
         middle, half = self.reach
         wide = half * 2.0**level
         model, error = self.model.expanded(middle - wide, middle + wide, self.origin)
-        settings = (self.index, self.tolerance, self.exact, self.budget)
-        made = compile_products(model, self.background.rows, self.background.weights, *settings)
+        rows = (self.weighted.rows, self.weighted.weights)
+        made = compile_products(model, *rows, self.index, self.settings)
         return made.to(self.device), error
 
     def engine(self, level: int = 0) -> ProductEngine:
         return self.levels.get(level, self)[0]
 
     def by_level(self, rows: NDArray[Any]) -> Iterator[tuple[NDArray[np.int64], ProductEngine]]:
-        """Positions of rows, and the engine that explains them."""
+        """Yield positions of rows, and the engine that explains them."""
         levels = self.level_of(rows)
         for level in np.unique(levels):
             chosen = np.flatnonzero(levels == level)
             try:
                 yield chosen, self.engine(int(level))
             except InputError as error:
-                raise InputError(f"row {chosen[0]} lies far beyond the background: {error}") from None
+                raise InputError(f"row {chosen[0]} lies far outside the background: {error}") from None
 
     @property
-    def error(self) -> float:
-        """What the compressed background misses of the values, as a share of their square sum."""
-        return self.engine().error
+    def quality(self) -> Quality:
+        return self.engine().quality
 
-    def shap_values(
-        self, rows: NDArray[Any], n_jobs: int | None = None, outputs: Floats | None = None
-    ) -> Floats:
+    @property
+    def info(self) -> EngineInfo:
+        engine, error = self.levels.get(0, self)
+        return replace(engine.info, n_background=self.n_background, expansion_error=float(error.max()))
+
+    def shap_values(self, rows: NDArray[Any], n_jobs: int = -1, outputs: Floats | None = None) -> Floats:
         out = np.zeros((len(rows), self.n_players, self.n_outputs))
         for chosen, engine in self.by_level(rows):
             out[chosen] = engine.shap_values(rows[chosen], n_jobs)
@@ -172,71 +204,57 @@ class RidgeEngine:
             outputs[:] = self.predict(rows, n_jobs)
         return out
 
-    def predict(self, rows: NDArray[Any], n_jobs: int | None = None) -> Floats:
+    def predict(self, rows: NDArray[Any], n_jobs: int = -1) -> Floats:
         del n_jobs  # a matrix product
         return self.model.predict(rows)
 
-    def pairs(self, wanted: NDArray[np.int64] | None) -> RidgePairs:
-        if wanted is None:
-            pairs = np.stack(np.triu_indices(self.n_players, 1), axis=1).astype(np.int32)
-        else:
-            pairs = key_pairs(wanted, self.n_players)
-        return RidgePairs(self, pairs, wanted)
+    def interactions(
+        self, index: InteractionIndex, order: int, wanted: Keys | None = None, min_order: int = 1
+    ) -> RidgePairs:
+        if not self.are_own_pairs(index, order, min_order):
+            raise no_higher_orders()
+        return RidgePairs(self, all_pairs(self.n_players) if wanted is None else wanted, wanted)
+
+    def lookups(self, budget: int) -> list[PageLookup] | str:
+        del budget
+        return NO_LOOKUP
 
     def with_background(self, rows: NDArray[Any], weights: Floats | None) -> RidgeEngine:
-        return replace(
-            self, background=make_background(rows, weights), n_background=len(rows), levels=Levels()
-        )
+        weighted = weighted_rows(rows, weights)
+        return replace(self, weighted=weighted, n_background=len(rows), levels=Levels())
 
     def to(self, device: str) -> RidgeEngine:
         return replace(self, device=device, levels=Levels())
 
-    def build(self, n_jobs: int | None = None) -> None:
+    def build(self, n_jobs: int = -1) -> None:
         del n_jobs
         self.engine()
 
     def plan(self, n_rows: int | None) -> ProductPlan:
         return self.engine().plan(n_rows)
 
-    def describe(self) -> dict[str, Any]:
-        engine, error = self.levels.get(0, self)
-        return engine.describe() | {"n_background": self.n_background, "expansion_error": float(error.max())}
-
-    def to_contents(self, interactions: bool) -> Contents:
-        """The background; the model is the caller's. Sines are made anew from both."""
-        del interactions
-        settings = {"tolerance": self.tolerance, "exact": self.exact, "n_background": self.n_background}
-        return self.background.to_arrays(), settings | {
-            "budget": self.budget,
-            "index": self.index,
-            "road": "ridges",
-        }
+    def to_contents(self, interactions: bool, background: bool = True) -> Contents:
+        """Return the background; the caller stores the model. Sines are made anew from both."""
+        del interactions, background
+        header = product_header(self.index, self.n_background, self.settings, self.output)
+        return self.weighted.to_arrays(), header | {"strategy": "ridges"}
 
     @classmethod
     def from_contents(
         cls, arrays: dict[str, NDArray[Any]], header: dict[str, Any], model: Products
     ) -> RidgeEngine:
-        """The inverse of `to_contents`."""
-        return cls(
-            model,
-            Background.from_arrays(arrays, model.n_features),
-            check_choice("index", take(header, "index", str), INDICES),
-            take_size(header, "n_background"),
-            take(header, "tolerance", float),
-            take(header, "exact", bool),
-            take(header, "budget", int),
-            "cpu",
-            Levels(),
-        )
+        """Return what `to_contents` wrote."""
+        weighted = WeightedRows.from_arrays(arrays, model.n_features)
+        return cls(model, weighted, *read_product_header(header))
 
 
 @dataclass(frozen=True, eq=False)
-class RidgePairs:
-    """Interactions of ridges (see `PairEngine`)."""
+class RidgePairs(QuickInteractions):
+    """Interactions of pairs in ridges (see `InteractionEngine`)."""
 
     engine: RidgeEngine
-    pairs: NDArray[np.int32]
-    wanted: NDArray[np.int64] | None
+    keys: Keys
+    wanted: Keys | None
 
     @property
     def n_outputs(self) -> int:
@@ -244,13 +262,16 @@ class RidgePairs:
 
     @property
     def rows_per_block(self) -> int:
-        return self.engine.engine().pairs(self.wanted).rows_per_block
+        return self._of(self.engine.engine()).rows_per_block
+
+    def _of(self, engine: ProductEngine) -> ProductPairs:
+        return engine.interactions(self.engine.index.interaction, 2, self.wanted, 2)
 
     def add(self, rows: NDArray[Any], out: Floats) -> None:
         for chosen, engine in self.engine.by_level(rows):
-            inner = engine.pairs(self.wanted)
-            if len(inner.pairs):  # none where the reach has no bend
-                some = np.zeros((len(chosen), len(self.pairs), self.n_outputs))
+            inner = self._of(engine)
+            if len(inner.keys):  # none where the reach has no bend
+                some = np.zeros((len(chosen), len(self.keys), self.n_outputs))
                 inner.add(rows[chosen], some)
                 out[chosen] += some
 
@@ -259,13 +280,11 @@ def make_engine(
     model: Products,
     rows: NDArray[Any],
     weights: Floats | None,
-    index: str,
-    tolerance: float,
-    exact: bool,
-    budget: int,
+    index: Index,
+    settings: ProductSettings,
+    output: Output,
 ) -> ProductEngine | RidgeEngine:
-    """Products against a background, with ridges or without (see `compile_products`)."""
+    """Return the engine of products against a background, with ridges or without."""
     if model.ridges is None:
-        return compile_products(model, rows, weights, index, tolerance, exact, budget)
-    background = make_background(rows, weights)
-    return RidgeEngine(model, background, index, len(rows), tolerance, exact, budget, "cpu", Levels())
+        return compile_products(model, rows, weights, index, settings, output)
+    return RidgeEngine(model, weighted_rows(rows, weights), index, len(rows), settings, output)

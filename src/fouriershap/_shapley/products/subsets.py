@@ -1,4 +1,4 @@
-"""Road "subsets": the worth of every coalition, where players are few. Exact, whatever the background.
+"""Strategy "subsets": the worth of every coalition, where players are few. Exact, whatever the background.
 
 The mean over the background of the product of the players outside a coalition is a table; the row brings the product
 of those inside. Values and interactions are sums over coalitions.
@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap import _kernels as kernels
-from fouriershap._base.headers import require, take
+from fouriershap._base.headers import require
 from fouriershap._shapley.engine import Contents, Floats
-from fouriershap._shapley.indices import moments
-from fouriershap._shapley.products.model import Background, ProductSum, as_complex, blocks
+from fouriershap._shapley.indices import Index, moments
+from fouriershap._shapley.products.model import ProductSum, WeightedRows, as_complex, blocks
 
 MOST_NUMBERS = 1 << 15  # coalitions times terms: from there a mixture is quicker
 MOST_PLAYERS = 12
@@ -25,20 +25,20 @@ MOST_PLAYERS = 12
 
 @dataclass(frozen=True, eq=False)
 class Subsets:
-    """The worth of coalitions (see `Road`).
+    """The worth of coalitions (see `Strategy`).
 
     Attributes
     ----------
     table : (n_outputs, 2^n_players, 2, n_terms) float64
         By the players of the row: coefficients times the mean product of the others in the background.
-    index : str
+    index : Index
     """
 
     name: ClassVar[str] = "subsets"
     error: ClassVar[float] = 0.0
     n_components: ClassVar[int] = 0
     table: Floats
-    index: str
+    index: Index
 
     def values(self, model: ProductSum, rows: NDArray[Any], kernel: Any) -> Floats:
         share = _value_shares(self.index, model.n_players)
@@ -56,22 +56,23 @@ class Subsets:
         return out
 
     def to_contents(self) -> Contents:
-        return {"table": self.table}, {"index": self.index}
+        return {"table": self.table}, {}
 
     @classmethod
     def from_contents(
-        cls, arrays: dict[str, NDArray[Any]], header: dict[str, Any], model: ProductSum
+        cls, arrays: dict[str, NDArray[Any]], header: dict[str, Any], model: ProductSum, index: Index
     ) -> Subsets:
-        """The inverse of `to_contents`."""
+        """Return what `to_contents` wrote."""
+        del header
         table = arrays["table"]
         require(model.n_players <= MOST_PLAYERS, "it has tables of too many players")
         shape = (model.n_outputs, 1 << model.n_players, *model.coefficients.shape[1:])
         fits = table.dtype == np.float64 and table.shape == shape
         require(fits and np.isfinite(table).all(), "its coalitions are those of another model")
-        return cls(table, take(header, "index", str))
+        return cls(table, index)
 
 
-def compile_subsets(model: ProductSum, background: Background, index: str) -> Subsets:
+def compile_subsets(model: ProductSum, background: WeightedRows, index: Index) -> Subsets:
     n_outputs, _, n_terms = model.coefficients.shape
     sums = np.zeros((1 << model.n_players, 2, n_terms))
     for part in blocks(model, background.rows):
@@ -97,7 +98,7 @@ def _inside(n_players: int) -> NDArray[np.bool_]:
 
 
 @lru_cache(maxsize=32)
-def _value_shares(index: str, n_players: int) -> Floats:
+def _value_shares(index: Index, n_players: int) -> Floats:
     """(2^n_players, n_players): what a player gets from the worth of each coalition."""
     inside = _inside(n_players)
     size = inside.sum(axis=1)
@@ -107,7 +108,7 @@ def _value_shares(index: str, n_players: int) -> Floats:
     return np.asarray(np.where(inside, joined[:, None], -left[:, None]))
 
 
-def _pair_shares(index: str, n_players: int, pairs: NDArray[np.int32]) -> Floats:
+def _pair_shares(index: Index, n_players: int, pairs: NDArray[np.int32]) -> Floats:
     """(2^n_players, n_pairs): the same for the interaction of two players."""
     inside = _inside(n_players)
     i, j = inside[:, pairs[:, 0]], inside[:, pairs[:, 1]]

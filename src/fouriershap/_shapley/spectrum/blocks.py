@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap import _kernels as kernels
-from fouriershap._shapley.indices import term_shares
-from fouriershap._shapley.pairs import n_places, pair_keys, pairs_within, place_of
+from fouriershap._shapley.indices import SHAPLEY, Index, term_shares
+from fouriershap._shapley.sets import n_places, pair_keys, pairs_within, place_of
 from fouriershap._shapley.spectrum.terms import Terms
 from fouriershap._shapley.tables import WIDTH, Blocks, Members, TableSet, histograms, lay_out
 from fouriershap._trees.codes import Codes, empty_codes
@@ -101,7 +101,7 @@ def compile_terms(
     cover: Cover,
     background: NDArray[np.uint8],
     weights: NDArray[np.float64] | None,
-    index: str = "shapley",
+    index: Index = SHAPLEY,
     keys: NDArray[np.int64] | None = None,
 ) -> TableSet:
     """Build the tables of terms of at most `MOST_ATOMS` atoms from background rows (n, n_bits).

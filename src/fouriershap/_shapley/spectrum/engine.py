@@ -3,51 +3,56 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from fouriershap._base.bits import check_packed, pack, unpack
-from fouriershap._base.checks import check_choice, stored_memory
+from fouriershap._base.bits import check_bits, check_packed, pack, unpack
+from fouriershap._base.checks import check_memory, check_weights, stored_memory, unshared
 from fouriershap._base.errors import CapacityError, InputError
 from fouriershap._base.headers import require, take, take_size
 from fouriershap._base.parallel import for_each_block
-from fouriershap._shapley.engine import Contents, Floats, KeptPairs
-from fouriershap._shapley.indices import INDICES
+from fouriershap._fourier.spectrum import Spectrum
+from fouriershap._shapley.engine import BackgroundRows, BaseEngine, Contents, EngineInfo, Floats, PageLookup
+from fouriershap._shapley.indices import SHAPLEY, Index, InteractionIndex, find_index
 from fouriershap._shapley.jax import put_tables
-from fouriershap._shapley.orders.sets import Keys
+from fouriershap._shapley.outputs.kinds import Raw
+from fouriershap._shapley.policy import LastPairs
+from fouriershap._shapley.sets import InteractionEngine, Keys
 from fouriershap._shapley.spectrum.blocks import MOST_ATOMS, Cover, atom_codes, compile_terms
 from fouriershap._shapley.spectrum.direct import add_direct
-from fouriershap._shapley.spectrum.orders import SpectrumSets, make_spectrum_sets
+from fouriershap._shapley.spectrum.lookups import bit_lookup
+from fouriershap._shapley.spectrum.orders import make_spectrum_sets
 from fouriershap._shapley.spectrum.pairs import SpectrumPairs, add_differences, make_spectrum_pairs
 from fouriershap._shapley.spectrum.plan import Plan, plan_terms
-from fouriershap._shapley.spectrum.terms import Terms
+from fouriershap._shapley.spectrum.terms import Terms, make_terms
 from fouriershap._shapley.tables import TableSet, tables_from_arrays, tables_to_arrays
 from fouriershap._shapley.verify import verify_numbers, verify_tables, verify_terms, verify_weights
 
 _ROWS_PER_BLOCK = 4096
+NO_TABLE = "some terms of the spectrum have no table."
 _TERM_ARRAYS = ("atom_start", "atom_bits", "atom_player", "start", "atoms", "coefficients", "constant")
 
 
 @dataclass(frozen=True, eq=False)
-class SpectrumEngine:
+class SpectrumEngine(BaseEngine):
     """Exact SHAP values of a spectrum (see `Engine`); rows are bits (n_rows, n_bits) uint8."""
 
     terms: Terms  # all of them
     tables: TableSet
     rest: Terms  # those without a table
     # (n, n_bits) what terms without a table and interactions need; files keep it only for these.
-    background: NDArray[np.uint8]
+    kept_rows: NDArray[np.uint8]
     weights: Floats | None  # (n,)
     expected: Floats  # (n_outputs,)
     made_by: Plan  # which terms went into tables, and why
-    index: str
+    index: Index
     memory: int
     n_background: int | None
     reader: Any = None  # what reads the tables: themselves, or a copy under XLA
-    kept: KeptPairs[SpectrumPairs] = field(default_factory=KeptPairs)
+    last_pairs: LastPairs[SpectrumPairs] = field(default_factory=LastPairs)
+    output = Raw()
 
     @property
     def n_players(self) -> int:
@@ -58,12 +63,18 @@ class SpectrumEngine:
         return self.terms.n_outputs
 
     @property
+    def representation(self) -> Terms:
+        return self.terms
+
+    @property
+    def background(self) -> BackgroundRows | None:
+        return BackgroundRows(self.kept_rows, self.weights) if len(self.kept_rows) else None
+
+    @property
     def device(self) -> str:
         return "cpu" if self.reader is None else "jax"
 
-    def shap_values(
-        self, rows: NDArray[Any], n_jobs: int | None = None, outputs: Floats | None = None
-    ) -> Floats:
+    def shap_values(self, rows: NDArray[Any], n_jobs: int = -1, outputs: Floats | None = None) -> Floats:
         out = np.zeros((len(rows), self.n_players, self.n_outputs))
 
         def work(first: int, last: int) -> None:
@@ -73,32 +84,40 @@ class SpectrumEngine:
             for_each_block(work, len(rows), _ROWS_PER_BLOCK, n_jobs)
         else:
             self.reader.add(atom_codes(self.terms, rows), out)
-        if self.index == "shapley":
-            add_direct(self.rest, rows, self.background, self.weights, out, n_jobs)
+        if self.index is SHAPLEY:  # which has a kernel of its own
+            add_direct(self.rest, rows, self.kept_rows, self.weights, out, n_jobs)
         else:
-            add_differences(self.rest, rows, self.background, self.weights, self.index, None, out)
+            add_differences(self.rest, rows, self.kept_rows, self.weights, self.index, None, out)
         if outputs is not None:
             outputs[:] = self.predict(rows, n_jobs)
         return out
 
-    def predict(self, rows: NDArray[Any], n_jobs: int | None = None) -> Floats:
+    def predict(self, rows: NDArray[Any], n_jobs: int = -1) -> Floats:
         return self.terms.evaluate(rows, n_jobs)
 
-    def pairs(self, wanted: NDArray[np.int64] | None) -> SpectrumPairs:
+    def interactions(
+        self, index: InteractionIndex, order: int, wanted: Keys | None = None, min_order: int = 1
+    ) -> InteractionEngine:
+        if self.are_own_pairs(index, order, min_order):
+            return self._pairs(wanted)
+        settings = (self.kept_rows, self.weights, index, order, wanted, min_order)
+        return make_spectrum_sets(self.terms, *settings)
+
+    def _pairs(self, wanted: Keys | None) -> SpectrumPairs:
         def make() -> SpectrumPairs:
-            if not len(self.background):
+            if not len(self.kept_rows):
                 raise InputError(
                     "these tables were loaded from a file that has no interaction tables, and the background is not "
                     "in it. Save them with save(path, interactions=True)."
                 )
-            settings = (self.background, self.weights, self.memory, self.index, wanted)
+            settings = (self.kept_rows, self.weights, self.memory, self.index, wanted)
             return make_spectrum_pairs(self.terms, *settings)
 
-        return self.kept.get(wanted, make)
+        return self.last_pairs.get(wanted, make)
 
-    def sets(self, index: str, order: int, wanted: Keys | None) -> SpectrumSets:
-        """See `HigherOrders`."""
-        return make_spectrum_sets(self.terms, self.background, self.weights, index, order, wanted)
+    def lookups(self, budget: int) -> list[PageLookup] | str:
+        del budget  # what is built is used
+        return NO_TABLE if self.rest.n_terms else [bit_lookup(self.terms, self.tables)]
 
     def with_background(self, rows: NDArray[Any], weights: Floats | None) -> SpectrumEngine:
         other = compile_spectrum(self.terms, rows, weights, self.memory, None, "auto", self.index)
@@ -111,49 +130,37 @@ class SpectrumEngine:
         reader = put_tables(self.tables, precision, memory) if device == "jax" else None
         return replace(self, reader=reader)
 
-    def build(self, n_jobs: int | None = None) -> None:
-        """Nothing: the tables are there from the beginning."""
-
     def plan(self, n_rows: int | None) -> Plan:
         del n_rows  # what is built is used
         return self.made_by
 
-    @cached_property
-    def degree_energy(self) -> Floats:
-        """Energy of the terms by degree, the constant left out."""
-        return np.bincount(self.terms.degrees, self.term_energy, minlength=1).astype(np.float64)
+    @property
+    def info(self) -> EngineInfo:
+        return EngineInfo(
+            kind="spectrum",
+            n_background=self.n_background,
+            n_terms=self.terms.n_terms,
+            n_tables=self.tables.n_tables,
+            table_bytes=self.tables.nbytes,
+            n_without_table=self.rest.n_terms,
+            degrees=self.terms.degrees,
+            term_energy=np.asarray((self.terms.coefficients**2).sum(axis=1)),
+        )
 
-    @cached_property
-    def term_energy(self) -> Floats:
-        """(n_terms,) squared coefficients, summed over the outputs."""
-        return np.asarray((self.terms.coefficients**2).sum(axis=1))
-
-    def describe(self) -> dict[str, Any]:
-        return {
-            "kind": "spectrum",
-            "n_terms": self.terms.n_terms,
-            "degree_energy": self.degree_energy,
-            "n_tables": self.tables.n_tables,
-            "table_bytes": self.tables.nbytes,
-            "n_without_table": self.rest.n_terms,
-            "by_path": False,
-            "n_background": self.n_background,
-        }
-
-    def to_contents(self, interactions: bool) -> Contents:
-        """Tables, terms, and the background where interactions or terms without a table need it."""
-        if interactions and not len(self.background):
-            self.pairs(None)  # says why there is nothing to save
+    def to_contents(self, interactions: bool, background: bool = False) -> Contents:
+        """Return tables, terms, and the background where interactions or terms without a table need it."""
+        if interactions and not len(self.kept_rows):
+            self._pairs(None)  # says why there is nothing to save
         arrays = tables_to_arrays(self.tables) | {"expected": self.expected}
         for name in _TERM_ARRAYS:
             arrays[f"terms.{name}"] = getattr(self.terms, name)
             arrays[f"rest.{name}"] = getattr(self.rest, name)
-        needed = interactions or self.rest.n_terms > 0
-        arrays["background"] = pack(self.background if needed else self.background[:0])
+        needed = interactions or background or self.rest.n_terms > 0
+        arrays["background"] = pack(self.kept_rows if needed else self.kept_rows[:0])
         if self.weights is not None and needed:
             arrays["weights"] = self.weights
         header: dict[str, Any] = {"n_bits": self.terms.n_bits, "n_players": self.n_players}
-        header |= {"index": self.index, "memory": self.memory, "n_background": self.n_background}
+        header |= {"index": self.index.name, "memory": self.memory, "n_background": self.n_background}
         return arrays, header | {"plan": asdict(self.made_by)}
 
     @classmethod
@@ -179,7 +186,7 @@ class SpectrumEngine:
         plan = take(header, "plan", Plan)
         counts = (plan.n_direct_terms, plan.n_table_terms) == (rest.n_terms, terms.n_terms - rest.n_terms)
         require(counts, "its plan is that of other terms")
-        index = check_choice("index", take(header, "index", str, "shapley"), INDICES)
+        index = find_index(take(header, "index", str))
         parts = (background, weights, arrays["expected"], plan, index, stored_memory(header.get("memory")))
         return cls(terms, tables, rest, *parts, n_background)
 
@@ -191,7 +198,7 @@ def compile_spectrum(
     memory: int,
     n_rows: int | None,
     method: str = "auto",
-    index: str = "shapley",
+    index: Index = SHAPLEY,
 ) -> SpectrumEngine:
     """Put the terms into tables for which that pays; ``n_rows`` to come may decide it, None for any number."""
     plan, wanted = plan_terms(terms, n_rows, len(background), weights is not None, memory, method)
@@ -215,7 +222,7 @@ def _tables_within(
     background: NDArray[np.uint8],
     weights: Floats | None,
     memory: int,
-    index: str,
+    index: Index,
 ) -> tuple[TableSet, NDArray[np.bool_]]:
     """Compile the wanted terms; where their blocks come out larger than the budget, fewer of them."""
     kept = wanted.copy()
@@ -226,3 +233,21 @@ def _tables_within(
         by_degree = np.flatnonzero(kept)[np.argsort(terms.degrees[kept], kind="stable")]
         share = 0.9 * memory / cover.nbytes(terms)
         kept[by_degree[int(share * len(by_degree)) :]] = False
+
+
+def make_engine(
+    spectrum: Spectrum,
+    background: ArrayLike,
+    *,
+    players: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
+    memory: int | float | None = None,
+    index: str = "shapley",
+    method: str = "auto",
+    n_rows: int | None = None,
+) -> SpectrumEngine:
+    """Check arguments as callers give them (see `fouriershap.spectra.compile`), and compile."""
+    terms = make_terms(spectrum, players)
+    rows = unshared(check_bits(background, spectrum.n_bits, name="background"), background)
+    share = check_weights(weights, len(rows))
+    return compile_spectrum(terms, rows, share, check_memory(memory), n_rows, method, find_index(index))

@@ -15,8 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.errors import CapacityError
-from fouriershap._shapley.orders.indices import character_shares
-from fouriershap._shapley.orders.sets import Floats, Keys, count_sets, keys_within, lost_background, set_keys
+from fouriershap._shapley.indices import InteractionIndex, character_shares
+from fouriershap._shapley.sets import (
+    Floats,
+    Keys,
+    count_sets,
+    keys_within,
+    lost_background,
+    select_keys,
+    set_keys,
+)
 from fouriershap._shapley.spectrum.terms import Terms
 
 _ROWS_PER_BLOCK = 4096
@@ -28,12 +36,12 @@ _TIMED = 16  # terms, and rows, that tell what all of them will take
 
 @dataclass(frozen=True, eq=False)
 class SpectrumSets:
-    """Interactions of a spectrum against one background (see `SetEngine`); rows are bits (n, n_bits) uint8."""
+    """Interactions of a spectrum against one background (see `InteractionEngine`); rows are bits (n, n_bits) uint8."""
 
     terms: Terms
     background: NDArray[np.uint8]
     weights: Floats | None
-    index: str
+    index: InteractionIndex
     order: int
     keys: Keys
 
@@ -80,7 +88,7 @@ class SpectrumSets:
         return word[there], column[there]
 
     def seconds(self, rows: NDArray[Any]) -> tuple[float, str]:
-        """See `SlowSets`: a few terms and rows tell."""
+        """Estimate the time by that of a few terms and rows."""
         some = range(0, self.terms.n_terms, max(1, self.terms.n_terms // _TIMED))
         part = rows[:_TIMED]
         if not len(part) or not len(some):
@@ -128,9 +136,10 @@ def make_spectrum_sets(
     terms: Terms,
     background: NDArray[np.uint8],
     weights: Floats | None,
-    index: str,
+    index: InteractionIndex,
     order: int,
     wanted: Keys | None,
+    min_order: int,
 ) -> SpectrumSets:
     """Find the sets of players that meet in a term, or those of them that are wanted."""
     if not len(background):
@@ -147,4 +156,5 @@ def make_spectrum_sets(
         keys = keys_within(np.unique(members, axis=0), order)
     else:
         keys = wanted
+    keys = select_keys(keys, None, min_order, terms.n_players)
     return SpectrumSets(terms, background, weights, index, order, keys)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._shapley.indices import difference_weight
-from fouriershap._shapley.pairs import key_pairs, pair_keys, pairs_within
+from fouriershap._shapley.indices import Index, difference_weight
+from fouriershap._shapley.sets import Keys, QuickInteractions, pair_keys, pairs_within
 from fouriershap._shapley.spectrum.blocks import MOST_ATOMS, Cover, atom_codes, compile_terms
 from fouriershap._shapley.spectrum.terms import Terms
 from fouriershap._shapley.tables import WIDTH, TableSet
@@ -19,16 +19,16 @@ _NUMBERS = 1 << 22  # most numbers of a step of the closed form
 
 
 @dataclass(frozen=True, eq=False)
-class SpectrumPairs:
-    """Interactions of a spectrum against one background (see `PairEngine`); rows are bits (n, n_bits) uint8."""
+class SpectrumPairs(QuickInteractions):
+    """Interactions of pairs in a spectrum (see `InteractionEngine`); rows are bits (n, n_bits) uint8."""
 
     terms: Terms
-    pairs: NDArray[np.int32]
+    keys: Keys
     tables: TableSet
     rest: Terms  # terms without a table
     background: NDArray[np.uint8]
     weights: NDArray[np.float64] | None
-    index: str
+    index: Index
 
     @property
     def n_outputs(self) -> int:
@@ -40,8 +40,7 @@ class SpectrumPairs:
 
     def add(self, rows: NDArray[Any], out: NDArray[np.float64]) -> None:
         self.tables.add(atom_codes(self.terms, rows), out)
-        numbers = pair_keys(self.pairs[:, 0], self.pairs[:, 1], self.terms.n_players)
-        add_differences(self.rest, rows, self.background, self.weights, self.index, numbers, out)
+        add_differences(self.rest, rows, self.background, self.weights, self.index, self.keys, out)
 
 
 def make_spectrum_pairs(
@@ -49,7 +48,7 @@ def make_spectrum_pairs(
     background: NDArray[np.uint8],
     weights: NDArray[np.float64] | None,
     memory: int,
-    index: str,
+    index: Index,
     wanted: NDArray[np.int64] | None,
 ) -> SpectrumPairs:
     """Build the pair tables of the terms that fit; ``wanted`` (n,) keys of pairs, None for all that occur."""
@@ -68,7 +67,7 @@ def make_spectrum_pairs(
         kept[by_degree[int(0.9 * memory / need * len(by_degree)) :]] = False
     tables = compile_terms(some, cover, background, weights, index, keys)
     rest = terms.select(~kept & (terms.degrees >= 2))
-    return SpectrumPairs(terms, key_pairs(keys, terms.n_players), tables, rest, background, weights, index)
+    return SpectrumPairs(terms, keys, tables, rest, background, weights, index)
 
 
 def _pair_bytes(cover: Cover, n_outputs: int) -> int:
@@ -83,7 +82,7 @@ def add_differences(
     rows: NDArray[np.uint8],
     background: NDArray[np.uint8],
     weights: NDArray[np.float64] | None,
-    index: str,
+    index: Index,
     keys: NDArray[np.int64] | None,
     out: NDArray[np.float64],
 ) -> None:

@@ -1,4 +1,4 @@
-"""What tables and the closed form cost, and which terms should take which road."""
+"""What tables and the closed form cost, and which terms are explained how."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from fouriershap._shapley.engine import Plan as EnginePlan
 from fouriershap._shapley.spectrum.blocks import BLOCK_ATOMS, MOST_ATOMS, table_bytes
 from fouriershap._shapley.spectrum.terms import Terms
 
@@ -21,13 +22,13 @@ _TERMS_PER_BLOCK = 6.0  # what gathering low-degree terms into blocks brings, at
 
 
 @dataclass(frozen=True)
-class Plan:
+class Plan(EnginePlan):
     """Which terms are explained how, and what that is expected to cost.
 
     Attributes
     ----------
-    method : str
-        "tables", "direct", or "tables+direct" where some terms take each road.
+    strategy : str
+        "tables", "direct", or "tables+direct" where some terms are explained by each.
     n_table_terms, n_direct_terms : int
     table_bytes : int
         Memory of the tables: estimated by `plan`, exact in `Tables.plan`.
@@ -37,13 +38,11 @@ class Plan:
     reason : str
     """
 
-    method: str
     n_table_terms: int
     n_direct_terms: int
     table_bytes: int
     table_seconds: float
     direct_seconds: float
-    reason: str
 
     def after(self, n_table_terms: int, table_bytes: int, memory: int) -> Plan:
         """The plan as it was carried out: blocks may have come out larger than the budget."""
@@ -53,7 +52,7 @@ class Plan:
         n_direct = self.n_direct_terms + self.n_table_terms - n_table_terms
         return replace(
             plan,
-            method="tables+direct" if n_table_terms else "direct",
+            strategy="tables+direct" if n_table_terms else "direct",
             n_table_terms=n_table_terms,
             n_direct_terms=n_direct,
             reason=f"{n_direct} terms are too wide for a table, or do not fit into {memory:,} bytes",
@@ -78,7 +77,7 @@ def table_cost(terms: Terms, n_rows: int, n_background: int) -> NDArray[np.float
 def plan_terms(
     terms: Terms, n_rows: int | None, n_background: int, weighted: bool, memory: int, method: str = "auto"
 ) -> tuple[Plan, NDArray[np.bool_]]:
-    """Choose the road of each term; also returns (n_terms,) bool, True for tables.
+    """Choose how each term is explained; also returns (n_terms,) bool, True for tables.
 
     ``n_rows`` None means "any number": whatever fits goes into tables. So does ``method="tables"``.
     """
@@ -99,9 +98,9 @@ def plan_terms(
         worth &= (tables < direct) & (tables[fits].sum() + _CALL < direct[fits].sum())
     in_tables = int(worth.sum())
     if in_tables == terms.n_terms:
-        road, reason = "tables", "every term fits into a table, and looking up is cheaper than computing"
+        strategy, reason = "tables", "every term fits into a table, and looking up is cheaper than computing"
     elif in_tables == 0:
-        road = "direct"
+        strategy = "direct"
         reason = (
             "it was asked for"
             if method == "direct"
@@ -112,16 +111,16 @@ def plan_terms(
             )
         )
     else:
-        road = "tables+direct"
+        strategy = "tables+direct"
         reason = f"{terms.n_terms - in_tables} terms are too wide for a table, or cheaper without one"
     seconds = float(tables[feasible].sum() + _CALL) / 1e9 if feasible.any() else float("inf")
     plan = Plan(
-        road,
+        strategy,
+        reason,
         in_tables,
         terms.n_terms - in_tables,
         int(need[worth].sum()),
         seconds,
         float(direct.sum()) / 1e9,
-        reason,
     )
     return plan, worth

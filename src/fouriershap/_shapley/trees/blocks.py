@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from fouriershap import _kernels as kernels
 from fouriershap._base.parallel import enter, for_each_block
-from fouriershap._shapley.indices import quadrature
+from fouriershap._shapley.indices import SHAPLEY, Index, quadrature
 from fouriershap._shapley.tables import BYTE_PATTERNS, WIDTH, Blocks, Members, TableSet, histograms, lay_out
 from fouriershap._trees.codes import CodedTrees, Codes, Columns, turn_pages
 
@@ -115,7 +115,7 @@ def fill_tables(
     weights: NDArray[np.float64] | None,
     dtype: np.dtype[Any],
     n_jobs: int | None = None,
-    index: str = "shapley",
+    index: Index = SHAPLEY,
 ) -> tuple[TableSet, NDArray[np.float64]]:
     """Fill the tables from background codes, or by path where there is none.
 

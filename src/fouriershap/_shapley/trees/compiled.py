@@ -78,11 +78,11 @@ class CompiledTrees(Frozen):
 
 def check_capacity(model: TreeModel, in_tables: NDArray[np.bool_]) -> None:
     """Raise where tables were asked for and some tree has none."""
-    if model.method == "tables" and not in_tables.all():
+    if model.strategy == "tables" and not in_tables.all():
         raise CapacityError(
             f"{int((~in_tables).sum())} of {len(in_tables)} trees do not fit into tables (at most {MOST_FEATURES} "
             f"features and {MOST_DEPTH} splits on a path, and {model.memory:,} bytes in all). Raise `memory`, or use "
-            "method='auto', which explains them without."
+            "strategy='auto', which explains them without."
         )
 
 

@@ -1,4 +1,4 @@
-"""`TreeEngine`: trees against a background (or by path, without one), by tables, by streaming or by walking."""
+"""`TreeEngine`: trees against a background (or path-dependent, without one), by tables, streaming or walking."""
 
 from __future__ import annotations
 
@@ -12,23 +12,22 @@ from numpy.typing import NDArray
 
 from fouriershap._base.errors import InputError
 from fouriershap._base.parallel import count_jobs, enter, for_each_block
-from fouriershap._shapley.engine import Contents, Floats, KeptPairs, Policy
-from fouriershap._shapley.orders.sets import Keys
+from fouriershap._shapley.engine import BackgroundRows, BaseEngine, Contents, EngineInfo, Floats, PageLookup
+from fouriershap._shapley.indices import Index, InteractionIndex
+from fouriershap._shapley.lookups import table_lookup
+from fouriershap._shapley.outputs.kinds import Output, Raw
+from fouriershap._shapley.policy import BuildPolicy, LastPairs
+from fouriershap._shapley.sets import InteractionEngine, Keys
 from fouriershap._shapley.tables import TableSet
 from fouriershap._shapley.trees import stream, walk
-from fouriershap._shapley.trees.compiled import CompiledTrees, check_capacity, compile_trees
+from fouriershap._shapley.trees.choice import WORTH_THREADS, Choice
+from fouriershap._shapley.trees.compiled import CompiledTrees, Layout, check_capacity, compile_trees
 from fouriershap._shapley.trees.files import trees_from_contents, trees_to_contents
+from fouriershap._shapley.trees.leaves import leaf_lookup
 from fouriershap._shapley.trees.model import Background, TreeModel, make_background
-from fouriershap._shapley.trees.orders import TreeSets, make_sets
 from fouriershap._shapley.trees.pairs import TreePairs, make_pairs
-from fouriershap._shapley.trees.plan import (
-    LEAST_BUILD,
-    LooseCosts,
-    TableCosts,
-    TreePlan,
-    describe,
-    table_costs,
-)
+from fouriershap._shapley.trees.plan import TreePlan
+from fouriershap._shapley.trees.sets import make_sets
 from fouriershap._trees.ensemble import TreeEnsemble
 
 _ROWS_PER_JOB = 8192  # of predicting
@@ -37,58 +36,57 @@ _WALK_SECONDS = 1.0  # of work that cannot be interrupted
 _LOOK_UP_SECONDS = 0.5  # likewise
 _CALL_BYTES = 16 << 20  # of rows in one call that looks up
 _FEWEST_CALLS = 4  # for each thread, so that none waits long for the last
-_FEW_LOOK_UPS = 32  # rows that read built tables sooner than a twig can be streamed
-_TREE_PARTS = 8  # shares of the trees when there is but one block of rows
-_WORTH_THREADS = 5e-3  # seconds of work below which a pool of threads costs more than it brings
-_ALL_FIT = "every tree fits into tables, and looking up is cheaper than anything else"
-_SOME_FIT = "{} trees are too deep for tables, or beyond the memory budget"
-_NONE_FIT = "no tree fits into tables: paths with many features, or too little memory"
-_NOT_WORTH = "building tables would cost more than the answer"
-_BEYOND_CACHE = "so many rows are quicker without the tables, which outgrow the caches"
-_ASKED_FOR = "asked for by method="
-_ANY = 10**6  # rows, where their number is open
+_TREE_PARTS = 8  # shares of the trees where there is one block of rows
+_ESTIMATE_SLACK = 24  # tables estimated larger than this many budgets are not built for a page
 
 
-class TreeEngine:
+class TreeEngine(BaseEngine):
     """Exact SHAP values of an ensemble against one background (see `Engine`); rows are cleaned.
 
-    The tables are built when rows to explain are worth it: at once for many, else when the rows explained
-    by walking have cost as much as the tables would. `build` builds them now.
+    Tables are built when they pay: at once for many rows, else when calls without them have cost as much as the tables
+    would. `build` builds them now.
 
     Parameters
     ----------
     model : TreeModel
     background : Background
-    policy : Policy, optional
+    policy : BuildPolicy, optional
         What is built already.
-    kept : KeptPairs, optional
+    last_pairs : LastPairs, optional
         Interaction tables that are built already.
     expected : (n_outputs,) float64, optional
         Where it is known.
     device : {"cpu", "jax"}
     layout : Layout, optional
         That of the same model against another background.
+    output : Output, optional
+        By default `Raw`; another name for it, where the raw output is what that means.
     """
 
     def __init__(
         self,
         model: TreeModel,
         background: Background,
-        policy: Policy[CompiledTrees] | None = None,
-        kept: KeptPairs[TreePairs] | None = None,
+        policy: BuildPolicy[CompiledTrees] | None = None,
+        last_pairs: LastPairs[TreePairs] | None = None,
         expected: Floats | None = None,
         device: str = "cpu",
-        layout: Any = None,
+        layout: Layout | None = None,
+        output: Output | None = None,
     ) -> None:
-        self.model, self.background, self.device = model, background, device
-        self.policy = Policy() if policy is None else policy
-        self._kept = KeptPairs() if kept is None else kept
+        self.model, self.tree_background, self.device = model, background, device
+        self.output = Raw(model.link) if output is None else output
+        self.policy = BuildPolicy() if policy is None else policy
+        self.choice = Choice(model, background, self.policy, device)
+        self._last_pairs = LastPairs() if last_pairs is None else last_pairs
         self._layout = layout
         if expected is not None:
             self.expected = expected
-        if model.method == "stream" and background.rows is None:
-            raise InputError("method='stream' needs a background; without one, use method='auto' or 'walk'.")
-        if self.compiled is None and model.method == "tables":
+        if model.strategy == "stream" and background.rows is None:
+            raise InputError(
+                "strategy='stream' needs a background; without one, use strategy='auto' or 'walk'."
+            )
+        if self.compiled is None and model.strategy == "tables":
             check_capacity(model, model.feasible)
             self.build()
 
@@ -105,11 +103,16 @@ class TreeEngine:
     @property
     def in_tables(self) -> NDArray[np.bool_]:
         """(n_trees,) bool: the trees that have tables; by estimate, where none are built yet."""
-        return self.model.feasible if self.compiled is None else self.compiled.in_tables
+        return self.choice.in_tables
 
     @property
-    def ensemble(self) -> TreeEnsemble:
+    def representation(self) -> TreeEnsemble:
         return self.model.ensemble
+
+    @property
+    def player(self) -> NDArray[np.int32]:
+        """(n_features,) int32: the player that owns each column of rows."""
+        return self.model.player
 
     @property
     def n_players(self) -> int:
@@ -120,153 +123,76 @@ class TreeEngine:
         return self.model.ensemble.n_outputs
 
     @property
-    def index(self) -> str:
+    def index(self) -> Index:
         return self.model.index
+
+    @property
+    def background(self) -> BackgroundRows | None:
+        rows = self.tree_background.rows
+        return None if rows is None or not len(rows) else BackgroundRows(rows, self.tree_background.weights)
 
     @cached_property
     def expected(self) -> Floats:
         """Mean raw output (n_outputs,) over the background, or by path without one."""
-        compiled, e = self.compiled, self.ensemble
+        compiled, e, background = self.compiled, self.model.ensemble, self.tree_background
         if compiled is not None and compiled.in_tables.all():
             return np.asarray(e.base + compiled.expected)
-        if self.background.rows is None:
+        if background.rows is None:
             return np.asarray(e.base + _path_expected(e, self.model.walk_trees.ratio))
-        predictions = self.predict(self.background.rows)
-        return np.asarray(np.average(predictions, axis=0, weights=self.background.weights))
+        return np.asarray(np.average(self.predict(background.rows), axis=0, weights=background.weights))
 
-    def build(self, n_jobs: int | None = None) -> None:
-        self.policy.build(lambda: compile_trees(self.model, self.background, self._layout, n_jobs))
+    @property
+    def info(self) -> EngineInfo:
+        e, tables, background = self.model.ensemble, self.tables, self.tree_background
+        return EngineInfo(
+            kind="trees",
+            n_background=background.n_rows,
+            is_path_dependent=background.rows is None,
+            model=self.model.kind,
+            n_trees=e.n_trees,
+            n_leaves=e.n_leaves,
+            n_tables=0 if tables is None else tables.n_tables,
+            table_bytes=0 if tables is None else tables.nbytes,
+            n_without_table=int((~self.in_tables).sum()),
+            degrees=self.model.profile[:, 2].astype(np.int64),
+        )
+
+    def build(self, n_jobs: int = -1) -> None:
+        self.policy.build(lambda: compile_trees(self.model, self.tree_background, self._layout, n_jobs))
+
+    def _sharing(self, device: str, output: Output) -> TreeEngine:
+        """Return an engine that shares everything that is built."""
+        shared = (self.policy, self._last_pairs, self.__dict__.get("expected"))
+        return TreeEngine(self.model, self.tree_background, *shared, device, self._layout, output)
 
     def to(self, device: str) -> TreeEngine:
-        if device == "jax" and self.model.method in ("stream", "walk"):
+        if device == "jax" and self.model.strategy in ("stream", "walk"):
             raise InputError(
-                f"device='jax' reads tables, and method='{self.model.method}' has none; use method='auto'."
+                f"device='jax' reads tables, which strategy='{self.model.strategy}' does not build; use "
+                "strategy='auto'."
             )
-        known = self.__dict__.get("expected")
-        return TreeEngine(self.model, self.background, self.policy, self._kept, known, device, self._layout)
+        return self._sharing(device, self.output)
+
+    def named(self, output: Output) -> TreeEngine:
+        """Return the same, with another name for its raw output."""
+        return self._sharing(self.device, output)
 
     def with_background(self, rows: NDArray[Any], weights: Floats | None) -> TreeEngine:
-        """Only what the background touches is built again."""
+        """Return the same trees against other rows; only what depends on the background is built again."""
         layout = self._layout if self.compiled is None else self.compiled.layout
         background = make_background(self.model, rows, weights)
-        return TreeEngine(self.model, background, device=self.device, layout=layout)
+        return TreeEngine(self.model, background, device=self.device, layout=layout, output=self.output)
 
     def plan(self, n_rows: int | None) -> TreePlan:
-        tables, in_tables = self._table_costs, self.in_tables
-        if self.background.is_lost:
-            n_rows = None  # there is but one way
-        by_tables = bool(in_tables.any())
-        if n_rows is not None and by_tables:
-            by_tables = (
-                self._saves(n_rows) > tables.build if self.compiled is None else self._looks_up(n_rows)
-            )
-        loose = ~in_tables if by_tables else np.ones_like(in_tables)
-        road = self._road(replace(self._loose, which=loose), _ANY if n_rows is None else max(n_rows, 1))[0]
-        streamed = loose & self.model.twigs.serves if road == "stream" else np.zeros_like(loose)
-        counts = (int((~loose).sum()), int(streamed.sum()), int((loose & ~streamed).sum()))
-        return describe(counts, tables, self._loose, n_rows, self._reason(by_tables, int(loose.sum())))
+        return self.choice.plan(n_rows)
 
-    def _reason(self, by_tables: bool, n_loose: int) -> str:
-        if by_tables:
-            return _SOME_FIT.format(n_loose) if n_loose else _ALL_FIT
-        if self.model.method in ("stream", "walk"):
-            return _ASKED_FOR
-        if not self.in_tables.any():
-            return _NONE_FIT
-        return _NOT_WORTH if self.compiled is None else _BEYOND_CACHE
-
-    @cached_property
-    def _loose(self) -> LooseCosts:
-        """What all trees cost without tables."""
-        n_background = None if self.background.rows is None else len(self.background.rows)
-        doubled = self.model.dtype.itemsize == 8
-        return LooseCosts(self.model.profile[:, 0], n_background, self.background, doubled)
-
-    def _without(self, in_tables: NDArray[np.bool_]) -> LooseCosts:
-        return replace(self._loose, which=~in_tables)
-
-    @cached_property
-    def _table_costs(self) -> TableCosts:
-        """Of the trees that should fit."""
-        n_background = 0 if self.background.rows is None else len(self.background.rows)
-        sizes = (self.ensemble.values.shape[1], self.model.dtype.itemsize)
-        return table_costs(self.model.profile[self.in_tables], n_background, *sizes)
-
-    @cached_property
-    def _feasible_costs(self) -> LooseCosts:
-        """Of the same without tables."""
-        feasible = self.model.feasible
-        return self._loose if feasible.all() else replace(self._loose, which=feasible)
-
-    def _road(self, costs: LooseCosts, n_rows: int) -> tuple[str, float]:
-        """How to explain without tables, and the seconds that it takes."""
-        method = self.model.method
-        if method == "walk":
-            most = costs.most_walk(n_rows)  # which needs no look at the rows
-            return "walk", most if most < _WORTH_THREADS else costs.walk(n_rows)
-        return ("stream", costs.stream(n_rows)) if method == "stream" else costs.rent(n_rows)
-
-    def _saves(self, n_rows: int) -> float:
-        """Seconds that tables would save for so many rows, at most."""
-        return self._feasible_costs.rent(n_rows)[1] - self._table_costs.look_up(n_rows)
-
-    def _worth_building(self, n_rows: int) -> bool:
-        """Whether what was spent without tables, this call included, has cost as much as they would."""
-        if self._is_small(n_rows):
-            return False
-        if not self.model.feasible.any():
-            return False
-        tables, loose = self._table_costs, self._feasible_costs
-        road, seconds = loose.rent(n_rows)
-        if road == "walk":
-            call = loose.walk_call(n_rows)
-            if not loose.is_cheap(n_rows):
-                call = seconds - n_rows * loose.walk_row  # without its rows, which are looked at in the end
-            rows, spared = self.policy.rent(n_rows, call)
-        else:
-            rows, spared = self.policy.rent(0, max(seconds - tables.look_up(n_rows), 0.0))
-        # Where it would not pay even if every pair of rows visited every leaf, there is no need to look closer.
-        if rows * loose.most_walk_row + spared <= tables.build:
-            return False
-        return rows * max(loose.walk_row - tables.look_up(n_rows) / n_rows, 0.0) + spared > tables.build
-
-    def _is_small(self, n_rows: int) -> bool:
-        """Whether all calls so far and this one cost less than any tables, if they are walked: noted, if so."""
-        loose = self._loose
-        call, (rows, spared) = loose.walk_call(n_rows), self.policy.rent(0)
-        if (rows + n_rows) * loose.most_walk_row + spared + call > LEAST_BUILD:
-            return False
-        self.policy.rent(n_rows, call)
-        return True
-
-    def _looks_up(self, n_rows: int) -> bool:
-        """Whether built tables are quicker than streaming the same trees: large ones come from memory."""
-        if n_rows <= _FEW_LOOK_UPS or self.model.method == "tables":
-            return True
-        if self.background.rows is None or self.background.is_lost:
-            return True
-        tables = self._table_costs
-        looking = tables.look_up(n_rows)
-        if self.device == "jax" or looking <= self._loose.least_stream:
-            return True
-        return looking <= replace(self._loose, which=self.in_tables).stream(n_rows)
-
-    def _ready(self, n_rows: int, n_jobs: int | None) -> CompiledTrees | None:
-        """The tables, built if that pays; None where none are to be read."""
-        if self.compiled is None and (self.device == "jax" or self._worth_building(n_rows)):
-            self.build(n_jobs)
-        compiled = self.compiled
-        return None if compiled is None or compiled.tables is None or not self._looks_up(n_rows) else compiled
-
-    def shap_values(
-        self, rows: NDArray[Any], n_jobs: int | None = None, outputs: Floats | None = None
-    ) -> Floats:
+    def shap_values(self, rows: NDArray[Any], n_jobs: int = -1, outputs: Floats | None = None) -> Floats:
         out = np.zeros((len(rows), self.n_players, self.n_outputs))
         if not len(rows):
             return out
-        compiled = self._ready(len(rows), n_jobs)
-        loose = compiled is None or compiled.rest is not None
-        codes = self.model.coded.book.encode(rows) if loose else None  # without tables trees take all of them
+        compiled = self._tables_to_read(len(rows), n_jobs)
+        all_in_tables = compiled is not None and compiled.rest is None
+        codes = None if all_in_tables else self.model.coded.book.encode(rows)  # of all features
         if compiled is not None:
             self._look_up(compiled, rows, codes, out, outputs, n_jobs)
         if codes is not None:
@@ -275,20 +201,29 @@ class TreeEngine:
                 self._predict(codes, outputs, n_jobs)
         return out
 
+    def _tables_to_read(self, n_rows: int, n_jobs: int) -> CompiledTrees | None:
+        """Return the tables, built if that pays; None where none are to be read."""
+        if self.compiled is None and (self.device == "jax" or self.choice.is_worth_building(n_rows)):
+            self.build(n_jobs)
+        compiled = self.compiled
+        if compiled is None or compiled.tables is None or not self.choice.looks_up(n_rows):
+            return None
+        return compiled
+
     def _without_tables(
-        self, compiled: CompiledTrees | None, codes: NDArray[np.int32], out: Floats, n_jobs: int | None
+        self, compiled: CompiledTrees | None, codes: NDArray[np.int32], out: Floats, n_jobs: int
     ) -> None:
-        """Stream or walk the trees that have no tables, all of them where there are none."""
-        costs = self._loose if compiled is None else self._without(compiled.in_tables)
-        road, seconds = self._road(costs, len(out))
-        if road == "stream":
+        """Stream or walk the trees that have no tables: all of them where ``compiled`` is None."""
+        strategy, seconds = self.choice.without_tables(compiled, len(out))
+        if strategy == "stream":
             ready = self.model.stream_trees if compiled is None else compiled.rest_streamed
-            assert self.background.codes is not None
+            background = self.tree_background
+            assert background.codes is not None
             stream.interventional(
                 ready,
                 codes,
-                self.background.codes,
-                self.background.weights,
+                background.codes,
+                background.weights,
                 index=self.index,
                 single=self.model.dtype.itemsize == 4,
                 seconds=seconds,
@@ -309,9 +244,9 @@ class TreeEngine:
         codes: NDArray[np.int32] | None,
         out: Floats,
         outputs: Floats | None,
-        n_jobs: int | None,
+        n_jobs: int,
     ) -> None:
-        """Read the tables; rows are encoded block by block, once, unless codes of all features are there."""
+        """Read the tables; rows are encoded block by block, once, unless ``codes`` of all features are given."""
         book, tables = self.model.coded.book, compiled.tables
         assert tables is not None
         reader = tables if self.device == "cpu" else compiled.under_xla
@@ -331,14 +266,14 @@ class TreeEngine:
         rows_per_call = self._rows_per_call(tables, rows, n_jobs) if self.device == "cpu" else len(rows)
         for_each_block(look_up, len(rows), rows_per_call, n_jobs)
 
-    def _rows_per_call(self, tables: TableSet, rows: NDArray[Any], n_jobs: int | None) -> int:
-        """Rows that are looked up at a time: several of the kernel's blocks, which share its memory.
+    def _rows_per_call(self, tables: TableSet, rows: NDArray[Any], n_jobs: int) -> int:
+        """Return the rows that are looked up at a time: several of the kernel's blocks, which share its memory.
 
-        Where freed memory goes back to the system at once, as on Dask's workers, memory for each block anew would
+        Where freed memory goes back to the system at once, as on Dask's workers, new memory for each block would
         cost a third of the look-ups. A row's values do not depend on the rows beside it.
         """
         block, jobs = tables.rows_per_block, count_jobs(n_jobs)
-        seconds, n_bytes = self._table_costs.look_up(block), max(rows[:1].nbytes, 1) * block
+        seconds, n_bytes = self.choice.table_costs.look_up(block), max(rows[:1].nbytes, 1) * block
         n_blocks = min(_CALL_BYTES // n_bytes, int(_LOOK_UP_SECONDS / max(seconds, 1e-9)))
         if jobs > 1:
             n_blocks = min(n_blocks, len(rows) // (block * jobs * _FEWEST_CALLS))
@@ -350,9 +285,9 @@ class TreeEngine:
         codes: NDArray[np.int32],
         out: Floats,
         seconds: float,
-        n_jobs: int | None,
+        n_jobs: int,
     ) -> None:
-        background, n_rows = self.background, len(out)
+        background, n_rows = self.tree_background, len(out)
         enter("walking")
         lean = trees.lean if trees.n_outputs == out.shape[2] else trees  # what was cut off is lean already
         is_whole = lean.n_outputs == out.shape[2]
@@ -365,7 +300,7 @@ class TreeEngine:
                 others = (background.codes, background.weights)
                 walk.interventional(part, codes, *others, index=self.index, rows=which, out=into)
 
-        if n_rows > _WALK_ROWS or trees.n_trees < 2 or seconds < _WORTH_THREADS:
+        if n_rows > _WALK_ROWS or trees.n_trees < 2 or seconds < WORTH_THREADS:
             block = min(max(int(_WALK_SECONDS * n_rows / max(seconds, 1e-9)), _FEWEST_WALK_ROWS), _WALK_ROWS)
             for_each_block(
                 lambda first, last: walk_part(lean, slice(first, last), values), n_rows, block, n_jobs
@@ -377,9 +312,9 @@ class TreeEngine:
 
     @staticmethod
     def _walk_in_parts(
-        trees: walk.WalkTrees, walk_part: Callable[..., None], out: Floats, n_jobs: int | None
+        trees: walk.WalkTrees, walk_part: Callable[..., None], out: Floats, n_jobs: int
     ) -> None:
-        """One block of rows: the trees are shared out instead, and the parts added in a fixed order."""
+        """Divide the trees among threads, where there is one block of rows, and add the parts in a fixed order."""
         bounds = np.linspace(0, trees.n_trees, min(_TREE_PARTS, trees.n_trees) + 1).astype(int)
         sums = np.zeros((len(bounds) - 1, *out.shape))
 
@@ -390,8 +325,8 @@ class TreeEngine:
         for part in sums:
             out += part
 
-    def predict(self, rows: NDArray[Any], n_jobs: int | None = None, trees: slice = slice(None)) -> Floats:
-        """Raw output (n_rows, n_outputs), by all trees or some."""
+    def predict(self, rows: NDArray[Any], n_jobs: int = -1, trees: slice = slice(None)) -> Floats:
+        """Return the raw output (n_rows, n_outputs), of all trees or some."""
         out = np.empty((len(rows), self.n_outputs))
         for first in range(0, len(rows), _ROWS_PER_JOB * 16):  # so that codes do not outgrow the rows
             part = slice(first, first + _ROWS_PER_JOB * 16)
@@ -399,66 +334,76 @@ class TreeEngine:
         return out
 
     def _predict(
-        self, codes: NDArray[np.int32], out: Floats, n_jobs: int | None, trees: slice = slice(None)
+        self, codes: NDArray[np.int32], out: Floats, n_jobs: int, trees: slice = slice(None)
     ) -> None:
         walked = self.model.walk_trees
         if trees != slice(None):
             walked = walked.part(trees)
-        out[:] = self.ensemble.base
+        out[:] = self.model.ensemble.base
 
         def work(first: int, last: int) -> None:
             walk.predict(walked, codes, rows=slice(first, last), out=out)
 
         for_each_block(work, len(out), _ROWS_PER_JOB, n_jobs)
 
-    def pairs(self, wanted: NDArray[np.int64] | None, n_jobs: int | None = None) -> TreePairs:
+    def interactions(
+        self, index: InteractionIndex, order: int, wanted: Keys | None = None, min_order: int = 1
+    ) -> InteractionEngine:
+        if not self.are_own_pairs(index, order, min_order):
+            return make_sets(self.model, self.tree_background, index, order, wanted, min_order)
+        return self._pairs(wanted)
+
+    def _pairs(self, wanted: Keys | None) -> TreePairs:
         def make() -> TreePairs:
-            if self.background.is_lost:
+            if self.tree_background.is_lost:
                 raise InputError(
-                    "this explainer was loaded from a file that has no interaction tables, and the background is "
-                    "not in it. Save it with explainer.save(path, interactions=True)."
+                    "this explainer was loaded from a file without interaction tables and without the background. "
+                    "Save it with explainer.save(path, interactions=True)."
                 )
             layout = self._layout if self.compiled is None else self.compiled.layout
-            return make_pairs(self.model, self.background, layout, wanted, n_jobs)
+            return make_pairs(self.model, self.tree_background, layout, wanted)
 
-        return self._kept.get(wanted, make)
+        return self._last_pairs.get(wanted, make)
 
-    def sets(self, index: str, order: int, wanted: Keys | None) -> TreeSets:
-        """See `HigherOrders`."""
-        return make_sets(self.model, self.background, index, order, wanted)
-
-    def describe(self) -> dict[str, Any]:
-        e, compiled = self.ensemble, self.compiled
-        tables = None if compiled is None else compiled.tables
-        return {
-            "kind": "trees",
-            "n_trees": e.n_trees,
-            "n_leaves": e.n_leaves,
-            "degrees": self.model.profile[:, 2].astype(np.int64),
-            "n_tables": 0 if tables is None else tables.n_tables,
-            "table_bytes": 0 if tables is None else tables.nbytes,
-            "n_without_table": int((~self.in_tables).sum()),
-            "by_path": self.background.rows is None,
-            "n_background": self.background.n_rows,
-        }
+    def lookups(self, budget: int) -> list[PageLookup] | str:
+        """Return the leaves; where the background is lost or there are too many of them, the tables."""
+        background = self.tree_background
+        leaves = leaf_lookup(self.model, background)
+        if leaves is not None:
+            return [leaves]
+        engine = self
+        if self.tables is None:
+            if self.model.strategy in ("stream", "walk") and not background.is_lost:
+                model = replace(self.model, strategy="auto")
+                engine = TreeEngine(model, make_background(model, background.rows, background.weights))
+            if engine.plan(None).table_bytes > _ESTIMATE_SLACK * budget:
+                return "the tables of these trees would be far larger than the page may be."
+            engine.build()
+        compiled = engine.compiled
+        if compiled is None or compiled.tables is None or not compiled.in_tables.all():
+            return "some trees are too deep for tables."
+        e = self.model.ensemble
+        missing = (float("nan"), np.zeros(e.n_features, dtype=bool))
+        return [table_lookup(self.model.coded.book, compiled.columns, compiled.tables, *missing)]
 
     def to_contents(self, interactions: bool, background: bool = False) -> Contents:
-        """The background is kept where some tree has no table, or ``background`` is set."""
+        """Return named arrays and a header; with the background also where some tree has no table."""
         self.build()
-        pairs = self.pairs(None) if interactions else None
+        pairs = self._pairs(None) if interactions else None
         assert self.compiled is not None
-        return trees_to_contents(self.model, self.background, self.compiled, self.expected, pairs, background)
+        parts = (self.model, self.tree_background, self.compiled, self.expected, pairs)
+        return trees_to_contents(*parts, background, self.output)
 
     @classmethod
     def from_contents(cls, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> TreeEngine:
-        """The inverse of `to_contents`."""
+        """Return the engine that `to_contents` wrote."""
         stored = trees_from_contents(arrays, header)
-        policy, kept = Policy(stored.compiled), KeptPairs(stored.pairs)
-        return cls(stored.model, stored.background, policy, kept, stored.expected)
+        built = (BuildPolicy(stored.compiled), LastPairs(stored.pairs), stored.expected)
+        return cls(stored.model, stored.background, *built, output=stored.output)
 
 
 def _path_expected(e: TreeEnsemble, ratio: Floats) -> Floats:
-    """Mean output where every row goes down a tree as the training rows did; ``ratio`` as in `WalkTrees`."""
+    """Return the mean output where rows go down a tree as the training rows did; ``ratio`` as in `WalkTrees`."""
     share = np.ones(e.n_nodes)
     level = e.roots
     while len(level):

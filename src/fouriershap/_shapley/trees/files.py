@@ -8,9 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._base.checks import check_choice, stored_memory
+from fouriershap._base.checks import stored_memory
 from fouriershap._base.headers import require, take, take_size
-from fouriershap._shapley.indices import INDICES
+from fouriershap._base.links import LINKS
+from fouriershap._shapley.indices import find_index
+from fouriershap._shapley.outputs.kinds import OUTPUTS, Output
+from fouriershap._shapley.sets import pair_keys
 from fouriershap._shapley.tables import TableSet, tables_from_arrays, tables_to_arrays
 from fouriershap._shapley.trees.blocks import code_columns
 from fouriershap._shapley.trees.compiled import NO_COLUMNS, CompiledTrees
@@ -33,13 +36,14 @@ Header = dict[str, Any]
 
 
 class StoredTrees(NamedTuple):
-    """What a file gives back."""
+    """The parts of an engine from a file."""
 
     model: TreeModel
     background: Background
     compiled: CompiledTrees
     expected: NDArray[np.float64]
     pairs: TreePairs | None
+    output: Output | None
 
 
 def trees_to_contents(
@@ -49,12 +53,14 @@ def trees_to_contents(
     expected: NDArray[np.float64],
     pairs: TreePairs | None,
     keep_background: bool,
+    output: Output,
 ) -> tuple[Arrays, Header]:
-    """Arrays and header. The background is kept where some tree has no table, or where that is asked for."""
+    """Return arrays and header; with the background where some tree has no table, or ``keep_background`` is set."""
     arrays, header = _ensemble_to_contents(model.ensemble)
     arrays |= {"player": model.player, "feasible": compiled.in_tables, "expected": expected}
-    header |= {"precision": model.dtype.name, "memory": model.memory, "method": model.method}
-    header |= {"index": model.index, "interventional": background.rows is not None}
+    header |= {"precision": model.dtype.name, "memory": model.memory, "strategy": model.strategy}
+    header |= {"index": model.index.name, "interventional": background.rows is not None}
+    header |= {"link": model.link.name, "model_kind": model.kind, "output": output.name}
     header["n_background"] = background.n_rows
     arrays |= _tables_to_arrays(compiled.tables, compiled.columns)
     if compiled.tables is not None:
@@ -72,7 +78,7 @@ def trees_to_contents(
 
 
 def trees_from_contents(arrays: Arrays, header: Header) -> StoredTrees:
-    """The inverse of `trees_to_contents`: nothing is compiled, tables stay where they are."""
+    """Return what `trees_to_contents` wrote: nothing is compiled, tables stay where they are."""
     ensemble, in_tables = _ensemble_from_contents(arrays, header), arrays["feasible"]
     rows, weights = arrays.get("background"), arrays.get("weights")
     is_interventional = take(header, "interventional", bool)
@@ -82,25 +88,30 @@ def trees_from_contents(arrays: Arrays, header: Header) -> StoredTrees:
     n_background = take_size(header, "n_background")
     known = rows is None or not len(rows) or n_background in (None, len(rows))
     require(known, "its background has another number of rows than it says")
-    method = take(header, "method", str)
-    require(method in ("auto", "tables", "stream", "walk"), "its method is not known")
+    strategy, link = take(header, "strategy", str), take(header, "link", str)
+    require(strategy in ("auto", "tables", "stream", "walk"), "its strategy is unknown")
+    require(link in LINKS, "its link is unknown")
+    output = OUTPUTS.get(take(header, "output", str))
+    require(output is not None, "its output is unknown")
     settings = (stored_memory(take(header, "memory", int)), _float_type(header, "precision"))
-    index = check_choice("index", take(header, "index", str, "shapley"), INDICES)
+    kind: str = take(header, "model_kind", str)
+    about = (find_index(take(header, "index", str)), LINKS[link], kind)
     expected, of_tables = arrays["expected"], arrays.get("table_expected")
     verify_trees(ensemble, arrays["player"], in_tables)
     verify_rows(ensemble, rows, weights)
     verify_numbers(settings[1], (expected, of_tables), ensemble.n_outputs)
     # Tables were asked for when the file was written: what it holds is all there is to check.
-    model = make_model(
-        ensemble, arrays["player"], *settings, method if method in ("stream", "walk") else "auto", index
-    )
+    strategy = "auto" if strategy == "tables" else strategy
+    model = make_model(ensemble, arrays["player"], settings[0], settings[1], strategy, *about)
     background = Background(model, rows, weights, n_background)
     tables, columns = _tables_from_arrays(arrays, background, in_tables, model.n_players)
     require((of_tables is not None) == in_tables.any(), "the mean of its tables is not there")
     of_tables = np.zeros(ensemble.n_outputs) if of_tables is None else of_tables
     compiled = CompiledTrees(in_tables, tables, columns, of_tables, model.walk_without(in_tables))
     pairs = _pairs_from_arrays(arrays, background) if "pairs" in arrays else None
-    return StoredTrees(model, background, compiled, expected, pairs)
+    named = None if output is None else output(model.link)
+    is_own = named is not None and named.is_raw  # else it is a function of the raw output, see `load_output`
+    return StoredTrees(model, background, compiled, expected, pairs, named if is_own else None)
 
 
 def _ensemble_to_contents(e: TreeEnsemble) -> tuple[Arrays, Header]:
@@ -117,7 +128,7 @@ def _ensemble_from_contents(arrays: Arrays, header: Header) -> TreeEnsemble:
 
 def _float_type(header: Header, name: str) -> np.dtype[Any]:
     found: str = take(header, name, str)
-    require(found in ("float32", "float64"), f"{name} is none that is known")
+    require(found in ("float32", "float64"), f"{name} is unknown")
     return np.dtype(found)
 
 
@@ -132,7 +143,7 @@ def _tables_to_arrays(tables: TableSet | None, columns: Columns) -> Arrays:
 def _tables_from_arrays(
     arrays: Arrays, background: Background, in_tables: NDArray[np.bool_], n_players: int
 ) -> tuple[TableSet | None, Columns]:
-    """The tables, after a look at where the codes of these trees would lead in them."""
+    """Return the tables, after checking where the codes of these trees would lead in them."""
     model = background.model
     require(("values" in arrays) == in_tables.any(), "trees have tables that are not there")
     walked = not in_tables.all() and background.is_lost
@@ -155,5 +166,6 @@ def _pairs_from_arrays(arrays: Arrays, background: Background) -> TreePairs:
     pairs, in_tables = arrays["pairs"], mine["in_tables"]
     verify_pairs(pairs, in_tables, model.n_players, model.ensemble.n_trees)
     tables, columns = _tables_from_arrays(mine, background, in_tables, len(pairs))
+    keys = pair_keys(pairs[:, 0], pairs[:, 1], model.n_players)
     rest = model.walk_without(in_tables)
-    return TreePairs(model, background, pairs, tables, columns, in_tables, rest)
+    return TreePairs(model, background, keys, tables, columns, in_tables, rest)

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._kernels.walk_numpy import Trees
-from fouriershap._shapley.indices import points
-from fouriershap._shapley.trees.engine import TreeEngine
+from fouriershap._shapley.indices import SHAPLEY, points
+from fouriershap._shapley.lookups import book_arrays, book_header
+from fouriershap._shapley.trees.model import Background, TreeModel
 from fouriershap._trees.codes import Codebook
-from fouriershap._rows.rules import ZERO_BAND
 
 Floats = NDArray[np.float64]
 MOST_PLAYERS = 31  # on a path: a set of them is an integer of JavaScript
@@ -80,7 +80,7 @@ class LeafLookup:
 
     def header(self) -> dict[str, Any]:
         """Single numbers."""
-        at, weights = points("shapley", max((self.most_players + 1) // 2, 1))
+        at, weights = points(SHAPLEY, max((self.most_players + 1) // 2, 1))
         return {
             "kind": "leaves",
             "n_players": self.n_players,
@@ -111,29 +111,17 @@ class LeafLookup:
         named = {name: getattr(self, name) for name in names} | book_arrays(self.book, self.zero_as_missing)
         return named if self.ratio is None else named | {"ratio": self.ratio}
 
+    def rounded(self, n_bits: int) -> None:
+        """Return None: leaves are small as they are."""
 
-def book_header(book: Codebook, missing_value: float) -> dict[str, Any]:
-    """Single numbers that turn values into codes."""
-    return {
-        "single": book.dtype.itemsize == 4,
-        "missing_value": None if np.isnan(missing_value) else float(missing_value),
-        "zero_band": ZERO_BAND,
-    }
+    def shap_values(self, rows: NDArray[Any]) -> Floats:
+        """Raise `NotImplementedError`: only the page sums over leaves."""
+        raise NotImplementedError
 
 
-def book_arrays(book: Codebook, zero_as_missing: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
-    """Arrays that turn values into codes."""
-    return {
-        "level_start": book.start,
-        "levels": book.levels,
-        "categorical": book.categorical,
-        "zero_as_missing": zero_as_missing,
-    }
-
-
-def leaf_lookup(engine: TreeEngine) -> LeafLookup | None:
-    """The leaves of an engine; None where its background is lost, or where there would be too much to sum over."""
-    e, walk, background = engine.ensemble, engine.model.walk_trees, engine.background
+def leaf_lookup(model: TreeModel, background: Background) -> LeafLookup | None:
+    """Return the leaves of trees; None where the background is lost, or where there would be too much to sum over."""
+    e, walk = model.ensemble, model.walk_trees
     most = int(walk.tree_players.max(initial=0))
     if background.is_lost or most > MOST_PLAYERS or e.n_leaves > _MOST_LEAVES:
         return None
@@ -151,7 +139,7 @@ def leaf_lookup(engine: TreeEngine) -> LeafLookup | None:
     equal = background.weights is None
     shares = np.concatenate([*found.shares, np.empty(0)])
     return LeafLookup(
-        book=engine.model.coded.book,
+        book=model.coded.book,
         head=np.where(head < 0, -1, 2 * feature + (head & 1)).astype(np.int32),
         test=trees.nodes[order, 1],
         tree_output=trees.tree_output,

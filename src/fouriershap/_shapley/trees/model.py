@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fouriershap._base.links import UNKNOWN, Link
+from fouriershap._shapley.indices import SHAPLEY, Index
 from fouriershap._shapley.trees import stream, walk
 from fouriershap._shapley.trees.plan import Twigs, count_twigs, feasible_trees, profile
 from fouriershap._trees.codes import CodedTrees, code_trees
@@ -37,16 +39,22 @@ class TreeModel(Frozen):
         Budget of the tables in bytes.
     dtype : float32 or float64
         Precision of the tables; totals are float64 either way.
-    method : {"auto", "tables", "stream", "walk"}
-    index : {"shapley", "banzhaf"}
+    strategy : {"auto", "tables", "stream", "walk"}
+    index : Index
+    link : Link
+        What turns the raw output into the model's prediction.
+    kind : str
+        Library and class of the model.
     """
 
     coded: CodedTrees
     player: NDArray[np.int32]
     memory: int
     dtype: np.dtype[Any]
-    method: str = "auto"
-    index: str = "shapley"
+    strategy: str = "auto"
+    index: Index = SHAPLEY
+    link: Link = UNKNOWN
+    kind: str = ""
 
     @property
     def ensemble(self) -> TreeEnsemble:
@@ -64,7 +72,7 @@ class TreeModel(Frozen):
     @cached_property
     def feasible(self) -> NDArray[np.bool_]:
         """(n_trees,) bool: the trees whose tables should fit, by estimate; building them tells."""
-        if self.method in ("stream", "walk"):
+        if self.strategy in ("stream", "walk"):
             return np.zeros(self.ensemble.n_trees, dtype=bool)
         return feasible_trees(self.coded, self.profile, self.memory, self.dtype.itemsize)
 
@@ -97,11 +105,13 @@ def make_model(
     player: NDArray[np.int32],
     memory: int,
     dtype: np.dtype[Any],
-    method: str = "auto",
-    index: str = "shapley",
+    strategy: str = "auto",
+    index: Index = SHAPLEY,
+    link: Link = UNKNOWN,
+    kind: str = "",
 ) -> TreeModel:
     """Put an ensemble on codes."""
-    return TreeModel(code_trees(ensemble), player, memory, np.dtype(dtype), method, index)
+    return TreeModel(code_trees(ensemble), player, memory, np.dtype(dtype), strategy, index, link, kind)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,15 +1,16 @@
-"""Interactions of trees: the blocks of the value tables once more, with pairs of players as players."""
+"""Interactions of pairs in trees: the blocks of the value tables again, with pairs of players as players."""
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._shapley.pairs import key_pairs, n_places, pair_keys, pairs_within, place_of
+from fouriershap._shapley.sets import Keys, key_pairs, n_places, pair_keys, pairs_within, place_of
 from fouriershap._shapley.tables import Members, TableSet, lay_out
 from fouriershap._shapley.trees import walk
 from fouriershap._shapley.trees.blocks import TreeBlocks, build_blocks, fill_tables
@@ -24,15 +25,20 @@ _TIMED_BACKGROUND = 16  # rows that tell what all of them will take
 
 @dataclass(frozen=True, eq=False)
 class TreePairs:
-    """Interactions of trees, ready to be looked up (see `PairEngine`)."""
+    """Interactions of pairs in trees, ready to be looked up (see `InteractionEngine`)."""
 
     model: TreeModel
     background: Background
-    pairs: NDArray[np.int32]
+    keys: Keys
     tables: TableSet | None
     columns: Columns
     in_tables: NDArray[np.bool_]  # (n_trees,)
     rest: walk.WalkTrees | None  # trees without tables
+
+    @cached_property
+    def pairs(self) -> NDArray[np.int32]:
+        """(n_pairs, 2) int32, i < j."""
+        return key_pairs(self.keys, self.model.n_players)
 
     @property
     def n_outputs(self) -> int:
@@ -51,13 +57,13 @@ class TreePairs:
             others = (self.background.codes, self.background.weights)
             walk.interactions(self.rest, book.encode(rows), *others, numbers, out, index=self.model.index)
 
-    def slow_part(self, rows: NDArray[Any]) -> tuple[float, str]:
-        """See `SlowPairs`: trees without tables, by the time that a few pairs of rows take."""
+    def seconds(self, rows: NDArray[Any]) -> tuple[float, str]:
+        """Estimate the time of trees without tables by that of a few pairs of rows."""
         if self.rest is None or not len(rows):
             return 0.0, ""
         book, background = self.model.coded.book, self.background.codes
         few = None if background is None else np.ascontiguousarray(background[:, :_TIMED_BACKGROUND])
-        codes, out = book.encode(rows[:1]), np.zeros((1, len(self.pairs), self.n_outputs))
+        codes, out = book.encode(rows[:1]), np.zeros((1, len(self.keys), self.n_outputs))
         numbers = walk.pair_columns(self.pairs, self.model.n_players)
         begin = time.process_time()
         walk.interactions(self.rest, codes, few, None, numbers, out, index=self.model.index)
@@ -70,20 +76,16 @@ class TreePairs:
 
 
 def make_pairs(
-    model: TreeModel,
-    background: Background,
-    layout: Layout | None,
-    wanted: NDArray[np.int64] | None,
-    n_jobs: int | None,
+    model: TreeModel, background: Background, layout: Layout | None, wanted: Keys | None
 ) -> TreePairs:
     """Build the pair tables of the trees that fit, and prepare the others to be walked.
 
     Parameters
     ----------
     layout : Layout, optional
-        That of the value tables, where they are built.
+        Layout of the value tables, where they are built.
     wanted : (n,) int64
-        Keys of the pairs that are asked for (`pair_keys`); None for all that occur.
+        Keys of the pairs that are asked for; None for all that occur.
     """
     n, itemsize = model.n_players, model.dtype.itemsize
     in_tables, blocks = _pair_blocks(model, layout)
@@ -94,20 +96,19 @@ def make_pairs(
             some, codes = model.coded.select(in_tables), None
             if background.rows is not None:
                 codes = model.coded.book.encode_columns(background.rows, *laid_out.columns)
-            filled = fill_tables(laid_out, some, codes, background.weights, model.dtype, n_jobs, model.index)
+            filled = fill_tables(laid_out, some, codes, background.weights, model.dtype, -1, model.index)
             rest = model.walk_without(in_tables)
-            pairs = key_pairs(keys, n)
-            return TreePairs(model, background, pairs, filled[0], laid_out.columns, in_tables, rest)
+            return TreePairs(model, background, keys, filled[0], laid_out.columns, in_tables, rest)
         in_tables = smallest(laid_out.tree_values, in_tables, model.memory // itemsize)
         blocks = _blocks_of(model, in_tables)
     none = np.zeros(model.ensemble.n_trees, dtype=bool)
     keys = _deep_keys(model, ~none)
     keys = keys if wanted is None else np.intersect1d(keys, wanted)
-    return TreePairs(model, background, key_pairs(keys, n), None, NO_COLUMNS, none, model.walk_without(none))
+    return TreePairs(model, background, keys, None, NO_COLUMNS, none, model.walk_without(none))
 
 
 def _pair_blocks(model: TreeModel, layout: Layout | None) -> tuple[NDArray[np.bool_], TreeBlocks | None]:
-    """The trees whose pairs go into tables, and their blocks: those of the values, where all these trees do."""
+    """Return the trees whose pairs go into tables, and their blocks: those of the values, where all these trees do."""
     shallow = model.feasible & (model.profile[:, 2] <= MOST_FEATURES_OF_PAIRS)
     if (shallow == model.feasible).all() and shallow.any():
         layout = lay_out_trees(model) if layout is None else layout
@@ -120,7 +121,7 @@ def _blocks_of(model: TreeModel, some: NDArray[np.bool_]) -> TreeBlocks | None:
 
 
 def _deep_keys(model: TreeModel, which: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Pairs of players that meet in one of these trees: more than meet on a path, but quickly found."""
+    """Return the keys of pairs that meet in one of these trees: more than meet on a path, but quickly found."""
     e, n_players = model.ensemble, model.n_players
     inner = (e.feature >= 0) & which[e.tree_of_node]
     met = np.unique(e.tree_of_node[inner] * n_players + model.player[e.feature[inner]])
@@ -131,9 +132,9 @@ def _deep_keys(model: TreeModel, which: NDArray[np.bool_]) -> NDArray[np.int64]:
 
 
 def _lay_out_pairs(
-    blocks: TreeBlocks, deep: NDArray[np.int64], wanted: NDArray[np.int64] | None, n_players: int
+    blocks: TreeBlocks, deep: NDArray[np.int64], wanted: Keys | None, n_players: int
 ) -> tuple[NDArray[np.int64], TreeBlocks]:
-    """The keys of all pairs that get a column, and the tables of the blocks with pairs as members."""
+    """Return the keys of all pairs that get a column, and the tables of the blocks with pairs as members."""
     arrays = blocks.arrays
     leaf, first, second = pairs_within(arrays["leaf_player_start"])
     block = np.repeat(np.arange(len(arrays["tree"])), np.diff(arrays["leaf_start"]))[leaf]

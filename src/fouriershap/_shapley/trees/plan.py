@@ -1,4 +1,9 @@
-"""What trees cost by tables, by streaming and by walking, and which road each tree should take."""
+"""What trees cost by tables, by streaming and by walking: estimates, and the plan that follows from them.
+
+*Tables* are stored: a row looks up its values. *Streaming* builds the tables of one bottom subtree (a node whose
+children are leaves, called a twig here and in the kernels) at a time, lets all rows read them, and drops them.
+*Walking* compares each row with each background row.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap import _kernels as kernels
+from fouriershap._shapley.engine import Plan
 from fouriershap._shapley.trees.walk import WalkTrees, few_rows
 from fouriershap._trees.codes import CodedTrees
 
@@ -29,10 +35,7 @@ _IN_CACHE = 64 << 20  # bytes
 _PER_BYTE = (0.05, 0.25)  # in a cache, beyond
 _WAIT = 30.0  # per leaf
 _TABLE_ROWS = 16_384  # of a batch
-_BYTES_PER_PATTERN = (
-    24.0,
-    56.0,
-)  # of a leaf's own table in float32, after leaves have been merged into blocks
+_BYTES_PER_PATTERN = (24.0, 56.0)  # of a leaf's own table in float32, after leaves are merged into blocks
 # Walking: per leaf that a (row, background row) pair visits, times a power of the tree's leaves. In small trees many
 # rows fail the same players and are walked as one; large ones outgrow the caches.
 _PAIR_VISIT, _PAIR_POWER = 0.18, 0.55
@@ -58,34 +61,29 @@ _MERGED_FROM = 5_000  # rows from which many are equal within a small subtree
 _MERGED_NODES = 9
 LEAST_BUILD = _BUILD_CALL / 1e9  # seconds of building any tables
 MOST_FEATURES = 16
-MOST_FEATURES_OF_PAIRS = (
-    10  # a leaf's table of pairs costs 2^features times features^2: beyond, walking is quicker
-)
+MOST_FEATURES_OF_PAIRS = 10  # a leaf's table of pairs costs 2^features times features^2: beyond, walk
 MOST_DEPTH = 512  # cutting into blocks costs up to the cube of the depth, and chains are quick to walk
 
 
 @dataclass(frozen=True)
-class TreePlan:
-    """Which trees are explained how, and what that is expected to cost.
+class TreePlan(Plan):
+    """Which trees are explained how, and the estimated cost.
 
     Attributes
     ----------
-    method : str
-        "tables" (stored), "stream" (a twig's tables at a time), "walk", or several of them with "+" between, where
-        some trees take each road.
+    strategy : str
+        "tables" (stored), "stream" (tables of a bottom subtree at a time), "walk", or several with "+" between.
     n_table_trees, n_stream_trees, n_walk_trees : int
     table_bytes : float
-        Estimated memory of the tables of the feasible trees.
+        Estimated memory of the tables of the trees that fit.
     build_seconds, row_seconds : float
         Estimates, on one core, of building those tables, and of explaining one row with them.
     walk_row_seconds : float
-        Of explaining one row by walking all trees; NaN for any number of rows, where nobody counts.
+        Estimate for explaining one row by walking all trees; NaN for any number of rows.
     stream_seconds : float
-        Of streaming all trees for these rows; NaN for any number of rows, infinite where that is no way.
-    reason : str
+        Estimate for streaming all trees for these rows; NaN for any number of rows, infinite where it is impossible.
     """
 
-    method: str
     n_table_trees: int
     n_stream_trees: int
     n_walk_trees: int
@@ -94,13 +92,12 @@ class TreePlan:
     row_seconds: float
     walk_row_seconds: float
     stream_seconds: float
-    reason: str
 
 
 def profile(coded: CodedTrees) -> NDArray[np.float64]:
-    """(n_trees, 4): leaves, depth, most distinct features on a path, sum over leaves of 2^features.
+    """Return leaves, depth, most distinct features on a path, sum over leaves of 2^features, (n_trees, 4).
 
-    Of features, also where several of them are one player: a pattern has a digit per feature.
+    Features count also where several of them are one player: a pattern has a digit per feature.
     """
     e = coded.ensemble
     out = np.empty((e.n_trees, 4))
@@ -112,7 +109,7 @@ def profile(coded: CodedTrees) -> NDArray[np.float64]:
 def feasible_trees(
     coded: CodedTrees, trees: NDArray[np.float64], memory: int, itemsize: int
 ) -> NDArray[np.bool_]:
-    """(n_trees,) bool: trees whose tables fit, the smallest first, into the memory budget."""
+    """Return the trees whose tables fit, the smallest first, into the memory budget, (n_trees,) bool."""
     e = coded.ensemble
     fits = (trees[:, 2] <= MOST_FEATURES) & (trees[:, 1] <= MOST_DEPTH)
     too_many_codes = coded.book.n_codes > 65_536
@@ -128,7 +125,7 @@ def feasible_trees(
 
 
 def _by_depth(trees: NDArray[np.float64], costs: tuple[float, float]) -> NDArray[np.float64]:
-    """(n_trees,) the first or the second of two costs."""
+    """Return the first or the second of two costs for each tree, (n_trees,)."""
     return np.where(trees[:, 2] <= _MOST_SHARED, *costs)
 
 
@@ -155,7 +152,7 @@ class Twigs:
 
 
 def count_twigs(trees: WalkTrees) -> Twigs:
-    """Count the twigs of trees, and look which can be streamed."""
+    """Count the twigs of trees, and find which trees can be streamed."""
     counts = np.zeros((trees.n_trees, MOST_PLAYERS + 1), dtype=np.int64)
     # Of too many players what is beyond is cut off (`cut_wide`). Counting calls itself once per level.
     serves = trees.tree_depth <= MOST_STREAM_DEPTH
@@ -178,7 +175,7 @@ class Ways(NamedTuple):
 
 
 def choose_ways(n_rows: int, n_background: int) -> Ways:
-    """Tables grow with the pairs of rows that they spare."""
+    """Return how twigs are treated: tables grow with the pairs of rows that they save."""
     more = round(math.log10(max(n_rows, 1) * max(n_background, 1) / 1e6))
     merged = _MERGED_NODES if min(n_rows, n_background) >= _MERGED_FROM else 0
     return Ways(min(max(13 + more, 7), 17), min(max(9 + more, 6), 13), merged)
@@ -197,8 +194,8 @@ class Source(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class LooseCosts:
-    """What trees cost without tables, against one background: seconds on one core.
+class DirectCosts:
+    """What trees cost without tables, against one background: estimated seconds on one core.
 
     Attributes
     ----------
@@ -207,7 +204,7 @@ class LooseCosts:
     n_background : int or None
         None for path-dependent values.
     source : Source
-        What is worked out where it is needed only.
+        What is computed only where it is needed.
     doubled : bool
         Tables in float64.
     which : (n_trees,) bool, optional
@@ -220,26 +217,26 @@ class LooseCosts:
     doubled: bool
     which: NDArray[np.bool_] | None = None
 
-    def most_walk(self, n_rows: int) -> float:
-        """Of walking so many rows, if every pair visited every leaf: seconds that need no look at the rows."""
-        return self.walk_call(n_rows) + n_rows * self.most_walk_row
+    def walk_upper_bound(self, n_rows: int) -> float:
+        """Return the seconds of walking so many rows if every pair visited every leaf, without a look at the rows."""
+        return self.walk_call(n_rows) + n_rows * self.walk_row_upper_bound
 
     @cached_property
-    def most_walk_row(self) -> float:
-        """Of walking a row, if every pair visited every leaf."""
+    def walk_row_upper_bound(self) -> float:
+        """Seconds of walking a row if every pair visited every leaf."""
         return self._sum(self._walk_row(self.leaves))
 
     def walk(self, n_rows: int) -> float:
-        """Of walking so many rows."""
+        """Return the seconds of walking so many rows."""
         return self._walk_call(n_rows, self.source.visits) + n_rows * self.walk_row
 
     @cached_property
     def walk_row(self) -> float:
-        """Of walking a row more."""
+        """Seconds of walking one more row."""
         return self._sum(self._walk_row(self.source.visits))
 
     def walk_call(self, n_rows: int) -> float:
-        """Of walking, at most, beside the leaves that pairs of rows visit: finding out who goes where."""
+        """Return an upper bound of what a call costs beside the leaves that pairs visit: finding each row's way."""
         return self._walk_call(n_rows, self.leaves)
 
     def _walk_call(self, n_rows: int, visits: NDArray[np.float64] | None) -> float:
@@ -258,7 +255,7 @@ class LooseCosts:
         return self._sum(np.log2(np.maximum(self.leaves, 1.0))) * (self.n_background or 0) * _WALK_LEVEL / 1e9
 
     def _seen(self, visits: NDArray[np.float64]) -> NDArray[np.float64]:
-        """(n_trees,) leaves that rows come to, about."""
+        """Estimate the leaves of each tree that rows come to, (n_trees,)."""
         seen = np.minimum(self.leaves, _WALK_LEAVES)
         # One background row alone does not tell how far rows are apart.
         return seen if self.n_background == 1 else np.minimum(seen, _WALK_SPREAD * visits)
@@ -273,14 +270,14 @@ class LooseCosts:
         return float((of_trees if self.which is None else of_trees[self.which]).sum())
 
     @cached_property
-    def least_stream(self) -> float:
-        """Of streaming any number of rows: a twig has at most two leaves."""
+    def stream_lower_bound(self) -> float:
+        """Seconds that streaming takes at least, for any number of rows: a twig has at most two leaves."""
         if self.n_background is None:
             return math.inf
         return (self._sum(self.leaves) / 2 * _STREAM_TWIG + _STREAM_CALL) / 1e9
 
     def stream(self, n_rows: int) -> float:
-        """Of streaming so many rows, and walking those trees that cannot be streamed."""
+        """Return the seconds of streaming so many rows, and walking those trees that cannot be streamed."""
         if self.n_background is None:
             return math.inf
         twigs = self.source.twigs
@@ -292,29 +289,29 @@ class LooseCosts:
         return self._sum(costs) + _STREAM_CALL / 1e9
 
     def is_cheap(self, n_rows: int) -> bool:
-        """Whether walking is cheap in any case, so that there is nothing to choose."""
-        return self.most_walk(n_rows) <= max(self.least_stream, _LOOKING)
+        """Return whether walking is cheap in any case, so that there is nothing to choose."""
+        return self.walk_upper_bound(n_rows) <= max(self.stream_lower_bound, _LOOKING)
 
-    def rent(self, n_rows: int) -> tuple[str, float]:
-        """The cheaper way, and its seconds; of walking that is cheap in any case, at most so many."""
+    def cheaper(self, n_rows: int) -> tuple[str, float]:
+        """Return "walk" or "stream", whichever is cheaper, and its seconds; an upper bound where walking is cheap."""
         if self.is_cheap(n_rows):
-            return "walk", self.most_walk(n_rows)
-        last = self._last.get("rent")
+            return "walk", self.walk_upper_bound(n_rows)
+        last = self._last.get("cheaper")
         if last is None or last[0] != n_rows:
             walked, streamed = self.walk(n_rows), self.stream(n_rows)
             last = (n_rows, "stream" if streamed < walked else "walk", min(walked, streamed))
-            self._last["rent"] = last
+            self._last["cheaper"] = last
         return last[1:]
 
     @cached_property
     def _last(self) -> dict[str, tuple[int, str, float]]:
-        """The last answer: every call asks twice."""
+        """The last answer: each call to explain asks twice."""
         return {}
 
 
 @lru_cache(maxsize=16)
 def _twig_costs(n_outputs: int, n_rows: float, n_background: int, doubled: bool) -> NDArray[np.float64]:
-    """(31,) nanoseconds of a twig for a batch of rows, by the number of other players on its path."""
+    """Return the nanoseconds of a twig for a batch of rows, by the number of other players on its path, (31,)."""
     ways = choose_ways(int(n_rows), n_background)
     slots = np.arange(MOST_PLAYERS + 1)
     table = _STREAM_ENTRY * 2.0 ** np.maximum(slots, 6) * ((slots + 2) // 2)
@@ -328,20 +325,20 @@ def _twig_costs(n_outputs: int, n_rows: float, n_background: int, doubled: bool)
 
 
 def _wide_twig(n_rows: float, n_background: int) -> float:
-    """Nanoseconds: conditioned tables and pairs of what is left, by measurement."""
+    """Return the measured nanoseconds of a twig too wide for a table: conditioned tables, and pairs of the rest."""
     return float(5_000 + 70 * (n_rows * n_background) ** 0.55 + 30 * n_rows)
 
 
 @dataclass(frozen=True, eq=False)
 class TableCosts:
-    """The tables of the trees that fit: estimates.
+    """Estimated costs of the tables of the trees that fit.
 
     Attributes
     ----------
     n_trees : int
     bytes : float
     build, row : float
-        Seconds on one core: of building, and of looking up a row more.
+        Seconds on one core: building, and looking up one more row.
     wait : float
         Seconds for which the first row waits for memory.
     """
@@ -353,7 +350,7 @@ class TableCosts:
     wait: float
 
     def look_up(self, n_rows: int) -> float:
-        """Seconds of looking up so many rows in one call."""
+        """Return the seconds of looking up so many rows in one call."""
         n_batches = -(-n_rows // _TABLE_ROWS)
         transfer = self.bytes * _PER_BYTE[self.bytes > _IN_CACHE] / 1e9
         waiting = self.wait * math.sqrt(min(n_rows, _TABLE_ROWS))
@@ -361,7 +358,7 @@ class TableCosts:
 
 
 def table_costs(trees: NDArray[np.float64], n_background: int, width: int, itemsize: int) -> TableCosts:
-    """Of the trees with these lines of the profile."""
+    """Return the costs of the trees with these lines of the `profile`."""
     leaves, patterns = trees[:, 0], trees[:, 3]
     filling = patterns * _by_depth(trees, _BUILD_PATTERN) * width
     need = float((patterns * _by_depth(trees, _BYTES_PER_PATTERN)).sum() * width * itemsize / 4)
@@ -371,21 +368,13 @@ def table_costs(trees: NDArray[np.float64], n_background: int, width: int, items
     return TableCosts(len(trees), need, build / 1e9, row / 1e9, wait / 1e9)
 
 
-def describe(
-    counts: tuple[int, int, int], tables: TableCosts, loose: LooseCosts, n_rows: int | None, reason: str
+def make_plan(
+    counts: tuple[int, int, int], tables: TableCosts, direct: DirectCosts, n_rows: int | None, reason: str
 ) -> TreePlan:
-    """A plan for people, from the numbers of trees by tables, by streaming and by walking."""
-    roads = [name for name, n in zip(("tables", "stream", "walk"), counts, strict=True) if n]
+    """Return the plan with these numbers of trees by tables, by streaming and by walking."""
+    names = [name for name, n in zip(("tables", "stream", "walk"), counts, strict=True) if n]
     walk_row, streaming = math.nan, math.nan
     if n_rows is not None:
-        walk_row, streaming = loose.walk_row, loose.stream(max(n_rows, 1))
-    return TreePlan(
-        "+".join(roads) or "walk",
-        *counts,
-        tables.bytes,
-        tables.build,
-        tables.row,
-        walk_row,
-        streaming,
-        reason,
-    )
+        walk_row, streaming = direct.walk_row, direct.stream(max(n_rows, 1))
+    costs = (tables.bytes, tables.build, tables.row, walk_row, streaming)
+    return TreePlan("+".join(names) or "walk", reason, *counts, *costs)

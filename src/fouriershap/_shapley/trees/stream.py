@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from fouriershap import _kernels as kernels
 from fouriershap._base.parallel import enter, for_each_in_turn
-from fouriershap._shapley.indices import moments, quadrature
+from fouriershap._shapley.indices import Index, moments, quadrature
 from fouriershap._shapley.trees.cut import cut_wide
 from fouriershap._shapley.trees.plan import LANES, MOST_PLAYERS, Twigs, Ways, choose_ways
 from fouriershap._shapley.trees.walk import Codes, Floats, WalkTrees, add_lean
@@ -82,7 +82,7 @@ def interventional(
     background: Codes,
     weights: Floats | None,
     *,
-    index: str,
+    index: Index,
     single: bool,
     seconds: float,
     out: Floats,
@@ -94,7 +94,7 @@ def interventional(
     ----------
     codes, background : (n_features, n_rows) and (n_features, n_background) int32
     weights : (n_background,) float64 that sum to 1, None for equal ones
-    index : {"shapley", "banzhaf"}
+    index : Index
     single : bool
         Tables in float32; totals are float64 either way.
     seconds : float
@@ -103,7 +103,7 @@ def interventional(
     """
     n_rows, n_background = codes.shape[1], background.shape[1]
     share = np.full(n_background, 1.0 / n_background) if weights is None else weights
-    of_index = (*quadrature(index, MOST_PLAYERS + 1), moments(index, MOST_PLAYERS + 2), index == "shapley")
+    of_index = (*quadrature(index, MOST_PLAYERS + 1), moments(index, MOST_PLAYERS + 2), index.adds_up)
     others = (_padded(background), share, *of_index)
     rows_each = trees.batch_rows
     enter("streaming", -(-n_rows // rows_each))

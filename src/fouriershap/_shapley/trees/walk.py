@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from fouriershap import _kernels as kernels
 from fouriershap._base.errors import InputError
-from fouriershap._shapley.indices import moments, points
+from fouriershap._shapley.indices import SHAPLEY, Index, moments, points
 from fouriershap._trees.codes import CodedTrees
 
 Codes = NDArray[np.int32]
@@ -103,11 +103,11 @@ class WalkTrees:
         arrays = (*self.arrays[:2], *per_tree, *self.arrays[6:])
         return replace(self, arrays=arrays)
 
-    def moments(self, index: str) -> Floats:
+    def moments(self, index: Index) -> Floats:
         """What the interventional kernels need of an index."""
         return moments(index, int(self.tree_players.max(initial=0)))
 
-    def points(self, index: str) -> tuple[NDArray[np.int32], NDArray[np.int64], Floats, Floats]:
+    def points(self, index: Index) -> tuple[NDArray[np.int32], NDArray[np.int64], Floats, Floats]:
         """What the path-dependent kernels need of an index: points a tree, where they begin, points, weights."""
         n_points = np.maximum(4 * ((self.tree_players + 7) // 8), 4).astype(np.int32)
         sizes, which = np.unique(n_points, return_inverse=True)
@@ -183,7 +183,7 @@ def interventional(
     background: Codes,
     weights: Floats | None = None,
     *,
-    index: str = "shapley",
+    index: Index = SHAPLEY,
     rows: slice | None = None,
     out: Floats | None = None,
 ) -> Floats:
@@ -195,7 +195,7 @@ def interventional(
     codes, background : (n_features, n_rows) and (n_features, n_background) int32
     weights : (n_background,) float64, optional
         Positive; only their proportions matter. Equal by default.
-    index : {"shapley", "banzhaf"}
+    index : Index
     rows : slice, optional
         The rows to explain (without step); all by default.
     out : (n_rows, n_players, n_outputs) float64, optional
@@ -228,7 +228,7 @@ def path_dependent(
     trees: WalkTrees,
     codes: Codes,
     *,
-    index: str = "shapley",
+    index: Index = SHAPLEY,
     rows: slice | None = None,
     out: Floats | None = None,
 ) -> Floats:
@@ -258,7 +258,7 @@ def interactions(
     columns: NDArray[np.int32],
     out: Floats,
     *,
-    index: str = "shapley",
+    index: Index = SHAPLEY,
 ) -> None:
     """Add the interaction index of pairs to ``out`` (n_rows, n_pairs, n_outputs), all rows.
 

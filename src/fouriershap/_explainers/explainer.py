@@ -1,0 +1,738 @@
+"""`Explainer`: names, an `InputAdapter` and an `Engine`, put together. It does not compute."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fouriershap._base import files
+from fouriershap._base.checks import check_device, check_number, check_weights, check_whole, unshared
+from fouriershap._base.errors import CostWarning, InputError
+from fouriershap._base.progress import Progress, ProgressOption
+from fouriershap._base.short import short_text
+from fouriershap._base.warn import warn
+from fouriershap._explainers.batches import BatchWriter, OutputColumn, check_ids
+from fouriershap._explainers.explanation import make_explanation, make_frame, without_single_output
+from fouriershap._explainers.parts import Parts
+from fouriershap._rows.batch import open_batch
+from fouriershap._rows.frames import Rows, as_rows, unmask
+from fouriershap._rows.inputs import InputAdapter
+from fouriershap._shapley.engine import Engine, EngineInfo, FidelityReport, Plan, Quality, check_additivity
+from fouriershap._shapley.interactions import find_pairs, interaction_matrices, pair_interactions
+
+if TYPE_CHECKING:
+    from fouriershap._blackbox.explain import BlackBoxFit
+    from fouriershap.analysis.cohorts import Cohorts
+    from fouriershap.analysis.drift import Drift
+    from fouriershap.analysis.importance import Importance
+    from fouriershap.analysis.interactions import Interactions
+    from fouriershap.analysis.reasons import Reasons
+
+_LARGE_FILE = 1 << 30  # bytes
+
+
+class Explainer:
+    """A model and a background, ready to explain rows.
+
+    ``Explainer(model, background, **options)`` finds out what the model is and builds what explains it, as one of
+    these functions would: `TreeExplainer` for tree models, sums of them and what is wrapped around one (Pipelines,
+    searches), `ProductExplainer` for linear models, kernel machines and small networks, `SpectrumExplainer` for a
+    `Spectrum`, and `BlackBoxExplainer` for functions and any other object that predicts. All of them return an
+    `Explainer`. A tree model that cannot be read exactly is fitted as a black box, and a `ModelWarning` says why.
+
+    Parameters
+    ----------
+    model : object
+        What is explained: a fitted model, the path of a saved one, a `Spectrum`, or a function of rows.
+    background : array or data frame
+        Rows that stand for "feature unknown"; all of them are used.
+    **options
+        The options of the function that fits the model, such as ``output``, ``groups``, ``weights``, ``n_jobs``. An
+        option that it does not have is an error.
+
+    Attributes
+    ----------
+    inputs : InputAdapter
+        How the caller's rows become what the engine takes: columns, Pipeline, labels, players.
+    engine : Engine
+        What computes: the representation of the model against the background.
+    kind : {"trees", "products", "spectrum", "black box"}
+    output_names : tuple of str, optional
+        Names of the outputs where the model has some, such as its classes; for a binary classifier with one output,
+        the positive class.
+    n_jobs : int
+        Threads; -1 for all cores.
+    progress : bool or callable, optional
+        Whether long calls report progress. None: after two seconds, by a bar in a terminal or notebook (with tqdm),
+        else in the log "fouriershap". True: at once. False: never. A function is called with (done, total), in
+        percent of a stage; if it has a parameter ``stage``, it gets a `Stage` as well.
+    checked : bool
+        Whether fouriershap's copy of the model was compared with the model itself. False after loading.
+    fit : BlackBoxFit or None
+        What was fitted to a black box, and what can be asked about it; None for other models.
+    checksum : str or None
+        Checksum of the file that this explainer was loaded from.
+
+    Examples
+    --------
+    >>> import numpy as np, fouriershap as fs
+    >>> from sklearn.tree import DecisionTreeRegressor
+    >>> X = np.random.default_rng(0).normal(size=(100, 3))
+    >>> model = DecisionTreeRegressor(max_depth=3).fit(X, X[:, 0])
+    >>> fs.Explainer(model, X).kind, fs.Explainer(lambda rows: rows[:, 0], X).kind
+    ('trees', 'black box')
+    """
+
+    def __init__(self, model: Any = None, background: Any = None, **options: Any) -> None:
+        if isinstance(model, Parts):
+            parts = model
+        else:
+            from fouriershap._explainers.dispatch import build_parts
+
+            parts = build_parts(model, background, options)
+        self.kind = parts.kind
+        self.inputs: InputAdapter = parts.inputs
+        self.engine: Engine = parts.engine
+        self.output_names = parts.output_names
+        self.n_jobs = parts.n_jobs
+        self.progress: ProgressOption = parts.progress
+        self.checked = parts.checked
+        self.fit: BlackBoxFit | None = parts.fit
+        self.checksum = parts.checksum
+        self.model_name = parts.model_name
+
+    def __repr__(self) -> str:
+        return f"Explainer({self.engine!r})"
+
+    # What is explained
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the columns that the model reads."""
+        return self.inputs.feature_names
+
+    @property
+    def player_names(self) -> tuple[str, ...]:
+        """Names of what gets a value: columns, or groups of them."""
+        return self.inputs.player_names
+
+    @property
+    def input_names(self) -> tuple[str, ...] | None:
+        """Names by which the columns of a data frame are found; None if columns have positions only."""
+        return self.inputs.input_names
+
+    @property
+    def known_labels(self) -> dict[str, tuple[Any, ...]]:
+        """Labels that the model knows, by column; other columns hold numbers.
+
+        Empty for columns that enter a live Pipeline and for columns without names.
+        """
+        return self.inputs.known_labels
+
+    @property
+    def has_pipeline(self) -> bool:
+        """Whether rows go through the steps of a Pipeline before they are explained."""
+        return self.inputs.preprocessing is not None
+
+    @property
+    def representation(self) -> Any:
+        """The model as plain data: a `TreeEnsemble`, `Products`, a `Spectrum`, or `Waves`."""
+        return self.engine.representation
+
+    @property
+    def quality(self) -> Quality:
+        """Whether values are exact, and otherwise how large their error is."""
+        quality = self.engine.quality
+        return quality if self.fit is None else replace(quality, fidelity=self.fit.fidelity)
+
+    @property
+    def fidelity(self) -> FidelityReport | None:
+        """How well a fitted representation stands for the model (`Fidelity`); None if nothing was fitted."""
+        return self.quality.fidelity
+
+    @property
+    def info(self) -> EngineInfo:
+        """Facts about the representation, its tables and its background."""
+        return self.engine.info
+
+    @property
+    def expected_value(self) -> float | NDArray[np.float64]:
+        """Mean output over the background; an array if there are several outputs."""
+        expected = self.engine.expected
+        return float(expected[0]) if len(expected) == 1 else expected.copy()
+
+    def expected_loss(self, y: float) -> float | NDArray[np.float64]:
+        """Return the mean loss of the background if all of it were labelled ``y``.
+
+        With ``output="log_loss"`` the values of a row with that label add up to its loss minus this.
+        """
+        label = check_number("y", int(y) if isinstance(y, bool | np.bool_) else y)
+        expected = self.engine.labelled([label], 1).expected[0]
+        return float(expected[0]) if len(expected) == 1 else np.asarray(expected)
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Return the output of the representation, which the values add up to: (n_rows,) or (n_rows, n_outputs)."""
+        return without_single_output(self.engine.predict(self.inputs.encode(X).codes, self.n_jobs))
+
+    # How it is explained
+
+    def plan(self, n_rows: int | None = None) -> Plan:
+        """Return how ``n_rows`` rows would be explained, and why; None stands for any number."""
+        if n_rows is not None:
+            check_whole("n_rows", n_rows, 0, ", or None for any number")
+        return self.engine.plan(n_rows)
+
+    def compile(self) -> Self:
+        """Build the look-up tables now; by default they are built as soon as they pay."""
+        with Progress(self.progress):
+            self.engine.build(self.n_jobs)
+        return self
+
+    def to(self, device: str) -> Self:
+        """Return the same explainer on the native kernels ("cpu") or under XLA ("jax")."""
+        engine = self.engine.to(check_device(device))
+        return self._with(None if self.fit is None else self.fit.with_engine(engine), engine)
+
+    def with_background(self, background: Any, *, weights: ArrayLike | None = None) -> Self:
+        """Return an explainer of the same representation against another background.
+
+        The model is not asked again, and only what depends on the background is compiled again.
+        """
+        if background is None:
+            raise InputError("background is None; give rows, as to the constructor.")
+        if self.fit is not None:
+            return self._with(self.fit.with_background(background, weights=weights))
+        rows = self.inputs.encode(unmask(background), "background")
+        share = check_weights(weights, len(rows))
+        return self._with(None, self.engine.with_background(unshared(rows.codes, background), share))
+
+    def _with(self, fit: BlackBoxFit | None, engine: Engine | None = None) -> Self:
+        """Return a copy with another engine, or another fit and its engine."""
+        other = copy(self)
+        other.fit, other.checksum = fit, None
+        found = engine if fit is None else fit.engine
+        assert found is not None
+        other.engine = found
+        return other
+
+    # Values of rows
+
+    def shap_values(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        *,
+        check_additivity: bool = False,
+        tolerance: float = 1e-4,
+        n_jobs: int | None = None,
+    ) -> NDArray[np.float64]:
+        """Explain rows.
+
+        Parameters
+        ----------
+        X : array or data frame, shape (n_rows, n_columns)
+            Or one row, as an array (n_columns,) or a pandas Series: its values come back without the first axis. Data
+            containers of XGBoost and CatBoost are accepted if they give their rows back.
+        y : array_like, shape (n_rows,), optional
+            Labels, for ``output="log_loss"``: 0 and 1 for a classifier.
+        check_additivity : bool
+            Whether to compare the sums of the values with the outputs of the rows, and raise an `AdditivityError` if
+            they differ.
+        tolerance : float
+            Largest difference that ``check_additivity`` accepts, as a share of the scale of the outputs.
+        n_jobs : int, optional
+            Threads; by default those of the explainer.
+
+        Returns
+        -------
+        ndarray, shape (n_rows, n_players) or (n_rows, n_players, n_outputs)
+        """
+        X, is_one = as_rows(X)
+        _, values = self._explain(self.inputs.encode(X), y, check_additivity, tolerance, self._jobs(n_jobs))
+        values = without_single_output(values)
+        return values[0] if is_one else values
+
+    def __call__(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        *,
+        interactions: bool = False,
+        check_additivity: bool = False,
+        tolerance: float = 1e-4,
+    ) -> Any:
+        """Explain rows as a ``shap.Explanation``, for every plot of shap.
+
+        Parameters
+        ----------
+        X, y, check_additivity, tolerance
+            As in `shap_values`.
+        interactions : bool
+            Whether the values are those of pairs, as in `shap_interaction_values`.
+        """
+        begin = time.perf_counter()
+        X, is_one = as_rows(X)
+        rows = self.inputs.encode(X)
+        if interactions:
+            if y is not None:
+                raise InputError("y was given, but losses have no interactions.")
+            engine = self.engine
+            with Progress(self.progress):
+                values = interaction_matrices(engine, rows.codes, self.n_jobs)
+            if check_additivity:
+                self._check_sums(engine, values.sum(axis=2), rows, tolerance)
+        else:
+            _, values = self._explain(rows, y, check_additivity, tolerance, self.n_jobs)
+        seconds = time.perf_counter() - begin
+        explanation = make_explanation(
+            rows, values, engine.expected, self.player_names, self.output_names, seconds
+        )
+        return explanation[0] if is_one else explanation
+
+    def _explain(
+        self, rows: Rows, y: ArrayLike | None, check: bool, tolerance: float, n_jobs: int
+    ) -> tuple[Engine, NDArray[np.float64]]:
+        """Return the engine for rows with these labels, and their values (n_rows, n_players, n_outputs)."""
+        tolerance = check_number("tolerance", tolerance, 0)
+        engine = self.engine
+        if y is not None or engine.output.needs_labels:
+            engine = engine.labelled(y, len(rows))
+        can_check = check and engine.adds_up
+        outputs = np.empty((len(rows), engine.n_outputs)) if can_check else None
+        with Progress(self.progress):
+            values = engine.shap_values(rows.codes, n_jobs, outputs)
+        if outputs is not None:
+            check_additivity(values, engine.expected, outputs, tolerance, self.checked)
+        return engine, values
+
+    def _check_sums(self, engine: Engine, sums: NDArray[np.float64], rows: Rows, tolerance: float) -> None:
+        if engine.adds_up:
+            outputs = engine.predict(rows.codes, self.n_jobs)
+            tolerance = check_number("tolerance", tolerance, 0)
+            check_additivity(sums, engine.expected, outputs, tolerance, self.checked)
+
+    def _jobs(self, n_jobs: int | None) -> int:
+        return self.n_jobs if n_jobs is None else n_jobs
+
+    def shap_interaction_values(
+        self, X: Any, *, pairs: Any = None, n_jobs: int | None = None
+    ) -> NDArray[np.float64]:
+        """Return the interactions of pairs of players: the Shapley interaction index, in shap's convention.
+
+        The entry [i, j] of a row's matrix, i != j, is half of the interaction of players i and j, so that [i, j] and
+        [j, i] together are the whole. The diagonal holds the main effects. A row of the matrix sums to the player's
+        SHAP value. `interactions` gives the strongest pairs, and larger sets.
+
+        Parameters
+        ----------
+        X : array or data frame, shape (n_rows, n_columns)
+        pairs : sequence of pairs, optional
+            Players by name or position: only these pairs are computed.
+        n_jobs : int, optional
+            Threads; by default those of the explainer.
+
+        Returns
+        -------
+        ndarray, shape (n_rows, n_players, n_players) or (n_rows, n_players, n_players, n_outputs)
+            With ``pairs``: (n_rows, n_pairs) or (n_rows, n_pairs, n_outputs), the entries [i, j].
+        """
+        X, is_one = as_rows(X)
+        codes = self.inputs.encode(X).codes
+        with Progress(self.progress):
+            if pairs is None:
+                found = interaction_matrices(self.engine, codes, self._jobs(n_jobs))
+            else:
+                wanted = find_pairs(pairs, self.player_names)
+                found = pair_interactions(self.engine, codes, wanted, self._jobs(n_jobs))
+        found = without_single_output(found)
+        return found[0] if is_one else found
+
+    def frame(self, X: Any, top_k: int | None = None) -> Any:
+        """Return the contributions to each row as a tidy table, the largest first.
+
+        Parameters
+        ----------
+        X : array or data frame, shape (n_rows, n_columns)
+        top_k : int, optional
+            Players per row (and output); None for all.
+
+        Returns
+        -------
+        data frame
+            In the library of X (pandas with its index, polars, pyarrow); for arrays the first one that is installed.
+            Columns: ``row`` (position in X), ``output`` if there are several, ``feature``, ``value`` (text if some
+            column holds labels or a group has several columns), ``contribution`` (the SHAP value), ``rank`` (1 for
+            the largest in size).
+
+        Examples
+        --------
+        >>> import numpy as np, pandas as pd, fouriershap as fs
+        >>> h = fs.Spectrum([[1, 0, 0], [0, 1, 1]], [1.0, 0.5])
+        >>> bits = pd.DataFrame([[1, 1, 0]], columns=["a", "b", "c"])
+        >>> fs.Explainer(h, bits - bits).frame(bits, top_k=2)
+           row feature  value  contribution  rank
+        0    0       a    1.0          -2.0     1
+        1    0       b    1.0          -1.0     2
+        """
+        rows = self.inputs.encode(X)
+        _, values = self._explain(rows, None, False, 0, self.n_jobs)
+        data, labels = rows.display(len(self.player_names))
+        return make_frame(values, data, labels, self.player_names, self.output_names, X, top_k)
+
+    # Streams of rows
+
+    def select(self, frame: Any, *, ids: Sequence[str] | None = None) -> Any:
+        """Return the columns of the model out of a data frame, found by name, in the model's order.
+
+        Parameters
+        ----------
+        frame : data frame, ``pyarrow.RecordBatch`` or array
+            An array has no names and is returned as it is.
+        ids : sequence of str, optional
+            Columns that are left out. Any other column must be a feature.
+
+        Raises
+        ------
+        InputError
+            A column is missing, or unknown to the model.
+
+        Examples
+        --------
+        >>> import fouriershap as fs, pandas as pd
+        >>> from sklearn.tree import DecisionTreeRegressor
+        >>> X = pd.DataFrame({"age": [20, 40, 60, 80], "height": [1.5, 1.9, 1.6, 1.8]})
+        >>> explainer = fs.Explainer(DecisionTreeRegressor().fit(X, [1.0, 2.0, 3.0, 5.0]), X)
+        >>> explainer.select(pd.DataFrame({"height": [1.7], "name": ["Ann"], "age": [33]}), ids=["name"])
+           age  height
+        0   33     1.7
+        """
+        return open_batch(frame, check_ids(ids), self.input_names).features
+
+    def explain_batches(
+        self,
+        batches: Iterable[Any],
+        *,
+        ids: Sequence[str] | None = None,
+        layout: str = "columns",
+        top_k: int = 3,
+        n_jobs: int | None = None,
+    ) -> Iterator[Any]:
+        """Explain a stream of batches, one at a time.
+
+        Memory does not grow with their number. Columns of frames are found by name, in any order.
+
+        Parameters
+        ----------
+        batches : iterable of data frames, ``pyarrow.RecordBatch`` or arrays
+            Rows to explain; a batch may be empty.
+        ids : sequence of str, optional
+            Columns that are copied to the result and not shown to the model. Any other column must be a feature.
+            Frames only.
+        layout : {"columns", "array", "top_k"}
+            What follows the ids in the result:
+
+            - "columns": a number per player, named after it;
+            - "array": ``shap_values``, a fixed-size list of numbers in the order of `player_names`;
+            - "top_k": ``feature_1``, ``value_1`` (as text), ``contribution_1``, ``feature_2``, ...: the players
+              with the largest contributions, in size.
+
+            Then ``base_value``, so that a row adds up to the model's output. If there are several outputs, each of
+            these columns comes once per output and ends in ``__`` and the output's name (or number).
+        top_k : int
+            Players per row for "top_k"; at most the number of players.
+        n_jobs : int, optional
+            Threads; by default those of the explainer.
+
+        Yields
+        ------
+        The same kind of frame, with a row per row; pandas frames keep their index. For arrays "columns" is a matrix
+        of numbers (the last column is the base value), "array" what `shap_values` returns.
+
+        Raises
+        ------
+        InputError
+            A column is missing, is unknown to the model, or holds what the model cannot read. The message names the
+            batch.
+
+        Examples
+        --------
+        >>> import fouriershap as fs, numpy as np, pandas as pd
+        >>> from sklearn.tree import DecisionTreeRegressor
+        >>> X = pd.DataFrame({"age": [20, 40, 60, 80], "height": [1.5, 1.9, 1.6, 1.8]})
+        >>> model = DecisionTreeRegressor(random_state=0).fit(X, [1.0, 2.0, 3.0, 5.0])
+        >>> explainer = fs.TreeExplainer(model, X)
+        >>> batches = [X.assign(name=["Ann", "Bob", "Eve", "Kim"])]
+        >>> for frame in explainer.explain_batches(batches, ids=["name"], layout="top_k", top_k=1):
+        ...     print(frame)
+          name feature_1 value_1  contribution_1  base_value
+        0  Ann       age      20           -1.75        2.75
+        1  Bob       age      40           -0.75        2.75
+        2  Eve       age      60            0.25        2.75
+        3  Kim       age      80            2.25        2.75
+        """
+        writer = BatchWriter(self.player_names, self.output_names, self.engine.expected, layout, top_k, ids)
+        return writer.explain(batches, self.inputs, self.engine, self._jobs(n_jobs))
+
+    def output_schema(
+        self, *, ids: Sequence[str] | None = None, layout: str = "columns", top_k: int = 3
+    ) -> tuple[OutputColumn, ...]:
+        """Return the columns that follow the ids in what `explain_batches` yields.
+
+        Parameters
+        ----------
+        ids : sequence of str, optional
+            Columns that are copied. They come first, in the order given and with the types that they have in the
+            batches; they are not part of the result, but must not share a name with it.
+        layout, top_k
+            As in `explain_batches`.
+        """
+        return BatchWriter(
+            self.player_names, self.output_names, self.engine.expected, layout, top_k, ids
+        ).schema
+
+    # Analyses of many rows
+
+    def drift(
+        self,
+        X_new: Any,
+        *,
+        weights: ArrayLike | None = None,
+        background: Any = None,
+        background_weights: ArrayLike | None = None,
+        by: Any = None,
+        every: str | None = None,
+        bins: int | None = None,
+        interactions: bool = False,
+        level: float | None = 0.95,
+    ) -> Drift:
+        """Split the change of the mean prediction, from the background to other rows, over players.
+
+        The arguments are those of `fouriershap.analysis.drift.drift`.
+        """
+        from fouriershap.analysis.drift import drift
+
+        return drift(
+            self,
+            X_new,
+            weights=weights,
+            background=background,
+            background_weights=background_weights,
+            by=by,
+            every=every,
+            bins=bins,
+            interactions=interactions,
+            level=level,
+        )
+
+    def importance(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        loss: str | None = None,
+        link: str | None = None,
+        weights: ArrayLike | None = None,
+        background: Any = None,
+        background_weights: ArrayLike | None = None,
+        budget: int = 1_000_000,
+        level: float | None = 0.95,
+        random_state: int = 0,
+    ) -> Importance:
+        """Measure how much each player matters over many rows, or how much of a loss it saves.
+
+        The arguments are those of `fouriershap.analysis.importance.importance`.
+        """
+        from fouriershap.analysis.importance import importance
+
+        return importance(
+            self,
+            X,
+            y,
+            loss=loss,
+            link=link,
+            weights=weights,
+            background=background,
+            background_weights=background_weights,
+            budget=budget,
+            level=level,
+            random_state=random_state,
+        )
+
+    def cohorts(
+        self,
+        X: Any,
+        by: Any = None,
+        *,
+        every: str | None = None,
+        bins: int | None = None,
+        max_leaves: int = 4,
+        weights: ArrayLike | None = None,
+        background: Any = None,
+        background_weights: ArrayLike | None = None,
+        level: float | None = 0.95,
+        random_state: int = 0,
+    ) -> Cohorts:
+        """Compare the mean explanations of groups of rows, or find groups that differ.
+
+        The arguments are those of `fouriershap.analysis.cohorts.cohorts`.
+        """
+        from fouriershap.analysis.cohorts import cohorts
+
+        return cohorts(
+            self,
+            X,
+            by,
+            every=every,
+            bins=bins,
+            max_leaves=max_leaves,
+            weights=weights,
+            background=background,
+            background_weights=background_weights,
+            level=level,
+            random_state=random_state,
+        )
+
+    def interactions(
+        self,
+        X: Any,
+        order: int = 3,
+        *,
+        index: str = "k-SII",
+        top_k: int | None = None,
+        min_order: int = 1,
+        background: Any = None,
+        background_weights: ArrayLike | None = None,
+    ) -> Interactions:
+        """Compute what sets of up to ``order`` players contribute together, row by row.
+
+        The arguments are those of `fouriershap.analysis.interactions.interactions`.
+        """
+        from fouriershap.analysis.interactions import interactions
+
+        return interactions(
+            self,
+            X,
+            order,
+            index=index,
+            top_k=top_k,
+            min_order=min_order,
+            background=background,
+            background_weights=background_weights,
+        )
+
+    def reasons(
+        self,
+        X: Any,
+        top_k: int = 4,
+        *,
+        direction: str = "raised",
+        cohort: Any = None,
+        cohort_weights: ArrayLike | None = None,
+        output: int | str | None = None,
+        groups: Any = None,
+        text: Any = None,
+        actionable: Any = None,
+        min_contribution: float = 0.0,
+        ids: Any = None,
+    ) -> Reasons:
+        """List the main reasons of each row, in the caller's wording.
+
+        The arguments are those of `fouriershap.analysis.reasons.reasons`.
+        """
+        from fouriershap.analysis.reasons import reasons
+
+        return reasons(
+            self,
+            X,
+            top_k,
+            direction=direction,
+            cohort=cohort,
+            cohort_weights=cohort_weights,
+            output=output,
+            groups=groups,
+            text=text,
+            actionable=actionable,
+            min_contribution=min_contribution,
+            ids=ids,
+        )
+
+    def report(
+        self,
+        X: Any,
+        path: str | os.PathLike[str],
+        y: Any = None,
+        *,
+        ids: Any = None,
+        drift: Any = None,
+        cohorts: Any = None,
+        interactions: Any = None,
+        text: Any = None,
+        unit: str | None = None,
+        facts: Any = None,
+        max_rows: int | None = None,
+        title: str | None = None,
+        max_bytes: int = 15_000_000,
+    ) -> Path:
+        """Write a page that shows the SHAP values of rows and computes new ones when its reader changes a row.
+
+        One HTML file that opens from disk and fetches nothing. Needs ``pip install 'fouriershap[report]'``. The
+        arguments are those of `fouriershap.report.write_report`.
+        """
+        from fouriershap.report import write_report
+
+        return write_report(
+            self,
+            X,
+            path,
+            y,
+            ids=ids,
+            drift=drift,
+            cohorts=cohorts,
+            interactions=interactions,
+            text=text,
+            unit=unit,
+            facts=facts,
+            max_rows=max_rows,
+            title=title,
+            max_bytes=max_bytes,
+        )
+
+    # Files
+
+    def save(self, path: str | os.PathLike[str], *, interactions: bool = False) -> None:
+        """Compile, and write everything that explaining needs to a .fshap file; the model is not needed.
+
+        Parameters
+        ----------
+        path : path
+        interactions : bool
+            Whether the file also holds what interactions need.
+        """
+        arrays, header = self.engine.to_contents(interactions)
+        more, inputs = self.inputs.to_contents()
+        about: dict[str, Any] = {"inputs": inputs, "output_names": self.output_names}
+        if self.fit is not None:
+            fitted, about["fit"] = self.fit.to_contents()
+            more |= fitted
+        if self.model_name is not None:
+            about["model_name"] = self.model_name
+        _warn_if_large(path, sum(array.nbytes for array in arrays.values()))
+        files.write(path, f"explainer of {self.kind}", arrays | more, {"engine": header} | about)
+
+
+def _warn_if_large(path: str | os.PathLike[str], n_bytes: int) -> None:
+    if n_bytes > _LARGE_FILE:
+        warn(
+            f"{short_text(os.fspath(path))} takes {n_bytes / 1e9:.1f} GB, most of it tables of the background. With a "
+            "smaller memory=, such as memory=100_000_000, an explainer of trees keeps smaller tables, and explains "
+            "the other trees from the background rows.",
+            CostWarning,
+        )

@@ -1,0 +1,70 @@
+"""What explainers of trees and of products share: the model read once, its background, its names."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from fouriershap._base.checks import numbered
+from fouriershap._base.errors import InputError, UnsupportedModelError
+from fouriershap._libraries import Reading, native_rows, read
+from fouriershap._rows.frames import column_names, in_order, unmask
+from fouriershap._rows.rules import InputRules
+
+
+class Entered(NamedTuple):
+    """A background as it was given, as it enters the model, and some rows of it for trying out steps."""
+
+    given: Any
+    rows: Any
+    sample: Any
+
+
+def read_or_refuse(model: Any, trees: bool) -> Reading:
+    """Read a model that must be of trees, or of products; errors name the alternative."""
+    try:
+        reading = read(model)
+        if reading.is_trees != trees:
+            kind = "a tree model" if trees else "a sum of products"
+            raise UnsupportedModelError(f"model ({reading.kind}) is not {kind}.")
+        return reading
+    except UnsupportedModelError as error:
+        if not hasattr(model, "predict"):
+            raise
+        raise UnsupportedModelError(
+            f"{error} fs.Explainer(model, background) chooses the explainer that fits the model, or fits it as a "
+            "black box."
+        ) from error
+
+
+def enter_background(reading: Reading, background: Any) -> Entered:
+    """Put the columns of a background in the model's order, and take it through the steps before the model."""
+    steps = reading.preprocessing
+    given = native_rows(unmask(background), "background")
+    given = in_order(given, reading.feature_names if steps is None else steps.known_names())
+    if steps is None or given is None:
+        return Entered(given, given, None)
+    return Entered(given, steps.transform(given, "background"), steps.first_rows(given))
+
+
+def feature_names_of(
+    given: ArrayLike | None, reading: Reading, entered: Entered
+) -> tuple[InputRules, tuple[str, ...]]:
+    """Return the names of the features, and the rules with the names that frames are checked against."""
+    rules, n_features = reading.rules, reading.n_features
+    made = None if reading.preprocessing is None else reading.preprocessing.output_names()
+    if made is not None and len(made) == n_features:
+        rules = rules.replace(feature_names=made)
+    if given is not None:
+        names = tuple(str(name) for name in np.asarray(given).reshape(-1).tolist())
+        if len(names) != n_features:
+            raise InputError(f"feature_names has {len(names)} names for {n_features} features.")
+        return rules, names
+    found = rules.feature_names
+    if found is None and entered.rows is not None and not isinstance(entered.rows, np.ndarray):
+        found = column_names(entered.rows)
+    if found is not None and len(found) != n_features:
+        found = None  # encoding the rows says what is wrong with them
+    return rules, found or numbered(n_features)

@@ -1,0 +1,43 @@
+"""`Parts`: what an `Explainer` is made of, and how its builders name it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fouriershap._base.progress import ProgressOption
+from fouriershap._rows.inputs import InputAdapter
+from fouriershap._shapley.engine import Engine
+
+if TYPE_CHECKING:
+    from fouriershap._blackbox.explain import BlackBoxFit
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """What builders and files give an `Explainer`; see its attributes."""
+
+    kind: str
+    inputs: InputAdapter
+    engine: Engine
+    output_names: tuple[str, ...] | None = None
+    n_jobs: int = -1
+    progress: ProgressOption = None
+    checked: bool = False
+    fit: BlackBoxFit | None = None
+    model_name: str | None = None  # shown by report pages
+    checksum: str | None = None
+
+
+def name_of(model: Any) -> str | None:
+    """Return where a model comes from: its class, a function's name, or the name of a file."""
+    if model is None:
+        return None
+    if isinstance(model, str | os.PathLike):
+        # A path may hold bytes that are not text, which a file's header cannot.
+        return Path(model).name.encode("utf-8", "replace").decode("utf-8")
+    named = model if hasattr(model, "__qualname__") else type(model)
+    package = str(getattr(named, "__module__", "")).partition(".")[0]
+    return f"{package}.{named.__qualname__}" if package else str(named.__qualname__)

@@ -1,1 +1,0 @@
-"""Interactions of any order: what an index is, sets of players, and what gives their interactions."""

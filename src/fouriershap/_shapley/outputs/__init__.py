@@ -1,0 +1,1 @@
+"""What of a model is explained: its raw output, a probability, a response or a loss."""

@@ -1,0 +1,74 @@
+"""When to build, and what was built: what engines keep from call to call, behind locks."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+from fouriershap._shapley.sets import InteractionEngine, Keys
+
+T = TypeVar("T")
+P = TypeVar("P", bound=InteractionEngine)
+
+
+class BuildPolicy(Generic[T]):
+    """What was built, and what calls without it have cost so far.
+
+    The ski-rental rule: do without until that has cost as much as building, which is never more than twice the best in
+    hindsight. ``built`` may be read without the lock, since it is set last and whole.
+    """
+
+    def __init__(self, built: T | None = None) -> None:
+        self.built = built
+        self._rows, self._seconds = 0, 0.0
+        self._lock = threading.RLock()
+
+    def build(self, make: Callable[[], T]) -> T:
+        """Return what ``make`` builds, once."""
+        with self._lock:
+            if self.built is None:
+                self.built = make()
+            return self.built
+
+    def record_cost(self, n_rows: int, seconds: float = 0.0) -> tuple[int, float]:
+        """Add rows explained without it, and seconds that it would have saved; return the totals of both."""
+        with self._lock:
+            self._rows += n_rows
+            self._seconds += seconds
+            return self._rows, self._seconds
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"built": self.built, "cost": (self._rows, self._seconds)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(state["built"])  # type: ignore[misc]
+        self._rows, self._seconds = state["cost"]
+
+
+class LastPairs(Generic[P]):
+    """The tables of pairs that were made last, kept until other pairs are wanted."""
+
+    def __init__(self, pairs: P | None = None) -> None:
+        self._kept: tuple[Keys | None, P] | None = None if pairs is None else (None, pairs)
+        self._lock = threading.RLock()
+
+    def get(self, wanted: Keys | None, make: Callable[[], P]) -> P:
+        """Return the tables that hold the wanted pairs (None for all): those that are kept, or new ones."""
+        with self._lock:
+            if self._kept is not None:
+                keys, pairs = self._kept
+                if keys is None or (wanted is not None and bool(np.isin(wanted, keys).all())):
+                    return pairs
+            made = make()
+            self._kept = (wanted, made)
+            return made
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_kept": self._kept}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__()  # type: ignore[misc]
+        self._kept = state["_kept"]

@@ -1,0 +1,148 @@
+"""`Choice`: how rows are explained now. By stored tables, by streaming or by walking; and when to build tables."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fouriershap._shapley.policy import BuildPolicy
+from fouriershap._shapley.trees.compiled import CompiledTrees
+from fouriershap._shapley.trees.model import Background, TreeModel
+from fouriershap._shapley.trees.plan import (
+    LEAST_BUILD,
+    DirectCosts,
+    TableCosts,
+    TreePlan,
+    make_plan,
+    table_costs,
+)
+
+WORTH_THREADS = 5e-3  # seconds of work below which a pool of threads costs more than it saves
+_FEW_LOOK_UPS = 32  # rows that read built tables before a bottom subtree can be streamed
+_ALL_FIT = "every tree fits into tables, and looking up is cheaper than anything else"
+_SOME_FIT = "{} trees are too deep for tables, or beyond the memory budget"
+_NONE_FIT = "no tree fits into tables: paths with many features, or too little memory"
+_NOT_WORTH = "building tables would cost more than the answer"
+_BEYOND_CACHE = "so many rows are quicker without the tables, which exceed the caches"
+_ASKED_FOR = "requested by strategy="
+_ANY = 10**6  # rows, where their number is open
+
+
+class Choice:
+    """Decides how rows are explained, from estimated costs and what calls have cost so far.
+
+    Parameters
+    ----------
+    model : TreeModel
+    background : Background
+    policy : BuildPolicy
+    device : {"cpu", "jax"}
+    """
+
+    def __init__(
+        self, model: TreeModel, background: Background, policy: BuildPolicy[CompiledTrees], device: str
+    ) -> None:
+        self.model, self.background, self.policy, self.device = model, background, policy, device
+
+    @property
+    def in_tables(self) -> NDArray[np.bool_]:
+        """(n_trees,) bool: the trees that have tables; by estimate, where none are built yet."""
+        compiled = self.policy.built
+        return self.model.feasible if compiled is None else compiled.in_tables
+
+    @cached_property
+    def direct_costs(self) -> DirectCosts:
+        """What all trees cost without tables."""
+        n_background = None if self.background.rows is None else len(self.background.rows)
+        doubled = self.model.dtype.itemsize == 8
+        return DirectCosts(self.model.profile[:, 0], n_background, self.background, doubled)
+
+    @cached_property
+    def table_costs(self) -> TableCosts:
+        """What the tables of the trees that should fit cost."""
+        n_background = 0 if self.background.rows is None else len(self.background.rows)
+        sizes = (self.model.ensemble.values.shape[1], self.model.dtype.itemsize)
+        return table_costs(self.model.profile[self.in_tables], n_background, *sizes)
+
+    @cached_property
+    def _feasible_costs(self) -> DirectCosts:
+        """What the same trees cost without tables."""
+        feasible = self.model.feasible
+        return self.direct_costs if feasible.all() else replace(self.direct_costs, which=feasible)
+
+    def without_tables(self, compiled: CompiledTrees | None, n_rows: int) -> tuple[str, float]:
+        """Return how to explain the trees that have no tables ("stream" or "walk"), and the seconds that it takes."""
+        costs = self.direct_costs
+        return self._direct(costs if compiled is None else replace(costs, which=~compiled.in_tables), n_rows)
+
+    def _direct(self, costs: DirectCosts, n_rows: int) -> tuple[str, float]:
+        strategy = self.model.strategy
+        if strategy == "walk":
+            bound = costs.walk_upper_bound(n_rows)  # which does not look at the rows
+            return "walk", bound if bound < WORTH_THREADS else costs.walk(n_rows)
+        return ("stream", costs.stream(n_rows)) if strategy == "stream" else costs.cheaper(n_rows)
+
+    def is_worth_building(self, n_rows: int) -> bool:
+        """Return whether calls without tables, this one included, have cost as much as tables would."""
+        if self._costs_less_than_any_tables(n_rows) or not self.model.feasible.any():
+            return False
+        tables, direct = self.table_costs, self._feasible_costs
+        strategy, seconds = direct.cheaper(n_rows)
+        if strategy == "walk":
+            call = direct.walk_call(n_rows)
+            if not direct.is_cheap(n_rows):
+                call = seconds - n_rows * direct.walk_row  # without its rows, which are counted below
+            rows, saved = self.policy.record_cost(n_rows, call)
+        else:
+            rows, saved = self.policy.record_cost(0, max(seconds - tables.look_up(n_rows), 0.0))
+        # Where it would not pay even if every pair of rows visited every leaf, there is no need to look closer.
+        if rows * direct.walk_row_upper_bound + saved <= tables.build:
+            return False
+        return rows * max(direct.walk_row - tables.look_up(n_rows) / n_rows, 0.0) + saved > tables.build
+
+    def _costs_less_than_any_tables(self, n_rows: int) -> bool:
+        """Return whether walking in all calls so far and in this one costs less than any tables; recorded, if so."""
+        direct = self.direct_costs
+        call, (rows, saved) = direct.walk_call(n_rows), self.policy.record_cost(0)
+        if (rows + n_rows) * direct.walk_row_upper_bound + saved + call > LEAST_BUILD:
+            return False
+        self.policy.record_cost(n_rows, call)
+        return True
+
+    def looks_up(self, n_rows: int) -> bool:
+        """Return whether built tables are quicker than streaming the same trees: large ones come from memory."""
+        if n_rows <= _FEW_LOOK_UPS or self.model.strategy == "tables" or self.device == "jax":
+            return True
+        if self.background.rows is None or self.background.is_lost:
+            return True
+        seconds = self.table_costs.look_up(n_rows)
+        if seconds <= self.direct_costs.stream_lower_bound:
+            return True
+        return seconds <= replace(self.direct_costs, which=self.in_tables).stream(n_rows)
+
+    def plan(self, n_rows: int | None) -> TreePlan:
+        """Return how so many rows would be explained; None for any number."""
+        tables, in_tables, is_built = self.table_costs, self.in_tables, self.policy.built is not None
+        if self.background.is_lost:
+            n_rows = None  # tables are all there is
+        by_tables = bool(in_tables.any())
+        if n_rows is not None and by_tables:
+            saved = self._feasible_costs.cheaper(n_rows)[1] - tables.look_up(n_rows)
+            by_tables = self.looks_up(n_rows) if is_built else saved > tables.build
+        others = ~in_tables if by_tables else np.ones_like(in_tables)
+        costs = replace(self.direct_costs, which=others)
+        is_streamed = self._direct(costs, _ANY if n_rows is None else max(n_rows, 1))[0] == "stream"
+        streamed = others & self.model.twigs.serves if is_streamed else np.zeros_like(others)
+        counts = (int((~others).sum()), int(streamed.sum()), int((others & ~streamed).sum()))
+        if by_tables:
+            reason = _SOME_FIT.format(int(others.sum())) if others.any() else _ALL_FIT
+        elif self.model.strategy in ("stream", "walk"):
+            reason = _ASKED_FOR
+        elif not in_tables.any():
+            reason = _NONE_FIT
+        else:
+            reason = _BEYOND_CACHE if is_built else _NOT_WORTH
+        return make_plan(counts, tables, self.direct_costs, n_rows, reason)
