@@ -9,30 +9,30 @@ from typing import Any
 import numpy as np
 
 from format_models import INSTALLED
-from fouriershap._trees.ensemble import TreeEnsemble
+from fouriershap._libraries import Reading
 from models import LABELS
 from reader_checks import EXTREME, values_beside_thresholds
 
 
-def _survival_pool(name: str, ensemble: TreeEnsemble, f: int) -> list[Any]:
+def _survival_pool(name: str, ensemble: Reading, f: int) -> list[Any]:
     return values_beside_thresholds(ensemble, f) + ([np.nan] if "missing" in name else [])
 
 
-def _quantile_pool(name: str, ensemble: TreeEnsemble, f: int) -> list[Any]:
+def _quantile_pool(name: str, ensemble: Reading, f: int) -> list[Any]:
     return values_beside_thresholds(ensemble, f)
 
 
-def _ebm_pool(name: str, ensemble: TreeEnsemble, f: int) -> list[Any]:
+def _ebm_pool(name: str, ensemble: Reading, f: int) -> list[Any]:
     if name == "frame" and f == 1:
         return [*LABELS, None]
     if name == "frame" and f == 3:
         return [10, 20, 30, 40, None]
-    if f in ensemble.vocabularies:
+    if f in ensemble.rules.vocabularies:
         return [*map(float, range(12)), -0.0, 2.5, -1.0, 1e20, np.nan]
     return [*values_beside_thresholds(ensemble, f), *EXTREME, np.nan]
 
 
-def _ydf_pool(name: str, ensemble: TreeEnsemble, f: int) -> list[Any]:
+def _ydf_pool(name: str, ensemble: Reading, f: int) -> list[Any]:
     if "frame" in name and f == 1:
         return [*LABELS, "unseen", "10", "", None]
     if "frame" in name and f == 3:
@@ -40,10 +40,10 @@ def _ydf_pool(name: str, ensemble: TreeEnsemble, f: int) -> list[Any]:
     return [*values_beside_thresholds(ensemble, f), *EXTREME, np.nan]
 
 
-def _onnx_pool(name: str, ensemble: TreeEnsemble, f: int) -> list[Any]:
+def _onnx_pool(name: str, ensemble: Reading, f: int) -> list[Any]:
     # Rows are of the type of the model's input: others are for whoever calls onnxruntime to cast.
     beside = np.array(values_beside_thresholds(ensemble, f))
-    return [*beside.astype(ensemble.dtype).astype(np.float64), np.inf, -np.inf, np.nan]
+    return [*beside.astype(ensemble.rules.dtype).astype(np.float64), np.inf, -np.inf, np.nan]
 
 
 def _unfitted(module: str, *names: str) -> tuple[Any, ...]:

@@ -8,15 +8,16 @@ import numpy as np
 import pandas as pd
 from hypothesis import strategies as st
 
-from fouriershap._trees.ensemble import TreeEnsemble
+from fouriershap._libraries import Reading
 from models import raw_output, rows_of
 
 FINITE = [0.0, -0.0, 1e-36, -1e-36, 1e-35, -1e-35, 1.5, -3.0, 1e30, -1e30]
 EXTREME = [np.inf, -np.inf, 1e300, -1e300]
 
 
-def values_beside_thresholds(ensemble: TreeEnsemble, feature: int) -> list[float]:
+def values_beside_thresholds(reading: Reading, feature: int) -> list[float]:
     """Thresholds of a feature, their neighbours in float64 and in the ensemble's dtype, and round numbers."""
+    ensemble = reading.trees
     thresholds = np.unique(ensemble.threshold[ensemble.feature == feature])
     thresholds = thresholds[np.isfinite(thresholds)]
     narrow = thresholds.astype(ensemble.dtype)
@@ -26,7 +27,7 @@ def values_beside_thresholds(ensemble: TreeEnsemble, feature: int) -> list[float
     return np.concatenate(around).astype(np.float64).tolist() + FINITE
 
 
-def rows(ensemble: TreeEnsemble, pools: list[list[Any]], like: Any) -> st.SearchStrategy[Any]:
+def rows(pools: list[list[Any]], like: Any) -> st.SearchStrategy[Any]:
     """Arrays or frames, as ``like``, of up to 40 rows with values from one pool per feature."""
     row = st.tuples(*(st.sampled_from(pool) for pool in pools))
     return st.lists(row, min_size=1, max_size=40).map(lambda drawn: _as(drawn, like))
@@ -44,16 +45,18 @@ def _as(drawn: list[tuple[Any, ...]], like: Any) -> Any:
     )
 
 
-def assert_same_output(model: Any, ensemble: TreeEnsemble, X: Any, rtol: float) -> None:
+def assert_same_output(model: Any, reading: Reading, X: Any, rtol: float) -> None:
     expected = raw_output(model, X)
-    assert ensemble.n_outputs == expected.shape[1]
-    scale = np.abs(ensemble.values).max() + np.abs(ensemble.base).max()
-    np.testing.assert_allclose(ensemble.predict(rows_of(ensemble, X)), expected, rtol=rtol, atol=rtol * scale)
+    e = reading.trees
+    assert reading.n_outputs == expected.shape[1]
+    scale = np.abs(e.values).max() + np.abs(e.base).max()
+    output = e.predict(reading.rules.clean(rows_of(reading, X)))
+    np.testing.assert_allclose(output, expected, rtol=rtol, atol=rtol * scale)
 
 
-def assert_well_formed(ensemble: TreeEnsemble, exact_cover: bool = True) -> None:
+def assert_well_formed(reading: Reading, exact_cover: bool = True) -> None:
     """Each node has one parent, each categorical node its own set, and covers add up."""
-    e = ensemble
+    e = reading.trees
     inner = np.flatnonzero(e.feature >= 0)
     children = np.concatenate([e.left[inner], e.right[inner], e.roots])
     assert np.array_equal(np.sort(children), np.arange(e.n_nodes))
@@ -70,10 +73,10 @@ def assert_well_formed(ensemble: TreeEnsemble, exact_cover: bool = True) -> None
         )
 
 
-def rows_reaching(ensemble: TreeEnsemble, rows: np.ndarray) -> np.ndarray:
+def rows_reaching(reading: Reading, rows: np.ndarray) -> np.ndarray:
     """The number of rows that reach each node, walked one node at a time."""
-    e = ensemble
-    rows = e.clean_rows(rows)
+    e = reading.trees
+    rows = reading.rules.clean(rows)
     reached = np.zeros((e.n_nodes, len(rows)), dtype=bool)
     reached[e.roots] = True
     for v in np.flatnonzero(e.feature >= 0):
@@ -89,9 +92,9 @@ def rows_reaching(ensemble: TreeEnsemble, rows: np.ndarray) -> np.ndarray:
     return reached.sum(axis=1)
 
 
-def expected_value_by_cover(ensemble: TreeEnsemble) -> np.ndarray:
+def expected_value_by_cover(reading: Reading) -> np.ndarray:
     """Base plus the cover-weighted mean of each tree's leaves: where path-dependent SHAP values start."""
-    e = ensemble
+    e = reading.trees
     value = e.base.copy()
     for tree in range(e.n_trees):
         nodes = np.flatnonzero(e.tree_of_node == tree)

@@ -91,7 +91,6 @@ class RandomTrees:
             cover=self.cover,
             values=values,
             base=np.zeros(n_outputs),
-            zero_as_missing=np.zeros(self.n_features, dtype=bool),
         )
         return code_trees(ensemble)
 

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fouriershap._trees.ensemble import TreeEnsemble
-from fouriershap._trees.labels import category_codes
+from fouriershap._libraries import Reading
 
 N_ROWS = 300
 LABELS = ["red", "green", "blue", "yellow", "black", "white", "a label of more than sixteen bytes"]
@@ -75,18 +74,22 @@ def frame_target(X: pd.DataFrame) -> np.ndarray:
     return np.nan_to_num(X["a"].to_numpy(), nan=1.0) * colour + (X["size"].cat.codes.to_numpy() % 2) * 2
 
 
-def rows_of(ensemble: TreeEnsemble, X: Any) -> np.ndarray:
+def rows_of(reading: Reading, X: Any) -> np.ndarray:
     """Rows of numbers and codes (n_rows, n_features) float64 from an array or a frame."""
     columns = []
-    for f in range(ensemble.n_features):
+    for f in range(reading.n_features):
         column = X.iloc[:, f].to_numpy() if isinstance(X, pd.DataFrame) else np.asarray(X)[:, f]
-        if f not in ensemble.vocabularies and isinstance(X, pd.DataFrame) and X.dtypes.iloc[f] == "category":
+        if (
+            f not in reading.rules.vocabularies
+            and isinstance(X, pd.DataFrame)
+            and X.dtypes.iloc[f] == "category"
+        ):
             codes = X.iloc[:, f].cat.codes.to_numpy()
             columns.append(np.where(codes < 0, np.nan, codes))
-        elif f in ensemble.vocabularies:
+        elif f in reading.rules.vocabularies:
             if isinstance(X, pd.DataFrame):
                 column = column.astype(object)
-            columns.append(category_codes(ensemble, f, column))
+            columns.append(reading.rules.category_codes(f, column))
         else:
             columns.append(column.astype(np.float64))
     return np.stack(columns, axis=1)

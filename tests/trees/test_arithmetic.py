@@ -19,9 +19,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.multioutput import MultiOutputRegressor
 
 import fouriershap as fs
-from fouriershap._trees.arithmetic import add, average, on_columns, side_by_side
-from fouriershap._trees.readers import read_model
-from models import CASES, coded, coded_target, rows_of
+from fouriershap import read_model
+from fouriershap._base.links import LOGISTIC
+from fouriershap._libraries.arithmetic import add, average, map_columns, side_by_side
+from models import CASES, coded, coded_target
 from sum_models import TWO, X, Y, columns, fitted, forest, forest_classifier, light
 
 FLOAT32_EDGES = [
@@ -45,13 +46,13 @@ FLOAT32_EDGES = [
 def test_thresholds_of_float32_decide_the_same_in_float64(thresholds: list[float]) -> None:
     narrow = CASES["sklearn"]["DecisionTreeRegressor"]().model
     e = read_model(narrow)
-    inner = np.flatnonzero(e.feature >= 0)
-    changed = e.threshold.copy()
+    inner = np.flatnonzero(e.trees.feature >= 0)
+    changed = e.trees.threshold.copy()
     changed[inner] = np.resize(np.array(thresholds, dtype=np.float32).astype(float), len(inner))
     e = e.replace(threshold=changed)
     wide = read_model(CASES["sklearn"]["HistGradientBoostingRegressor"]().model)
     total = add([e, wide])
-    assert total.dtype == np.float64
+    assert total.rules.dtype == total.trees.dtype == np.float64
     near = [np.float32(t) for t in thresholds]
     with np.errstate(over="ignore"):
         near += [np.nextafter(t, np.float32(end)) for t in near for end in ("inf", "-inf")]
@@ -67,16 +68,16 @@ def test_categories_of_different_members() -> None:
     """CatBoost numbers labels as they come up in splits, scikit-learn as they come in a sample: one vocabulary."""
     _, frame, _ = CASES["catboost"]["frame"]()
     parts = [read_model(CASES["catboost"][name]().model) for name in ("frame", "frame Lossguide")]
-    assert parts[0].vocabularies != parts[1].vocabularies
+    assert parts[0].rules.vocabularies != parts[1].rules.vocabularies
     total = add(parts)
-    want = sum(part.predict(rows_of(part, frame)) for part in parts)
-    np.testing.assert_allclose(total.predict(rows_of(total, frame)), want, rtol=1e-12)
+    want = sum(part.predict(frame) for part in parts)
+    np.testing.assert_allclose(total.predict(frame), want, rtol=1e-12)
 
     Z = coded(True)
     hist = HistGradientBoostingRegressor(max_iter=3, categorical_features=[3], min_samples_leaf=3)
     model = BaggingRegressor(hist, 4, max_samples=25, random_state=0).fit(Z, coded_target(Z))
     ensemble = read_model(model)
-    np.testing.assert_allclose(ensemble.predict(rows_of(ensemble, Z))[:, 0], model.predict(Z), rtol=1e-9)
+    np.testing.assert_allclose(ensemble.predict(Z)[:, 0], model.predict(Z), rtol=1e-9)
     assert fs.Explainer(model, Z[:30]).checked
 
 
@@ -96,7 +97,7 @@ def test_sums_that_there_are_none_of() -> None:
         add([zeros, plain])
     same = average([zeros, zeros])
     np.testing.assert_allclose(same.predict(X), zeros.predict(X))
-    wider = on_columns(one, [3, 1, 0, 2], 6)
+    wider = map_columns(one, [3, 1, 0, 2], 6)
     np.testing.assert_array_equal(wider.predict(np.c_[X[:, [2, 1, 3, 0]], X[:, :2]]), one.predict(X))
     both = side_by_side([one, numbers_only, one])
     np.testing.assert_allclose(
@@ -117,7 +118,7 @@ def test_extra_trees_inside() -> None:
     logistic = StackingClassifier(
         [("a", forest_classifier())], final_estimator=LogisticRegression(), cv=2
     ).fit(X, TWO)
-    assert read_model(logistic).objective == "binary"
+    assert read_model(logistic).link is LOGISTIC
 
 
 def test_log_links_side_by_side() -> None:

@@ -20,8 +20,7 @@ from sklearn.ensemble import (
 )
 
 import fouriershap as fs
-from fouriershap._trees.readers import read_model
-from fouriershap._trees.rows import to_rows
+from fouriershap import read_model
 
 N_ROWS = 40
 # Beyond 2^24, where float32 has gaps, and beyond 2^53, where float64 has: there int64 -> float64 -> float32 is not
@@ -154,7 +153,7 @@ def test_rows_go_where_the_library_sends_them(name, scale):
         X = make(integers(scale))
         expected = by_the_library(fitted, X)
         if expected is not None:
-            found = ensemble.predict(to_rows(X, ensemble))
+            found = ensemble.predict(X)
             np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5, err_msg=form)
             compared += 1
     assert compared > 10
@@ -171,7 +170,7 @@ def test_every_form_is_taken_by_some_library():
 def test_what_is_loaded_casts_as_the_model_did(name, tmp_path):
     fitted, Z = model(name, "2^60"), integers("2^60")
     fs.TreeExplainer(fitted, Z.astype(np.float64)).save(tmp_path / "e.fshap")
-    assert fs.load(tmp_path / "e.fshap").ensemble.casting == read_model(fitted).casting != ""
+    assert fs.load(tmp_path / "e.fshap").ensemble.rules.casting == read_model(fitted).rules.casting != ""
 
 
 def test_integers_that_float64_cannot_hold_are_taken_from_arrow():

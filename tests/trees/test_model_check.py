@@ -1,4 +1,4 @@
-"""The model itself is the referee: no alarm where we read it right, none missed where we do not."""
+"""The model check: no alarm where a model is read right, and none missed where it is not."""
 
 import warnings
 from collections.abc import Callable
@@ -20,13 +20,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import fouriershap as fs
-from fouriershap._base.errors import InputError, UnsupportedModelError
-from fouriershap._explainers.referee import rounding, rows_at_thresholds
-from fouriershap._trees import readers
+from fouriershap import read_model
+from fouriershap._base.errors import UnsupportedModelError
+from fouriershap._libraries import registry
+from fouriershap._libraries import xgboost as xgboost_reader
+from fouriershap._libraries.check import rounding, rows_at_thresholds
 from fouriershap._trees.codes import code_trees
 from fouriershap._trees.ensemble import TreeEnsemble
-from fouriershap._trees.readers import read_model, read_opened
-from fouriershap._trees.readers import xgboost as xgboost_reader
 from models import CASES, classes, numbers, target
 
 EVERY = [(library, name) for library, cases in CASES.items() for name in cases]
@@ -46,9 +46,9 @@ ONE_OF_EACH = [
 ]
 VERSIONS = {
     "sklearn": f"scikit-learn {sklearn.__version__}",
-    "xgboost": f"xgboost {xgboost.__version__}",
-    "lightgbm": f"lightgbm {lightgbm.__version__}",
-    "catboost": f"catboost {catboost.__version__}",
+    "xgboost": f"XGBoost {xgboost.__version__}",
+    "lightgbm": f"LightGBM {lightgbm.__version__}",
+    "catboost": f"CatBoost {catboost.__version__}",
 }
 
 
@@ -57,7 +57,13 @@ def misread(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[TreeEnsemble
     """Have models read wrongly, as a version that stores them anew would."""
 
     def install(change: Callable[[TreeEnsemble], TreeEnsemble]) -> None:
-        monkeypatch.setattr(readers, "read_opened", lambda opened: change(read_opened(opened)))
+        read = registry._read_opened
+
+        def misread(opened: Any) -> Any:
+            reading = read(opened)
+            return reading.with_trees(change(reading.trees))
+
+        monkeypatch.setattr(registry, "_read_opened", misread)
 
     return install
 
@@ -66,7 +72,7 @@ def misread(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[TreeEnsemble
 def test_no_model_is_refused_that_is_read_right(library, name):
     model, X, _ = CASES[library][name]()
     backgrounds = [X, X[:1], X[:50]]
-    if fs.read_model(model).has_cover:  # not in ONNX, nor in trees of several outputs of XGBoost 2.1
+    if fs.read_model(model).trees.has_cover:  # not in ONNX, nor in trees of several outputs of XGBoost 2.1
         backgrounds.append(None)
     for background in backgrounds:
         with warnings.catch_warnings():
@@ -82,10 +88,10 @@ def test_a_wrong_reading_is_an_error_that_names_the_library(library, name, with_
     misread(lambda e: e.replace(values=e.values * 1.001))
     with pytest.raises(UnsupportedModelError, match=VERSIONS[library]) as caught:
         fs.Explainer(model, background)
-    for part in ("a difference of", "check='off'", "BlackBoxExplainer"):
+    for part in ("a difference of", "check=False", "BlackBoxExplainer"):
         assert part in str(caught.value)
     assert ("of the background" in str(caught.value)) == with_background
-    explainer = fs.TreeExplainer(model, background, check="off")
+    explainer = fs.TreeExplainer(model, background, check=False)
     assert not explainer.checked and len(explainer.shap_values(X[:3])) == 3
 
 
@@ -202,7 +208,11 @@ def test_labels_in_every_form(given, form, capfd):
     model, X, _ = CASES[library]["HistGradientBoostingRegressor frame" if library == "sklearn" else "frame"]()
     if part == "booster":
         model = model.get_booster() if library == "xgboost" else model.booster_
-    if library == "xgboost" and not read_model(model).vocabularies and form not in ("pandas", "fewer labels"):
+    if (
+        library == "xgboost"
+        and not read_model(model).rules.vocabularies
+        and form not in ("pandas", "fewer labels")
+    ):
         pytest.skip(f"XGBoost {xgboost.__version__} keeps no labels")
     try:
         background = LABELLED[form](X)
@@ -214,7 +224,7 @@ def test_labels_in_every_form(given, form, capfd):
     assert capfd.readouterr() == ("", "")
 
 
-def test_masked_values_are_missing_to_the_referee_too():
+def test_masked_values_are_missing_to_the_check_too():
     Z = numbers()
     background = np.ma.masked_array(np.where(Z > 1, 1e6, Z), Z > 1)
     for name in ("xgboost", "lightgbm", "hist"):
@@ -263,7 +273,7 @@ def test_pipelines(name, misread):
                 warnings.simplefilter("error")
                 assert fs.Explainer(model, background, groups="input").checked
     misread(lambda e: e.replace(values=e.values * 1.001))
-    with pytest.raises(UnsupportedModelError, match="not read right"):
+    with pytest.raises(UnsupportedModelError, match="disagrees with"):
         fs.Explainer(model, X)
 
 
@@ -272,7 +282,7 @@ def test_many_trees_whose_sums_cancel_are_no_alarm():
     y = target(X) * 1e6
     model = xgboost.XGBRegressor(n_estimators=1500, max_depth=2, base_score=1e7, n_jobs=1).fit(X, y)
     assert fs.TreeExplainer(model, X).checked
-    assert rounding(read_model(model)) < 1e-3 * 1e7
+    assert rounding(read_model(model), X, np.zeros((1, 1))) < 1e-3 * 1e7
 
 
 def test_outputs_beyond_single_precision_are_not_compared():
@@ -281,7 +291,7 @@ def test_outputs_beyond_single_precision_are_not_compared():
         n_estimators=2, max_depth=1, learning_rate=1.0, reg_lambda=0, base_score=3e38, n_jobs=1
     )
     model.fit(X, np.where(X[:, 0] < 50, 0.0, 3e38))
-    assert fs.TreeExplainer(model, X, check="model").expected_value
+    assert fs.TreeExplainer(model, X).expected_value
 
 
 @pytest.mark.parametrize("library", ["xgboost", "lightgbm", "catboost"])
@@ -290,7 +300,7 @@ def test_no_live_model_no_comparison(library, tmp_path):
     path = tmp_path / {"xgboost": "m.json", "lightgbm": "m.txt", "catboost": "m.cbm"}[library]
     (model.booster_ if library == "lightgbm" else model).save_model(str(path))
     assert not fs.TreeExplainer(path, X).checked
-    assert not fs.TreeExplainer(read_model(model), X).checked
+    assert not fs.TreeExplainer(read_model(model).representation, X).checked
 
 
 def test_a_library_that_refuses_the_background_is_asked_about_rows_of_our_own():
@@ -321,20 +331,14 @@ def test_what_is_made_from_a_checked_explainer_is_checked_but_for_files(tmp_path
     assert not fs.load(tmp_path / "e.fshap").checked
 
 
-def test_other_choices_are_refused():
-    model, X, _ = CASES["lightgbm"]["regressor"]()
-    with pytest.raises(InputError, match="check is True; choose one of 'model', 'off'"):
-        fs.TreeExplainer(model, X, check=True)
-
-
 @pytest.mark.parametrize(
     ("library", "name"), [("xgboost", "categories"), ("sklearn", "RandomForestRegressor")]
 )
 def test_rows_at_thresholds(library, name):
-    ensemble = read_model(CASES[library][name]().model)
+    ensemble = read_model(CASES[library][name]().model).trees
     book = code_trees(ensemble).book
-    rows = rows_at_thresholds(book, missing=True)
-    np.testing.assert_array_equal(rows, rows_at_thresholds(book, missing=True))
+    rows = rows_at_thresholds(ensemble, missing=True)
+    np.testing.assert_array_equal(rows, rows_at_thresholds(ensemble, missing=True))
     assert rows.shape == (32, ensemble.n_features) and rows.dtype == ensemble.dtype
     for f in range(ensemble.n_features):
         levels = book.levels[book.start[f] : book.start[f + 1]]
@@ -345,4 +349,4 @@ def test_rows_at_thresholds(library, name):
             known = levels if book.categorical[f] else beside
             assert np.isin(rows[:, f], levels).any() and np.isnan(rows[:, f]).any()
             assert (np.isin(rows[:, f], known) | np.isnan(rows[:, f])).all()
-    assert not np.isnan(rows_at_thresholds(book, missing=False)).any()
+    assert not np.isnan(rows_at_thresholds(ensemble, missing=False)).any()

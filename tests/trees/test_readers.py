@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,11 +26,10 @@ from sklearn.ensemble import (
 )
 from sklearn.tree import DecisionTreeRegressor
 
-import fouriershap as fs
 from format_readers import format_readers
+from fouriershap import read_model
 from fouriershap._base.errors import InputError
-from fouriershap._trees.ensemble import TreeEnsemble
-from fouriershap._trees.readers import read_model
+from fouriershap._libraries import Reading, libraries
 from models import CASES, LABELS, XGBOOST_KEEPS_LABELS, classes, numbers, raw_output, rows_of, version_of
 from reader_checks import (
     EXTREME,
@@ -42,14 +42,14 @@ from reader_checks import (
 )
 
 
-def _numbers_pool(name: str, ensemble: TreeEnsemble, f: int) -> list[Any]:
+def _numbers_pool(name: str, ensemble: Reading, f: int) -> list[Any]:
     return [*values_beside_thresholds(ensemble, f), np.nan]
 
 
 class Reader(NamedTuple):
     """What the suite has to know of a library; nothing, if it has numbers alone and files of no kind."""
 
-    pool: Callable[[str, TreeEnsemble, int], list[Any]] = _numbers_pool  # values to try, by case and feature
+    pool: Callable[[str, Reading, int], list[Any]] = _numbers_pool  # values to try, by case and feature
     counted: tuple[str, ...] = ()  # cases in which covers count training rows
     based: tuple[str, ...] = ()  # cases whose base value of path-dependent SHAP values somebody else tells
     base_value: Callable[[Any, Any], Any] | None = None  # of a model and a row
@@ -63,9 +63,9 @@ class Reader(NamedTuple):
     base_rtol: float = 1e-9
 
 
-def _sklearn_pool(name: str, ensemble: TreeEnsemble, f: int) -> list[Any]:
-    if f in ensemble.vocabularies:
-        labels = list(ensemble.vocabularies[f])
+def _sklearn_pool(name: str, ensemble: Reading, f: int) -> list[Any]:
+    if f in ensemble.rules.vocabularies:
+        labels = list(ensemble.rules.vocabularies[f])
         unseen = [] if "frame" in name else [labels[0] + 0.25, -7.0, 300.0]
         return [*labels, *unseen, np.nan]
     beside = values_beside_thresholds(ensemble, f)
@@ -74,24 +74,24 @@ def _sklearn_pool(name: str, ensemble: TreeEnsemble, f: int) -> list[Any]:
     return [*beside, np.nan] if "missing" in name else beside
 
 
-def _xgboost_pool(name: str, ensemble: TreeEnsemble, f: int) -> list[Any]:
-    if f in ensemble.vocabularies:  # XGBoost refuses labels that it does not know
-        return [*ensemble.vocabularies[f], None]
-    if ensemble.is_categorical[f]:
+def _xgboost_pool(name: str, ensemble: Reading, f: int) -> list[Any]:
+    if f in ensemble.rules.vocabularies:  # XGBoost refuses labels that it does not know
+        return [*ensemble.rules.vocabularies[f], None]
+    if f in ensemble.rules.categorical:
         return [*map(float, range(13)), -0.0, -0.5, -1.0, -3.0, 40.0, 1e6, 3e7, 2.5, np.nan]
     return _numbers_pool(name, ensemble, f)
 
 
-def _lightgbm_pool(name: str, ensemble: TreeEnsemble, f: int) -> list[Any]:
-    if f in ensemble.vocabularies:
-        return [*ensemble.vocabularies[f], None]
-    if ensemble.is_categorical[f]:
+def _lightgbm_pool(name: str, ensemble: Reading, f: int) -> list[Any]:
+    if f in ensemble.rules.vocabularies:
+        return [*ensemble.rules.vocabularies[f], None]
+    if f in ensemble.rules.categorical:
         return [*map(float, range(13)), -1.0, -3.0, -0.5, 40.0, 1e6, 3e9, 2.5, np.inf, -np.inf, np.nan]
     return [*values_beside_thresholds(ensemble, f), *EXTREME, np.nan]
 
 
-def _catboost_pool(name: str, ensemble: TreeEnsemble, f: int) -> list[Any]:
-    if f in ensemble.vocabularies:
+def _catboost_pool(name: str, ensemble: Reading, f: int) -> list[Any]:
+    if f in ensemble.rules.vocabularies:
         return [*LABELS, "unseen", "", "10"] if f == 1 else [10, 20, 30, 40, 50, 0, -10]
     beside = [*values_beside_thresholds(ensemble, f), *EXTREME]
     takes_missing = not any(word in name for word in ("nothing missing", "frame", "2 targets"))
@@ -176,7 +176,8 @@ def cases_of(attribute: str) -> list[tuple[str, str]]:
 
 
 def test_every_library_is_in_the_suite():
-    assert READERS.keys() == CASES.keys()
+    tree_libraries = {library.package for library in libraries() if library.trees and library.ask}
+    assert READERS.keys() == CASES.keys() == {name for name in tree_libraries if find_spec(name)}
 
 
 @pytest.mark.parametrize(("library", "name"), EVERY)
@@ -197,7 +198,7 @@ def test_rows_beside_thresholds(library, name, data):
     model, X, _ = CASES[library][name]()
     ensemble, reader = read_model(model), READERS[library]
     pools = [reader.pool(name, ensemble, f) for f in range(ensemble.n_features)]
-    assert_same_output(model, ensemble, data.draw(rows(ensemble, pools, X)), reader.rtol)
+    assert_same_output(model, ensemble, data.draw(rows(pools, X)), reader.rtol)
 
 
 @pytest.mark.parametrize(("library", "name"), EVERY)
@@ -205,12 +206,12 @@ def test_some_of_the_trees(library, name):
     """Parts of the trees add up to all of them."""
     model, X, _ = CASES[library][name]()
     ensemble = read_model(model)
-    first = np.arange(ensemble.n_trees) % 2 == 0
-    some = rows_of(ensemble, X)[:20]
-    parts = sum(ensemble.select(kept).predict(some) for kept in (first, ~first) if kept.any())
+    trees, some = ensemble.trees, ensemble.rules.clean(rows_of(ensemble, X)[:20])
+    first = np.arange(trees.n_trees) % 2 == 0
+    parts = sum(trees.select(kept).predict(some) for kept in (first, ~first) if kept.any())
     n_parts = 1 + (not first.all())
     np.testing.assert_allclose(
-        parts - (n_parts - 1) * ensemble.base, ensemble.predict(some), rtol=1e-12, atol=1e-12
+        parts - (n_parts - 1) * trees.base, trees.predict(some), rtol=1e-12, atol=1e-12
     )
 
 
@@ -218,7 +219,7 @@ def test_some_of_the_trees(library, name):
 def test_cover_counts_the_training_rows(library, name):
     model, X, _ = CASES[library][name]()
     ensemble = read_model(model)
-    np.testing.assert_array_equal(ensemble.cover, rows_reaching(ensemble, rows_of(ensemble, X)))
+    np.testing.assert_array_equal(ensemble.trees.cover, rows_reaching(ensemble, rows_of(ensemble, X)))
 
 
 @pytest.mark.parametrize(("library", "name"), cases_of("based"))
@@ -236,11 +237,11 @@ def test_labels_of_a_frame(library):
     assert ensemble.feature_names == ("a", "colour", "b", "size")
     if library == "xgboost" and not XGBOOST_KEEPS_LABELS:
         pytest.skip("this XGBoost keeps no labels")
-    assert ensemble.vocabularies.keys() == {1, 3}
-    assert ensemble.hashed == (library == "catboost")
-    if not ensemble.hashed:
-        assert sorted(ensemble.vocabularies[1]) == sorted(LABELS)
-        assert ensemble.vocabularies[3] == (10, 20, 30, 40)
+    assert ensemble.rules.vocabularies.keys() == {1, 3}
+    assert ensemble.rules.hashed == (library == "catboost")
+    if not ensemble.rules.hashed:
+        assert sorted(ensemble.rules.vocabularies[1]) == sorted(LABELS)
+        assert ensemble.rules.vocabularies[3] == (10, 20, 30, 40)
 
 
 @pytest.mark.parametrize("library", [library for library, reader in READERS.items() if reader.classifier])
@@ -271,16 +272,13 @@ def test_models_that_are_not_fitted_are_refused(library):
 
 @pytest.mark.parametrize(("library", "name"), EVERY)
 def test_the_library_itself_is_asked_as_the_suite_asks_it(library, name):
-    """`library_output`, by which explainers check our reading, says what the suite compares with."""
     if (library, name) == ("xgboost", "frame") and not XGBOOST_KEEPS_LABELS:
         pytest.skip("this XGBoost keeps no labels")
     model, X, _ = CASES[library][name]()
     ensemble = read_model(model)
     columns = ensemble.feature_names or [f"{f}" for f in range(ensemble.n_features)]
     frame = X if isinstance(X, pd.DataFrame) else pd.DataFrame(X, columns=list(columns))
-    np.testing.assert_allclose(
-        fs.library_output(model, frame[:20], ensemble), raw_output(model, X[:20]), rtol=1e-5
-    )
+    np.testing.assert_allclose(ensemble.library_output(frame[:20]), raw_output(model, X[:20]), rtol=1e-5)
 
 
 def test_files_that_cannot_be_read(tmp_path):
@@ -299,7 +297,9 @@ def test_files_that_cannot_be_read(tmp_path):
 
 
 def test_no_library_is_imported():
-    script = "import sys, fouriershap._trees; print([m for m in sys.modules if m in {!r}])"
+    script = (
+        "import sys, fouriershap._libraries as f; f.libraries(); print([m for m in sys.modules if m in {!r}])"
+    )
     libraries = {"sklearn", "xgboost", "lightgbm", "catboost", "treelite", "pandas", "scipy"}
     run = [sys.executable, "-c", script.format(libraries)]
     assert subprocess.run(run, capture_output=True, text=True, check=True).stdout.strip() == "[]"
@@ -307,6 +307,6 @@ def test_no_library_is_imported():
 
 def test_rows_of_another_width_are_refused():
     ensemble = read_model(CASES["sklearn"]["DecisionTreeRegressor"]().model)
-    with pytest.raises(InputError, match=r"\(2, 3\).*\(n_rows, 4\)"):
+    with pytest.raises(InputError, match="3 columns, but the model has 4"):
         ensemble.predict(np.zeros((2, 3)))
     assert read_model(ensemble) is ensemble

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fouriershap import read_model
 from fouriershap._base.errors import UnsupportedModelError
-from fouriershap._trees.labels import category_codes
-from fouriershap._trees.readers import read_model
 from models import CASES, LABELS, numbers, raw_output, rows_of, target
 from reader_checks import assert_same_output
 
@@ -47,12 +46,12 @@ def test_hashes_of_every_length_of_label(length):
 
 def test_numbers_are_labels():
     ensemble = read_model(CASES["catboost"]["frame"]().model)
-    assert ensemble.hashed and ensemble.numbers_are_labels
+    assert ensemble.rules.hashed and ensemble.rules.numbers_are_labels
     assert ensemble.feature_names == ("a", "colour", "b", "size")
-    expected = category_codes(ensemble, 3, np.array(["10", "20", "77"]))
+    expected = ensemble.rules.category_codes(3, np.array(["10", "20", "77"]))
     for dtype in (np.int64, np.float64, object):
         np.testing.assert_array_equal(
-            category_codes(ensemble, 3, np.array([10, 20, 77], dtype=dtype)), expected
+            ensemble.rules.category_codes(3, np.array([10, 20, 77], dtype=dtype)), expected
         )
     assert expected[2] == -1
 

@@ -12,8 +12,8 @@ import pytest
 import fouriershap as fs
 from format_models import INSTALLED, survival_target
 from fouriershap._base.errors import InputError, UnsupportedModelError
-from fouriershap._trees.readers.protobuf import Message
-from fouriershap._trees.rows import to_rows
+from fouriershap._base.links import LOGISTIC
+from fouriershap._libraries.protobuf import Message
 from models import CASES, classes, frame, frame_target, numbers, rows_of, target
 from shap_oracle import assert_within, brute_force, take, with_outputs
 
@@ -39,7 +39,7 @@ def test_shap_values_by_brute_force(library, name):
     explainer = fs.Explainer(model, background, precision="double")
     assert isinstance(explainer, fs.TreeExplainer) and explainer.checked
     want, expected = brute_force(model, rows, background)
-    tolerance = 1e-5 if explainer.ensemble.computes_in == np.float32 else 1e-9
+    tolerance = 1e-5 if fs.read_model(model).computes_in == np.float32 else 1e-9
     assert_within(with_outputs(explainer.shap_values(rows)), want, tolerance)
     np.testing.assert_allclose(np.atleast_1d(explainer.expected_value), expected, rtol=1e-5)
 
@@ -139,7 +139,7 @@ def test_labels_that_training_has_not_seen():
     rows = X.astype({"colour": object, "size": object})[:8].copy()
     rows.loc[:1, "colour"], rows.loc[2:3, "size"], rows.loc[4, "size"] = "never seen", 55, "30"
     want = model.eval_terms(rows).sum(axis=1) + model.intercept_
-    np.testing.assert_allclose(ensemble.predict(to_rows(rows, ensemble))[:, 0], want, rtol=1e-12)
+    np.testing.assert_allclose(ensemble.predict(rows)[:, 0], want, rtol=1e-12)
 
 
 @needs("interpret")
@@ -164,9 +164,9 @@ def test_boosted_classifiers_by_their_probabilities(n_classes):
     model = ydf.GradientBoostedTreesLearner(label="y", num_trees=8).train(X.assign(y=y))
     explainer = fs.TreeExplainer(model, X)
     assert explainer.checked == (n_classes == 2)
-    margin = explainer.ensemble.predict(to_rows(X, explainer.ensemble))
+    margin = fs.read_model(model).predict(X)
     if n_classes == 2:
-        assert explainer.ensemble.objective == "binary"
+        assert fs.read_model(model).link is LOGISTIC
         np.testing.assert_allclose(1 / (1 + np.exp(-margin[:, 0])), model.predict(X), atol=1e-6)
         return
     assert explainer.output_names == tuple(model.label_classes())

@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 
 import fouriershap as fs
+from fouriershap import read_model
 from fouriershap._base.errors import UnsupportedModelError
-from fouriershap._trees.readers import read_model
 from models import CASES, frame, frame_target, numbers, target
 from reader_checks import assert_same_output
 
@@ -18,8 +18,8 @@ def test_a_forest_gives_what_predict_gives():
 
 
 def test_zeros_count_as_missing_where_the_model_says_so():
-    assert read_model(CASES["lightgbm"]["zero_as_missing"]().model).zero_as_missing.all()
-    assert not read_model(CASES["lightgbm"]["regressor"]().model).zero_as_missing.any()
+    assert read_model(CASES["lightgbm"]["zero_as_missing"]().model).rules.zero_as_missing.all()
+    assert not read_model(CASES["lightgbm"]["regressor"]().model).rules.zero_as_missing.any()
 
 
 def test_thresholds_at_the_edge_of_the_zero_band():
@@ -40,7 +40,7 @@ def test_labels_are_left_out_where_their_columns_are_not_known():
     X = frame()
     X["size"] = pd.Categorical(X["size"], ordered=True)  # coded, but split as a number
     model = lightgbm.LGBMRegressor(n_estimators=2, verbose=-1).fit(X, frame_target(frame()))
-    assert read_model(model).vocabularies == {}
+    assert read_model(model).rules.vocabularies == {}
 
 
 def test_what_cannot_be_read():

@@ -120,7 +120,7 @@ def test_sums_of_no_trees_are_plain_black_boxes() -> None:
 
 def test_rows_that_members_would_read_differently() -> None:
     explainer = fs.Explainer(fitted("voting over four libraries"), X[:20])
-    assert explainer.ensemble.casting == MIXED
+    assert explainer.ensemble.rules.casting == MIXED
     with pytest.raises(fs.InputError, match=r"sparse.*may be missing to others"):
         explainer.shap_values(scipy.sparse.csr_matrix(X))
     whole = np.full((2, 4), 2**24 + 1)

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import fouriershap as fs
 from fouriershap._base.errors import InputError, UnsupportedModelError
-from fouriershap._trees.readers.protobuf import Message
-from fouriershap._trees.rows import to_rows
+from fouriershap._base.links import LOGISTIC, SOFTMAX
+from fouriershap._libraries.protobuf import Message
 from models import numbers
 from onnx_models import MODES, random_ensemble, run_onnx
 
@@ -35,7 +35,7 @@ def assert_reads_as(model, rows, tolerance=2e-6):
     ensemble = fs.read_model(model)
     want = run_onnx(model, rows)
     np.testing.assert_allclose(
-        ensemble.predict(to_rows(rows, ensemble)), want.reshape(len(rows), -1), rtol=tolerance, atol=tolerance
+        ensemble.predict(rows), want.reshape(len(rows), -1), rtol=tolerance, atol=tolerance
     )
     return ensemble
 
@@ -90,7 +90,7 @@ def test_two_classes_of_which_leaves_name_one(base):
     more = {"base_values": base} if base else {}
     model = random_ensemble(n_classes=2, named=(0,), post_transform="LOGISTIC", **more)
     ensemble = fs.read_model(model)
-    assert ensemble.objective == "binary" and ensemble.n_outputs == 1
+    assert ensemble.link is LOGISTIC and ensemble.n_outputs == 1
     want = run_onnx(model, X)[:, 1]
     np.testing.assert_allclose(1 / (1 + np.exp(-ensemble.predict(X)[:, 0])), want, atol=1e-6)
     explainer = fs.TreeExplainer(model, X[:50], output="probability")
@@ -114,7 +114,7 @@ def test_two_classes_of_which_leaves_name_the_second():
 def test_several_classes():
     model = random_ensemble(n_classes=3, post_transform="SOFTMAX", base_values=[0.1, 0.2, -0.3])
     ensemble = fs.read_model(model)
-    assert ensemble.objective == "multiclass" and ensemble.output_names == ("0", "1", "2")
+    assert ensemble.link is SOFTMAX and ensemble.output_names == ("0", "1", "2")
     share = np.exp(ensemble.predict(X))
     np.testing.assert_allclose(share / share.sum(axis=1, keepdims=True), run_onnx(model, X), atol=1e-6)
 
@@ -133,7 +133,7 @@ def test_what_is_linear_behind_the_trees_is_read_and_links_are_not():
     assert_reads_as(linear, X, 1e-5)
     linked = changed(linear, helper.make_node("Sigmoid", ["d"], ["e"]), outputs=["e"])
     ensemble = fs.read_model(linked)
-    assert ensemble.objective == "binary"
+    assert ensemble.link is LOGISTIC
     np.testing.assert_allclose(1 / (1 + np.exp(-ensemble.predict(X))), run_onnx(linked, X), atol=1e-6)
     assert not fs.TreeExplainer(linear, X).checked  # onnxruntime is asked for the trees alone
     other = changed(model, helper.make_node("Erf", ["scores"], ["e"]), outputs=["e"])

@@ -14,8 +14,9 @@ from sklearn.linear_model import LinearRegression
 from sklearn.tree import DecisionTreeRegressor
 
 import fouriershap as fs
+from fouriershap import read_model
 from fouriershap._base.errors import UnsupportedModelError
-from fouriershap._trees.readers import read_model
+from fouriershap._base.links import IDENTITY, LOGISTIC
 from models import CASES, numbers, target
 
 
@@ -77,8 +78,8 @@ def test_a_subclass_means_what_its_base_means():
         pass
 
     X = numbers()
-    assert read_model(Churn(n_estimators=2).fit(X, target(X) > 0)).objective == "binary"
-    assert read_model(Robust(n_estimators=2, loss="huber").fit(X, target(X))).objective == "regression"
+    assert read_model(Churn(n_estimators=2).fit(X, target(X) > 0)).link is LOGISTIC
+    assert read_model(Robust(n_estimators=2, loss="huber").fit(X, target(X))).link is IDENTITY
 
 
 @pytest.mark.parametrize(("n_columns", "max_features"), [(1, 1.0), (4, 1)])

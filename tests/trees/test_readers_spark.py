@@ -18,7 +18,7 @@ import pytest
 
 import fouriershap as fs
 from fouriershap._base.errors import InputError, UnsupportedModelError
-from fouriershap._trees.rows import to_rows
+from fouriershap._base.links import LOGISTIC, PROBABILITY
 from models import coded, coded_target
 from shap_oracle import assert_within, brute_force, with_outputs
 from spark_session import java_version, spark_session
@@ -89,7 +89,7 @@ def leaves(nodes, reached, what):
 
 def predicted(path):
     ensemble = fs.read_model(path)
-    return ensemble.predict(to_rows(ROWS, ensemble))
+    return ensemble.predict(ROWS)
 
 
 def shares(nodes, reached):
@@ -114,7 +114,7 @@ def test_hand_written_classifiers(tmp_path):
     first, second = shares(FIRST, FIRST_LEAF), shares(SECOND, SECOND_LEAF)
     forest = save(tmp_path / "forest", "RandomForestClassificationModel", [FIRST, SECOND], numClasses=2)
     np.testing.assert_allclose(predicted(forest), (first + second) / 2)
-    assert fs.read_model(forest).objective == "probability"
+    assert fs.read_model(forest).link is PROBABILITY
     np.testing.assert_array_equal(fs.read_model(forest).cover[:3], [16, 10, 6])
     boosted = save(tmp_path / "boosted", "GBTClassificationModel", [FIRST, SECOND], [1.0, 0.1])
     margin = leaves(FIRST, FIRST_LEAF, lambda n: n["prediction"]) + 0.1 * leaves(
@@ -123,7 +123,7 @@ def test_hand_written_classifiers(tmp_path):
     np.testing.assert_allclose(
         predicted(boosted)[:, 0], 2 * margin
     )  # log odds, by Spark's 1 / (1 + exp(-2 margin))
-    assert fs.read_model(boosted).objective == "binary"
+    assert fs.read_model(boosted).link is LOGISTIC
 
 
 def test_pipelines_and_what_is_refused(tmp_path):
@@ -170,14 +170,12 @@ def test_models_that_releases_of_spark_saved(archive, tmp_path):
     for name, answers in said["answers"].items():
         ensemble = fs.read_model(tmp_path / name)
         want = np.array(answers) if name != "boosted classifier" else 2 * np.array(answers)[:, 1:]
-        got = ensemble.predict(to_rows(said["rows"], ensemble))
+        got = ensemble.predict(said["rows"])
         np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-12, err_msg=name)
         if name != "pipeline":
-            assert set(ensemble.vocabularies) == {3}
+            assert set(ensemble.rules.vocabularies) == {3}
         explainer = fs.TreeExplainer(tmp_path / name, background, precision="double")
-        values, _ = brute_force(
-            None, rows, background, output=lambda _, X, e=ensemble: e.predict(to_rows(X, e))
-        )
+        values, _ = brute_force(None, rows, background, output=lambda _, X, e=ensemble: e.predict(X))
         assert_within(with_outputs(explainer.shap_values(rows)), values, 1e-9)
 
 
@@ -213,11 +211,9 @@ def test_models_that_spark_itself_saved(tmp_path):
         ):
             model.save(str(tmp_path / name))
             ensemble = fs.read_model(tmp_path / name)
-            assert set(ensemble.vocabularies) == {3}
-            np.testing.assert_allclose(ensemble.predict(to_rows(X, ensemble)), want, rtol=1e-12, atol=1e-12)
+            assert set(ensemble.rules.vocabularies) == {3}
+            np.testing.assert_allclose(ensemble.predict(X), want, rtol=1e-12, atol=1e-12)
     ensemble = fs.read_model(tmp_path / "forest")
     explainer = fs.TreeExplainer(tmp_path / "forest", X[50:60], precision="double")
-    want, _ = brute_force(
-        None, X[:4], X[50:60], output=lambda _, rows: ensemble.predict(to_rows(rows, ensemble))
-    )
+    want, _ = brute_force(None, X[:4], X[50:60], output=lambda _, rows: ensemble.predict(rows))
     assert_within(with_outputs(explainer.shap_values(X[:4])), want, 1e-9)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,8 +14,8 @@ from sklearn.ensemble import (
 )
 
 import fouriershap as fs
-from fouriershap._trees import readers
-from fouriershap._trees.readers import read_model, read_opened
+from fouriershap import read_model
+from fouriershap._libraries import registry
 from reader_checks import assert_well_formed, rows, values_beside_thresholds
 from shap_oracle import assert_within, brute_force, with_outputs
 from sum_models import MISSING, MODELS, X, Y, boosted, fitted, forest, raw
@@ -30,7 +32,7 @@ def test_rows_beside_thresholds(name: str, data: st.DataObject) -> None:
         [v for v in values_beside_thresholds(ensemble, f) if abs(v) < 1e30] + more
         for f in range(ensemble.n_features)
     ]
-    drawn = data.draw(rows(ensemble, pools, X))
+    drawn = data.draw(rows(pools, X))
     want = raw(name, drawn)
     scale = max(1.0, np.abs(want).max())
     rtol = 1e-6 if ensemble.computes_in == np.float32 else 1e-9
@@ -43,20 +45,25 @@ def test_values_by_brute_force(name: str) -> None:
     model = fitted(name)
     given_rows = (MISSING if MODELS[name][1] else X)[:, : model.n_features_in_]
     explainer = fs.Explainer(model, given_rows[:15], precision="double")
-    assert type(explainer) is fs.TreeExplainer and explainer.checked
+    assert explainer.checked
     want, expected = brute_force(model, given_rows[40:44], given_rows[:15], output=lambda m, Z: raw(name, Z))
     assert_within(with_outputs(explainer.shap_values(given_rows[40:44])), want, 3e-6)
     np.testing.assert_allclose(np.atleast_1d(explainer.expected_value), expected, rtol=1e-5, atol=1e-6)
-    assert_well_formed(explainer.ensemble)
+    assert_well_formed(read_model(model))
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_the_referee_sees_a_wrong_reading(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    change = lambda e: e.replace(base=e.base + 0.01 * np.arange(1, e.n_outputs + 1))  # noqa: E731
-    monkeypatch.setattr(readers, "read_opened", lambda opened: change(read_opened(opened)))
+def test_the_model_check_sees_a_wrong_copy(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    read = registry._read_opened
+
+    def misread(opened: Any) -> Any:
+        reading = read(opened)
+        return reading.replace(base=reading.trees.base + 0.01 * np.arange(1, reading.n_outputs + 1))
+
+    monkeypatch.setattr(registry, "_read_opened", misread)
     model = fitted(name)
     for background in (X[:20, : model.n_features_in_], None):
-        with pytest.raises(fs.UnsupportedModelError, match=r"not read right.*scikit-learn"):
+        with pytest.raises(fs.UnsupportedModelError, match="disagrees with scikit-learn"):
             fs.Explainer(model, background)
 
 
@@ -74,7 +81,7 @@ def test_names_of_outputs_and_columns() -> None:
 
 def test_missing_values_are_refused_where_the_model_refuses_them() -> None:
     for name in ("AdaBoost", "one against the rest, margins"):
-        with pytest.raises(fs.InputError, match="takes none"):
+        with pytest.raises(fs.InputError, match="does not accept missing"):
             fs.Explainer(fitted(name), X[:20]).shap_values(MISSING)
 
 

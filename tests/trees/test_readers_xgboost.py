@@ -7,9 +7,8 @@ import pandas as pd
 import pytest
 import xgboost
 
+from fouriershap import read_model
 from fouriershap._base.errors import UnsupportedModelError
-from fouriershap._trees.labels import category_codes
-from fouriershap._trees.readers import read_model
 from models import CASES, LABELS, XGBOOST_KEEPS_LABELS, numbers, raw_output, target
 
 RTOL = 1e-6  # XGBoost adds up in float32
@@ -25,10 +24,12 @@ def test_early_stopping_is_followed_as_each_interface_follows_it():
 @pytest.mark.skipif(not XGBOOST_KEEPS_LABELS, reason="this XGBoost keeps no labels")
 def test_codes_of_labels():
     ensemble = read_model(CASES["xgboost"]["frame"]().model)
-    assert ensemble.vocabularies[1] == tuple(LABELS)
-    codes = category_codes(ensemble, 1, np.array(["green", None, "red", "unseen", "green"], dtype=object))
+    assert ensemble.rules.vocabularies[1] == tuple(LABELS)
+    codes = ensemble.rules.category_codes(
+        1, np.array(["green", None, "red", "unseen", "green"], dtype=object)
+    )
     np.testing.assert_array_equal(codes, [1, np.nan, 0, -1, 1])
-    np.testing.assert_array_equal(category_codes(ensemble, 3, np.array([2, 0])), [2.0, 0.0])
+    np.testing.assert_array_equal(ensemble.rules.category_codes(3, np.array([2, 0])), [2.0, 0.0])
 
 
 def test_labels_that_xgboost_stores_wrongly_are_left_out():
@@ -36,7 +37,7 @@ def test_labels_that_xgboost_stores_wrongly_are_left_out():
     y = (X["colour"] == "rot").to_numpy(dtype=float)
     model = xgboost.XGBRegressor(n_estimators=3, enable_categorical=True).fit(X, y)
     ensemble = read_model(model)
-    assert ensemble.vocabularies == {}
+    assert ensemble.rules.vocabularies == {}
     codes = X["colour"].cat.codes.to_numpy()[:, None]
     np.testing.assert_allclose(ensemble.predict(codes), raw_output(model, X), rtol=RTOL)
 

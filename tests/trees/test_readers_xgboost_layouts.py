@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import xgboost
 
+from fouriershap import read_model
 from fouriershap._base.errors import UnsupportedModelError
-from fouriershap._trees.readers import read_model
 from models import CASES, classes, numbers, raw_output, target
 from reader_checks import assert_same_output, rows_of
 

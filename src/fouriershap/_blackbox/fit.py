@@ -38,7 +38,7 @@ from fouriershap._rows.levels import Encoding, recode
 from fouriershap._rows.pool import Pool
 from fouriershap._shapley.engine import Floats
 from fouriershap._trees.ensemble import TreeEnsemble
-from fouriershap._trees.level_sets import recoded
+from fouriershap._trees.level_sets import remap_levels
 
 _N_LOOKS = 1000  # hybrids at which it is seen which players matter
 _ROUNDS = 4  # of drawing hybrids, while those drawn are known already
@@ -209,7 +209,7 @@ class Fitter:
             self.n_jobs,
             unit,
             self.oracle.report,
-            self.members and recoded(self.members, {f: c for f, c in enumerate(changes) if c is not None}),
+            self.members and remap_levels(self.members, {f: c for f, c in enumerate(changes) if c is not None}),
         )
         fits: dict[str, Fit] = {}
         held = codes[held_out], answers[held_out]

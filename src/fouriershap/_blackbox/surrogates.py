@@ -62,7 +62,7 @@ class TreeSurrogate:
         is_usual = not largest or _SINGLE[0] < largest < _SINGLE[1]
         dtype = np.dtype(np.float32 if is_usual else np.float64)
         model = make_model(self.ensemble, self.player, check_memory(None), dtype, index=index)
-        return TreeEngine(model, make_background(model, self.ensemble.clean_rows(background), weights))
+        return TreeEngine(model, make_background(model, background.astype(self.ensemble.dtype, copy=False), weights))
 
 
 @dataclass(frozen=True, eq=False)

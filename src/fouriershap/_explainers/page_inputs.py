@@ -11,20 +11,21 @@ from numpy.typing import NDArray
 from fouriershap._blackbox.bit_code import BitCode
 from fouriershap._rows.levels import NUMBER, Encoding, Feature
 from fouriershap._rows.pool import Pool
-from fouriershap._trees.ensemble import TreeEnsemble
+from fouriershap._rows.rules import InputRules
 from fouriershap.report import Input
 
 Floats = NDArray[np.float64]
 
 
 def tree_inputs(
-    X: Any, rows: NDArray[Any], ensemble: TreeEnsemble, names: Iterable[str], player: NDArray[np.int32]
+    X: Any, rows: NDArray[Any], ensemble: InputRules, names: Iterable[str], player: NDArray[np.int32]
 ) -> list[Input]:
     """Columns of a tree model. ``rows`` are those of X as the trees compare them (`_trees.rows.to_rows`)."""
     pool = Pool(X, "X")
     if pool.is_frame:
         names = pool.names  # the user's own: LightGBM keeps underscores for spaces
-    is_choice = ensemble.is_categorical.copy()
+    is_choice = np.zeros(ensemble.n_features, dtype=bool)
+    is_choice[list(ensemble.categorical)] = True
     is_choice[list(ensemble.vocabularies)] = True
     inputs = []
     for f, name in enumerate(names):
@@ -40,7 +41,7 @@ def tree_inputs(
 
 
 def _choices(
-    found: list[Any], codes: NDArray[Any], ensemble: TreeEnsemble, f: int
+    found: list[Any], codes: NDArray[Any], ensemble: InputRules, f: int
 ) -> tuple[tuple[str, ...], tuple[float, ...], Floats]:
     """Labels of a categorical feature, their codes, and the position of each row's among them.
 

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fouriershap._rows.rules import ZERO_BAND
 from fouriershap._shapley.tables import Blocks, TableSet
 from fouriershap._trees.codes import Codebook, Columns, Pages, count_lines
-from fouriershap._trees.ensemble import ZERO_BAND
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""Trees whose nodes count other rows than those of training: what path-dependent values of a background are."""
+"""Covers counted from a background instead of the training rows, for path-dependent values."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from numpy.typing import NDArray
 
 from fouriershap._trees.ensemble import TreeEnsemble, leaves_of
 
-# Of a row, for the nodes that none reaches: next to nothing there, but shares of each other.
+# Weight below nodes that no row reaches: next to nothing, in the proportions of training.
 _NEXT_TO_NOTHING = 1e-200
 
 
 def recounted(
     ensemble: TreeEnsemble, rows: NDArray[Any], weights: NDArray[np.float64] | None
 ) -> TreeEnsemble:
-    """The ensemble with ``cover`` from cleaned rows (n_rows, n_features), each with its weight.
+    """Return the ensemble with ``cover`` counted from weighted rows (n_rows, n_features).
 
-    Below a node that no row reaches, the shares of training stay; where training did not count, halves.
+    Below a node that no row reaches, the proportions of training stay; without these, halves.
     """
     weight = np.ones(len(rows)) if weights is None else weights
     cover = np.zeros(ensemble.n_nodes)
@@ -30,7 +30,7 @@ def recounted(
 
 
 def _add_to_parents(e: TreeEnsemble, cover: NDArray[np.float64]) -> None:
-    """Counts of leaves, added up to the roots."""
+    """Add the counts of leaves up to the roots, in place."""
     levels = [e.roots]
     while len(levels[-1]):
         inner = levels[-1][e.feature[levels[-1]] >= 0]

@@ -1,9 +1,9 @@
-"""`TreeEnsemble`: any tree model as plain arrays, the one form that every reader produces."""
+"""`TreeEnsemble`: any tree model as plain arrays."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
@@ -12,19 +12,11 @@ from numpy.typing import NDArray
 
 from fouriershap import _kernels as kernels
 from fouriershap._base.errors import InputError
-from fouriershap._base.short import short_text
-from fouriershap._rows.batch import open_batch
 
 LEAF = -1
-MIXED = "mixed"
-STEPS = "steps"
-STEPS_MIXED = "steps mixed"  # as well, and libraries that round large integers in different ways
-BEHIND_STEPS = (STEPS, STEPS_MIXED)
-# LightGBM's kZeroThreshold: a float32 constant held in a double.
-ZERO_BAND = float(np.float32(1e-35))
 ARRAY_TYPES = dict.fromkeys(("roots", "tree_output", "feature", "left", "right", "category_set"), "i4")
 ARRAY_TYPES |= dict.fromkeys(("threshold", "cover", "values", "base"), "f8")
-ARRAY_TYPES |= {"set_start": "i8", "set_categories": "i8", "missing_left": "?", "zero_as_missing": "?"}
+ARRAY_TYPES |= {"set_start": "i8", "set_categories": "i8", "missing_left": "?"}
 _CELLS = 1 << 20  # (row, tree) pairs walked at a time: bounds the scratch memory to some tens of MB
 
 
@@ -32,23 +24,21 @@ _CELLS = 1 << 20  # (row, tree) pairs walked at a time: bounds the scratch memor
 class TreeEnsemble:
     """A sum of decision trees as flat, read-only arrays.
 
-    The nodes of all trees share one numbering; the nodes of a tree are consecutive, its root first,
-    and every child comes after its parent. A row is first cast to ``dtype``. Then, at a node:
+    The nodes of all trees share one numbering; the nodes of a tree are consecutive, its root first, and every child
+    comes after its parent. At a node, a row of ``dtype`` goes
 
-    - a missing value (NaN) goes left where ``missing_left``;
-    - at a numerical node, a number ``x`` goes right iff ``x >= threshold`` (NaN as threshold: every
-      number goes left);
-    - at a categorical node, ``x`` is cut to an integer and goes left iff that integer is in the
-      node's category set. Everything else that is not missing goes right.
+    - left where ``missing_left``, if its value is missing (NaN);
+    - right iff ``x >= threshold`` at a numerical node (NaN as threshold: every number goes left);
+    - left iff ``x``, truncated to an integer, is in the node's category set at a categorical node.
 
-    The raw output is ``base`` plus the values of the leaves reached. Scales (learning rates, the mean
-    over a forest, dart weights) are already in the values.
+    The raw output is ``base`` plus the values of the leaves reached. Scales (learning rates, the mean over a forest,
+    dart weights) are already in the values.
 
     Attributes
     ----------
     n_features, n_outputs : int
     dtype : numpy.dtype
-        float32 or float64: what the library casts rows to before it compares.
+        float32 or float64: the type of the rows.
     roots : (n_trees,) int32
     tree_output : (n_trees,) int32
         The output that a tree adds to; -1 where its leaves hold a vector of all outputs (width > 1).
@@ -68,46 +58,6 @@ class TreeEnsemble:
     values : (n_nodes, width) float64
         Leaf values; width is 1, or ``n_outputs`` where leaves hold vectors. Zero at inner nodes.
     base : (n_outputs,) float64
-    zero_as_missing : (n_features,) bool
-        Features in which ``|x| <= 1e-35`` counts as missing (LightGBM's ``zero_as_missing``).
-    missing_value : float
-        A number that counts as missing beside NaN (XGBoost's ``missing``); NaN for none.
-    absent_is_missing : bool
-        Whether a cell that a sparse matrix does not store is missing (XGBoost) instead of 0 (all others).
-    accepts_missing : bool
-        Whether the library takes missing values at all (scikit-learn's gradient boosting does not).
-    feature_names : tuple of str or None
-    output_names : tuple of str or None
-    vocabularies : dict
-        feature index -> tuple of labels; the label at position c is category c of that feature.
-        `fouriershap._trees.labels` turns a column of labels into codes.
-    frame_labels : tuple of tuples
-        Where a frame that has as many categorical columns as there are tuples is coded by their order, whatever
-        the columns (LightGBM): the labels of each, in the order of their codes.
-    lost_labels : tuple of int
-        Categorical features whose labels the model has, or had, but does not tell: they take codes alone.
-    numbers_are_labels : bool
-        Whether numbers in a column with a vocabulary are labels too (scikit-learn, CatBoost); otherwise they
-        are codes already (XGBoost, LightGBM).
-    negative_is_unknown : bool
-        Whether a number between -1 and 0 is no category (XGBoost), rather than category 0 (LightGBM).
-    hashed : bool
-        Whether the vocabularies hold CatBoost's 32-bit hashes of the labels: it keeps no labels.
-    kind : str
-        What was read, for people: ``"xgboost gbtree"``.
-    objective : str
-        What the raw output means: "binary" (log odds), "multiclass" (log odds of softmax), "probability" (class
-        probabilities themselves), "squared_error" (a mean), "regression" (what ``predict`` returns, by another loss),
-        "log" and "log1p" (``predict`` returns its exponential, or that less one), "one against the rest: binary" and
-        "...: probability" (scores of classes, whose probabilities are divided by their sum); "" for anything else, or
-        where it is not known.
-    computes_in : numpy.dtype
-        The precision in which the library itself adds up leaves.
-    casting : str
-        Whose rules turn numbers of other types into ``dtype`` (see `fouriershap._trees.rows`): "xgboost", "lightgbm",
-        "lightgbm booster", "catboost", "scikit-learn"; "mixed" where several libraries read the same row; "steps" where
-        some of them do so behind steps that were taken into the trees ("steps mixed" where they round integers in
-        different ways); "" for plain casts.
     """
 
     n_features: int
@@ -126,22 +76,6 @@ class TreeEnsemble:
     cover: NDArray[np.float64]
     values: NDArray[np.float64]
     base: NDArray[np.float64]
-    zero_as_missing: NDArray[np.bool_]
-    missing_value: float = float("nan")
-    absent_is_missing: bool = False
-    accepts_missing: bool = True
-    feature_names: tuple[str, ...] | None = None
-    output_names: tuple[str, ...] | None = None
-    vocabularies: dict[int, tuple[Any, ...]] = field(default_factory=dict)
-    lost_labels: tuple[int, ...] = ()
-    frame_labels: tuple[tuple[Any, ...], ...] = ()
-    numbers_are_labels: bool = False
-    negative_is_unknown: bool = False
-    hashed: bool = False
-    kind: str = "trees"
-    objective: str = ""
-    computes_in: np.dtype[Any] = field(default_factory=lambda: np.dtype(np.float64))
-    casting: str = ""
 
     def __post_init__(self) -> None:
         for name, dtype in ARRAY_TYPES.items():
@@ -151,17 +85,15 @@ class TreeEnsemble:
         if self.n_outputs == 1:  # all outputs are the one output
             object.__setattr__(self, "tree_output", np.zeros_like(self.tree_output))
         object.__setattr__(self, "dtype", np.dtype(self.dtype))
-        object.__setattr__(self, "computes_in", np.dtype(self.computes_in))
         self._check()
 
     def _check(self) -> None:
-        # Kernels follow these numbers without asking again, and a file may hold anything.
+        # Kernels follow these numbers without checking them again, and a file may hold anything.
         if not (self._lengths_fit() and self._nodes_are_trees() and self._outputs_fit() and self._sets_fit()):
             raise InputError(
-                f"the arrays of this tree ensemble do not fit together ({short_text(self.kind)}): a number for every "
-                "node, children after their one parent and in its tree, trees one after the other, values as "
-                "(n_nodes, 1) with an output per tree, or (n_nodes, n_outputs) with tree_output -1, category sets one "
-                "after the other."
+                "the arrays of the tree ensemble do not fit together. They need an entry for every node, children "
+                "after their one parent and in its tree, trees one after the other, values as (n_nodes, 1) with an "
+                "output per tree or (n_nodes, n_outputs) with tree_output -1, and category sets one after the other."
             )
 
     def _lengths_fit(self) -> bool:
@@ -174,7 +106,6 @@ class TreeEnsemble:
             and self.values.shape[1] in (1, self.n_outputs)
             and self.roots.shape == self.tree_output.shape == (len(self.roots),)
             and self.base.shape == (self.n_outputs,)
-            and self.zero_as_missing.shape == (self.n_features,)
         )
 
     def _nodes_are_trees(self) -> bool:
@@ -215,7 +146,7 @@ class TreeEnsemble:
 
     @cached_property
     def is_categorical(self) -> NDArray[np.bool_]:
-        """(n_features,) bool: features that a categorical node tests."""
+        """(n_features,) bool: features that some categorical node tests."""
         mask = np.zeros(self.n_features, dtype=bool)
         mask[self.feature[self.category_set >= 0]] = True
         mask.flags.writeable = False
@@ -223,18 +154,18 @@ class TreeEnsemble:
 
     def __repr__(self) -> str:
         return (
-            f"TreeEnsemble({short_text(self.kind)}: {self.n_trees} trees, {self.n_leaves} leaves, "
+            f"TreeEnsemble({self.n_trees} trees, {self.n_leaves} leaves, "
             f"{self.n_features} features, {self.n_outputs} outputs)"
         )
 
     @property
     def tree_of_node(self) -> NDArray[np.int64]:
-        """(n_nodes,) the tree that each node belongs to."""
+        """(n_nodes,) tree of each node."""
         sizes = np.diff(np.append(self.roots, self.n_nodes))
         return np.repeat(np.arange(self.n_trees), sizes)
 
     def select(self, kept: NDArray[np.bool_]) -> TreeEnsemble:
-        """Some of the trees; base and category sets stay."""
+        """Return some of the trees, with all of base and category sets."""
         nodes = kept[self.tree_of_node]
         index = np.append(np.cumsum(nodes) - 1, LEAF).astype(np.int32)  # -1 stays -1
         per_node = ("feature", "threshold", "missing_left", "category_set", "cover", "values")
@@ -245,75 +176,57 @@ class TreeEnsemble:
     def sum_by_output(
         self, leaves: NDArray[np.integer[Any]], shares: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """Values (n_outputs,) of leaves (n,), each times its share."""
+        """Return the values (n_outputs,) of leaves (n,), each times its share."""
         values = shares[:, None] * self.values[leaves]
         if self.values.shape[1] == self.n_outputs:
             return np.asarray(values.sum(axis=0))
         output = self.tree_output[self.tree_of_node[leaves]]
         return np.bincount(output, values[:, 0], minlength=self.n_outputs).astype(np.float64)
 
-    def clean_rows(self, X: NDArray[Any]) -> NDArray[Any]:
-        """Cast rows (n_rows, n_features) to the model's dtype, with every missing value as NaN."""
-        with np.errstate(over="ignore"):
-            rows = np.asarray(X).astype(self.dtype, copy=False)
-        if not np.isnan(self.missing_value):
-            rows = np.where(rows == self.dtype.type(self.missing_value), self.dtype.type("nan"), rows)
-        if self.zero_as_missing.any():
-            rows = np.where(self.zero_as_missing & (np.abs(rows) <= ZERO_BAND), self.dtype.type("nan"), rows)
-        if self.negative_is_unknown and self.is_categorical.any():
-            rows = np.where(self.is_categorical & (rows < 0), np.floor(rows), rows)
-        return rows
-
-    def select_columns(self, frame: Any) -> Any:
-        """The features out of a data frame: found by name, in the model's order; all columns, if it knows no names."""
-        return open_batch(frame, (), self.feature_names).features
-
     @property
     def has_cover(self) -> bool:
-        """Whether the training rows were counted, which path-dependent values need; constants need none."""
+        """Whether nodes know how many training rows reached them, which path-dependent values need."""
         inner = self.feature >= 0
         return bool(self.cover[inner].any()) or not inner.any()
 
-    def predict(self, X: NDArray[Any]) -> NDArray[np.float64]:
-        """Raw output (n_rows, n_outputs) of rows (n_rows, n_features), categories given as codes."""
-        rows = self.clean_rows(X)
+    def predict(self, rows: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the raw output (n_rows, n_outputs) of rows (n_rows, n_features): numbers and codes, NaN missing."""
+        with np.errstate(over="ignore"):
+            rows = np.asarray(rows).astype(self.dtype, copy=False)
         if rows.ndim != 2 or rows.shape[1] != self.n_features:
-            raise InputError(f"X has the shape {rows.shape}; the model needs (n_rows, {self.n_features}).")
-        return _predict(self, rows)
+            raise InputError(f"rows have the shape {rows.shape}; the trees need (n_rows, {self.n_features}).")
+        output = np.empty((len(rows), self.n_outputs))
+        for start, leaves in leaves_of(self, rows):
+            output[start : start + len(leaves)] = self.sum_leaves(leaves)
+        return output
+
+    def sum_leaves(self, leaves: NDArray[np.int32], trees: slice = slice(None)) -> NDArray[np.float64]:
+        """Return the outputs (n_rows, n_outputs) of leaves (n_rows, n_trees), from some of the trees and the base."""
+        output = np.tile(self.base, (len(leaves), 1))
+        chosen = np.zeros(self.n_trees, dtype=bool)
+        chosen[trees] = True
+        for k in range(self.n_outputs):
+            column = k if self.values.shape[1] > 1 else 0
+            adding = chosen & ((self.tree_output == k) | (self.tree_output < 0))
+            output[:, k] += self.values[leaves[:, adding], column].sum(axis=1)
+        return output
 
     def replace(self, **changes: Any) -> TreeEnsemble:
-        """A copy with some attributes changed."""
+        """Return a copy with some attributes changed."""
         return TreeEnsemble(**({f.name: getattr(self, f.name) for f in fields(self)} | changes))
 
 
-def _predict(ensemble: TreeEnsemble, rows: NDArray[Any]) -> NDArray[np.float64]:
-    """Raw output (n_rows, n_outputs) of cleaned rows (n_rows, n_features)."""
-    output = np.empty((len(rows), ensemble.n_outputs))
-    for start, leaves in leaves_of(ensemble, rows):
-        output[start : start + len(leaves)] = _sum_leaves(ensemble, leaves)
-    return output
-
-
 def leaves_of(ensemble: TreeEnsemble, rows: NDArray[Any]) -> Iterator[tuple[int, NDArray[np.int32]]]:
-    """`find_leaves` of cleaned rows, some at a time, each with the position of the first."""
+    """Yield `find_leaves` of rows, some at a time, with the position of the first."""
     step = max(1, _CELLS // ensemble.n_trees)
     for start in range(0, len(rows), step):
         yield start, find_leaves(ensemble, rows[start : start + step])
 
 
 def find_leaves(ensemble: TreeEnsemble, rows: NDArray[Any]) -> NDArray[np.int32]:
-    """The leaf (n_rows, n_trees) that each of the cleaned rows reaches in each tree."""
+    """Return the leaf (n_rows, n_trees) that each row of the ensemble's dtype reaches in each tree."""
     e = ensemble
     leaves = np.empty((len(rows), e.n_trees), dtype=np.int32)
     nodes = e.feature, e.threshold.astype(e.dtype), e.left, e.right, e.missing_left, e.category_set
     kernels.leaves.find(np.ascontiguousarray(rows), e.roots, *nodes, e.set_start, e.set_categories, leaves)
     return leaves
-
-
-def _sum_leaves(e: TreeEnsemble, leaves: NDArray[np.int32]) -> NDArray[np.float64]:
-    output = np.tile(e.base, (len(leaves), 1))
-    for k in range(e.n_outputs):
-        column = k if e.values.shape[1] > 1 else 0
-        trees = (e.tree_output == k) | (e.tree_output < 0)
-        output[:, k] += e.values[leaves[:, trees], column].sum(axis=1)
-    return output

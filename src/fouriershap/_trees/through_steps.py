@@ -1,26 +1,22 @@
-"""Trees behind steps that change columns, as trees on the columns that enter these steps.
+"""Trees behind preprocessing steps, as trees on the columns that enter these steps.
 
-A scaler or an imputer makes each of its columns of one column that enters, and keeps the order of its numbers. So a
-test of what it makes is a test of what enters: at the least number that goes right behind the steps. A test of what an
-encoder makes of a label is one of which label it is.
+A scaler or an imputer makes each of its columns from one input column, and keeps the order of its numbers. So a
+threshold behind it is a threshold on the input: the least number that goes right behind the steps. A threshold on the
+output of an encoder is a set of labels.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._base.errors import UnsupportedModelError
-from fouriershap._base.short import reason
-from fouriershap._rows.pipelines import Preprocessing
-from fouriershap._rows.step_readers import Steps, UnknownStepError, read_steps
-from fouriershap._rows.steps import Column, Fill, OneHot, Ordinal, Parts, Select, StepError, apply_steps
-from fouriershap._trees.arithmetic import on_columns
-from fouriershap._trees.ensemble import STEPS, TreeEnsemble
-from fouriershap._trees.level_sets import Levels, by_level
+from fouriershap._rows.steps import Column, Fill, OneHot, Ordinal, Parts, Select, Step, StepError, apply_steps
+from fouriershap._trees.arithmetic import map_columns
+from fouriershap._trees.ensemble import TreeEnsemble
+from fouriershap._trees.level_sets import Levels, split_by_level
 
 Floats = NDArray[np.float64]
 
@@ -30,33 +26,27 @@ _ENCODED = "an encoder gives numbers to labels"
 _MARKED = "an imputer takes a number for a missing value"
 
 
-def before_steps(e: TreeEnsemble, before: Preprocessing, levels: Levels) -> TreeEnsemble:
-    """The trees on the columns that enter the steps; `UnsupportedModelError` where a step mixes columns or numbers."""
-    try:
-        steps, n_columns = _read(before)
-        return _Entering(e, steps, n_columns, levels).trees(before.known_names())
-    except (UnknownStepError, StepError, TypeError, ValueError) as error:
-        raise UnsupportedModelError(
-            f"the model has trees behind steps through which they cannot be read ({reason(error)}). A Pipeline around "
-            "the whole model is read, whatever its steps."
-        ) from error
+class BeforeSteps(NamedTuple):
+    """Trees on the columns that enter the steps before them."""
+
+    trees: TreeEnsemble
+    steps_accept_missing: bool
+    fills_missing: bool  # whether no missing value reaches the trees
 
 
-def _read(before: Preprocessing) -> tuple[Steps, int]:
-    n_columns = width = int(before.pipelines[0].n_features_in_)
-    steps: Steps = ()
-    for pipeline in before.pipelines:
-        found = read_steps(pipeline, width)
-        for step in found:
-            width = step.check(width, 0)
-        steps += found
-    return steps, n_columns
+def before_steps(e: TreeEnsemble, steps: Sequence[Step], n_columns: int, levels: Levels) -> BeforeSteps:
+    """Return the trees on the ``n_columns`` columns that enter the steps before them.
+
+    In columns for which ``levels`` are given, rows hold the number of a level. ValueError or `StepError` where a step
+    mixes columns, or does not keep the order of numbers.
+    """
+    return _Entering(e, steps, n_columns, levels).trees()
 
 
 class _Entering:
     """Trees, and the columns that enter the steps before them."""
 
-    def __init__(self, e: TreeEnsemble, steps: Steps, n_columns: int, levels: Levels) -> None:
+    def __init__(self, e: TreeEnsemble, steps: Sequence[Step], n_columns: int, levels: Levels) -> None:
         self.e, self.steps, self.n_columns, self.levels = e, steps, n_columns, levels
         made = _origins(steps, [(c, "") for c in range(n_columns)])
         if len(made) != e.n_features:
@@ -67,46 +57,39 @@ class _Entering:
         for f in numbers:
             if made[f][1]:
                 raise ValueError(made[f][1])
-        if e.vocabularies or e.is_categorical[numbers].any():
+        if e.is_categorical[numbers].any():
             raise ValueError("the trees test labels of what the steps make")
-        if e.zero_as_missing.any() or not np.isnan(e.missing_value):
-            raise ValueError("the trees take a number for missing")
         self.numbers = np.array(numbers, dtype=np.int64)
 
-    def trees(self, names: tuple[str, ...] | None) -> TreeEnsemble:
-        missing, takes_missing = self._of_missing()
+    def trees(self) -> BeforeSteps:
+        missing, accept_missing = self._of_missing()
         e = self.e
         thresholds, missing_left = e.threshold.copy(), e.missing_left.copy()
         for f, (old, new) in self._thresholds().items():
             nodes = (e.feature == f) & ~np.isnan(e.threshold)
             thresholds[nodes] = new[np.searchsorted(old, e.threshold[nodes])]
-            if not np.isnan(missing[f]):  # an imputer gives it a number
+            if not np.isnan(missing[f]):  # an imputer fills it in
                 missing_left[e.feature == f] = ~(missing[f] >= e.threshold[e.feature == f])
         tables = {int(f): v for f, v in self._of_levels().items()}
-        e = by_level(e.replace(threshold=thresholds, missing_left=missing_left), tables, missing)
-        e = on_columns(e.replace(dtype=np.dtype(np.float64)), self.origin, self.n_columns)
-        return e.replace(
-            accepts_missing=takes_missing and (e.accepts_missing or not np.isnan(missing[self.tested]).any()),
-            feature_names=names,
-            casting=STEPS,
-            absent_is_missing=False,
-        )
+        e = split_by_level(e.replace(threshold=thresholds, missing_left=missing_left), tables, missing)
+        e = map_columns(e.replace(dtype=np.dtype(np.float64)), self.origin, self.n_columns)
+        return BeforeSteps(e, accept_missing, not np.isnan(missing[self.tested]).any())
 
     def _made(self, columns: list[Column]) -> NDArray[Any]:
-        """What the trees see, (n_rows, n_features), in their own precision."""
+        """Return what the trees see, (n_rows, n_features), in their own precision."""
         made = apply_steps(self.steps, columns)
         with np.errstate(over="ignore"):
             return np.column_stack([np.asarray(c, dtype=np.float64) for c in made]).astype(self.e.dtype)
 
     def _columns(self, n_rows: int) -> list[Column]:
-        """Rows of zeros, and of the first label where there are labels."""
+        """Return rows of zeros, and of the first label where there are labels."""
         return [
             np.full(n_rows, self.levels[c][0], dtype=object) if c in self.levels else np.zeros(n_rows)
             for c in range(self.n_columns)
         ]
 
     def _of_missing(self) -> tuple[Floats, bool]:
-        """(n_features,) what the trees see where a value is missing; and whether every step takes one."""
+        """Return (n_features,) what the trees see where a value is missing, and whether every step accepts one."""
         found, takes = np.full(self.e.n_features, np.nan), True
         for c in np.unique(self.origin[self.tested]):
             columns = self._columns(1)
@@ -120,7 +103,7 @@ class _Entering:
         return found, takes
 
     def _of_levels(self) -> dict[int, Floats]:
-        """Of each tested feature that comes from labels, what it is for each of these."""
+        """Return, for each tested feature that comes from labels, its value at each of them."""
         labelled = [f for f in self.tested if self.origin[f] in self.levels]
         found: dict[int, Floats] = {}
         for c in np.unique(self.origin[labelled]).tolist():
@@ -131,7 +114,7 @@ class _Entering:
         return found
 
     def _thresholds(self) -> dict[int, tuple[Floats, Floats]]:
-        """Of each tested feature of numbers its thresholds, sorted, and the least number that goes right at each."""
+        """Return the sorted thresholds of each numerical feature, and the least input that goes right at each."""
         e = self.e
         old = {
             int(f): np.unique(e.threshold[(e.feature == f) & ~np.isnan(e.threshold)]) for f in self.numbers
@@ -141,7 +124,7 @@ class _Entering:
         n_rows, at = max(map(len, old.values())), {f: k for k, f in enumerate(old)}
 
         def goes_right(position: NDArray[np.int64]) -> NDArray[np.bool_]:
-            """At these numbers (n_rows, tested features), by their place in the order of all."""
+            """Whether numbers (n_rows, tested features), given by their place in the order of all doubles, go right."""
             right = np.zeros(position.shape, dtype=bool)
             numbers = _number(position)
             for batch in _apart(self.origin, list(old)):
@@ -157,8 +140,8 @@ class _Entering:
         return {f: (t, _least(first[: len(t), at[f]])) for f, t in old.items()}
 
 
-def _origins(steps: Steps, columns: list[tuple[int, str]]) -> list[tuple[int, str]]:
-    """Of each column after the steps the one that it is made of, and why numbers may not keep their order, if so."""
+def _origins(steps: Sequence[Step], columns: list[tuple[int, str]]) -> list[tuple[int, str]]:
+    """Return the origin of each column after the steps, and why numbers may not keep their order ("" if they do)."""
     for step in steps:
         if isinstance(step, Select):
             columns = [columns[c] for c in step.columns]
@@ -181,7 +164,7 @@ def _origins(steps: Steps, columns: list[tuple[int, str]]) -> list[tuple[int, st
 
 
 def _apart(origin: NDArray[np.int64], features: list[int]) -> list[list[int]]:
-    """The features in batches, none of which has two of one column."""
+    """Return the features in batches, none of which has two of one column."""
     batches: list[dict[int, int]] = []
     for f in features:
         c = int(origin[f])
@@ -192,7 +175,7 @@ def _apart(origin: NDArray[np.int64], features: list[int]) -> list[list[int]]:
     return [list(batch.values()) for batch in batches]
 
 
-# Doubles in their order as integers: between any two of these lies a middle.
+# Doubles as integers in the same order, which can be bisected.
 
 
 def _place(number: float) -> int:
@@ -211,7 +194,7 @@ _FIRST, _LAST = _place(-_FURTHEST), _place(_FURTHEST)
 def _halved(
     goes_right: Callable[[NDArray[np.int64]], NDArray[np.bool_]], shape: tuple[int, int]
 ) -> NDArray[np.int64]:
-    """The first places that go right; just beyond the last one where there are none."""
+    """Return the first places that go right; just beyond the last one where there are none."""
     low, high = np.full(shape, _FIRST - 1), np.full(shape, _LAST + 1)
     for _ in range(_BITS):
         middle = (low & high) + ((low ^ high) >> 1)  # their mean, whose sum would be too large
@@ -223,6 +206,6 @@ def _halved(
 
 
 def _least(place: NDArray[np.int64]) -> Floats:
-    """The number at a place; -inf where all numbers go right, NaN where all go left."""
+    """Return the number at a place; -inf where all numbers go right, NaN where all go left."""
     inside = (place > _FIRST) & (place <= _LAST)
     return np.where(inside, _number(np.clip(place, _FIRST, _LAST)), np.where(place > _LAST, np.nan, -np.inf))

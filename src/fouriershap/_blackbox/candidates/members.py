@@ -16,14 +16,14 @@ from fouriershap._base.errors import InputError
 from fouriershap._blackbox.candidates.quick_trees import fit_quick_trees
 from fouriershap._blackbox.surrogates import TreeSurrogate
 from fouriershap._blackbox.task import Fit, Task
+from fouriershap._libraries import read_members
 from fouriershap._rows.levels import LABEL, NUMBER, Encoding
 from fouriershap._shapley.engine import Floats
 from fouriershap._shapley.trees.engine import TreeEngine
 from fouriershap._shapley.trees.model import make_background, make_model
-from fouriershap._trees.arithmetic import add, in_double, map_outputs, on_columns
+from fouriershap._trees.arithmetic import add, map_columns, map_outputs, to_float64
 from fouriershap._trees.ensemble import LEAF, TreeEnsemble
-from fouriershap._trees.level_sets import by_level
-from fouriershap._trees.readers import read_members
+from fouriershap._trees.level_sets import split_by_level
 
 NAME = "members"
 MOST_LEAVES = (
@@ -36,7 +36,10 @@ _ALIKE = 1e-9  # singular values below this share tell of outputs that say the s
 def find_members(model: Any, encoding: Encoding) -> TreeEnsemble | None:
     """The members of a model as trees on codes; None where there are none that can be, or they take long to explain."""
     labels = {f.columns[0]: f.levels for f in encoding.features if f.kind == LABEL}
-    return members_on_codes(read_members(model, labels, MOST_LEAVES), encoding)
+    found = read_members(model, labels, MOST_LEAVES)
+    if found is None or found.rules.zero_as_missing or not np.isnan(found.rules.missing_value):
+        return None
+    return None if found.rules.vocabularies else members_on_codes(found.trees, encoding)
 
 
 def members_on_codes(members: TreeEnsemble | None, encoding: Encoding) -> TreeEnsemble | None:
@@ -49,25 +52,10 @@ def members_on_codes(members: TreeEnsemble | None, encoding: Encoding) -> TreeEn
         if feature.kind in (NUMBER, LABEL):
             place[feature.columns[0]], kind[feature.columns[0]] = f, feature.kind
     tested = np.unique(members.feature[members.feature != LEAF])
-    plain = np.isnan(members.missing_value) and not members.zero_as_missing.any()
     as_coded = kind[tested] == np.where(members.is_categorical[tested], LABEL, NUMBER)
-    if not plain or members.vocabularies or not as_coded.all() or members.n_leaves > MOST_LEAVES:
+    if not as_coded.all() or members.n_leaves > MOST_LEAVES:
         return None
-    moved = on_columns(in_double(members), place, len(encoding.features))
-    return moved.replace(
-        feature_names=None,
-        output_names=None,
-        lost_labels=(),
-        frame_labels=(),
-        numbers_are_labels=False,
-        negative_is_unknown=False,
-        hashed=False,
-        casting="",
-        objective="",
-        accepts_missing=True,
-        absent_is_missing=False,
-        computes_in=np.dtype(np.float64),
-    )
+    return map_columns(to_float64(members), place, len(encoding.features))
 
 
 def fit_members(task: Task) -> Fit:
@@ -103,7 +91,7 @@ def _alike(fitted: TreeEnsemble, members: TreeEnsemble, encoding: Encoding) -> T
     """Fitted trees, which take the numbers of levels for numbers, with sets of levels where members have these."""
     labelled = np.flatnonzero(members.is_categorical)
     tables = {int(f): np.arange(len(encoding.features[f].levels), dtype=np.float64) for f in labelled}
-    return by_level(fitted.replace(casting=""), tables)
+    return split_by_level(fitted.replace(casting=""), tables)
 
 
 def _dependent(answers: Floats) -> tuple[Floats, Floats]:

@@ -23,10 +23,10 @@ from fouriershap._blackbox.candidates.trees import (
     refit_leaves,
 )
 from fouriershap._blackbox.task import N_FOLDS, Fit, Task, r_squared
+from fouriershap._libraries import read_model
+from fouriershap._libraries.sklearn.trees import read_hist_gradient_boosting
 from fouriershap._shapley.engine import Floats
 from fouriershap._trees.ensemble import TreeEnsemble
-from fouriershap._trees.readers import read_model
-from fouriershap._trees.readers.sklearn import read_hist_gradient_boosting
 
 Tick = Callable[[float], None]
 LOOK, LOOK_LENGTH = (0.2, 31), 100  # shape and length of a first look
@@ -83,13 +83,13 @@ def _best_length(
     if _has_lightgbm():
         told: list[float] = []
         judges = others, y[outside], told, tick
-        trees = read_model(_boost_lightgbm(codes, y[inside], shape, longest, task.seed, judges))
+        trees = read_model(_boost_lightgbm(codes, y[inside], shape, longest, task.seed, judges)).trees
         loss = np.array(told)
     else:
         model = boost(codes, y[inside], shape, longest, task.seed)
         tick(longest)
         loss = loss_by_length(model, others, y[outside])
-        trees = read_hist_gradient_boosting(model)
+        trees = read_hist_gradient_boosting(model).trees
     best = int(np.argmin(loss))
     return float(loss[best]), trees.select(np.arange(trees.n_trees) <= best)
 
@@ -117,8 +117,8 @@ def _judge_also(task: Task, y: Floats, grown: Grown, k: int) -> None:
 def grow(codes: Floats, y: Floats, shape: tuple[float, int], length: int, seed: int) -> TreeEnsemble:
     """Boosted trees of a shape and length."""
     if _has_lightgbm():
-        return read_model(_boost_lightgbm(codes, y, shape, length, seed))
-    return read_hist_gradient_boosting(boost(codes, y, shape, length, seed))
+        return read_model(_boost_lightgbm(codes, y, shape, length, seed)).trees
+    return read_hist_gradient_boosting(boost(codes, y, shape, length, seed)).trees
 
 
 def _has_lightgbm() -> bool:

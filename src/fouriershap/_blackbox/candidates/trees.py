@@ -18,9 +18,9 @@ from fouriershap._base.checks import need
 from fouriershap._base.parallel import for_each_block
 from fouriershap._blackbox.surrogates import TreeSurrogate, stack_outputs
 from fouriershap._blackbox.task import N_FOLDS, Fit, Task
+from fouriershap._libraries.sklearn.trees import read_hist_gradient_boosting
 from fouriershap._shapley.engine import Floats
 from fouriershap._trees.ensemble import TreeEnsemble, find_leaves
-from fouriershap._trees.readers.sklearn import read_hist_gradient_boosting
 
 FIRST = 100  # trees
 LONGEST = (200, 600)  # trees: at least, at most; between them one per four answers. Refitted, more add little
@@ -63,7 +63,7 @@ def fit_trees(task: Task, folds: Sequence[int] = range(N_FOLDS)) -> Fit:
 
 
 def _grow(codes: Floats, y: Floats, shape: tuple[float, int], length: int, seed: int) -> TreeEnsemble:
-    return read_hist_gradient_boosting(boost(codes, y, shape, length, seed))
+    return read_hist_gradient_boosting(boost(codes, y, shape, length, seed)).trees
 
 
 def as_fit(task: Task, grown: list[Grown], begin: float, grow: Grow) -> Fit:
@@ -133,7 +133,7 @@ def _judge(task: Task, y: Floats, shape: tuple[float, int], length: int, models:
     plain, refitted = np.full((2, len(y)), np.nan)
     for k, model in models.items():
         inside = task.fold != k
-        ensemble = read_hist_gradient_boosting(model)
+        ensemble = read_hist_gradient_boosting(model).trees
         ensemble = ensemble.select(np.arange(ensemble.n_trees) < length)
         again = refit_leaves(ensemble, task.codes[inside], y[inside])
         plain[~inside] = ensemble.predict(task.codes[~inside])[:, 0]
@@ -206,7 +206,7 @@ def design(ensemble: TreeEnsemble, codes: Floats) -> Any:
     """Which leaves each row reaches: a sparse matrix (n_rows, n_nodes) of ones."""
     from scipy.sparse import csr_matrix
 
-    leaves = find_leaves(ensemble, ensemble.clean_rows(codes))
+    leaves = find_leaves(ensemble, codes.astype(ensemble.dtype, copy=False))
     ends = np.arange(len(codes) + 1) * ensemble.n_trees
     ones = np.ones(leaves.size)  # as wide as what they meet, or they would be cast each time
     return csr_matrix((ones, leaves.reshape(-1), ends), shape=(len(codes), ensemble.n_nodes))

@@ -126,6 +126,14 @@ class PipelineSteps:
                         "columns apart. Leave out groups, or explain `pipeline.predict` by BlackBoxExplainer."
                     )
 
+    def read_steps(self) -> tuple[Steps, int]:
+        """Return the steps as plain data, and the number of columns that enter; `UnknownStepError` if they are unknown."""
+        n_columns = int(self.pipelines[0].n_features_in_)
+        steps: Steps = ()
+        for pipeline in self.pipelines:
+            steps += read_steps(pipeline, check_steps(steps, n_columns))
+        return steps, n_columns
+
     def to_recipe(self, sample: Any, absent_is_missing: bool) -> Recipe:
         """Return the steps as plain data, tried out on rows; `UnknownStepError` if files cannot keep them."""
         if sample is None:

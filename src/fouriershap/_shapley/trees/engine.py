@@ -383,7 +383,7 @@ class TreeEngine(BaseEngine):
         if compiled is None or compiled.tables is None or not compiled.in_tables.all():
             return "some trees are too deep for tables."
         e = self.model.ensemble
-        missing = (e.missing_value, e.zero_as_missing)
+        missing = (float("nan"), np.zeros(e.n_features, dtype=bool))
         return [table_lookup(self.model.coded.book, compiled.columns, compiled.tables, *missing)]
 
     def to_contents(self, interactions: bool, background: bool = False) -> Contents:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.checks import stored_memory
-from fouriershap._base.headers import Label, from_json, require, take, take_size
+from fouriershap._base.headers import require, take, take_size
 from fouriershap._base.links import LINKS
 from fouriershap._shapley.indices import find_index
 from fouriershap._shapley.outputs.kinds import OUTPUTS, Output
@@ -29,10 +29,8 @@ from fouriershap._shapley.verify import (
     verify_trees,
 )
 from fouriershap._trees.codes import Columns, Pages, count_lines
-from fouriershap._trees.ensemble import TreeEnsemble
+from fouriershap._trees.ensemble import ARRAY_TYPES, TreeEnsemble
 
-_FLAGS = ("numbers_are_labels", "negative_is_unknown", "hashed", "accepts_missing", "absent_is_missing")
-_PLAIN: dict[str, Any] = {"n_features": int, "n_outputs": int, "kind": str} | dict.fromkeys(_FLAGS, bool)
 Arrays = dict[str, NDArray[Any]]
 Header = dict[str, Any]
 
@@ -117,56 +115,15 @@ def trees_from_contents(arrays: Arrays, header: Header) -> StoredTrees:
 
 
 def _ensemble_to_contents(e: TreeEnsemble) -> tuple[Arrays, Header]:
-    values = {field.name: getattr(e, field.name) for field in fields(e)}
-    arrays = {f"trees.{name}": value for name, value in values.items() if isinstance(value, np.ndarray)}
-    header: Header = {
-        name: values[name] for name in (*_PLAIN, "objective", "casting", "lost_labels", "frame_labels")
-    }
-    header |= {"dtype": e.dtype.name, "computes_in": e.computes_in.name}
-    header |= {"missing_value": repr(e.missing_value), "names": e.feature_names}
-    header["output_names"] = e.output_names
-    header["vocabularies"] = [[f, list(map(_plain, labels))] for f, labels in e.vocabularies.items()]
-    return arrays, header
-
-
-def _plain(label: Any) -> Any:
-    return label.item() if isinstance(label, np.generic) else label
+    arrays = {f"trees.{name}": getattr(e, name) for name in ARRAY_TYPES}
+    return arrays, {"n_features": e.n_features, "n_outputs": e.n_outputs, "dtype": e.dtype.name}
 
 
 def _ensemble_from_contents(arrays: Arrays, header: Header) -> TreeEnsemble:
     trees = {name[6:]: array for name, array in arrays.items() if name.startswith("trees.")}
     verify_tree_types(trees)
-    texts, labels = tuple[str, ...], tuple[tuple[Label, ...], ...]
-    ensemble = TreeEnsemble(
-        **{name: take(header, name, kind) for name, kind in _PLAIN.items()},
-        **trees,  # type: ignore[arg-type]
-        dtype=_float_type(header, "dtype"),
-        computes_in=_float_type(header, "computes_in"),
-        missing_value=float(take(header, "missing_value", str)),
-        objective=take(header, "objective", str, ""),
-        casting=take(header, "casting", str, ""),
-        feature_names=take(header, "names", texts | None),
-        output_names=take(header, "output_names", texts | None),
-        vocabularies=_vocabularies(header),
-        lost_labels=take(header, "lost_labels", tuple[int, ...], ()),
-        frame_labels=take(header, "frame_labels", labels, ()),
-    )
-    names, outputs = ensemble.feature_names, ensemble.output_names
-    require(names is None or len(names) == ensemble.n_features, "it has not as many names as features")
-    require(outputs is None or len(outputs) == ensemble.n_outputs, "it has not as many names as outputs")
-    with_labels = (*ensemble.vocabularies, *ensemble.lost_labels)
-    require(all(0 <= f < ensemble.n_features for f in with_labels), "features with labels are not there")
-    return ensemble
-
-
-def _vocabularies(header: Header) -> dict[int, tuple[Any, ...]]:
-    name = "vocabularies"
-    entries = take(header, name, tuple[tuple[Any, ...], ...])
-    require(all(len(entry) == 2 for entry in entries), "vocabularies are not pairs")
-    return {
-        from_json(int, feature, name): from_json(tuple[Label, ...], labels, name)
-        for feature, labels in entries
-    }
+    sizes = {name: take(header, name, int) for name in ("n_features", "n_outputs")}
+    return TreeEnsemble(**sizes, **trees, dtype=_float_type(header, "dtype"))
 
 
 def _float_type(header: Header, name: str) -> np.dtype[Any]:

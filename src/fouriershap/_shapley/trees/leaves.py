@@ -154,8 +154,8 @@ def leaf_lookup(model: TreeModel, background: Background) -> LeafLookup | None:
         shares=_smallest(shares) if equal else shares,
         total=float(background.n_rows or 1) if equal else 1.0,
         ratio=walk.ratio[order] if background.codes is None else None,
-        missing_value=e.missing_value,
-        zero_as_missing=e.zero_as_missing,
+        missing_value=float("nan"),
+        zero_as_missing=np.zeros(e.n_features, dtype=bool),
     )
 
 

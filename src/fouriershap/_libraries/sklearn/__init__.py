@@ -1,0 +1,1 @@
+"""scikit-learn: trees, sums of trees, linear models, kernel machines, networks; Pipelines."""

@@ -1,0 +1,554 @@
+"""`InputRules`: how a library turns the caller's rows into the numbers that its models compare."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fouriershap._base.errors import InputError
+from fouriershap._base.headers import Label, from_json, require, take
+from fouriershap._base.short import reason, short, short_list, short_text
+from fouriershap._rows.cityhash import hash_label
+from fouriershap._rows.frames import (
+    as_frame,
+    as_matrix,
+    check_names,
+    densified,
+    float_matrix,
+    integers_of,
+    is_missing,
+    is_sparse,
+    numbers_of,
+)
+
+if TYPE_CHECKING:
+    import narwhals as nw
+
+ZERO_BAND = float(np.float32(1e-35))  # a float32 constant held in a double
+UNKNOWN = -1.0  # the code of a label that the model does not know: no category set holds a negative number
+_SINGLE = ("float32", "float16")
+_SINGLE_BESIDE_SINGLE = ("bool", "boolean", "int8", "uint8", "int16", "uint16")  # NumPy promotes to float32
+
+
+@dataclass(frozen=True)
+class Casting:
+    """What a library does to the types of rows before it compares them with thresholds.
+
+    One rounding more or less than the library's own sends a row to another leaf.
+
+    Attributes
+    ----------
+    name : str
+    rounds_once : bool
+        Whether integers up to 2^53 are rounded at most once, as after a cast to float64.
+    by_column : bool
+        Whether each column of a frame is cast on its own. Otherwise a frame is first cast to the type that all its
+        columns share, if its library has one.
+    integers_to_single, objects_to_single : bool
+        Whether arrays of integers, or of objects, are cast to float32 first.
+    lists_to_double, longdouble_to_double : bool
+        Whether lists, or arrays of long doubles, are cast to float64 first.
+    missing_to_double : tuple of str
+        Data frame libraries whose integers are cast to float64 first where some are missing.
+    labels_in_dtype : bool
+        Whether labels that are floats are compared after the cast.
+    empty_is_missing : bool
+        Whether the label "" is a missing value.
+    largest_integer : int, optional
+        Largest integer that everything inside the model rounds alike; None for no limit.
+    reads_sparse : bool
+        Whether everything inside the model agrees on what a sparse matrix does not store.
+    behind_steps : bool
+        Whether some trees lie behind steps that were merged into their thresholds. Such steps compute in float64, and
+        may ignore columns.
+    """
+
+    name: str
+    rounds_once: bool = False
+    by_column: bool = False
+    integers_to_single: bool = False
+    objects_to_single: bool = False
+    lists_to_double: bool = False
+    longdouble_to_double: bool = False
+    missing_to_double: tuple[str, ...] = ()
+    labels_in_dtype: bool = False
+    empty_is_missing: bool = False
+    largest_integer: int | None = None
+    reads_sparse: bool = True
+    behind_steps: bool = False
+
+
+PLAIN = Casting("plain")
+MIXED = Casting("mixed", largest_integer=1 << 24, reads_sparse=False)  # several libraries read the same row
+STEPS = Casting("steps", rounds_once=True, largest_integer=1 << 53, reads_sparse=False, behind_steps=True)
+STEPS_MIXED = replace(STEPS, name="mixed steps", rounds_once=False, largest_integer=1 << 24)
+
+
+@dataclass(frozen=True, eq=False)
+class InputRules:
+    """How a model reads rows: casts, names, labels, missing values.
+
+    Attributes
+    ----------
+    n_features : int
+    dtype : numpy.dtype
+        float32 or float64: what rows are cast to.
+    casting : Casting
+    feature_names : tuple of str, optional
+        Names that the columns of a data frame must have.
+    missing_value : float
+        A number that counts as missing beside NaN; NaN for none.
+    zero_as_missing : tuple of int
+        Features in which ``|x| <= 1e-35`` counts as missing.
+    absent_is_missing : bool
+        Whether a cell that a sparse matrix does not store is missing instead of 0.
+    accepts_missing : bool
+    missing_is_zero : bool
+        Whether a missing value is read as 0.
+    finite_only : bool
+        Whether infinite numbers are refused.
+    vocabularies : dict
+        Feature to labels; the label at position c is category c of that feature.
+    frame_labels : tuple of tuples
+        Labels of the categorical columns of a frame, by the order of these columns, if the frame has as many.
+    lost_labels : tuple of int
+        Categorical features whose labels the model does not keep: they take codes alone.
+    numbers_are_labels : bool
+        Whether numbers in a column with a vocabulary are labels; otherwise they are codes.
+    negative_is_unknown : bool
+        Whether a number between -1 and 0 is an unknown category instead of category 0.
+    hashed : bool
+        Whether vocabularies hold 32-bit hashes of the labels.
+    categorical, unused : tuple of int
+        Features that the model tests for categories, and features that it does not test at all.
+    """
+
+    n_features: int
+    dtype: np.dtype[Any]
+    casting: Casting = PLAIN
+    feature_names: tuple[str, ...] | None = None
+    missing_value: float = float("nan")
+    zero_as_missing: tuple[int, ...] = ()
+    absent_is_missing: bool = False
+    accepts_missing: bool = True
+    missing_is_zero: bool = False
+    finite_only: bool = False
+    vocabularies: dict[int, tuple[Any, ...]] = field(default_factory=dict)
+    frame_labels: tuple[tuple[Any, ...], ...] = ()
+    lost_labels: tuple[int, ...] = ()
+    numbers_are_labels: bool = False
+    negative_is_unknown: bool = False
+    hashed: bool = False
+    categorical: tuple[int, ...] = ()
+    unused: tuple[int, ...] = ()
+
+    def replace(self, **changes: Any) -> InputRules:
+        """Return a copy with some attributes changed."""
+        return replace(self, **changes)
+
+    def encode(self, X: Any, name: str = "X") -> NDArray[Any]:
+        """Return rows (n_rows, n_features) of ``dtype`` as the model compares them, missing values as NaN.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, or data frame of any library that narwhals reads
+            Categories are labels where the model has a vocabulary for the column, otherwise codes.
+        name : str
+            What error messages call ``X``.
+        """
+        if not isinstance(X, np.ndarray):
+            if is_sparse(X):
+                X = self.densify(X, name)
+            frame = as_frame(X, name)
+            if frame is not None:
+                self._check_doubles(list(frame.schema.values()), name)
+                return self._checked(self._from_frame(frame, name), name)
+        array = as_matrix(X, self.n_features, name)
+        if array.dtype.kind in "biuf":
+            self._check_doubles([array.dtype] * array.shape[1], name)
+            self._check_integers(array, name)
+            array = self._cast_array(array, hasattr(X, "dtype"))
+            return self._checked(self._code_numbers(array), name)
+        objects: NDArray[Any] = self._from_objects(array, name)
+        return self._checked(objects.astype(np.float32) if self.casting.objects_to_single else objects, name)
+
+    def clean(self, X: NDArray[Any]) -> NDArray[Any]:
+        """Cast numbers and codes (n_rows, n_features) to ``dtype``, with every missing value as NaN."""
+        with np.errstate(over="ignore"):
+            rows = np.asarray(X).astype(self.dtype, copy=False)
+        if self.missing_value == self.missing_value:  # not NaN
+            rows = np.where(rows == self.dtype.type(self.missing_value), self.dtype.type("nan"), rows)
+        if self.zero_as_missing:
+            zeros = self._mask(self.zero_as_missing) & (np.abs(rows) <= ZERO_BAND)
+            rows = np.where(zeros, self.dtype.type("nan"), rows)
+        if self.negative_is_unknown and self.categorical:
+            rows = np.where(self._mask(self.categorical) & (rows < 0), np.floor(rows), rows)
+        return rows
+
+    def densify(self, X: Any, name: str = "X") -> Any:
+        """Return a sparse matrix as a dense one, the way the model's library reads it; anything else as it is."""
+        if not is_sparse(X):
+            return X
+        if not self.casting.reads_sparse:
+            raise InputError(
+                f"{name} is sparse, and members of the model may disagree on whether the cells that it does not store "
+                f"are 0 or missing. Give a dense matrix, {name}.toarray()."
+            )
+        if self.absent_is_missing and X.dtype.kind in "iu":
+            X = X.astype(self.dtype)  # integers have no NaN
+        return densified(X, self.absent_is_missing)
+
+    def refuses_single(self, X: Any, name: str = "X") -> bool:
+        """Return whether `encode` refuses rows because steps before the trees would compute in float32."""
+        if not self.casting.behind_steps or is_sparse(X):
+            return False
+        frame = None if isinstance(X, np.ndarray) else as_frame(X, name)
+        if frame is not None:
+            return self._in_single(list(frame.schema.values()))
+        return self._in_single([as_matrix(X, self.n_features, name).dtype] * self.n_features)
+
+    def category_codes(self, feature: int, column: ArrayLike) -> NDArray[np.float64]:
+        """Return the codes (n_rows,) of one column of labels: NaN where missing, -1 where unknown.
+
+        ``feature`` has a vocabulary. Numbers are codes already unless ``numbers_are_labels``.
+        """
+        labels = np.asarray(column)
+        if labels.dtype.kind in "iuf" and not self.numbers_are_labels:
+            return labels.astype(np.float64)
+        if labels.dtype.kind == "f" and self.casting.labels_in_dtype:
+            labels = labels.astype(self.dtype)
+        codes = {label: float(c) for c, label in enumerate(self.vocabularies[feature])}
+        if self.casting.empty_is_missing:
+            codes[""] = float("nan")
+        # Few distinct labels, many rows: each distinct label is looked up once.
+        seen: dict[Any, float] = {}
+        result = np.empty(len(labels))
+        for i, label in enumerate(labels.tolist()):
+            try:
+                result[i] = seen[label]
+            except KeyError:
+                result[i] = seen[label] = self._code(label, codes)
+        return result
+
+    def as_trained(self, frame: Any) -> Any:
+        """Return a pandas frame whose columns of labels are categories again: files have none, or have them at will."""
+        pandas = import_module("pandas")
+        made = {}
+        for feature, name in enumerate(frame.columns):
+            column, labels = frame[name], self.vocabularies.get(feature)
+            if labels is None:
+                made[name] = column.astype(np.float64)  # null and True, too, are numbers to every library
+            elif self.hashed:
+                made[name] = column.astype(object).where(column.notna(), "nan").astype(str)
+            else:
+                unknown = [label for label in column.dropna().unique() if label not in labels]
+                made[name] = pandas.Categorical(column.astype(object), categories=[*labels, *unknown])
+        return pandas.DataFrame(made, index=frame.index)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what a file's header holds."""
+        header: dict[str, Any] = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        header |= {"dtype": self.dtype.name, "casting": asdict(self.casting)}
+        header["missing_value"] = repr(self.missing_value)
+        header["vocabularies"] = [[f, list(map(_plain, known))] for f, known in self.vocabularies.items()]
+        return header
+
+    @classmethod
+    def from_json(cls, header: Mapping[str, Any]) -> InputRules:
+        """Return the rules that a file's header holds; `FileFormatError` where it is damaged."""
+        kinds: dict[str, Any] = {"n_features": int, "casting": Casting}
+        kinds["feature_names"] = tuple[str, ...] | None
+        kinds["frame_labels"] = tuple[tuple[Label, ...], ...]
+        kinds |= dict.fromkeys(("zero_as_missing", "lost_labels", "categorical", "unused"), tuple[int, ...])
+        flags = ("absent_is_missing", "accepts_missing", "missing_is_zero", "finite_only")
+        flags += ("numbers_are_labels", "negative_is_unknown", "hashed")
+        values = {
+            name: take(header, name, kind) for name, kind in (kinds | dict.fromkeys(flags, bool)).items()
+        }
+        dtype = take(header, "dtype", str)
+        require(dtype in ("float32", "float64"), "dtype is not float32 or float64")
+        entries = take(header, "vocabularies", tuple[tuple[Any, ...], ...])
+        require(all(len(entry) == 2 for entry in entries), "vocabularies are not pairs")
+        rules = cls(
+            **values,
+            dtype=np.dtype(dtype),
+            missing_value=float(take(header, "missing_value", str)),
+            vocabularies={
+                from_json(int, f, "vocabularies"): from_json(tuple[Label, ...], known, "vocabularies")
+                for f, known in entries
+            },
+        )
+        known = rules.feature_names
+        require(known is None or len(known) == rules.n_features, "it has not as many names as features")
+        named = (*rules.vocabularies, *rules.lost_labels, *rules.zero_as_missing, *rules.categorical)
+        inside = all(0 <= f < rules.n_features for f in (*named, *rules.unused))
+        require(inside, "its input rules name a feature that does not exist")
+        return rules
+
+    def _mask(self, features: Sequence[int]) -> NDArray[np.bool_]:
+        mask = np.zeros(self.n_features, dtype=bool)
+        mask[list(features)] = True
+        return mask
+
+    def _read_columns(self) -> NDArray[np.bool_]:
+        """(n_features,) columns whose content matters: all, but that steps may ignore some."""
+        return ~self._mask(self.unused if self.casting.behind_steps else ())
+
+    def _checked(self, matrix: NDArray[Any], name: str) -> NDArray[Any]:
+        rows = self.clean(matrix)
+        if self.finite_only:
+            self._check_finite(rows, name)
+            return np.nan_to_num(rows, nan=0.0) if self.missing_is_zero else rows
+        if not self.accepts_missing:
+            missing = np.isnan(rows) & self._read_columns()
+            if missing.any():
+                self._refuse_missing(missing, name)
+        return rows
+
+    def _check_finite(self, rows: NDArray[Any], name: str) -> None:
+        wrong = ~np.isfinite(rows)
+        if not wrong.any():
+            return
+        missing = np.isnan(rows)
+        if missing.any() and not self.missing_is_zero:
+            self._refuse_missing(missing, name)
+        wrong &= ~missing
+        if wrong.any():
+            row, column = np.argwhere(wrong)[0]
+            raise InputError(
+                f"{name} has {rows[row, column]} in row {row}, column {column}; give finite numbers."
+            )
+
+    def _refuse_missing(self, missing: NDArray[np.bool_], name: str) -> None:
+        row, column = np.argwhere(missing)[0]
+        raise InputError(
+            f"{name} has a missing value in row {row}, column {column}, but the model does not accept missing values. "
+            "Fill it in as in the model's training data."
+        )
+
+    def _code(self, label: Any, codes: dict[Any, float]) -> float:
+        if not self.hashed and label in codes:
+            return codes[label]
+        if is_missing(label):
+            return float("nan")
+        return codes.get(hash_label(label), UNKNOWN) if self.hashed else UNKNOWN
+
+    def _code_numbers(self, array: NDArray[Any]) -> NDArray[Any]:
+        """Numbers of an array; where numbers are labels of a categorical feature, their codes."""
+        if not self.numbers_are_labels or not self.vocabularies:
+            return array
+        out = array.astype(self.dtype)
+        for f in self.vocabularies:
+            out[:, f] = self.category_codes(f, array[:, f])
+        return out
+
+    def _from_objects(self, array: NDArray[Any], name: str) -> NDArray[np.float64]:
+        out = np.zeros(array.shape)
+        for f in np.flatnonzero(self._read_columns()).tolist():
+            if f in self.vocabularies:
+                out[:, f] = self.category_codes(f, array[:, f])
+                continue
+            try:
+                out[:, f] = numbers_of(array[:, f])
+            except (TypeError, ValueError, OverflowError) as error:
+                raise InputError(
+                    f"{name} has dtype {short_text(array.dtype)}, and column {f} has a value that is not a number "
+                    f"({reason(error)}), but the model has no categories for it. Encode it as in the model's training "
+                    "data."
+                ) from None
+        return out
+
+    def _from_frame(self, frame: nw.DataFrame[Any], name: str) -> NDArray[Any]:
+        """Numbers and codes (n_rows, n_features) of a frame."""
+        columns = [str(column) for column in frame.columns]
+        check_names(columns, self.feature_names, self.n_features, name)
+        plain = None if self.vocabularies else float_matrix(frame)
+        if plain is not None:  # no cast in between could round: widening is exact, and narrowing comes last
+            return plain
+        in_order, is_read = self._labels_in_order(frame), self._read_columns()
+        parts = [
+            _positions(frame[column], in_order[column])
+            if column in in_order
+            else self._column(frame, f, column, name, not in_order)
+            if is_read[f]
+            else np.zeros(len(frame))
+            for f, column in enumerate(frame.columns)
+        ]
+        if not parts:
+            return np.empty((len(frame), 0))
+        if self.casting.by_column or _comes_apart(frame):
+            with np.errstate(over="ignore"):
+                parts = [part.astype(self.dtype, copy=False) for part in parts]
+        return np.column_stack(parts)
+
+    def _labels_in_order(self, frame: nw.DataFrame[Any]) -> dict[str, tuple[Any, ...]]:
+        """Labels by column, where a model knows them by the order of a frame's categorical columns."""
+        if not self.frame_labels:
+            return {}
+        import narwhals as nw
+
+        columns = [c for c, dtype in frame.schema.items() if isinstance(dtype, nw.Categorical | nw.Enum)]
+        known = self.frame_labels
+        return dict(zip(columns, known, strict=True)) if len(columns) == len(known) else {}
+
+    def _column(
+        self, frame: nw.DataFrame[Any], f: int, column: str, name: str, may_be_labels: bool
+    ) -> NDArray[Any]:
+        """Numbers and codes of a column; numbers are not labels where the frame's categories have all there are."""
+        import narwhals as nw
+
+        series = frame[column]
+        dtype = series.dtype
+        if dtype.is_integer() and f not in self.vocabularies:
+            self._check_integers(integers_of(series)[0], name)
+        if isinstance(dtype, nw.Categorical | nw.Enum):
+            return self._categorical(series, f, name)
+        if f in self.vocabularies:
+            if may_be_labels and dtype.is_numeric() and self._has_numbers_for_labels(f):
+                return self._codes_of_numbers(series, f, name)
+            return self.category_codes(f, series.to_numpy())
+        if dtype in (nw.Int64, nw.UInt64):  # float64 would round what lies beyond 2^53
+            return self._integers(*integers_of(series), frame.implementation.name.lower())
+        if dtype.is_numeric() or dtype == nw.Boolean:
+            return series.cast(nw.Float64).to_numpy()
+        try:
+            if self.finite_only and dtype == nw.Object:
+                return numbers_of(np.array(series.to_list(), dtype=object))
+        except (TypeError, ValueError, OverflowError):
+            pass
+        wanted = (
+            "numbers"
+            if self.finite_only
+            else "numbers, or a categorical type with the categories of training"
+        )
+        raise InputError(
+            f"{name} has a column {short(column)} of type {short_text(dtype)}, but the model has no categories for it. "
+            f"Give {wanted}."
+        )
+
+    def _has_numbers_for_labels(self, f: int) -> bool:
+        """Whether a feature's labels are numbers, although numbers of arrays are codes."""
+        known = self.vocabularies[f]
+        are_numbers = all(isinstance(label, int | float) and not isinstance(label, bool) for label in known)
+        return are_numbers and not self.numbers_are_labels
+
+    def _codes_of_numbers(self, series: Any, f: int, name: str) -> NDArray[np.float64]:
+        """Codes of numbers in a frame, where the labels are numbers, too.
+
+        Files and some data frame libraries keep no categories of numbers, and return them as numbers: these are
+        labels. They are codes only where no label could be one; numbers that are neither are refused.
+        """
+        known = self.vocabularies[f]
+        codes: dict[Any, float] = {label: float(code) for code, label in enumerate(known)}
+        if not any(code in codes for code in range(len(known))):
+            codes |= {code: float(code) for code in range(len(known))}
+        entries = series.to_list()
+        other = next((entry for entry in entries if not is_missing(entry) and entry not in codes), None)
+        if other is not None:
+            raise InputError(
+                f"{name} has the number {short(other)} in the column {short(series.name)}, which is not one of the "
+                f"labels that the model was trained on: {short_list(known)}. Give labels (of a categorical type, where "
+                "some are new), or the codes of the training data as an array."
+            )
+        return np.array([np.nan if is_missing(entry) else codes[entry] for entry in entries])
+
+    def _categorical(self, series: Any, f: int, name: str) -> NDArray[np.float64]:
+        """Codes of labels by the model's vocabulary; without one, the positions of the categories."""
+        if f in self.vocabularies:
+            return self.category_codes(f, np.array(series.to_list(), dtype=object))
+        if f in self.lost_labels:
+            raise InputError(
+                f"{name} has a categorical column {short(series.name)}, but the model does not tell which labels it "
+                "was trained on. Give the codes of the training data, as numbers."
+            )
+        if f not in self.categorical and f not in self.unused:
+            raise InputError(
+                f"{name} has a categorical column {short(series.name)}, but the model treats this feature as a number."
+            )
+        native = series.to_native()
+        if hasattr(native, "cat") and hasattr(native.cat, "codes"):  # pandas
+            codes = np.array(native.cat.codes, dtype=np.float64)
+        elif hasattr(series.dtype, "categories"):  # Enum
+            positions = {label: float(c) for c, label in enumerate(series.dtype.categories)}
+            codes = np.array([positions.get(label, -1.0) for label in series.to_list()])
+        else:  # dictionaries of Arrow, too, may differ from batch to batch
+            raise InputError(
+                f"{name} has a column {short(series.name)} of type {short_text(series.dtype)}, whose categories have "
+                "no fixed order, and the model keeps no labels. Give the codes of the training data, or an Enum."
+            )
+        return np.where(codes < 0, np.nan, codes)
+
+    def _integers(
+        self, integers: NDArray[Any], missing: NDArray[np.bool_], frame_library: str
+    ) -> NDArray[Any]:
+        """A column of integers as it is, or as numbers with NaN where some are missing (0 in ``integers``)."""
+        if not missing.any():
+            return integers
+        through_double = frame_library in self.casting.missing_to_double
+        numbers = integers.astype(np.float64 if through_double else self.dtype)
+        numbers[missing] = np.nan
+        return numbers
+
+    def _cast_array(self, array: NDArray[Any], was_array: bool) -> NDArray[Any]:
+        """An array of numbers after what the library does to its type; lists have no type of their own."""
+        casting = self.casting
+        if casting.integers_to_single and array.dtype not in (np.float32, np.float64):
+            return array.astype(np.float32)
+        from_lists = casting.lists_to_double and not was_array
+        if from_lists or (casting.longdouble_to_double and array.dtype == np.longdouble):
+            return array.astype(np.float64)
+        return array
+
+    def _check_integers(self, values: NDArray[Any], name: str) -> None:
+        """Raise where what reads the same row rounds its integers in different ways."""
+        limit = self.casting.largest_integer
+        if limit is None or values.dtype.kind not in "iu":
+            return
+        if values.ndim == 2:
+            values = values[:, self._read_columns()]
+        largest = max(int(values.max()), -int(values.min())) if values.size else 0
+        if largest > limit:
+            raise InputError(
+                f"{name} has the integer {largest}, which parts of the model may round in different ways. Give float64."
+            )
+
+    def _check_doubles(self, types: Sequence[Any], name: str) -> None:
+        if self._in_single(types):
+            raise InputError(
+                f"{name} has float32 numbers, which the steps before the trees of the model would round in their own "
+                "way. Give float64."
+            )
+
+    def _in_single(self, types: Sequence[Any]) -> bool:
+        """Whether steps before the trees would compute with columns of these types in single precision."""
+        if not self.casting.behind_steps:
+            return False
+        names = [str(dtype).lower() for dtype in types]
+        tested = {name for name, is_read in zip(names, self._read_columns(), strict=False) if is_read}
+        if not tested.isdisjoint(_SINGLE):
+            return True
+        return not set(names).isdisjoint(_SINGLE) and not tested.isdisjoint(_SINGLE_BESIDE_SINGLE)
+
+
+def _plain(label: Any) -> Any:
+    return label.item() if isinstance(label, np.generic) else label
+
+
+def _positions(series: Any, labels: tuple[Any, ...]) -> NDArray[np.float64]:
+    """Positions among labels, NaN for any other."""
+    position = {label: float(code) for code, label in enumerate(labels)}
+    return np.array([np.nan if is_missing(v) else position.get(v, np.nan) for v in series.to_list()])
+
+
+def _comes_apart(frame: nw.DataFrame[Any]) -> bool:
+    """Whether a frame has no common type to cast to: pyarrow's, and pandas' with Booleans or nullable types."""
+    if frame.implementation.is_pyarrow():
+        return True
+    if not frame.implementation.is_pandas():
+        return False
+    return any(not isinstance(dtype, np.dtype) or dtype.kind == "b" for dtype in frame.to_native().dtypes)
