@@ -174,7 +174,7 @@ def test_tables_of_spectra(precision: str) -> None:
 def test_tables_with_terms_too_wide_for_them() -> None:
     problem = make_problem(np.random.default_rng(9), n_players=30, degree=20)
     tables = fs.compile(problem.spectrum, problem.background, device="jax", precision="double")
-    assert tables.plan.method == "tables+direct"
+    assert tables.plan.strategy == "tables+direct"
     assert_close(tables.shap_values(problem.X), explain(problem, method="direct"))
 
 

@@ -254,7 +254,7 @@ def test_terms_wider_than_any_table_are_exact() -> None:
     other[50:] = 1  # outside the frequency
     h = fs.Spectrum(frequency[None], [1.0])
     tables = fs.compile(h, other[None])
-    assert tables.plan.method == "direct"
+    assert tables.plan.strategy == "direct"
     expected = np.where(np.arange(n_bits) < 7, 2 / 7, 0.0)
     np.testing.assert_allclose(tables.shap_values(row[None])[0], expected, atol=1e-12)
     with pytest.raises(fs.CapacityError, match="memory"):
@@ -288,20 +288,20 @@ def test_plans_say_what_is_done() -> None:
     rng = np.random.default_rng(0)
     h = fs.Spectrum(random_frequencies(rng, 300, 30, 5), rng.standard_normal(300))
     few = fs.plan(h, n_rows=1, n_background=1)
-    assert few.method == "direct"
+    assert few.strategy == "direct"
     assert "few" in few.reason
     many = fs.plan(h, n_rows=10**6, n_background=10**4)
-    assert many.method == "tables"
+    assert many.strategy == "tables"
     assert many.table_seconds < many.direct_seconds
     background = rng.integers(0, 2, size=(50, 30))
     whole = fs.compile(h, background)
-    assert whole.plan.method == "tables"
+    assert whole.plan.strategy == "tables"
     assert whole.plan.table_bytes == whole.nbytes
     small = fs.compile(h, background, memory=whole.nbytes / 3)
-    assert small.plan.method == "tables+direct"
+    assert small.plan.strategy == "tables+direct"
     assert 0 < small.plan.n_table_terms < whole.plan.n_table_terms
     assert small.plan.table_bytes == small.nbytes <= whole.nbytes / 3
-    assert fs.compile(h, background, memory=0).plan.method == "direct"
+    assert fs.compile(h, background, memory=0).plan.strategy == "direct"
     assert "closed form" in repr(small)
 
 
