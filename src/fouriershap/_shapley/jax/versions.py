@@ -234,7 +234,7 @@ class Positional:
 
     @staticmethod
     def lay_out(terms: Terms) -> Layout:
-        """Return unit l, the l-th term of every player: positions (players, degree), coefficients (players, outputs)."""
+        """Return unit l, the l-th term of each player: positions (players, degree), coefficients (players, outputs)."""
         degrees = terms.degrees
         degree = int(degrees.max(initial=1))
         owner = terms.atom_player[terms.atoms]

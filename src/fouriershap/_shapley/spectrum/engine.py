@@ -21,10 +21,9 @@ from fouriershap._shapley.outputs.kinds import Raw
 from fouriershap._shapley.policy import LastPairs
 from fouriershap._shapley.sets import InteractionEngine, Keys
 from fouriershap._shapley.spectrum.blocks import MOST_ATOMS, Cover, atom_codes, compile_terms
-from fouriershap._shapley.spectrum.direct import add_direct
+from fouriershap._shapley.spectrum.closed_form import add_differences, add_direct
+from fouriershap._shapley.spectrum.interactions import SpectrumPairs, make_spectrum_pairs, make_spectrum_sets
 from fouriershap._shapley.spectrum.lookups import bit_lookup
-from fouriershap._shapley.spectrum.orders import make_spectrum_sets
-from fouriershap._shapley.spectrum.pairs import SpectrumPairs, add_differences, make_spectrum_pairs
 from fouriershap._shapley.spectrum.plan import Plan, plan_terms
 from fouriershap._shapley.spectrum.terms import Terms, make_terms
 from fouriershap._shapley.tables import TableSet, tables_from_arrays, tables_to_arrays
