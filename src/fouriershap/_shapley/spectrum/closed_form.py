@@ -34,7 +34,7 @@ def add_direct(
         return
     n_background = len(background)
     sliced = pack(terms.values(background))
-    # Equal weights are counted bit-parallel and divided once, here, by way of the coefficients.
+    # Equal weights are counted bit-parallel; the coefficients are divided once.
     padded = np.empty(0)
     coefficients = terms.coefficients / n_background
     if weights is not None:

@@ -29,10 +29,10 @@ from fouriershap._shapley.sets import (
     select_keys,
     set_keys,
 )
-from fouriershap._shapley.spectrum.blocks import MOST_ATOMS, Cover, atom_codes, compile_terms
+from fouriershap._shapley.spectrum.blocks import MOST_ATOMS, atom_codes, compile_terms, cover_within
 from fouriershap._shapley.spectrum.closed_form import add_differences
 from fouriershap._shapley.spectrum.terms import Terms
-from fouriershap._shapley.tables import WIDTH, TableSet
+from fouriershap._shapley.tables import TableSet
 
 _ROWS_PER_BLOCK = 4096
 _MOST_PLAYERS = 62  # of a term: its pattern is an int64
@@ -79,19 +79,10 @@ def make_spectrum_pairs(
     player = terms.atom_player[terms.atoms]
     keys = np.unique(pair_keys(player[first], player[second], terms.n_players))
     keys = keys if wanted is None else np.intersect1d(keys, wanted)
-    kept = (terms.degrees <= MOST_ATOMS) & (terms.degrees >= 2)
-    while True:
-        some = terms.select(kept)
-        cover = Cover(some)
-        atoms = np.diff(cover.start)
-        n_tables = -(-(atoms * (atoms - 1) // 2) // WIDTH)
-        need = int(((np.int64(1) << atoms) * n_tables).sum()) * WIDTH * 8 * terms.n_outputs  # at most
-        if need <= memory:
-            break
-        by_degree = np.flatnonzero(kept)[np.argsort(terms.degrees[kept], kind="stable")]
-        kept[by_degree[int(0.9 * memory / need * len(by_degree)) :]] = False
-    tables = compile_terms(some, cover, background, weights, index, keys)
-    rest = terms.select(~kept & (terms.degrees >= 2))
+    wide_enough = terms.degrees >= 2
+    cover, kept = cover_within(terms, wide_enough & (terms.degrees <= MOST_ATOMS), memory, order=2)
+    tables = compile_terms(terms.select(kept), cover, background, weights, index, keys)
+    rest = terms.select(~kept & wide_enough)
     return SpectrumPairs(terms, keys, tables, rest, background, weights, index)
 
 
