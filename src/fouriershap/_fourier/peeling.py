@@ -153,7 +153,9 @@ def _decode_bins(measured: list[Bins], code: Code, fit: Fit, scale: Scale, stage
     positions, valid = code.decode(keys[firsts])
     new = ~np.isin(term_keys(code, positions), term_keys(code, fit.positions))
     evidence = weigh(measured, fit.residuals, positions, scale.floor)
-    passed = new & _gate(evidence, stage)
+    agree = evidence.disagreement < (_AGREE_RELAXED if stage == Stage.RELAXED_FLIPS else _AGREE)
+    agree |= (evidence.purity > _PURE) & (evidence.disagreement < _AGREE_PURE)
+    passed = new & agree & (evidence.z > _ACCEPT_Z)
     # Back from distinct keys to (bin, key) pairs: each bin proposes its best term.
     z = np.zeros(len(firsts))
     z[np.flatnonzero(valid)[passed]] = evidence.z[passed]
@@ -176,12 +178,6 @@ def _all_keys(measured: list[Bins], fit: Fit, scale: Scale, stage: Stage) -> tup
         origins.append(np.repeat(offset + active, read.shape[1]))
         offset += bins.n_bins
     return np.concatenate(keys), np.concatenate(origins)
-
-
-def _gate(evidence: Evidence, stage: Stage) -> NDArray[np.bool_]:
-    agree = evidence.disagreement < (_AGREE_RELAXED if stage == Stage.RELAXED_FLIPS else _AGREE)
-    agree |= (evidence.purity > _PURE) & (evidence.disagreement < _AGREE_PURE)
-    return agree & (evidence.z > _ACCEPT_Z)
 
 
 def _best_of_each(groups: Ints, z: Floats) -> Ints:

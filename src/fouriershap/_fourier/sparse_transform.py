@@ -358,13 +358,9 @@ def _best_size(measured: list[Bins], fit: Fit, order: NDArray[np.int64]) -> int:
         for i, size in enumerate(sizes):
             kept = order[:size]
             partial = refit(rest, fit.positions[kept], fit.coefficients[kept])
-            losses[i] += _loss(measured[-1 - fold], partial)
+            bins = measured[-1 - fold]
+            index, signs = locate(bins, partial.positions)
+            left = bins.values.copy()
+            np.add.at(left, index, -partial.coefficients[:, None] * characters(signs, bins.n_shifts))
+            losses[i] += bins.n_bins * float(np.vdot(left, left))
     return sizes[int(np.argmin(losses))]
-
-
-def _loss(bins: Bins, fit: Fit) -> float:
-    """Return the sum of squared errors on a hash."""
-    index, signs = locate(bins, fit.positions)
-    left = bins.values.copy()
-    np.add.at(left, index, -fit.coefficients[:, None] * characters(signs, bins.n_shifts))
-    return bins.n_bins * float(np.vdot(left, left))

@@ -362,7 +362,9 @@ class Prepared:
             shared = tuple(jnp.asarray(array) for array in self._layout.shared)
         for first, last in chunks(self._layout.n_units, units):
             size = padded_size(last - first, least=1)
-            part = tuple(pad(_cast(array, self.dtype), size) for array in self._layout.part(first, last))
+            arrays = self._layout.part(first, last)
+            cast = (a.astype(self.dtype) if a.dtype.kind == "f" else a for a in arrays)
+            part = tuple(pad(array, size) for array in cast)
             for begin, end in chunks(len(self._weights), rows):
                 size = padded_size(end - begin)
                 background = pad(self._background[:, begin:end], size, axis=1)
@@ -388,10 +390,6 @@ class Prepared:
 def _atoms(terms: Terms, bits: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Return atoms (n_atoms + 1, n_rows); the last one is the padding, always 0."""
     return pad(terms.values(bits), terms.n_atoms + 1)
-
-
-def _cast(array: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
-    return array.astype(dtype) if array.dtype.kind == "f" else array
 
 
 def _each_summed(function: Callable[..., Any], *arrays: Any) -> Any:

@@ -59,21 +59,6 @@ class Plan(EnginePlan):
         )
 
 
-def direct_cost(terms: Terms, n_rows: int, n_background: int, weighted: bool) -> NDArray[np.float64]:
-    """Estimate the nanoseconds of the closed form, (n_terms,)."""
-    words = -(-n_background // 64) * (_DIRECT_WEIGHTED if weighted else 1.0)
-    return np.multiply(terms.degrees, float(n_rows) * words * _DIRECT_WORD, dtype=np.float64)
-
-
-def table_cost(terms: Terms, n_rows: int, n_background: int) -> NDArray[np.float64]:
-    """Estimate the nanoseconds of building and reading each term's share of its table, (n_terms,)."""
-    shared = np.where(terms.degrees <= BLOCK_ATOMS, _TERMS_PER_BLOCK, 1.0)
-    entries = table_bytes(terms) / 8.0
-    tables = -(-terms.degrees // 8) * terms.n_outputs
-    per_block = entries * _BUILD_ENTRY + n_background * _HISTOGRAM + n_rows * tables * _LOOK_UP
-    return np.asarray(per_block / shared)
-
-
 def plan_terms(
     terms: Terms, n_rows: int | None, n_background: int, weighted: bool, memory: int, method: str = "auto"
 ) -> tuple[Plan, NDArray[np.bool_]]:
@@ -84,13 +69,18 @@ def plan_terms(
     degrees = terms.degrees
     feasible = degrees <= MOST_ATOMS
     # Low-degree terms share blocks, so separate tables would be far too high an upper bound.
-    need = np.where(degrees <= BLOCK_ATOMS, table_bytes(terms) / _TERMS_PER_BLOCK, table_bytes(terms))
+    own_bytes = table_bytes(terms)
+    need = np.where(degrees <= BLOCK_ATOMS, own_bytes / _TERMS_PER_BLOCK, own_bytes)
     by_size = np.argsort(degrees, kind="stable")
     fits = np.zeros(terms.n_terms, dtype=bool)
     fits[by_size] = np.cumsum(np.where(feasible, need, np.inf)[by_size]) <= memory
     rows = 10**6 if n_rows is None else n_rows
-    direct = direct_cost(terms, rows, n_background, weighted)
-    tables = table_cost(terms, rows, n_background)
+    words = -(-n_background // 64) * (_DIRECT_WEIGHTED if weighted else 1.0)
+    direct = np.multiply(degrees, float(rows) * words * _DIRECT_WORD, dtype=np.float64)
+    # Building and reading each term's share of its table.
+    n_tables = -(-degrees // 8) * terms.n_outputs
+    per_block = own_bytes / 8.0 * _BUILD_ENTRY + n_background * _HISTOGRAM + rows * n_tables * _LOOK_UP
+    tables = per_block / np.where(degrees <= BLOCK_ATOMS, _TERMS_PER_BLOCK, 1.0)
     worth = fits.copy()
     if method == "direct":
         worth[:] = False
