@@ -92,7 +92,7 @@ def plan_terms(
     elif in_tables == 0:
         strategy = "direct"
         reason = (
-            "it was asked for"
+            "it was requested"
             if method == "direct"
             else (
                 "building tables would cost more than it saves for so few rows and background rows"
