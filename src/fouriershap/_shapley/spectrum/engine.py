@@ -21,7 +21,7 @@ from fouriershap._shapley.outputs.kinds import Raw
 from fouriershap._shapley.policy import LastPairs
 from fouriershap._shapley.sets import InteractionEngine, Keys
 from fouriershap._shapley.spectrum.blocks import MOST_ATOMS, atom_codes, compile_terms, cover_within
-from fouriershap._shapley.spectrum.closed_form import add_differences, add_direct
+from fouriershap._shapley.spectrum.direct import add_differences, add_direct
 from fouriershap._shapley.spectrum.interactions import SpectrumPairs, make_spectrum_pairs, make_spectrum_sets
 from fouriershap._shapley.spectrum.lookups import bit_lookup
 from fouriershap._shapley.spectrum.plan import Plan, plan_terms

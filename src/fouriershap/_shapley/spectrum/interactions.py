@@ -30,7 +30,7 @@ from fouriershap._shapley.sets import (
     set_keys,
 )
 from fouriershap._shapley.spectrum.blocks import MOST_ATOMS, atom_codes, compile_terms, cover_within
-from fouriershap._shapley.spectrum.closed_form import add_differences
+from fouriershap._shapley.spectrum.direct import add_differences
 from fouriershap._shapley.spectrum.terms import Terms
 from fouriershap._shapley.tables import TableSet
 
