@@ -46,7 +46,11 @@ def contenders(h: fs.Spectrum, background: np.ndarray, precision: str) -> dict[s
     """By name: what does the work that is done once, and returns what explains rows."""
 
     def version(method: str) -> Callable[[], Explain]:
-        return lambda: versions.prepare(h, background, method=method, precision=precision).shap_values
+        def build() -> Explain:
+            prepared = versions.prepare(h, background, method=method, precision=precision)
+            return lambda X: prepared.shap_values(X.astype(np.uint8))[:, :, 0]
+
+        return build
 
     return {
         **{f"jax {method}": version(method) for method in versions.VERSIONS},
