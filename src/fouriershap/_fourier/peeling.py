@@ -29,7 +29,7 @@ _FLIPPED_SHARE = 0.55
 _CHASE_SIGNS, _DEEP_SIGNS = 6, 8
 _TRIPLE_SIGNS = 12
 _DEEP_BINS = 5
-# Of terms that are guessed from terms:
+# For terms that are guessed from related terms:
 _MOST_CANDIDATES = 300_000
 _MOST_RELATED_ROUNDS = 12
 _RELATED_PROGRESS = 0.98

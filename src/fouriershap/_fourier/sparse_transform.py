@@ -18,7 +18,7 @@ from fouriershap._base.short import short
 from fouriershap._base.warn import warn
 from fouriershap._fourier import coded, robust
 from fouriershap._fourier.bch import Code, UnitCode, make_code
-from fouriershap._fourier.fit import Fit, Outcome, drop_noise, refit
+from fouriershap._fourier.fit import Fit, Outcome, drop_noise, is_exact, refit
 from fouriershap._fourier.gf2 import Bits
 from fouriershap._fourier.hashing import Bins, characters, locate, total_queries
 from fouriershap._fourier.queries import BATCH_SIZE, Queries, asked_by
@@ -320,12 +320,10 @@ def _finish(outcome: Outcome, code: Code, n_terms: int | None) -> Outcome:
     order = np.argsort(-size, kind="stable")
     if n_terms is not None:
         n_kept = min(len(order), n_terms + 1)
+    elif is_exact(measured, fit, scale):
+        n_kept = len(order)
     else:
-        n_kept = (
-            len(order)
-            if Outcome(measured, fit, scale, outcome.centre).exact
-            else _best_size(measured, fit, order)
-        )
+        n_kept = _best_size(measured, fit, order)
     kept = order[:n_kept]
     fit = refit(measured, fit.positions[kept], fit.coefficients[kept])
     return Outcome(measured, fit, scale, outcome.centre)
