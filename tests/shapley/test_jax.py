@@ -50,7 +50,9 @@ def make_problem(
 def explain(problem: Problem, **settings: Any) -> NDArray[np.float64]:
     """Double unless told otherwise: the default of an accelerator is single."""
     settings = {"precision": "double"} | settings
-    return fs.shap_values(problem.spectrum, problem.X, problem.background, **problem.stage_two, **settings)
+    return fs.spectra.shap_values(
+        problem.spectrum, problem.X, problem.background, **problem.stage_two, **settings
+    )
 
 
 def assert_close(found: NDArray[Any], expected: NDArray[Any], precision: str = "double") -> None:
@@ -93,8 +95,8 @@ def test_chunks_of_terms_background_and_rows(method: str) -> None:
     n_units = prepared._layout.n_units
     assert prepared.chunk[0] < n_units or prepared.chunk[1] < 33
     assert prepared._rows_per_chunk(90) < 90
-    assert_close(prepared.shap_values(problem.X), expected)
-    assert_close(prepared.shap_values(problem.X[:1]), expected[:1])
+    assert_close(prepared.shap_values(problem.X)[:, :, 0], expected)
+    assert_close(prepared.shap_values(problem.X[:1])[:, :, 0], expected[:1])
 
 
 @pytest.mark.parametrize("method", versions.VERSIONS)
@@ -132,18 +134,36 @@ def test_what_an_accelerator_runs() -> None:
     expected = explain(problem, method="direct")
     for method in versions.VERSIONS:
         assert_close(explain(problem, method=method), expected)
-    tables = fs.compile(
+    tables = fs.spectra.compile(
         problem.spectrum, problem.background, device="jax", precision="double", **problem.stage_two
     )
     assert_close(tables.shap_values(problem.X), expected)
+
+
+def test_versions_as_engines() -> None:
+    from fouriershap._shapley.jax.engine import VersionEngine
+    from fouriershap._shapley.spectrum.engine import make_engine
+
+    problem = make_problem(np.random.default_rng(13), n_outputs=2)
+    tables = make_engine(problem.spectrum, problem.background)
+    engine = VersionEngine(
+        tables, versions.prepare(problem.spectrum, problem.background, method="sparse", precision="double")
+    )
+    outputs = np.empty((len(problem.X), 2))
+    assert_close(engine.shap_values(problem.X, outputs=outputs), tables.shap_values(problem.X))
+    np.testing.assert_array_equal(outputs, tables.predict(problem.X))
+    assert engine.device == "jax"
+    for change in (lambda: engine.to("cpu"), lambda: engine.with_background(problem.X, None)):
+        with pytest.raises(fs.InputError, match="one background and device"):
+            change()
 
 
 def test_nothing_to_explain() -> None:
     constant = fs.Spectrum(np.zeros((1, 3)), [2.0])
     term = fs.Spectrum([[1, 1, 0]], [1.0])
     for method in versions.VERSIONS:
-        assert not fs.shap_values(constant, np.ones((2, 3)), np.zeros((2, 3)), method=method).any()
-        assert fs.shap_values(term, np.ones((0, 3)), np.zeros((2, 3)), method=method).shape == (0, 3)
+        assert not fs.spectra.shap_values(constant, np.ones((2, 3)), np.zeros((2, 3)), method=method).any()
+        assert fs.spectra.shap_values(term, np.ones((0, 3)), np.zeros((2, 3)), method=method).shape == (0, 3)
 
 
 def test_the_precision_and_the_users_own_setting() -> None:
@@ -154,7 +174,7 @@ def test_the_precision_and_the_users_own_setting() -> None:
     assert by_default.dtype == (np.float32 if accelerated else np.float64)
     single = versions.prepare(problem.spectrum, problem.background, method="sparse", precision="single")
     assert single.dtype == np.float32
-    values = single.shap_values(problem.X)
+    values = single.shap_values(problem.X)[:, :, 0]
     assert np.abs(values - explain(problem, method="direct")).max() > 0  # it was indeed single
     assert (jax.numpy.ones(3, dtype=np.float32).dtype, jax.config.jax_enable_x64) == before
 
@@ -165,7 +185,7 @@ def test_the_precision_and_the_users_own_setting() -> None:
 @pytest.mark.parametrize("precision", ["single", "double"])
 def test_tables_of_spectra(precision: str) -> None:
     problem = make_problem(np.random.default_rng(8), blocks=True, n_outputs=3, weighted=True)
-    tables = fs.compile(
+    tables = fs.spectra.compile(
         problem.spectrum, problem.background, device="jax", precision=precision, **problem.stage_two
     )
     assert_close(tables.shap_values(problem.X), explain(problem, method="direct"), precision)
@@ -173,14 +193,14 @@ def test_tables_of_spectra(precision: str) -> None:
 
 def test_tables_with_terms_too_wide_for_them() -> None:
     problem = make_problem(np.random.default_rng(9), n_players=30, degree=20)
-    tables = fs.compile(problem.spectrum, problem.background, device="jax", precision="double")
+    tables = fs.spectra.compile(problem.spectrum, problem.background, device="jax", precision="double")
     assert tables.plan.strategy == "tables+direct"
     assert_close(tables.shap_values(problem.X), explain(problem, method="direct"))
 
 
 def test_tables_from_a_file_and_from_a_pickle(tmp_path: Path) -> None:
     problem = make_problem(np.random.default_rng(10))
-    tables = fs.compile(problem.spectrum, problem.background, device="jax", precision="double")
+    tables = fs.spectra.compile(problem.spectrum, problem.background, device="jax", precision="double")
     expected = tables.shap_values(problem.X)
     tables.save(tmp_path / "tables.fshap")
     loaded = fs.load(tmp_path / "tables.fshap").to("jax", precision="double")
@@ -190,7 +210,7 @@ def test_tables_from_a_file_and_from_a_pickle(tmp_path: Path) -> None:
 
 def test_tables_in_chunks_of_rows_and_beyond_the_budget() -> None:
     problem = make_problem(np.random.default_rng(11), n_rows=500)
-    native = fs.compile(problem.spectrum, problem.background)
+    native = fs.spectra.compile(problem.spectrum, problem.background)
     tables = native.to("jax", precision="double", memory=native.nbytes + 400_000)
     assert_close(tables.shap_values(problem.X), native.shap_values(problem.X))
     with pytest.raises(fs.CapacityError, match="needs about"):
@@ -313,20 +333,20 @@ def test_a_black_box_is_not_asked_before_the_device_is_known(monkeypatch: pytest
 def test_wrong_arguments() -> None:
     h, row = fs.Spectrum([[1, 1]], [1.0]), [[0, 1]]
     with pytest.raises(fs.InputError, match="device is 'gpu'"):
-        fs.compile(h, row, device="gpu")
+        fs.spectra.compile(h, row, device="gpu")
     with pytest.raises(fs.InputError, match="precision is 'half'"):
-        fs.shap_values(h, row, row, method="base", precision="half")
+        fs.spectra.shap_values(h, row, row, method="base", precision="half")
     with pytest.raises(fs.InputError, match="only JAX takes one"):
-        fs.shap_values(h, row, row, precision="single")
+        fs.spectra.shap_values(h, row, row, precision="single")
     with pytest.raises(fs.InputError, match="method is 'fast'"):
         versions.prepare(h, row, method="fast")
     with pytest.raises(fs.InputError, match="'precompute'"):
-        fs.shap_values(h, row, row, method="fast")
+        fs.spectra.shap_values(h, row, row, method="fast")
 
 
 def test_trees_that_are_to_be_walked_are_not_read_from_tables() -> None:
     model, X, _ = tree_models()["groups"]
-    with pytest.raises(fs.InputError, match="method='walk' has none"):
+    with pytest.raises(fs.InputError, match="strategy='walk' does not build"):
         fs.TreeExplainer(model, X, method="walk", device="jax")
 
 
@@ -335,17 +355,17 @@ def test_without_jax_the_error_gives_the_pip_command(monkeypatch: pytest.MonkeyP
     h, row = fs.Spectrum([[1, 1]], [1.0]), [[0, 1]]
     for method in versions.VERSIONS:
         with pytest.raises(fs.MissingDependencyError, match=r"pip install 'fouriershap\[jax\]'"):
-            fs.shap_values(h, row, row, method=method)
+            fs.spectra.shap_values(h, row, row, method=method)
     with pytest.raises(fs.MissingDependencyError, match=r"pip install 'fouriershap\[jax\]'"):
-        fs.compile(h, row, device="jax")
+        fs.spectra.compile(h, row, device="jax")
 
 
 def test_native_methods_do_not_import_jax() -> None:
     program = """
 import sys, fouriershap as fs
 h = fs.Spectrum([[1, 1]], [1.0])
-fs.shap_values(h, [[0, 1]], [[0, 0]])
-fs.compile(h, [[0, 0]]).shap_values([[0, 1]])
+fs.spectra.shap_values(h, [[0, 1]], [[0, 0]])
+fs.spectra.compile(h, [[0, 0]]).shap_values([[0, 1]])
 assert "jax" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", program], check=True)

@@ -115,7 +115,7 @@ def test_spectra_match_the_definitions(
     spectrum = fs.Spectrum(random_frequencies(rng, 12, n_bits, 5), rng.normal(size=(12, n_outputs)))
     X, background = (rng.integers(0, 2, size=(n, n_bits)).astype(np.uint8) for n in (3, 9))
     weights = rng.dirichlet(np.ones(9)) if rng.random() < 0.5 else None
-    tables = fs.compile(spectrum, background, players=players, weights=weights)
+    tables = fs.spectra.compile(spectrum, background, players=players, weights=weights)
     found = values_of(tables.engine.interactions(index, order), X, n_players)
     for row, mine in zip(X, found, strict=True):
         v = oracles.coalition_values(spectrum, row, background, players, weights)

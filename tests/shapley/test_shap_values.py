@@ -26,10 +26,14 @@ TOLERANCE = 1e-10
 def all_roads(problem: Problem) -> dict[str, NDArray[np.float64]]:
     """The values by every method, and by tables that are too small for all terms."""
     given = (problem.spectrum, problem.X, problem.background)
-    found = {name: fs.shap_values(*given, **problem.stage_two, **road) for name, road in ROADS.items()}
-    whole = fs.compile(problem.spectrum, problem.background, **problem.stage_two)
+    found = {
+        name: fs.spectra.shap_values(*given, **problem.stage_two, **road) for name, road in ROADS.items()
+    }
+    whole = fs.spectra.compile(problem.spectrum, problem.background, **problem.stage_two)
     found["compile"] = whole.shap_values(problem.X)
-    halved = fs.compile(problem.spectrum, problem.background, memory=whole.nbytes // 2, **problem.stage_two)
+    halved = fs.spectra.compile(
+        problem.spectrum, problem.background, memory=whole.nbytes // 2, **problem.stage_two
+    )
     assert halved.nbytes <= whole.nbytes // 2
     assert halved.plan.n_table_terms + halved.plan.n_direct_terms == (problem.spectrum.degrees > 0).sum()
     found["mixed"] = halved.shap_values(problem.X)
@@ -81,7 +85,7 @@ def test_twelve_players(rng: np.random.Generator, n_players: int, blocks: bool, 
 def test_efficiency(problem: Problem) -> None:
     """The values of a row sum to h(x) - mean h(background)."""
     h = problem.spectrum
-    tables = fs.compile(h, problem.background, **problem.stage_two)
+    tables = fs.spectra.compile(h, problem.background, **problem.stage_two)
     mean = np.average(h(problem.background), axis=0, weights=problem.weights)
     np.testing.assert_allclose(tables.expected_value, mean, rtol=0, atol=TOLERANCE * (size_of(h) + 1e-300))
     for found in all_roads(problem).values():
@@ -118,8 +122,8 @@ def test_a_bit_that_is_the_same_everywhere_gets_exactly_nothing(
         if twins:
             use_twins(patch)
         for road in ROADS.values():
-            assert not fs.shap_values(h, X, background, **options, **road)[:, same].any()
-        assert not fs.compile(h, background, **options).shap_interaction_values(X)[:, same].any()
+            assert not fs.spectra.shap_values(h, X, background, **options, **road)[:, same].any()
+        assert not fs.spectra.compile(h, background, **options).shap_interaction_values(X)[:, same].any()
 
 
 @settings(max_examples=60, deadline=None)
@@ -133,7 +137,7 @@ def test_symmetry(problem: Problem, random: Any) -> None:
     for name, found in all_roads(problem).items():
         if name not in ROADS:
             continue
-        renamed = fs.shap_values(
+        renamed = fs.spectra.shap_values(
             h,
             problem.X[:, order],
             problem.background[:, order],
@@ -156,7 +160,7 @@ def test_interchangeable_bits_get_the_same(h: fs.Spectrum, rng: np.random.Genera
     background = np.concatenate([rows, rng.integers(0, 2, size=(4, h.n_bits))])
     background = np.concatenate([background, background[:, swapped]])
     for road in ROADS.values():
-        found = fs.shap_values(both, rows, background, **road)
+        found = fs.spectra.shap_values(both, rows, background, **road)
         assert_close(found[:, swapped], found, scale=size_of(both))
 
 
@@ -172,7 +176,9 @@ def test_linearity(problem: Problem, factor: float) -> None:
     for road in ROADS.values():
 
         def phi(spectrum: fs.Spectrum, road: dict[str, Any] = road) -> NDArray[np.float64]:
-            return fs.shap_values(spectrum, problem.X, problem.background, **problem.stage_two, **road)
+            return fs.spectra.shap_values(
+                spectrum, problem.X, problem.background, **problem.stage_two, **road
+            )
 
         scale = (abs(factor) + 1.0) * (size_of(h) + size_of(g))
         assert_close(phi(factor * h + g), factor * phi(h) + phi(g), scale=scale)
@@ -185,7 +191,7 @@ def test_whole_weights_count_as_repetitions(problem: Problem) -> None:
     counts[0] = 1
     repeated = np.repeat(problem.background, counts, axis=0)
     for road in ROADS.values():
-        one = fs.shap_values(
+        one = fs.spectra.shap_values(
             problem.spectrum,
             problem.X,
             problem.background,
@@ -193,7 +199,7 @@ def test_whole_weights_count_as_repetitions(problem: Problem) -> None:
             weights=7.5 * counts,
             **road,
         )
-        other = fs.shap_values(problem.spectrum, problem.X, repeated, players=problem.players, **road)
+        other = fs.spectra.shap_values(problem.spectrum, problem.X, repeated, players=problem.players, **road)
         assert_close(one, other, scale=size_of(problem.spectrum))
 
 
@@ -205,18 +211,18 @@ def test_lemma_one_of_the_paper(rng: np.random.Generator, n_bits: int) -> None:
     h = fs.Spectrum(frequency[None], [1.0])
     expected = oracles.lemma_one(frequency, row, background)
     for road in ROADS.values():
-        assert_close(fs.shap_values(h, row[None], background, **road)[0], expected, scale=1.0)
+        assert_close(fs.spectra.shap_values(h, row[None], background, **road)[0], expected, scale=1.0)
 
 
 def test_a_block_of_bits_is_one_player_not_the_sum_of_its_bits() -> None:
     """x0 x1 x2 as characters; the first two bits are one player."""
     h = fs.walsh_hadamard(lambda x: x[:, 0] & x[:, 1] & x[:, 2], 3)
     row, background, players = np.ones((1, 3)), np.zeros((1, 3)), np.array([0, 0, 1])
-    bits = fs.shap_values(h, row, background)
+    bits = fs.spectra.shap_values(h, row, background)
     expected = oracles.shap_values(h, row, background, players)[:, :, 0]
     np.testing.assert_allclose(expected, [[1 / 2, 1 / 2]], atol=1e-12)
     for road in ROADS.values():
-        block = fs.shap_values(h, row, background, players=players, **road)
+        block = fs.spectra.shap_values(h, row, background, players=players, **road)
         np.testing.assert_allclose(block, expected, atol=1e-12)
         assert abs(bits[0, :2].sum() - block[0, 0]) > 0.16  # 2 / 3, not 1 / 2
 
@@ -230,11 +236,11 @@ def test_the_sum_over_a_blocks_bits_is_not_the_block(rng: np.random.Generator) -
     X, background = rng.integers(0, 2, size=(2, n_bits)), rng.integers(0, 2, size=(5, n_bits))
     players = random_players(rng, n_bits, n_players)
     summed = np.stack(
-        [fs.shap_values(h, X, background)[:, players == j].sum(axis=1) for j in range(3)], axis=1
+        [fs.spectra.shap_values(h, X, background)[:, players == j].sum(axis=1) for j in range(3)], axis=1
     )
     expected = oracles.shap_values(h, X, background, players)[:, :, 0]
     assert np.abs(summed - expected).max() > 1e-6
-    assert_close(fs.shap_values(h, X, background, players=players), expected)
+    assert_close(fs.spectra.shap_values(h, X, background, players=players), expected)
 
 
 def test_players_that_own_one_bit_each_in_another_order() -> None:
@@ -242,7 +248,7 @@ def test_players_that_own_one_bit_each_in_another_order() -> None:
     X, background, order = np.array([[1, 0, 1]]), np.array([[0, 0, 1], [1, 1, 0]]), np.array([2, 0, 1])
     expected = oracles.shap_values(h, X, background, order)[:, :, 0]
     for road in ROADS.values():
-        assert_close(fs.shap_values(h, X, background, players=order, **road), expected)
+        assert_close(fs.spectra.shap_values(h, X, background, players=order, **road), expected)
 
 
 def test_terms_wider_than_any_table_are_exact() -> None:
@@ -253,12 +259,12 @@ def test_terms_wider_than_any_table_are_exact() -> None:
     other[:7] = 1
     other[50:] = 1  # outside the frequency
     h = fs.Spectrum(frequency[None], [1.0])
-    tables = fs.compile(h, other[None])
+    tables = fs.spectra.compile(h, other[None])
     assert tables.plan.strategy == "direct"
     expected = np.where(np.arange(n_bits) < 7, 2 / 7, 0.0)
     np.testing.assert_allclose(tables.shap_values(row[None])[0], expected, atol=1e-12)
     with pytest.raises(fs.CapacityError, match="memory"):
-        fs.shap_values(h, row[None], other[None], method="tables")
+        fs.spectra.shap_values(h, row[None], other[None], method="tables")
 
 
 @pytest.mark.parametrize("degree", [9, 13, 16])
@@ -268,8 +274,8 @@ def test_tables_wider_than_a_byte(degree: int) -> None:
     frequencies = np.concatenate([random_frequencies(rng, 5, 18, degree), np.arange(18)[None] < degree])
     h = fs.Spectrum(frequencies, rng.standard_normal((6, 2)))
     X, background = (rng.integers(0, 2, size=(n, 18)) for n in (130, 90))
-    tables = fs.shap_values(h, X, background, method="tables")
-    assert_close(tables, fs.shap_values(h, X, background, method="direct"), scale=size_of(h))
+    tables = fs.spectra.shap_values(h, X, background, method="tables")
+    assert_close(tables, fs.spectra.shap_values(h, X, background, method="direct"), scale=size_of(h))
 
 
 def test_many_bits_many_players() -> None:
@@ -278,8 +284,8 @@ def test_many_bits_many_players() -> None:
     h = fs.Spectrum(random_frequencies(rng, 400, 300, 6), rng.standard_normal(400))
     X, background = (rng.integers(0, 2, size=(n, 300)) for n in (70, 130))
     for players in (None, random_players(rng, 300, 90)):
-        one = fs.shap_values(h, X, background, players=players, method="tables")
-        other = fs.shap_values(h, X, background, players=players, method="direct")
+        one = fs.spectra.shap_values(h, X, background, players=players, method="tables")
+        other = fs.spectra.shap_values(h, X, background, players=players, method="direct")
         assert_close(one, other, scale=size_of(h))
         assert_close(one.sum(axis=1), h(X) - h(background).mean(), scale=size_of(h))
 
@@ -287,21 +293,21 @@ def test_many_bits_many_players() -> None:
 def test_plans_say_what_is_done() -> None:
     rng = np.random.default_rng(0)
     h = fs.Spectrum(random_frequencies(rng, 300, 30, 5), rng.standard_normal(300))
-    few = fs.plan(h, n_rows=1, n_background=1)
+    few = fs.spectra.plan(h, n_rows=1, n_background=1)
     assert few.strategy == "direct"
     assert "few" in few.reason
-    many = fs.plan(h, n_rows=10**6, n_background=10**4)
+    many = fs.spectra.plan(h, n_rows=10**6, n_background=10**4)
     assert many.strategy == "tables"
     assert many.table_seconds < many.direct_seconds
     background = rng.integers(0, 2, size=(50, 30))
-    whole = fs.compile(h, background)
+    whole = fs.spectra.compile(h, background)
     assert whole.plan.strategy == "tables"
     assert whole.plan.table_bytes == whole.nbytes
-    small = fs.compile(h, background, memory=whole.nbytes / 3)
+    small = fs.spectra.compile(h, background, memory=whole.nbytes / 3)
     assert small.plan.strategy == "tables+direct"
     assert 0 < small.plan.n_table_terms < whole.plan.n_table_terms
     assert small.plan.table_bytes == small.nbytes <= whole.nbytes / 3
-    assert fs.compile(h, background, memory=0).plan.strategy == "direct"
+    assert fs.spectra.compile(h, background, memory=0).plan.strategy == "direct"
     assert "closed form" in repr(small)
 
 
@@ -309,10 +315,10 @@ def test_no_rows_and_constant_functions() -> None:
     h = fs.Spectrum([[0, 0], [1, 0]], [3.0, 1.0])
     background = np.zeros((2, 2))
     for road in ROADS.values():
-        assert fs.shap_values(h, np.zeros((0, 2)), background, **road).shape == (0, 2)
-        constant = fs.shap_values(fs.Spectrum([[0, 0]], [3.0]), np.ones((3, 2)), background, **road)
+        assert fs.spectra.shap_values(h, np.zeros((0, 2)), background, **road).shape == (0, 2)
+        constant = fs.spectra.shap_values(fs.Spectrum([[0, 0]], [3.0]), np.ones((3, 2)), background, **road)
         np.testing.assert_array_equal(constant, np.zeros((3, 2)))
-    assert fs.compile(fs.Spectrum([[0, 0]], [3.0]), background).expected_value == 3.0
+    assert fs.spectra.compile(fs.Spectrum([[0, 0]], [3.0]), background).expected_value == 3.0
 
 
 def test_several_outputs_are_the_outputs_one_by_one() -> None:
@@ -320,7 +326,7 @@ def test_several_outputs_are_the_outputs_one_by_one() -> None:
     frequencies, values = random_frequencies(rng, 80, 14, 5), rng.standard_normal((80, 4))
     X, background = (rng.integers(0, 2, size=(n, 14)) for n in (9, 30))
     for road in ROADS.values():
-        together = fs.shap_values(fs.Spectrum(frequencies, values), X, background, **road)
+        together = fs.spectra.shap_values(fs.Spectrum(frequencies, values), X, background, **road)
         for output in range(4):
-            alone = fs.shap_values(fs.Spectrum(frequencies, values[:, output]), X, background, **road)
+            alone = fs.spectra.shap_values(fs.Spectrum(frequencies, values[:, output]), X, background, **road)
             assert_close(together[:, :, output], alone)

@@ -18,7 +18,7 @@ from fouriershap._base.short import short
 from fouriershap._base.warn import warn
 from fouriershap._fourier import coded, robust
 from fouriershap._fourier.bch import Code, UnitCode, make_code
-from fouriershap._fourier.fit import Fit, Outcome, drop_noise, refit
+from fouriershap._fourier.fit import Fit, Outcome, drop_noise, is_exact, refit
 from fouriershap._fourier.gf2 import Bits
 from fouriershap._fourier.hashing import Bins, characters, locate, total_queries
 from fouriershap._fourier.queries import BATCH_SIZE, Queries, asked_by
@@ -320,12 +320,10 @@ def _finish(outcome: Outcome, code: Code, n_terms: int | None) -> Outcome:
     order = np.argsort(-size, kind="stable")
     if n_terms is not None:
         n_kept = min(len(order), n_terms + 1)
+    elif is_exact(measured, fit, scale):
+        n_kept = len(order)
     else:
-        n_kept = (
-            len(order)
-            if Outcome(measured, fit, scale, outcome.centre).exact
-            else _best_size(measured, fit, order)
-        )
+        n_kept = _best_size(measured, fit, order)
     kept = order[:n_kept]
     fit = refit(measured, fit.positions[kept], fit.coefficients[kept])
     return Outcome(measured, fit, scale, outcome.centre)
@@ -358,13 +356,9 @@ def _best_size(measured: list[Bins], fit: Fit, order: NDArray[np.int64]) -> int:
         for i, size in enumerate(sizes):
             kept = order[:size]
             partial = refit(rest, fit.positions[kept], fit.coefficients[kept])
-            losses[i] += _loss(measured[-1 - fold], partial)
+            bins = measured[-1 - fold]
+            index, signs = locate(bins, partial.positions)
+            left = bins.values.copy()
+            np.add.at(left, index, -partial.coefficients[:, None] * characters(signs, bins.n_shifts))
+            losses[i] += bins.n_bins * float(np.vdot(left, left))
     return sizes[int(np.argmin(losses))]
-
-
-def _loss(bins: Bins, fit: Fit) -> float:
-    """Return the sum of squared errors on a hash."""
-    index, signs = locate(bins, fit.positions)
-    left = bins.values.copy()
-    np.add.at(left, index, -fit.coefficients[:, None] * characters(signs, bins.n_shifts))
-    return bins.n_bins * float(np.vdot(left, left))

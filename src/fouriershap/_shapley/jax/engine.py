@@ -1,20 +1,20 @@
-"""`VersionEngine`: one of the paper's versions in JAX as an engine."""
+"""`VersionEngine`: a spectrum explained by one of the paper's JAX versions."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 from numpy.typing import NDArray
 
 from fouriershap._base.errors import InputError
-from fouriershap._shapley.engine import Engine, Floats, WrappingEngine
-from fouriershap._shapley.jax.prepared import Prepared
+from fouriershap._shapley.engine import Floats, WrappingEngine
+from fouriershap._shapley.jax.versions import Prepared
 
 
 @dataclass(frozen=True, eq=False)
 class VersionEngine(WrappingEngine):
-    """SHAP values by a version in JAX (see `Engine`); ``inner`` is the engine of tables, for everything else."""
+    """Values by a version in JAX (see `Engine`); interactions, files and report pages are those of ``inner``."""
 
     version: Prepared
 
@@ -23,20 +23,15 @@ class VersionEngine(WrappingEngine):
         return "jax"
 
     def shap_values(self, rows: NDArray[Any], n_jobs: int = -1, outputs: Floats | None = None) -> Floats:
-        del n_jobs  # XLA has threads of its own
         if outputs is not None:
-            outputs[:] = self.predict(rows)
-        return self.version.shap_values(rows).reshape(len(rows), self.n_players, -1)
+            outputs[:] = self.predict(rows, n_jobs)
+        return self.version.shap_values(rows)
 
-    def to(self, device: str) -> Engine:
-        raise _fixed()
+    def with_background(self, rows: NDArray[Any], weights: Floats | None) -> NoReturn:
+        self.to("")
 
-    def with_background(self, rows: NDArray[Any], weights: Floats | None) -> Engine:
-        raise _fixed()
-
-
-def _fixed() -> InputError:
-    return InputError(
-        "this explainer uses one of the paper's JAX versions, which is laid out for one background and device. Make "
-        "another explainer, or use strategy='tables'."
-    )
+    def to(self, device: str) -> NoReturn:
+        raise InputError(
+            "the paper's JAX versions are laid out for one background and device. Make another explainer, or use "
+            "strategy='tables'."
+        )
