@@ -26,7 +26,7 @@ from fouriershap._base.short import short
 if TYPE_CHECKING:
     from fouriershap._base.progress import Stage
     from fouriershap._blackbox.fidelity import Fidelity, Interval
-    from fouriershap._blackbox.select import Candidate
+    from fouriershap._blackbox.selection import Candidate
     from fouriershap._explainers.batches import OutputColumn
     from fouriershap._explainers.blackbox import BlackBoxExplainer
     from fouriershap._explainers.front_door import Explainer
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
 # What is imported when it is first asked for, so that `import fouriershap` costs little more than NumPy.
 _HOMES = {
     "BlackBoxExplainer": "_explainers.blackbox",
-    "Candidate": "_blackbox.select",
+    "Candidate": "_blackbox.selection",
     "Cohorts": "_explainers.questions.cohorts",
     "Drift": "_explainers.questions.drift",
     "Explainer": "_explainers.front_door",

@@ -1,8 +1,11 @@
-"""A store in a Parquet file, with a journal beside it for what came since the file was written."""
+"""Answers in a SQLite file: every batch is a transaction, so a process that is killed loses at most its last batch."""
 
 from __future__ import annotations
 
+import json
 import os
+import secrets
+import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,39 +14,38 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._base.asking import parquet
-from fouriershap._base.asking.answers import Answers, Part, Row
-from fouriershap._base.asking.journal import Batch, Header, Journal
-from fouriershap._base.asking.store import Given, Store
-from fouriershap._base.checks import need
-from fouriershap._base.errors import FourierShapError, FourierShapWarning, InputError
-from fouriershap._base.short import reason, short, short_text
-from fouriershap._base.warn import warn
+from fouriershap._base.answers import Answers, AnswersOption, AnswerStore, Part, Row, as_tuples
+from fouriershap._base.errors import DiskFullError, FileFormatError, InputError
+from fouriershap._base.short import short, short_text
+
+VERSION = 1
+_APPLICATION = 0x66736861  # SQLite's application_id of our files: "fsha"
+_TABLES = """
+CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE answers (id INTEGER PRIMARY KEY, "row" TEXT NOT NULL, answer TEXT NOT NULL, dtype TEXT NOT NULL);
+"""
 
 
-class FileStore(Store):
-    """Answers in a Parquet file, about rows with these columns.
+class AnswerFile(AnswerStore):
+    """Answers in a SQLite file, about rows with these columns.
 
-    In a `session` every batch is appended to a journal at once. However the session ends, the journal is folded into
-    the file, which replaces the old one as a whole. What a process that was killed left in the journal, the next
-    session folds in.
+    The table ``answers`` holds a row and its answer as JSON lists; ``about`` holds the names of the columns and the
+    random state. The file is locked during a `session`.
     """
 
     def __init__(self, path: str | os.PathLike[str], names: Sequence[str]) -> None:
         super().__init__({}, names)
         self.where = os.fspath(path)
-        self._path = _check_path(self.where)
-        need("pyarrow.parquet", "answers= with a path", "pyarrow", "A dict needs nothing more.")
-        own = next((name for name in names if name == "answer" or name.startswith("answer_")), None)
-        if own is not None:
+        self._path = Path(self.where).resolve()
+        if self._path.is_dir() or not self._path.parent.is_dir():
+            wrong = "is a folder" if self._path.is_dir() else "is in a folder that does not exist"
             raise InputError(
-                f"answers: the data have a column {short(own)}, a name that the file needs for itself. Rename the "
-                "column, or give answers= a dict."
+                f"answers is the path {short(self.where)}, which {wrong}; give the path of a file."
             )
         self._random_state: int | None = None
-        self._stamp: tuple[int, ...] = ()
-        self._journal: Journal | None = None
-        self._is_started = False
+        self._connection: sqlite3.Connection | None = None
+        self._columns = self.names  # in the order of the file
+        self._file_id, self._last_id = "", 0  # what of which file is known already
 
     @property
     def to_give_back(self) -> str:
@@ -54,37 +56,55 @@ class FileStore(Store):
 
     def check_labels(self, labels: Mapping[str, Sequence[Any]]) -> None:
         for name, levels in labels.items():
-            fault = parquet.column_fault(levels)
-            if fault is not None:
+            foreign = next((v for v in levels if not isinstance(v, str | int | float | None)), None)
+            if foreign is not None:
                 raise InputError(
-                    f"answers: the column {short(name)} has {fault} among its labels, which a column of a Parquet file "
-                    "cannot hold. Make all of them text, or give answers= a dict."
+                    f"answers: the column {short(name)} has a {type(foreign).__name__} among its labels, which a file "
+                    "cannot hold. Make all labels text, or give answers= a dict."
                 )
 
     @contextmanager
     def session(self) -> Iterator[None]:
-        mode = self._path.stat().st_mode & 0o777 if self._path.exists() else 0o666
-        journal = Journal(self._path.with_name(f"{self._path.name}.journal"), mode)
+        with self._translated_errors():
+            connection = sqlite3.connect(self._path, timeout=0, isolation_level=None, check_same_thread=False)
         try:
-            self._fold(journal)
-            self._load()
-            self._journal, self._is_started = journal, False
+            with self._translated_errors():
+                # A write-ahead log: a commit outlasts the process without waiting for the disk.
+                connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+                self._check_format(connection)
+                connection.execute("PRAGMA journal_mode = WAL")
+                connection.execute("PRAGMA synchronous = NORMAL")
+                self._open_tables(connection)
+                self._load(connection)
+            self._connection = connection
             yield
         finally:
-            is_open, self._journal = self._journal is not None, None
-            try:
-                if is_open:
-                    self._fold_at_last(journal)
-            finally:
-                journal.close()
+            self._connection = None
+            connection.close()
 
     def add(self, rows: list[Row], answers: NDArray[Any]) -> None:
         super().add(rows, answers)
-        assert self._journal is not None
-        if not self._is_started:
-            self._journal.start(self.names, self._random_state)
-            self._is_started = True
-        self._journal.append(rows, answers)
+        assert self._connection is not None
+        order = [self.names.index(name) for name in self._columns]
+        dtype = answers.dtype.str
+        lines = [
+            (json.dumps([row[j] for j in order]), json.dumps(answer), dtype)
+            for row, answer in zip(rows, answers.tolist(), strict=True)
+        ]
+        with self._translated_errors():
+            self._connection.execute("BEGIN")
+            try:
+                state = json.dumps(self._random_state)
+                self._connection.execute("INSERT OR REPLACE INTO about VALUES ('random_state', ?)", (state,))
+                self._connection.executemany(
+                    'INSERT INTO answers ("row", answer, dtype) VALUES (?, ?, ?)', lines
+                )
+                self._connection.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
+        self._last_id += len(lines)
 
     def _known_random_state(self) -> int:
         if self._random_state is None:
@@ -94,81 +114,100 @@ class FileStore(Store):
     def _keep_random_state(self, random_state: int) -> None:
         self._random_state = random_state
 
-    def _fold(self, journal: Journal) -> None:
-        """Bring what the journal holds into the file, and empty it."""
-        header, batches = journal.read()
-        if header is None:
-            return
-        contents = parquet.read(self._path, self.names)
-        if batches and header.name != contents.folded:  # else the process died between writing and emptying
-            contents = contents._replace(random_state=header.random_state, folded=header.name)
-            batches = [
-                Batch(self._in_order(header, batch.rows, journal.path), batch.answers) for batch in batches
-            ]
-            parquet.write(self._path, contents, self.names, batches)
-        journal.clear()
+    def _check_format(self, connection: sqlite3.Connection) -> None:
+        (application,) = connection.execute("PRAGMA application_id").fetchone()
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        (n_tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        if application != _APPLICATION and n_tables:
+            raise FileFormatError(
+                f"{short_text(self._path)} is a SQLite file of something else. Give answers= another path."
+            )
+        if version > VERSION:
+            raise FileFormatError(
+                f"{short_text(self._path)} has version {version}; this fouriershap reads up to version {VERSION}. "
+                "Upgrade with `pip install --upgrade fouriershap`."
+            )
 
-    def _fold_at_last(self, journal: Journal) -> None:
+    def _open_tables(self, connection: sqlite3.Connection) -> None:
+        """Lock the file, make its tables if it is new, and check that it is about these columns."""
+        connection.execute("BEGIN IMMEDIATE")
+        if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+            for statement in _TABLES.strip().splitlines():
+                connection.execute(statement)
+            about = {"columns": json.dumps(self.names), "file": secrets.token_hex(8), "random_state": "null"}
+            connection.executemany("INSERT INTO about VALUES (?, ?)", about.items())
+            connection.execute(f"PRAGMA application_id = {_APPLICATION}")
+            connection.execute(f"PRAGMA user_version = {VERSION}")
+        connection.execute("COMMIT")
+
+    def _load(self, connection: sqlite3.Connection) -> None:
+        """Read what the file holds beyond what is known already."""
+        about = dict(connection.execute("SELECT name, value FROM about"))
         try:
-            self._fold(journal)
-            self._stamp = _stamp(self._path)
-        except (FourierShapError, OSError, MemoryError) as error:
-            warn(
-                f"{reason(error)} The answers are safe in {journal.path}: the next call folds them in.",
-                FourierShapWarning,
-            )
-
-    def _in_order(self, header: Header, rows: list[Row], path: Path) -> list[Row]:
-        if sorted(header.columns) != sorted(self.names):
-            other = next((name for name in header.columns if name not in self.names), header.columns[0])
+            self._columns = tuple(json.loads(about["columns"]))
+            state = json.loads(about["random_state"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise self._damaged(error) from error
+        if sorted(self._columns) != sorted(self.names):
+            other = next((name for name in self._columns if name not in self.names), self._columns[:1])
             raise InputError(
-                f"answers: {short_text(path)} is about other data, with a column {short(other)}. Give another path."
+                f"answers: {short_text(self._path)} is about other data, with a column {short(other)}. Give "
+                "another path."
             )
-        order = [header.columns.index(name) for name in self.names]
-        return [tuple(row[j] for j in order) for row in rows]
-
-    def _load(self) -> None:
-        """Read the file, if it is not the one that is known already."""
-        stamp = _stamp(self._path)
-        if stamp == self._stamp:
-            return
-        contents = parquet.read(self._path, self.names)
-        self.answers = {}
-        if contents.table is not None:
-            rows, answers = parquet.rows_and_answers(contents.table, len(self.names))
-            for row, answer in zip(rows, answers, strict=True):
-                self.answers.setdefault(row, []).append(answer)
-        self._random_state, self._stamp = contents.random_state, stamp
-
-
-def _check_path(given: str) -> Path:
-    path = Path(given).resolve()  # a link stays one: what it points to is replaced
-    if path.suffix != ".parquet":
-        raise InputError(f"answers is the path {short(given)}; give one that ends in .parquet, or a dict.")
-    if path.is_dir():
-        raise InputError(f"answers is the path {short(given)}, a folder; give that of a file.")
-    if not path.parent.is_dir():
-        raise InputError(
-            f"answers is the path {short(given)}, in a folder that does not exist: make it first."
+        if about["file"] != self._file_id:
+            self.answers, self._last_id, self._file_id = {}, 0, about["file"]
+        order = [self._columns.index(name) for name in self.names]
+        found = connection.execute(
+            'SELECT id, "row", answer, dtype FROM answers WHERE id > ? ORDER BY id', (self._last_id,)
         )
-    return path
+        for number, row, answer, dtype in found:
+            try:
+                values = json.loads(row)
+                numbers = np.array(json.loads(answer), dtype=np.dtype(dtype))
+                if numbers.ndim != 1 or numbers.dtype.kind not in "biuf" or not np.isfinite(numbers).all():
+                    raise ValueError(f"an answer is {short(answer)}")
+                key = tuple(values[j] for j in order)
+                self.answers.setdefault(key, []).append(as_tuples(numbers[None])[0])
+            except (LookupError, RecursionError, TypeError, ValueError) as error:
+                raise self._damaged(error) from error
+            self._last_id = number
+        self._random_state = state if isinstance(state, int) else None
+
+    def _damaged(self, error: BaseException) -> FileFormatError:
+        return FileFormatError(
+            f"{short_text(self._path)} is not a SQLite file of answers, or damaged ({short_text(error)}): move it "
+            "away, or give answers= another path."
+        )
+
+    @contextmanager
+    def _translated_errors(self) -> Iterator[None]:
+        """Raise errors of SQLite as ours."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+            if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+                raise InputError(
+                    f"{short_text(self._path)} is in use by another explainer or process: wait until it has ended."
+                ) from None
+            if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
+                raise DiskFullError(
+                    f"{short_text(self._path)} cannot be written: there is no room for it ({error}). The answers "
+                    "before are safe in it. Free some space and try again, or write elsewhere."
+                ) from error
+            if code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_ERROR):
+                raise self._damaged(error) from error
+            raise InputError(f"answers: {short_text(self._path)} cannot be used: {error}.") from error
 
 
-def _stamp(path: Path) -> tuple[int, ...]:
-    if not path.exists():
-        return (0,)
-    found = path.stat()
-    return found.st_ino, found.st_size, found.st_mtime_ns
-
-
-def make_store(answers: Given, names: Sequence[str]) -> Store | None:
-    """The store that the argument ``answers`` stands for."""
+def open_store(answers: AnswersOption, names: Sequence[str]) -> AnswerStore | None:
+    """Return the store that the argument ``answers`` asks for."""
     if answers is None:
         return None
     if isinstance(answers, str | os.PathLike):
-        return FileStore(answers, names)
+        return AnswerFile(answers, names)
     if isinstance(answers, MutableMapping):
-        return Store(answers, names)
+        return AnswerStore(answers, names)
     raise InputError(
-        f"answers is a {type(answers).__name__}; give a path that ends in .parquet, or a dict of rows to answers."
+        f"answers is a {type(answers).__name__}; give the path of a SQLite file, or a dict of rows to answers."
     )

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from fouriershap._base.errors import InputError, MissingDependencyError
 from fouriershap._base.short import reason, short, short_list
 
-Progress = bool | Callable[..., Any] | None
+ProgressOption = bool | Callable[..., Any] | None
 DEVICES = ("cpu", "jax")
 _UNKNOWN_MACHINE = 4 << 30
 _LARGEST = np.iinfo(np.int64).max
@@ -181,7 +181,7 @@ def are_numbered(names: Sequence[str]) -> bool:
     return tuple(names) == numbered(len(names))
 
 
-def check_progress(progress: Any) -> Progress:
+def check_progress(progress: Any) -> ProgressOption:
     """What callers may give: None for the default, True, False, or a function."""
     if progress is None or isinstance(progress, bool) or callable(progress):
         return progress  # type: ignore[no-any-return]

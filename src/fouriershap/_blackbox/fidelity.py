@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.errors import FidelityWarning, NoiseWarning
-from fouriershap._base.headers import from_json
 from fouriershap._base.short import short
 from fouriershap._base.units import unit_of
 from fouriershap._base.warn import warn
@@ -90,16 +89,6 @@ class Fidelity:
 
     def __float__(self) -> float:
         return self.r2
-
-    def to_header(self) -> dict[str, Any]:
-        """For a file."""
-        return asdict(self)
-
-    @classmethod
-    def from_header(cls, header: dict[str, Any]) -> Fidelity:
-        """The inverse of `to_header`."""
-        found: Fidelity = from_json(cls, header, "fidelity")
-        return found
 
 
 def measure(answers: Floats, predictions: Floats, rng: np.random.Generator) -> Interval:

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from fouriershap._base.errors import InputError
 from fouriershap._base.units import unit_of
 from fouriershap._blackbox.fidelity import UNSEEN, Interval
-from fouriershap._blackbox.fit import Fitted
+from fouriershap._blackbox.fit import FitResult
+from fouriershap._blackbox.hybrid_model import HybridModel
 from fouriershap._blackbox.hybrids import hybrid_codes
-from fouriershap._blackbox.oracle import Oracle
 from fouriershap._blackbox.paths import differing, draw_paths, pair_means
 from fouriershap._rows.pool import Pool
 
@@ -69,8 +69,8 @@ class _Found:
 
 
 def certify_values(
-    oracle: Oracle,
-    fitted: Fitted,
+    model: HybridModel,
+    result: FitResult,
     pool: Pool,
     background: tuple[Pool, Floats | None],
     values: Floats,
@@ -92,7 +92,7 @@ def certify_values(
     is_sample : bool
         Whether the rows stand for others, which the interval is for, too.
     """
-    n_players = fitted.encoding.n_players
+    n_players = result.encoding.n_players
     n_rows = min(pool.n_rows, queries // row_cost(n_players))
     if n_rows < 2:
         least = 2 * row_cost(n_players)
@@ -105,7 +105,7 @@ def certify_values(
     unit = unit_of(values)
     step = max(_HYBRIDS // (pairs * row_cost(n_players)), 1)
     parts = [pool.rows(chosen[i : i + step]) for i in range(0, n_rows, step)]
-    found = [_beyond(oracle, fitted, part, background, pairs, rng) for part in parts]
+    found = [_beyond(model, result, part, background, pairs, rng) for part in parts]
     beyond, largest = np.concatenate([each for each, _ in found]), max(size for _, size in found)
     if max(np.abs(values[chosen]).max(), np.abs(beyond).max()) <= _ROUNDING * largest:
         return Interval(1.0, 1.0, 1.0)  # a constant: there is nothing to explain, and nothing is missed
@@ -114,8 +114,8 @@ def certify_values(
 
 
 def _beyond(
-    oracle: Oracle,
-    fitted: Fitted,
+    model: HybridModel,
+    result: FitResult,
     pool: Pool,
     background: tuple[Pool, Floats | None],
     pairs: int,
@@ -125,7 +125,7 @@ def _beyond(
 
     And the size of the largest answer.
     """
-    encoding, (rows, weights) = fitted.encoding, background
+    encoding, (rows, weights) = result.encoding, background
     drawn, position = np.unique(rng.choice(rows.n_rows, pool.n_rows * pairs, p=weights), return_inverse=True)
     joined = pool.joined(rows.rows(drawn))
     codes = encoding.encode(joined, "X")
@@ -133,9 +133,9 @@ def _beyond(
     differs = differing(codes[firsts], codes[others], encoding.player, encoding.n_players)
     paths = draw_paths(differs, firsts, others, 1, rng)
     points = hybrid_codes(codes, encoding.player, paths.index)
-    with oracle.passing():
-        answers = oracle.ask(joined, paths.index, points)
-    estimates = pair_means(paths.estimates(answers - fitted.surrogate.predict(points)), pool.n_rows * pairs)
+    with model.transient():
+        answers = model.ask(joined, paths.index, points)
+    estimates = pair_means(paths.estimates(answers - result.surrogate.predict(points)), pool.n_rows * pairs)
     means = estimates.mean(axis=(1, 2)).reshape(pool.n_rows, pairs, *estimates.shape[3:])
     return means, float(np.abs(answers).max())
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._base.asking.report import Report
+from fouriershap._base.progress import Progress
 from fouriershap._base.units import unit_of
 from fouriershap._rows.levels import Encoding
 from fouriershap._trees.ensemble import TreeEnsemble
@@ -39,12 +39,12 @@ class Task:
     seed : int
     transform : Transform or None
         The sparse transform of the model, where it was tried and is worth a candidate.
-    n_jobs : int or None
+    n_jobs : int
         Threads.
     unit : float
         By which answers were divided.
-    report : Report
-        To which it is told how far fitting is.
+    progress : Progress
+        Shows how far fitting is.
     members : TreeEnsemble or None
         Trees on codes that the model is made of, whatever it makes of them.
     """
@@ -57,9 +57,9 @@ class Task:
     draw: Callable[[int], NDArray[np.float64]]
     seed: int
     transform: Transform | None = None
-    n_jobs: int | None = None
+    n_jobs: int = -1
     unit: float = 1.0
-    report: Report = field(default_factory=lambda: Report(None, 0))
+    progress: Progress = field(default_factory=lambda: Progress(False))
     members: TreeEnsemble | None = None
 
     @property

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fouriershap._base import files
 from fouriershap._base.checks import (
-    Progress,
+    ProgressOption,
     are_numbered,
     check_device,
     check_weights,
@@ -23,7 +23,7 @@ from fouriershap._base.checks import (
 )
 from fouriershap._base.errors import CostWarning, InputError
 from fouriershap._base.headers import take
-from fouriershap._base.parallel import Watch
+from fouriershap._base.progress import Progress
 from fouriershap._base.short import short_text
 from fouriershap._base.warn import warn
 from fouriershap._explainers.backgrounds import kept_background
@@ -103,7 +103,7 @@ class Explainer(Streams, Questions):
     # checkers would then refuse Explainer(model, background).
     has_pipeline: bool = False
     checksum: str | None = None
-    progress: Progress = None
+    progress: ProgressOption = None
     _given: str | None = None  # what was explained, by name, for pages
     _kind: ClassVar[str]  # of its files
     # Codes and weights of the background, where the engine does not keep them; None where files did not either.
@@ -145,14 +145,14 @@ class Explainer(Streams, Questions):
         categorical: Any = None,
         n_terms: int | None = None,
         max_degree: int | None = None,
-        exact_background: bool = False,
+        compress_background: bool = True,
         min_fidelity: float = 0.95,
         random_state: int | None = None,
         batch_size: int = 8192,
         answers: Any = None,
         n_jobs: int | None = None,
         device: str = "cpu",
-        progress: Progress = None,
+        progress: ProgressOption = None,
         model_output: str | int | None = None,
         masker: Any = None,
     ) -> None:
@@ -172,7 +172,7 @@ class Explainer(Streams, Questions):
         raise NotImplementedError
 
     def _explain(self, rows: Rows, n_jobs: int | None) -> NDArray[np.float64]:
-        with Watch(self.progress):
+        with Progress(self.progress):
             return self._engine.shap_values(rows.codes, n_jobs)
 
     @property
@@ -209,7 +209,7 @@ class Explainer(Streams, Questions):
 
     def compile(self) -> Self:
         """Build the tables now, whatever the number of rows to come; by default the first calls decide."""
-        with Watch(self.progress):
+        with Progress(self.progress):
             self._engine.build(self.n_jobs)
         return self
 
@@ -330,7 +330,7 @@ class Explainer(Streams, Questions):
         X, is_one = as_rows(X)
         codes = self._read(X).codes
         single = self._engine.n_outputs == 1
-        with Watch(self.progress):
+        with Progress(self.progress):
             found = interaction_values(
                 self._engine, codes, self.player_names, pairs, top, self._jobs(n_jobs), single
             )

@@ -137,7 +137,7 @@ def _fitted_instead(
     model: Any, args: tuple[Any, ...], options: dict[str, Any], refusal: UnsupportedModelError
 ) -> Explainer:
     """A black box in place of trees that cannot be read; where it cannot be one either, the reason of the reader."""
-    from fouriershap._blackbox.arguments import as_function
+    from fouriershap._blackbox.build import as_function
     from fouriershap._explainers.blackbox import BlackBoxExplainer
     from fouriershap._explainers.shap_words import says
 

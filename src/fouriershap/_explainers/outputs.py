@@ -16,16 +16,16 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fouriershap._base.asking.asker import Asker
 from fouriershap._base.checks import as_floats, check_choice
 from fouriershap._base.errors import InputError, UnsupportedModelError
 from fouriershap._base.parallel import for_each_block
+from fouriershap._base.queries import QueryModel
 from fouriershap._base.short import short, short_text
 from fouriershap._blackbox.candidates.members import members_on_codes
 from fouriershap._blackbox.candidates.swht import Limits
 from fouriershap._blackbox.fidelity import Fidelity, warn_if_low
 from fouriershap._blackbox.fit import Fitter
-from fouriershap._blackbox.oracle import Oracle
+from fouriershap._blackbox.hybrid_model import HybridModel
 from fouriershap._explainers.links import (
     OUTPUTS,
     Floats,
@@ -372,9 +372,9 @@ class Fitted(ByDefinition):
         names = tuple(map(str, range(self.n_players)))
         encoding = make_encoding(pool, model.player, names, self.label_columns)
         every = np.arange(pool.n_rows)
-        asker = Asker(self.predict, "the output", _BATCH, _BUDGET)
+        asker = QueryModel(self.predict, "the output", _BATCH, _BUDGET)
         fitter = Fitter(
-            oracle=Oracle(asker, model.player),
+            model=HybridModel(asker, model.player),
             pool=pool,
             first_rows=every,
             second_rows=every,

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fouriershap._base.checks import (
-    Progress,
+    ProgressOption,
     check_choice,
     check_device,
     check_progress,
@@ -141,7 +141,7 @@ class ProductExplainer(Explainer):
         n_jobs: int | None = None,
         device: str = "cpu",
         check: str = "model",
-        progress: Progress = None,
+        progress: ProgressOption = None,
     ) -> None:
         check_device(device)
         self.progress = check_progress(progress)

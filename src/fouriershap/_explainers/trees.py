@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fouriershap._base.checks import Progress, check_choice, check_device, check_number, check_progress
+from fouriershap._base.checks import ProgressOption, check_choice, check_device, check_number, check_progress
 from fouriershap._base.errors import InputError, ModelWarning
 from fouriershap._base.files import Contents
 from fouriershap._base.headers import require, take
-from fouriershap._base.parallel import Watch, count_jobs
+from fouriershap._base.parallel import count_jobs
+from fouriershap._base.progress import Progress
 from fouriershap._base.short import short
 from fouriershap._base.warn import warn
 from fouriershap._explainers.base import Explainer
@@ -165,7 +166,7 @@ class TreeExplainer(Explainer):
         n_jobs: int | None = None,
         device: str = "cpu",
         check: str = "model",
-        progress: Progress = None,
+        progress: ProgressOption = None,
     ) -> None:
         check_device(device)
         check_choice("feature_perturbation", feature_perturbation, _PERTURBATIONS)
@@ -372,7 +373,7 @@ class TreeExplainer(Explainer):
         # Not the sums of another index, or of another function than the one that is fitted.
         adds_up = check and engine.index == "shapley" and not self._is_fitted
         outputs = np.empty((len(rows), engine.n_outputs)) if adds_up else None
-        with Watch(self.progress):
+        with Progress(self.progress):
             values = engine.shap_values(rows.codes, n_jobs, outputs)
         if outputs is not None:
             check_additivity(values, engine.expected, outputs, tolerance, self.checked)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 
-from fouriershap._blackbox.sum_surrogate import SumSurrogate
+from fouriershap._blackbox.surrogates import SumSurrogate
 from fouriershap._blackbox.task import Fit, Task
 
 

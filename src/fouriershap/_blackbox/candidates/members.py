@@ -115,7 +115,7 @@ def _dependent(answers: Floats) -> tuple[Floats, Floats]:
     return np.vstack([np.eye(n - 1), -np.ones(n - 1)]), np.append(np.zeros(n - 1), total.mean())
 
 
-def _outputs(members: TreeEnsemble, codes: Floats, n_jobs: int | None) -> Floats:
+def _outputs(members: TreeEnsemble, codes: Floats, n_jobs: int) -> Floats:
     player = np.arange(members.n_features, dtype=np.int32)
     model = make_model(members, player, 0, np.dtype(np.float64))
     return TreeEngine(model, make_background(model, None)).predict(codes, n_jobs)

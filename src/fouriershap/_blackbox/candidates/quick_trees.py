@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from fouriershap._base.asking.report import Meter
 from fouriershap._blackbox.candidates.trees import (
     MOST_DEPTH,
     SHAPES,
@@ -61,9 +60,9 @@ def fit_best_trees(task: Task, folds: Sequence[int]) -> Fit:
 def _fit(task: Task, shapes: Sequence[tuple[float, int]], longest: int, folds: Sequence[int]) -> Fit:
     begin = time.perf_counter()
     grown: list[Grown] = []
-    meter = Meter(task.report, task.n_outputs * len(shapes) * longest)
+    task.progress.start(task.n_outputs * len(shapes) * longest)
     for y in np.ascontiguousarray(task.answers.T):
-        tried = [(*_best_length(task, y, shape, longest, meter.tick), shape) for shape in shapes]
+        tried = [(*_best_length(task, y, shape, longest, task.progress.tick), shape) for shape in shapes]
         _, trees, shape = min(tried, key=lambda each: each[0])
         grown.append(_judged(task, y, shape, trees))
         for k in folds[1:]:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from fouriershap._base.errors import InputError
 from fouriershap._blackbox.bit_code import BitCode
-from fouriershap._blackbox.candidates.exact import all_rows
+from fouriershap._blackbox.candidates.enumeration import all_rows
 from fouriershap._blackbox.surrogates import SpectrumSurrogate
 from fouriershap._blackbox.task import N_FOLDS, Fit, Task, r_squared
 from fouriershap._fourier.sparse_transform import (

@@ -16,9 +16,10 @@ import numpy as np
 
 from fouriershap._base.checks import need
 from fouriershap._base.parallel import for_each_block
-from fouriershap._blackbox.surrogates import TreeSurrogate, stack_outputs
+from fouriershap._blackbox.surrogates import TreeSurrogate
 from fouriershap._blackbox.task import N_FOLDS, Fit, Task
 from fouriershap._shapley.engine import Floats
+from fouriershap._trees.arithmetic import side_by_side
 from fouriershap._trees.ensemble import TreeEnsemble, find_leaves
 from fouriershap._trees.readers.sklearn import read_hist_gradient_boosting
 
@@ -75,7 +76,7 @@ def as_fit(task: Task, grown: list[Grown], begin: float, grow: Grow) -> Fit:
         for g, y in zip(grown, np.ascontiguousarray(task.answers.T), strict=True):
             ensemble = grow(task.codes, y, g.shape, g.length, task.seed)
             ensembles.append(refit_leaves(ensemble, task.codes, y) if g.refitted else ensemble)
-        return TreeSurrogate(stack_outputs(ensembles), task.encoding.player)
+        return TreeSurrogate(side_by_side(ensembles), task.encoding.player)
 
     sizes = ", ".join(f"{g.length} of {g.shape[1]} leaves{', refitted' * g.refitted}" for g in grown[:3])
     note = f"trees: {sizes}{', ...' * (len(grown) > 3)}"

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from fouriershap._blackbox.surrogates import WaveSurrogate
 from fouriershap._blackbox.task import Task
-from fouriershap._blackbox.wave_surrogate import WaveSurrogate
 from fouriershap._rows.levels import NUMBER
 from fouriershap._shapley.engine import Floats
 from fouriershap._waves.columns import Columns, columns_of

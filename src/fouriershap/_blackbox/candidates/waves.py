@@ -9,13 +9,12 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._base.asking.report import Meter
 from fouriershap._base.parallel import for_each_block
 from fouriershap._base.threads import one_blas_thread
 from fouriershap._blackbox.candidates.kernel import Kernel, can_fit_kernel, fit_kernel, kernel_work
 from fouriershap._blackbox.candidates.wave_answers import Answers, prepare
+from fouriershap._blackbox.surrogates import WaveSurrogate
 from fouriershap._blackbox.task import N_FOLDS, Fit, Task, r_squared
-from fouriershap._blackbox.wave_surrogate import WaveSurrogate
 from fouriershap._shapley.engine import Floats
 from fouriershap._waves.training import Fitted, Settings, fit_waves
 
@@ -199,7 +198,8 @@ def _fit_folds(task: Task, answers: Answers, hopeless: float) -> tuple[Answers, 
     if answers.logits is not None and n_inside >= _FEW_ANSWERS:
         ways.append(replace(answers, linked=True))
     trying = (len(ways) - 1) * work[FEW] + sum(work[size] for size in sizes)
-    meter = Meter(task.report, (rounds[FEW] * N_FOLDS - 1) * work[FEW] + trying)
+    progress = task.progress
+    progress.start((rounds[FEW] * N_FOLDS - 1) * work[FEW] + trying)
 
     def fit(which: int, n_waves: int, way: Answers) -> Fitted:
         inside, outside = task.fold != which % N_FOLDS, task.fold == which % N_FOLDS
@@ -207,7 +207,7 @@ def _fit_folds(task: Task, answers: Answers, hopeless: float) -> tuple[Answers, 
         judges = way.inputs[outside], way.targets[outside]
         settings = _settings(int(inside.sum()), n_waves)
         some = way.inputs[inside], way.targets[inside]
-        return fit_waves(*some, settings, rng, judges, tick=meter.tick)
+        return fit_waves(*some, settings, rng, judges, tick=progress.tick)
 
     first: dict[tuple[int, bool], Fitted] = {}
     together: dict[tuple[int, bool], float] = {}  # missed of all outputs, as candidates are compared
@@ -219,7 +219,7 @@ def _fit_folds(task: Task, answers: Answers, hopeless: float) -> tuple[Answers, 
         def work_on(begin: int, end: int) -> None:
             first.update(((n, way.linked), fit(0, n, way)) for n, way in fits[begin:end])
 
-        for_each_block(work_on, len(fits), 1, task.n_jobs, meter.stop)
+        for_each_block(work_on, len(fits), 1, task.n_jobs, progress.stop)
         inputs, outputs = answers.inputs[outside], answers.outputs
         said = {(n, way.linked): way.mean([first[n, way.linked]], inputs) for n, way in fits}
         for which, each in said.items():
@@ -237,12 +237,12 @@ def _fit_folds(task: Task, answers: Answers, hopeless: float) -> tuple[Answers, 
     n_waves = MANY if missed.get((MANY, linked), np.inf) < WORTH_MANY * missed[FEW, linked] else FEW
     nets = {0: first[n_waves, linked]}
     n_nets = N_FOLDS * rounds[n_waves] if together[n_waves, linked] <= hopeless else 1
-    meter.total = trying + (n_nets - 1) * work[n_waves]
+    progress.adjust(trying + (n_nets - 1) * work[n_waves])
 
     def fit_some(begin: int, end: int) -> None:
         nets.update((which, fit(which, n_waves, answers)) for which in range(begin + 1, end + 1))
 
-    for_each_block(fit_some, n_nets - 1, 1, task.n_jobs, meter.stop)
+    for_each_block(fit_some, n_nets - 1, 1, task.n_jobs, progress.stop)
     return answers, [nets[which] for which in range(n_nets)], first[FEW, False]
 
 
@@ -284,10 +284,12 @@ def _teach(task: Task, teachers: _Teachers, missed: float) -> _Student:
         judges = inputs[check], labels[check]
         for n_waves in _student_sizes(teachers, task.encoding.n_players):
             settings = _student_settings(n_waves, n_free)
-            meter = Meter(task.report, settings.work(len(inputs) - N_CHECK, inputs.shape[1]))
+            task.progress.start(settings.work(len(inputs) - N_CHECK, inputs.shape[1]))
             rng = np.random.default_rng([task.seed, N_FOLDS, n_waves])
             start = _join(teachers.start, n_waves)
-            student = fit_waves(inputs[train], labels[train], settings, rng, judges, start, meter.tick)
+            student = fit_waves(
+                inputs[train], labels[train], settings, rng, judges, start, task.progress.tick
+            )
             untaught = 1 - r_squared(labels[check], student.predict(judges[0]))
             if untaught < max(GOOD_ENOUGH * missed, ALWAYS_GOOD):
                 break

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from fouriershap._base.checks import check_choice, check_memory, check_whole, find_position
 from fouriershap._base.errors import InputError
-from fouriershap._base.parallel import Watch
+from fouriershap._base.progress import Progress
 from fouriershap._base.short import short
 from fouriershap._explainers.questions import pictures
 from fouriershap._explainers.questions.answer import Answer, check_output, number, repeated
@@ -234,7 +234,7 @@ def interactions_of(
 ) -> Interactions:
     """The answer about rows that are read, of an engine of the explainer; arguments are checked."""
     memory = check_memory(None)
-    with Watch(explainer.progress):
+    with Progress(explainer.progress):
         found = set_values(engine, rows.codes, index, order, min_order, top_k, memory, explainer.n_jobs)
     positions = key_sets(found.keys, engine.n_players)
     rest = found.total - found.values.sum(axis=1)

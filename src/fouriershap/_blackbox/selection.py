@@ -69,7 +69,7 @@ def fit_candidates(task: Task, method: str, fits: dict[str, Fit]) -> None:
         _try(task, fits)
     else:
         for name in ("waves", "trees") if method == BLEND else (method,):
-            task.report.enter(STAGES.get(name, CHOOSING))
+            task.progress.enter(STAGES.get(name, CHOOSING))
             fits[name] = CANDIDATES[name](task)
 
 
@@ -90,17 +90,17 @@ def choose(task: Task, method: str, fits: dict[str, Fit]) -> tuple[Fit, tuple[Ca
 def _try(task: Task, fits: dict[str, Fit]) -> None:
     """Members that are trees; else the sparse transform where its look paid, waves, and trees where they come near."""
     if task.members is not None:
-        task.report.enter(STAGES[MEMBERS])
+        task.progress.enter(STAGES[MEMBERS])
         fits[MEMBERS] = fit_members(task)
         return
     if task.transform is not None:
         fits["swht"] = fit_swht(task)
         if fits["swht"].r2 >= EXACT:  # nothing can be better
             return
-    task.report.enter(STAGES["waves"])
+    task.progress.enter(STAGES["waves"])
     by_trees = missed_at_a_look(task)
     fits["waves"] = fit_waves_candidate(task, HOPELESS * by_trees)
-    task.report.enter(STAGES["trees"])
+    task.progress.enter(STAGES["trees"])
     missed = 1 - max(fit.r2 for fit in fits.values())
     if missed > GOOD and by_trees < PROMISING * missed:
         fits["trees"] = fit_quick_trees(task)

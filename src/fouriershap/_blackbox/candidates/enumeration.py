@@ -1,4 +1,4 @@
-"""Candidate "exact": the model asked at every combination of levels, as a spectrum."""
+"""Candidate "enumerate": the model asked at every combination of levels, as a spectrum."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def check_fits(encoding: Encoding, pool_codes: Floats, budget: int) -> BitCode:
     code = exact_code(encoding, pool_codes)
     if n_combinations(code) > budget:
         raise InputError(
-            f"method='exact' asks every combination of levels: {n_combinations(code):,} queries, but budget is "
+            f"method='enumerate' asks every combination of levels: {n_combinations(code):,} queries, but budget is "
             f"{budget:,}. Raise the budget, or use method='auto'."
         )
     if code.n_bits > MOST_BITS:
         raise InputError(
-            f"method='exact' needs {code.n_bits} bits for the levels of the players; at most {MOST_BITS} are "
+            f"method='enumerate' needs {code.n_bits} bits for the levels of the players; at most {MOST_BITS} are "
             "feasible. Use method='auto'."
         )
     return code
@@ -67,7 +67,7 @@ def find_combinations(code: BitCode, bits: NDArray[np.uint8]) -> Ints:
     return combinations(code)[1][positions]
 
 
-def exact_surrogate(code: BitCode, answers: Floats) -> SpectrumSurrogate:
+def make_surrogate(code: BitCode, answers: Floats) -> SpectrumSurrogate:
     """From the answers to `all_rows` (2^n_bits, n_outputs)."""
     values = answers[:, 0] if answers.shape[1] == 1 else answers
     spectrum = walsh_hadamard(values, code.n_bits)
