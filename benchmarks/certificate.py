@@ -65,7 +65,7 @@ def coverage(name: str, repeats: int) -> dict[str, Any]:
     intervals = []
     for repeat in range(repeats):
         explainer._seed = 1000 + repeat
-        intervals.append(explainer.certify(frames[2], queries=queries))
+        intervals.append(explainer.fit.certify(frames[2], queries=queries))
     low, high = (np.array([getattr(i, end) for i in intervals]) for end in ("low", "high"))
     return {
         "true_r2": true,

@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from honest_files import NAMES, original
 
 import fouriershap as fs
 from fouriershap._base import files as _io
 from fouriershap.cli._explainers import csv_kinds
 from fouriershap.cli._info import _describe as describe
-from honest_files import NAMES, original
 
 ROOM = 1 << 30  # bytes that a child may take beyond what it has when it starts
 NUMBERS = [0, -1, 1, 2, 3, 7, 10**9, 10**18, 2**31, 2**63, -(2**63), 10**400, 0.5, -1.5, 1e300]
@@ -245,7 +245,7 @@ def acts(loaded: Any, rows: Any, again: Path, report: bool) -> list[Callable[[],
         more = [
             lambda: loaded(rows),
             loaded.prune_bound,
-            lambda: repr(loaded.top_terms()),
+            lambda: repr(loaded.fit.top_terms()),
             lambda: loaded.frequencies,
         ]
         more += [lambda: loaded + loaded, lambda: loaded.degree_profile(), lambda: fs.compile(loaded, rows)]
@@ -268,13 +268,13 @@ def acts(loaded: Any, rows: Any, again: Path, report: bool) -> list[Callable[[],
     if isinstance(loaded, fs.BlackBoxExplainer):
         shared += [
             lambda: loaded.predict(rows),
-            lambda: repr(loaded.candidates),
+            lambda: repr(loaded.fit.candidates),
             lambda: repr(loaded.fidelity),
         ]
         shared += [
             lambda: float(loaded.fidelity),
-            lambda: loaded.bit_names,
-            lambda: repr(loaded.top_terms(3)),
+            lambda: loaded.fit.bit_names,
+            lambda: repr(loaded.fit.top_terms(3)),
         ]
         shared += [lambda: loaded.with_background(rows).shap_values(rows, n_jobs=1)]
     if report:

@@ -215,7 +215,7 @@ def _black_box(name: str, settings: Settings) -> dict[str, Any]:
         more = {"once_seconds": once, "once_queries": queries, "terms": size(explainer)}
         more |= {
             "setting": f"{budget:,} queries" + (", rows known" if known else ""),
-            "fitted": explainer.method,
+            "fitted": explainer.fit.method,
             "fidelity": explainer.fidelity.r2,
         }
         for b in settings.sizes:

@@ -240,7 +240,7 @@ def test_trees_that_lie(tmp_path: Path, name: str, change: Any) -> None:
 
 
 def small_black_box(method: str) -> fs.BlackBoxExplainer:
-    X = np.random.default_rng(0).integers(0, 3, size=(60, 3 if method == "exact" else 8)).astype(float)
+    X = np.random.default_rng(0).integers(0, 3, size=(60, 3 if method == "enumerate" else 8)).astype(float)
     options: dict[str, Any] = {"budget": 300, "min_fidelity": -9, "random_state": 0, "categorical": [2]}
     return fs.BlackBoxExplainer(lambda rows: rows[:, 0] * rows[:, 1], X, method=method, **options)
 
@@ -290,7 +290,7 @@ LIES_OF_BLACK_BOXES: list[tuple[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("method", ["trees", "exact"])
+@pytest.mark.parametrize("method", ["trees", "enumerate"])
 @pytest.mark.parametrize(("name", "change"), LIES_OF_BLACK_BOXES)
 def test_black_boxes_that_lie(tmp_path: Path, name: str, change: Any, method: str) -> None:
     path = tmp_path / "lie.fshap"
@@ -321,7 +321,7 @@ def test_black_boxes_that_lie(tmp_path: Path, name: str, change: Any, method: st
 )
 def test_levels_that_lie(tmp_path: Path, name: str, change: Any) -> None:
     path = tmp_path / "lie.fshap"
-    files.write(path, *saved_once("exact")[:3])
+    files.write(path, *saved_once("enumerate")[:3])
     tamper(path, name, change)
     with pytest.raises(fs.FileFormatError, match="lie"):
         fs.load(path)

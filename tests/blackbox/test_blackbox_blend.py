@@ -25,7 +25,7 @@ def grown(rng, n_trees):
 @given(seed=st.integers(0, 10**6), weights=st.tuples(st.floats(0, 2), st.floats(-1, 1)))
 def test_a_weighted_sum_predicts_and_explains_the_weighted_sum(seed, weights):
     rng = np.random.default_rng(seed)
-    parts = [_ensembles.stack_outputs([grown(rng, n), grown(rng, 2)]) for n in (1, 3)]
+    parts = [side_by_side([grown(rng, n), grown(rng, 2)]) for n in (1, 3)]
     total = _ensembles.weighted_sum(parts, weights)
     rows, background = rng.normal(size=(2, 7, 3))
 
@@ -62,7 +62,7 @@ def test_the_blend_is_no_worse_than_its_parts(levels, blended):
     assert lines["blend"].r2 >= max(lines["trees"].r2, lines["waves"].r2) > 0.9
     assert blended.fidelity.r2 > lines["blend"].r2 - 0.03
     again = fs.BlackBoxExplainer(predict, levels[:20], data=levels, budget=700, random_state=0)
-    assert again.method in lines and {line.name for line in again.candidates} <= set(lines)
+    assert again.fit.method in lines and {line.name for line in again.fit.candidates} <= set(lines)
 
 
 def test_the_values_of_a_blend_are_those_of_its_sum(levels, blended):

@@ -32,7 +32,7 @@ def test_sparse_models_are_exact(seed, n_outputs):
     explainer = fs.BlackBoxExplainer(
         predict, X[:12], data=X, method="swht", budget=6000, categorical=range(12, 16), random_state=seed
     )
-    assert explainer.method == "swht" and explainer.fidelity.n_queries <= 6000
+    assert explainer.fit.method == "swht" and explainer.fidelity.n_queries <= 6000
     used = np.array([0, 1, 2, 5, 12, 13])
 
     def small(x):  # the other players are dummies: brute force over the six that matter

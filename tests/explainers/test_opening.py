@@ -159,7 +159,7 @@ def test_responses_of_targets_that_are_not_known_are_fitted(name: str) -> None:
         ) as caught:
             explainer = fs.Explainer(model, BITS, **{word: "response"})
         assert len(caught) == 1 and type(explainer) is fs.BlackBoxExplainer
-        assert np.abs(explainer.gap(BITS[:5])).max() < 1e-6
+        assert np.abs(explainer.fit.gap(BITS[:5])).max() < 1e-6
     with pytest.warns(fs.ModelWarning, match="units of the transformed target"):
         assert type(fs.Explainer(model, BITS)) is class_
 
@@ -288,7 +288,7 @@ def test_wrappers_with_a_word_of_their_own_are_not_opened() -> None:
     model = Doubled(forest(), DEPTHS, cv=2).fit(bits, Y)
     explainer = fs.Explainer(model, bits[:40])
     assert type(explainer) is fs.BlackBoxExplainer
-    assert np.abs(explainer.gap(bits[:5])).max() < 1e-6
+    assert np.abs(explainer.fit.gap(bits[:5])).max() < 1e-6
 
 
 # Models of libraries that TreeExplainer refuses are fitted, with one warning.
@@ -362,7 +362,7 @@ def test_linear_boosters_can_be_asked() -> None:
     rows = (X > 0).astype(np.float32)
     booster = xgboost.train({"booster": "gblinear", "nthread": 1}, xgboost.DMatrix(rows, label=Y), 5)
     explainer = fs.BlackBoxExplainer(booster, rows[:40])
-    assert np.abs(explainer.gap(rows[:5])).max() < 1e-5
+    assert np.abs(explainer.fit.gap(rows[:5])).max() < 1e-5
 
 
 def test_the_front_door_reads_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -223,7 +223,7 @@ def warn_if_low(
     )
 
 
-_REFINE = ", or shap_values(X, refine=...) for the rows that matter; min_fidelity= says what is enough"
+_REFINE = ", or explainer.fit.refine(X, pairs=...) for the rows that matter; min_fidelity= says what is enough"
 
 
 def _of_hybrids(fidelity: Fidelity) -> tuple[str, str]:
