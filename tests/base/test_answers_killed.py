@@ -130,7 +130,7 @@ def test_a_full_disk_is_an_error_that_keeps_everything(tmp_path):
     done = run.start(3, "full disk")
     assert done.returncode == 1 and "DiskFullError" in done.stderr
     message, notes, n_carried = json.loads(done.stdout)
-    assert "run.sqlite cannot be written: there is no room" in message
+    assert "run.sqlite cannot be written: the disk is full" in message
     assert "120 answers so far are kept in" in notes[0]
     assert n_carried == 160 == sum(run.asked)  # with those that could not be written
     found, n_queries, n_asked = run.finish()

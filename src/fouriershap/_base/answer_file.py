@@ -192,7 +192,7 @@ class AnswerFile(AnswerStore):
                 ) from None
             if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
                 raise DiskFullError(
-                    f"{short_text(self._path)} cannot be written: there is no room for it ({error}). The answers "
+                    f"{short_text(self._path)} cannot be written: the disk is full ({error}). The answers "
                     "before are safe in it. Free some space and try again, or write elsewhere."
                 ) from error
             if code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_ERROR):

@@ -85,7 +85,7 @@ class Progress:
         self.close()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copies show nothing: a lock, a bar and a local function do not travel."""
+        """Return a copy that shows nothing: locks, bars and local functions cannot be pickled."""
         return Progress, (False, self._total)
 
     def enter(self, name: str, n_loops: int = 1, n_queries: int = 0) -> None:
@@ -163,7 +163,7 @@ class Progress:
         return Stage(self._name, self._share, left)
 
     def _pace(self) -> float:
-        """How many times longer than expected stages took so far."""
+        """Return how many times longer than expected stages took so far."""
         known = [name for name in self._took if self._expected.get(name)]
         expected = sum(self._expected[name] for name in known)
         return sum(self._took[name] for name in known) / expected if known else 1.0

@@ -144,7 +144,7 @@ class Fitter:
     def _certify_all(
         self, code: BitCode, index: NDArray[np.int32], answers: Floats, unit: float
     ) -> tuple[Floats, Fidelity, float]:
-        """What to explain: the answers to all combinations, or, where they are noisy, the mean of many."""
+        """Return the answers to explain, or, where they are noisy, the means of many, and their certificate."""
         left = self.budget - self.model.count
         rows = np.resize(self.rng.permutation(len(index)), min(_REPEATED, left))
         if not len(rows):  # no query is left to see whether the model answers alike
@@ -167,7 +167,7 @@ class Fitter:
         return repeats.mean, fidelity, float(repeats.count.mean())
 
     def _transform(self, method: str) -> swht.Transform | None:
-        """The sparse transform, if it is asked for or worth a try."""
+        """Return the sparse transform, if it is asked for or promising."""
         if method == "swht":
             code = interval_code(self.encoding, self.pool_codes)
             return swht.transform(self._ask_bits(code), code, self.budget, self.limits, self.seed)
@@ -222,7 +222,7 @@ class Fitter:
     def _choose(
         self, task: Task, method: str, fits: dict[str, Fit], held: tuple[Floats, Floats], noise: float
     ) -> FitResult:
-        """The best of what is fitted, from all answers, and its certificate by those ``held`` back."""
+        """Choose the best fit, made from all answers, and certify it by those ``held`` back."""
         task.progress.enter(CHOOSING)
         fit, candidates = choose(task, method, fits)
         if fit.taught is not None:
@@ -242,13 +242,13 @@ class Fitter:
         return self._result is not None or bool(self._fits)
 
     def finish(self) -> FitResult:
-        """The best of what was fitted before an interruption, without another query."""
+        """Return the best of what was fitted before an interruption, without another query."""
         return self._result or self._choose_now()
 
     def _ask_hybrids(
         self, method: str, transform: swht.Transform | None
     ) -> tuple[_Asked, swht.Transform | None]:
-        """Hybrids with answers that the transform has not seen, if the model is noisy, and the transform."""
+        """Ask about hybrids that the transform has not seen, if the model is noisy; return them and the transform."""
         repeated = min(_REPEATED, self.budget // 50)
         most = self.budget - repeated
         if transform is not None and transform.is_exact:
@@ -271,7 +271,7 @@ class Fitter:
         return _Asked(index, answers, n_hybrids, noise), transform.certified(bits, fresh)
 
     def _certify(self, task: Task, fit: Fit, answers: Floats, predictions: Floats) -> Fidelity:
-        """By held-out answers with their predictions, and by the folds."""
+        """Certify a fit by held-out answers with their predictions, and by the folds."""
         judged = task.is_judged(fit.predictions)
         interval = certify(
             np.concatenate([answers, task.answers[judged]]),
@@ -291,7 +291,7 @@ class Fitter:
             )
 
     def _collect(self, n: int, transform: swht.Transform | None = None) -> tuple[NDArray[np.int32], int]:
-        """Distinct hybrids in random order, asked until ``n`` queries are spent, and how many they are."""
+        """Return distinct hybrids in random order, asked until ``n`` queries are spent, and their number."""
         index = self._ask_new(n, self._draw)
         if len(index) < _LEAST_HYBRIDS and transform is not None and transform.exhaustive:
             again = self._draw(_MOST_CHECKS)
@@ -308,7 +308,7 @@ class Fitter:
         return index, len(index)
 
     def _collect_with_rare(self, n: int) -> tuple[NDArray[np.int32], int]:
-        """The same, and after the hybrids others with rare levels, where there are some that matter."""
+        """Return the same, followed by hybrids with rare levels, where there are some that matter."""
         rare = find_rare(self.pool_codes, self.encoding.player, self.encoding.n_players)
         if not len(rare.players):
             return self._collect(n)
@@ -325,7 +325,7 @@ class Fitter:
         return np.concatenate([*hybrids, changed]), n_hybrids
 
     def _first_look(self, index: NDArray[np.int32]) -> Callable[[NDArray[np.int32]], Floats]:
-        """A quick fit: enough to see which players matter."""
+        """Return a quick fit's predictions: enough to see which players matter."""
         codes = self._codes(index)
         answers = self.model.ask(self.pool, index, codes)
         answers = answers / unit_of(answers)
@@ -334,7 +334,7 @@ class Fitter:
         return lambda some: trees.predict(self._codes(some))[:, 0]
 
     def _ask_new(self, n: int, draw: Callable[[int, float], NDArray[np.int32]]) -> NDArray[np.int32]:
-        """Distinct new rows in random order, asked until ``n`` queries are spent in all."""
+        """Return distinct new rows in random order, asked until ``n`` queries are spent in all."""
         kept: list[NDArray[np.int32]] = [np.empty((0, self.encoding.n_players), dtype=np.int32)]
         share = KNOWN_SHARE
         for _ in range(_ROUNDS):
@@ -373,7 +373,7 @@ class Fitter:
 
 
 def _expected_seconds(task: Task) -> dict[str, float]:
-    """About how long the stages after asking take, on one thread."""
+    """Estimate the seconds of the stages after the queries, on one thread."""
     n_answers, n_features = task.codes.shape
     folds, student = expected_seconds(n_answers, n_features)
     trees = _TREE_SECONDS * n_answers * n_features * task.n_outputs
@@ -389,7 +389,7 @@ def _expected_seconds(task: Task) -> dict[str, float]:
 def _on_the_cube(
     transform: swht.Transform, surrogate: Surrogate, rng: np.random.Generator
 ) -> Interval | None:
-    """R^2 at uniform points; all of them, or those of the transform's certificate, if it has some."""
+    """Return R^2 at uniform points: all of them, or those of the transform's certificate; None if it has none."""
     if not len(transform.points):
         return None
     spectrum = surrogate.representation

@@ -32,14 +32,14 @@ _LEAST_SHOWN = 3  # and fewer nothing: all of it may be chance then
 
 
 def refine_cost(n_rows: int, pairs: int, n_players: int, n_background: int) -> int:
-    """Queries: every proper coalition of both permutations meets every background row; the ends are shared."""
+    """Return queries: every proper coalition of both permutations meets every background row; the ends are shared."""
     return n_background + n_rows * (1 + 2 * pairs * (n_players - 1) * n_background)
 
 
 def true_outputs(
     model: HybridModel, encoding: Encoding, pool: Pool, codes: Floats, background: Background
 ) -> tuple[Floats, Floats]:
-    """The model's outputs (n_rows, n_outputs) of rows, and its mean (n_outputs,) over the background."""
+    """Return the model's outputs (n_rows, n_outputs) of rows, and its mean (n_outputs,) over the background."""
     answers = _ask_background(model, encoding, background[0])
     with model.transient():
         outputs = model.ask(pool, _pure(pool.n_rows, encoding), codes)
@@ -51,7 +51,7 @@ def _ask_background(model: HybridModel, encoding: Encoding, rows: Pool) -> Float
 
 
 def values_against_all(result: FitResult, codes: Floats, background: Background, n_jobs: int = -1) -> Floats:
-    """Values (n_rows, n_players, n_outputs) of the representation where no background row is compressed away."""
+    """Return values (n_rows, n_players, n_outputs) of the representation against every background row."""
     rows, weights = background
     share = np.full(rows.n_rows, 1 / rows.n_rows) if weights is None else weights
     others = result.encoding.encode(rows, "background")
@@ -74,7 +74,7 @@ def refined_values(
     pairs: int,
     rng: np.random.Generator,
 ) -> Floats:
-    """Values (n_rows, n_players, n_outputs) of the model, from those of the representation against every row."""
+    """Return the model's values (n_rows, n_players, n_outputs), given the representation's against every row."""
     out = np.empty_like(values)
     _ask_background(model, result.encoding, background[0])  # the end of every path
     for i in range(len(codes)):
@@ -87,7 +87,7 @@ def refined_values(
 
 @contextlib.contextmanager
 def _attach_values(done: Floats) -> Iterator[None]:
-    """Whatever is raised within carries the values of the rows before, whose answers are forgotten by now."""
+    """Attach the values of the rows before to whatever is raised within; their answers are forgotten by now."""
     try:
         yield
     except BaseException as error:
@@ -108,7 +108,7 @@ def _refine_row(
     pairs: int,
     rng: np.random.Generator,
 ) -> Floats:
-    """Values of the representation and, as far as it is no chance, what the model has beyond it."""
+    """Return the representation's values plus what the model has beyond them, shrunk by its chance."""
     encoding = result.encoding
     codes = encoding.encode(pool, "X")
     n_others = pool.n_rows - 1
@@ -131,7 +131,7 @@ def _refine_row(
 
 
 def _common_share(theirs: Floats, ours: Floats) -> float:
-    """How much of the scatter of the representation over the pairs shows up in the model: 0 on games of degree 2.
+    """Return how much of the representation's scatter over the pairs the model shares: 0 on games of degree 2.
 
     Estimates are (n_others, pairs, 2, n_players, n_outputs). A single pair shows no scatter: then all of it.
     """
@@ -144,7 +144,7 @@ def _common_share(theirs: Floats, ours: Floats) -> float:
 
 
 def _drawn_in(beyond: Floats, chance: Floats, differs: NDArray[np.bool_]) -> Floats:
-    """What players have beyond the representation (n_players, n_outputs), less what may be chance.
+    """Return what players have beyond the representation (n_players, n_outputs), without what may be chance.
 
     The mean over permutations is right but for chance, whose variance is summed over players. Where chance could be
     all of it, it is left out, in between it is drawn in (James and Stein 1961), so that few queries do no harm. What
@@ -158,7 +158,7 @@ def _drawn_in(beyond: Floats, chance: Floats, differs: NDArray[np.bool_]) -> Flo
 
 
 def _chance(found: Floats, share: Floats) -> Floats:
-    """Variance (n_outputs,) of the mean that comes from the permutations drawn, summed over players, or somewhat more.
+    """Return the variance (n_outputs,) of the mean due to the permutations drawn, summed over players, or more.
 
     Parameters
     ----------
@@ -190,7 +190,7 @@ def _pure(n: int, encoding: Encoding) -> NDArray[np.int32]:
 def cube_fidelity(
     model: HybridModel, result: FitResult, pool: Pool, n: int, rng: np.random.Generator
 ) -> Interval:
-    """R^2 at ``n`` rows that show each level of each player with equal chance."""
+    """Return R^2 at ``n`` rows that have each level of each player with equal chance."""
     encoding = result.encoding
     pool_codes = encoding.encode(pool, "data")
     players = exact_code(encoding, pool_codes).players

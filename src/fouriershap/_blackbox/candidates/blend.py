@@ -12,7 +12,7 @@ from fouriershap._blackbox.task import Fit, Task
 
 
 def blend(task: Task, trees: Fit, waves: Fit) -> Fit:
-    """The best weighted mean of two fits, judged where both are."""
+    """Return the best weighted mean of two fits, judged where both are."""
     begin = time.perf_counter()
     share = task.best_share(trees.predictions, waves.predictions)
     predictions = (1 - share) * trees.predictions + share * waves.predictions
