@@ -1,4 +1,4 @@
-"""Honest .fshap files of every kind, with rows that each explains: what `lies` starts from."""
+"""Valid .fshap files of every kind, with rows that each explains: what `corrupt_files` starts from."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def missed(explainer: fs.BlackBoxExplainer, model) -> float:
 def test_logits_miss_less_of_a_rough_sigmoid(monkeypatch):
     plain, linked = (fitted(rough, monkeypatch, worth) for worth in (0.0, 0.9))
     assert "logits" not in plain.fit.candidates[0].note
-    assert "of logits" in linked.candidates[0].note
+    assert "of logits" in linked.fit.candidates[0].note
     assert missed(linked, rough) < missed(plain, rough)
 
 
@@ -68,8 +68,8 @@ def test_folds_tell_of_what_is_explained(monkeypatch):
     good = fitted(rough, monkeypatch, 0.9)
     monkeypatch.setattr(module, "_student_sizes", lambda *_: [2])
     poor = fitted(rough, monkeypatch, 0.9)
-    assert "of logits" in poor.candidates[0].note
-    assert poor.candidates[0].r2 == good.candidates[0].r2  # by what the teachers know
+    assert "of logits" in poor.fit.candidates[0].note
+    assert poor.fit.candidates[0].r2 == good.fit.candidates[0].r2  # by what the teachers know
     assert abs(poor.fidelity.k_fold - poor.fidelity.r2) < 0.05 < good.fidelity.k_fold - poor.fidelity.k_fold
 
 

@@ -71,20 +71,20 @@ def test_explaining_keeps_no_answers():
         model, X[:5], data=X, method="trees", budget=400, min_fidelity=-9, random_state=0
     )
     explainer.fit.gap(X[:1])  # the background is asked, once
-    oracle = explainer._oracle
+    model = explainer.fit._live.model
 
     def remembered():
-        return len(oracle._answers), len(oracle._asker._asked), len(oracle._position)
+        return len(model._answers), len(model.queries._asked), len(model._position)
 
     kept = remembered()
-    before, rows = oracle.count, np.random.default_rng(1).normal(size=(8, 3))
+    before, rows = model.count, np.random.default_rng(1).normal(size=(8, 3))
     explainer.fit.refine(rows, pairs=1)
     explainer.fit.gap(rows)
     assert remembered() == kept
-    assert oracle.count - before <= explainer.fit.refine_cost(8, 1) + 8
-    again = oracle.count
+    assert model.count - before <= explainer.fit.refine_cost(8, 1) + 8
+    again = model.count
     explainer.fit.gap(rows)
-    assert oracle.count == again + 8  # the background is known
+    assert model.count == again + 8  # the background is known
 
 
 def test_rows_of_an_error_belong_to_its_answers():

@@ -152,14 +152,14 @@ def test_refining_does_not_end_at_a_compressed_background():
 
 
 def test_values_against_all_rows_do_not_depend_on_the_blocks(explainer, numbers, monkeypatch):
-    _, codes = explainer._encode(numbers[100:103])
+    _, codes = explainer.fit.encode(numbers[100:103])
     share = np.random.default_rng(0).random(40)
     share[8:16] = 0  # a block of nothing
-    background = explainer._background[0], share / share.sum()
-    whole = refine.values_against_all(explainer._fitted, codes, background)
+    background = explainer.fit.background[0], share / share.sum()
+    whole = refine.values_against_all(explainer.fit._result, codes, background)
     monkeypatch.setattr(refine, "_CELLS", 8 * N)
     np.testing.assert_allclose(
-        refine.values_against_all(explainer._fitted, codes, background), whole, atol=1e-9
+        refine.values_against_all(explainer.fit._result, codes, background), whole, atol=1e-9
     )
     other = explainer.with_background(numbers[:40], weights=share)
     np.testing.assert_allclose(whole[..., 0], other.shap_values(numbers[100:103]), atol=1e-6)
@@ -208,10 +208,8 @@ def test_few_rows_known_beforehand_do_not_save_queries():
 def test_the_certificate_is_unbiased_and_holds(numbers, explainer, truth):
     rows = numbers[100:125]
     true = 1 - missed(explainer.shap_values(rows), truth)
-    pool, _ = explainer._encode(rows)
-    found = np.array(
-        [explainer._certify(pool, 25 * row_cost(N), np.random.default_rng(seed)) for seed in range(60)]
-    )
+    pool, _ = explainer.fit.encode(rows)
+    found = np.array([explainer.fit._certify(pool, 25 * row_cost(N), [seed]) for seed in range(60)])
     error = found[:, 0].std() / np.sqrt(len(found))
     assert abs(found[:, 0].mean() - true) < 4 * error + 0.002
     holds = (found[:, 1] <= true) & (true <= found[:, 2])
@@ -226,7 +224,7 @@ def test_certify_says_what_is_too_little(numbers, explainer, tmp_path):
         explainer.fit.certify(numbers[:5], queries=10)
     explainer.save(tmp_path / "box.fshap")
     with pytest.raises(fs.InputError, match="asks the model"):
-        fs.load(tmp_path / "box.fshap").certify(numbers[:5], queries=1000)
+        fs.load(tmp_path / "box.fshap").fit.certify(numbers[:5], queries=1000)
 
 
 def test_fitting_certifies_within_its_budget(numbers):

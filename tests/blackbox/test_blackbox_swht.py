@@ -122,7 +122,7 @@ def test_noise_is_averaged():
     ("arguments", "message"),
     [
         ({"method": "swht", "budget": 210}, "needs at least"),
-        ({"method": "trees", "n_terms": 5}, "has no use for it"),
+        ({"method": "trees", "n_terms": 5}, "does not use it"),
         ({"method": "swht", "n_terms": 0}, "n_terms is 0"),
         ({"method": "swht", "max_degree": 2.5}, "max_degree is 2.5"),
         ({"method": "swht", "groups": ["g"] * 2 + ["h"] * 28}, "levels into bits, but 'g'"),

@@ -65,7 +65,7 @@ def test_every_label_is_true_of_the_rows(frame, tmp_path, method):
         )
         explainer.save(tmp_path / "box.fshap")
         for one in (explainer, fs.load(tmp_path / "box.fshap")):
-            top = one.top_terms(1)
+            top = one.fit.top_terms(1)
             assert top.labels == (label,)
             np.testing.assert_allclose([*top.coefficients, *top.share], [-0.5, 1.0], atol=1e-6)
 
@@ -127,4 +127,4 @@ def test_cube_fidelity_needs_the_model(tmp_path):
     assert explainer.fit.cube_fidelity(50).r2 == 1.0
     explainer.save(tmp_path / "box.fshap")
     with pytest.raises(fs.InputError, match="asks the model"):
-        fs.load(tmp_path / "box.fshap").cube_fidelity()
+        fs.load(tmp_path / "box.fshap").fit.cube_fidelity()
