@@ -90,7 +90,7 @@ def black_box(background: np.ndarray) -> tuple[Any, Any]:
     def model(rows: np.ndarray) -> Any:
         return rows[:, 0] * rows[:, 1] * rows[:, 3] + rows[:, 2]
 
-    return fs.BlackBoxExplainer(model, background.astype(float), method="exact"), model
+    return fs.BlackBoxExplainer(model, background.astype(float), method="enumerate"), model
 
 
 def probability(background: np.ndarray) -> tuple[Any, Any]:

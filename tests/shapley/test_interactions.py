@@ -223,10 +223,10 @@ def test_files_of_spectra(tmp_path: Path) -> None:
         loaded.shap_interaction_values(rows)
 
 
-@pytest.mark.parametrize("method", ["exact", "trees"])
+@pytest.mark.parametrize("method", ["enumerate", "trees"])
 @pytest.mark.parametrize("index", INDICES)
 def test_black_boxes(tmp_path: Path, method: str, index: str) -> None:
-    tolerance = 1e-8 if method == "exact" else 1e-6  # tables of fitted trees are in single precision
+    tolerance = 1e-8 if method == "enumerate" else 1e-6  # tables of fitted trees are in single precision
     rng = np.random.default_rng(0)
     X = rng.integers(0, 4, size=(60, 5)).astype(float)
     X[:, 3] = 1.0  # never varies

@@ -284,7 +284,7 @@ def test_more_than_256_thresholds_are_wide_codes() -> None:
 
 
 @pytest.mark.parametrize("index", ["shapley", "banzhaf"])
-@pytest.mark.parametrize("method", ["exact", "trees", "waves"])
+@pytest.mark.parametrize("method", ["enumerate", "trees", "waves"])
 def test_black_boxes(method: str, index: str) -> None:
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.integers(0, 3, (200, 5)), np.ones(200)])
