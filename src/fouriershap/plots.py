@@ -75,7 +75,9 @@ def interaction_network(top: Interactions, *, ax: Any = None) -> Any:
     matplotlib Axes
     """
     if not isinstance(top, Interactions) or not len(top) or (top.order, top.min_order) != (2, 2):
-        raise InputError("top must be interactions of pairs: explainer.interactions(X, order=2, min_order=2).")
+        raise InputError(
+            "top must be interactions of pairs: explainer.interactions(X, order=2, min_order=2)."
+        )
     players = sorted({name for pair in top.sets for name in pair})
     angle = np.pi / 2 - 2 * np.pi * np.arange(len(players)) / len(players)
     place = {name: (np.cos(a), np.sin(a)) for name, a in zip(players, angle, strict=True)}

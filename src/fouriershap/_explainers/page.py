@@ -204,7 +204,9 @@ def _interactions(
     if len(names) > _MOST_HEAT:
         strength = np.abs(values).mean(axis=0).sum(axis=1)
         players = np.sort(np.argsort(-strength, kind="stable")[:_STRONGEST])
-        pairs = np.stack([players[side] for side in np.triu_indices(len(players), 1)], axis=1).astype(np.int32)
+        pairs = np.stack([players[side] for side in np.triu_indices(len(players), 1)], axis=1).astype(
+            np.int32
+        )
     try:
         if pairs is None:
             found = interaction_matrices(engine, first, explainer.n_jobs)

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from fouriershap._base.checks import as_floats
 from fouriershap._base.errors import InputError
-from fouriershap._base.short import short, short_list
 from fouriershap._base.links import Floats, exponential, sigmoid, softmax
 from fouriershap._base.links import exponential_minus_one as exponential_less_one
+from fouriershap._base.short import short, short_list
 from fouriershap._rows.frames import as_frame, is_missing
 from fouriershap._rows.text import text_of
 from fouriershap.report import Actual

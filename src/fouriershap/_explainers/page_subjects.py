@@ -243,9 +243,7 @@ def spectrum_subject(engine: SpectrumEngine, rows: Rows) -> Subject:
     ]
     inputs = bit_inputs(rows.codes, rows.names, rows.player)
     bits = np.column_stack([entry.values for entry in inputs]) if inputs else None
-    return Subject(
-        "spectrum", told, meaning, inputs, lookups, without, profile=_profile(engine), tried=bits
-    )
+    return Subject("spectrum", told, meaning, inputs, lookups, without, profile=_profile(engine), tried=bits)
 
 
 def _profile(engine: SpectrumEngine) -> dict[str, NDArray[Any]]:
