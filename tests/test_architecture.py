@@ -25,7 +25,7 @@ def module_name(path: Path) -> str:
 
 
 MODULES = {module_name(path): ast.parse(path.read_text(encoding="utf-8")) for path in SOURCE.rglob("*.py")}
-COMPILED = {f"{NAME}._kernels._native"}
+COMPILED = {f"{NAME}._kernels._native", f"{NAME}._kernels._native_avx2"}
 
 
 def room(module: str) -> str:
