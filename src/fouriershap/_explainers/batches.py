@@ -89,7 +89,7 @@ class BatchWriter:
         """Return an iterator that explains one batch after the other; ``batches`` are checked at once."""
         if is_one_frame(batches) or not isinstance(batches, Iterable):
             raise InputError(
-                f"batches is a {type(batches).__name__}; give an iterable of frames or arrays, for a single batch `[batch]`."
+                f"batches is a {type(batches).__name__}; give an iterable of frames or arrays, `[batch]` for one."
             )
 
         def explain(number: int, native: Any) -> Any:

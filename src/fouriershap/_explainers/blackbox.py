@@ -71,8 +71,8 @@ def black_box_parts(
         of waves, trees and their blend; it tries "swht" if levels are few and an eighth of the budget shows that the
         model is sparse.
     budget : int
-        Maximum number of rows that the model is asked about. "enumerate" asks fewer, unless the model is noisy: then all go into
-        repeats.
+        Maximum number of rows that the model is asked about. "enumerate" asks fewer, unless the model is noisy: then
+        all go into repeats.
     categorical : sequence of names or positions, optional
         Categorical columns, in addition to those recognised by type.
     groups : mapping or sequence, optional

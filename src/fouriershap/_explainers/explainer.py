@@ -467,8 +467,8 @@ class Explainer:
 
         Yields
         ------
-        A frame of the same kind, with one row per input row; pandas frames keep their index. For arrays "columns" is a matrix
-        of numbers (the last column is the base value), "array" what `shap_values` returns.
+        A frame of the same kind, with one row per input row; pandas frames keep their index. For arrays "columns" is
+        a matrix of numbers (the last column is the base value), "array" what `shap_values` returns.
 
         Raises
         ------
