@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from fouriershap._explainers.front_door import Explainer
     from fouriershap._explainers.load import load
     from fouriershap._explainers.products import ProductExplainer
-    from fouriershap._explainers.questions.cohorts import Cohorts
-    from fouriershap._explainers.questions.drift import Drift
-    from fouriershap._explainers.questions.importance import Importance
-    from fouriershap._explainers.questions.letters import Reasons
-    from fouriershap._explainers.questions.orders import Interactions
+    from fouriershap.analysis.cohorts import Cohorts
+    from fouriershap.analysis.drift import Drift
+    from fouriershap.analysis.importance import Importance
+    from fouriershap.analysis.reasons import Reasons
+    from fouriershap.analysis.interactions import Interactions
     from fouriershap._explainers.referee import library_output
     from fouriershap._explainers.spectrum import SpectrumExplainer
     from fouriershap._explainers.trees import TreeExplainer
@@ -66,18 +66,18 @@ if TYPE_CHECKING:
 _HOMES = {
     "BlackBoxExplainer": "_explainers.blackbox",
     "Candidate": "_blackbox.select",
-    "Cohorts": "_explainers.questions.cohorts",
-    "Drift": "_explainers.questions.drift",
+    "Cohorts": "analysis.cohorts",
+    "Drift": "analysis.drift",
     "Explainer": "_explainers.front_door",
     "Fidelity": "_blackbox.fidelity",
-    "Importance": "_explainers.questions.importance",
-    "Interactions": "_explainers.questions.orders",
+    "Importance": "analysis.importance",
+    "Interactions": "analysis.interactions",
     "Interval": "_blackbox.fidelity",
     "OutputColumn": "_explainers.batches",
     "Plan": "_shapley.spectrum.plan",
     "ProductExplainer": "_explainers.products",
     "ProductPlan": "_shapley.products.engine",
-    "Reasons": "_explainers.questions.letters",
+    "Reasons": "analysis.reasons",
     "Spectrum": "_fourier.spectrum",
     "SpectrumExplainer": "_explainers.spectrum",
     "Stage": "_base.progress",

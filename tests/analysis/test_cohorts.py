@@ -11,8 +11,8 @@ import pytest
 from sklearn.ensemble import GradientBoostingRegressor
 
 import fouriershap as fs
-from fouriershap._explainers.questions.cohort_tree import Split, grow, members, words
-from fouriershap._explainers.questions.moments import student_quantile
+from fouriershap.analysis.cohort_tree import Split, describe_leaf, find_leaves, grow
+from fouriershap.analysis.moments import student_quantile
 from oracles import shap_values, variance_freedom
 
 
@@ -68,7 +68,7 @@ def test_differences_count_the_background_they_share() -> None:
 def test_the_tree_finds_the_split_that_was_planted() -> None:
     X = data(2000, 3)
     explainer = fs.TreeExplainer(boosted(), data(200, 1))
-    found = explainer.cohorts(X, leaves=2)
+    found = explainer.cohorts(X, max_leaves=2)
     assert len(found.groups) == 2
     assert found.n_rows.sum() == 1000
     name, cut = found.groups[0].split(" < ")
@@ -90,7 +90,7 @@ def test_labels_and_missing_values_in_trees() -> None:
     lightgbm = pytest.importorskip("lightgbm")
     y = np.where(frame["kind"] == "yes", 5.0, 0.0) + X[:, 2]
     model = lightgbm.LGBMRegressor(n_estimators=20, verbose=-1).fit(frame, y)
-    found = fs.TreeExplainer(model, frame).cohorts(frame, leaves=2)
+    found = fs.TreeExplainer(model, frame).cohorts(frame, max_leaves=2)
     assert sorted(found.groups) == ["kind is no", "kind is not no"]
     alone = fs.TreeExplainer(model, frame).cohorts(frame, by="kind")
     assert alone.groups == ("no", "yes")
@@ -102,13 +102,13 @@ def test_leaves_read_as_people_say_them() -> None:
         (Split(1, "red", True), True),
         (Split(0, 1.0, False, True), True),
     )
-    assert words(path, ("a", "b")) == "1 <= a < 2 and b is red"
-    assert words(path[:1], ("a", "b")) == "a < 2 or missing"
-    assert words((), ("a", "b")) == "all rows"
+    assert describe_leaf(path, ("a", "b")) == "1 <= a < 2 and b is red"
+    assert describe_leaf(path[:1], ("a", "b")) == "a < 2 or missing"
+    assert describe_leaf((), ("a", "b")) == "all rows"
     column = np.array([np.nan, 1.0, 1.0, np.nan] * 10)  # whether it is missing is all there is to ask
     (low, high) = grow([column], np.nan_to_num(column)[:, None], 4)
-    assert (words(low, ("a",)), words(high, ("a",))) == ("a < 1 or missing", "a >= 1")
-    assert members([low, high], [column]).tolist() == [0, 1, 1, 0] * 10
+    assert (describe_leaf(low, ("a",)), describe_leaf(high, ("a",))) == ("a < 1 or missing", "a >= 1")
+    assert find_leaves([low, high], [column]).tolist() == [0, 1, 1, 0] * 10
 
 
 def test_groups_that_do_not_differ_are_not_said_to() -> None:
@@ -129,12 +129,12 @@ def test_frames_pictures_and_errors() -> None:
     found = explainer.cohorts(X, X[:, 0], bins=3)
     assert len(found.frame()) == 9
     assert json.loads(found.to_json())["groups"] == list(found.groups)
-    assert "group less all others" in repr(found)
+    assert "group minus all others" in repr(found)
     one = explainer.cohorts(X, np.zeros(60))
     assert np.isnan(one.differences).all()
     pytest.importorskip("matplotlib").use("Agg")
-    assert found.plot(top=2) is not None
+    assert found.plot(top_k=2) is not None
     with pytest.raises(fs.InputError, match="leaves is 5"):
-        explainer.cohorts(X, leaves=5)
+        explainer.cohorts(X, max_leaves=5)
     with pytest.raises(fs.InputError, match="needs 40"):
         explainer.cohorts(X[:10])

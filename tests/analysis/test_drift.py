@@ -13,7 +13,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.tree import DecisionTreeRegressor
 
 import fouriershap as fs
-from fouriershap._explainers.questions.moments import Moments, interval, student_quantile
+from fouriershap.analysis.moments import Moments, interval, student_quantile
 from oracles import coalition_values, interaction_matrix, shap_values, variance_freedom
 
 
@@ -205,15 +205,15 @@ def test_answers_are_written_and_drawn(tmp_path: Any) -> None:
     drift = fs.TreeExplainer(forest(), sample(60, 1)).drift(sample(50, 2), by=np.arange(50) % 2)
     text = drift.to_json(tmp_path / "drift.json")
     assert (tmp_path / "drift.json").read_text() == text
-    assert json.loads(text)["question"] == "drift"
+    assert json.loads(text)["analysis"] == "drift"
     pytest.importorskip("matplotlib").use("Agg")
     assert drift.in_order
-    assert len(drift.plot(top=2).lines) == 1 + 2 + 1  # the whole, two players, zero
+    assert len(drift.plot(top_k=2).lines) == 1 + 2 + 1  # the whole, two players, zero
     depots = np.array(["north", "south"])[np.arange(50) % 2]
     named = fs.TreeExplainer(forest(), sample(60, 1)).drift(sample(50, 2), by=depots)
     assert not named.in_order  # no line leads from the north to the south
-    assert [text.get_text() for text in named.plot(top=2).get_legend().get_texts()] == ["north", "south"]
-    assert fs.TreeExplainer(forest(), sample(60, 1)).drift(sample(50, 2)).plot(top=2) is not None
+    assert [text.get_text() for text in named.plot(top_k=2).get_legend().get_texts()] == ["north", "south"]
+    assert fs.TreeExplainer(forest(), sample(60, 1)).drift(sample(50, 2)).plot(top_k=2) is not None
     assert "both samples" in repr(drift)
 
 

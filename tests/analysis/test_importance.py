@@ -206,7 +206,7 @@ def test_frames_pictures_and_errors() -> None:
     assert json.loads(found.to_json())["loss"] == "squared_error"
     assert "p = " in repr(found)
     pytest.importorskip("matplotlib").use("Agg")
-    assert found.plot(top=3) is not None
+    assert found.plot(top_k=3) is not None
     for arguments, words in (
         ({"loss": "squared_error"}, "no y"),
         ({"y": y[:3]}, "y has shape"),

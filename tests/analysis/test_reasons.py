@@ -14,7 +14,7 @@ from sklearn.ensemble import GradientBoostingRegressor, RandomForestClassifier
 from sklearn.linear_model import LinearRegression
 
 import fouriershap as fs
-from fouriershap._explainers.questions.letters import ranked
+from fouriershap.analysis.reasons import rank_reasons
 
 
 def frame(n: int, seed: int = 0) -> pd.DataFrame:
@@ -28,19 +28,19 @@ def explainer_of(X: pd.DataFrame) -> Any:
     return fs.Explainer(GradientBoostingRegressor(n_estimators=20, random_state=0).fit(X, y), X)
 
 
-@pytest.mark.parametrize("against", ["lower", "higher", "both"])
-def test_reasons_are_the_largest_values_in_their_direction(against: str) -> None:
+@pytest.mark.parametrize("direction", ["raised", "lowered", "both"])
+def test_reasons_are_the_largest_values_in_their_direction(direction: str) -> None:
     X = frame(100)
     explainer = explainer_of(X)
     values = explainer.shap_values(X)
-    found = explainer.reasons(X, 2, against=against)
+    found = explainer.reasons(X, 2, direction=direction)
     table = found.frame()
-    sign = {"lower": values, "higher": -values, "both": np.abs(values)}[against]
+    sign = {"raised": values, "lowered": -values, "both": np.abs(values)}[direction]
     for row in range(100):
         mine = table[table["row"] == row]
         expected = np.sort(sign[row][sign[row] > 1e-6 * np.abs(values[row]).max()])[::-1][:2]
-        got = mine["contribution"].to_numpy() * (-1 if against == "higher" else 1)
-        np.testing.assert_allclose(np.abs(got) if against == "both" else got, expected, atol=1e-6)
+        got = mine["contribution"].to_numpy() * (-1 if direction == "lowered" else 1)
+        np.testing.assert_allclose(np.abs(got) if direction == "both" else got, expected, atol=1e-6)
         assert mine["rank"].tolist() == list(range(1, len(mine) + 1))
         np.testing.assert_allclose(mine["share"], expected / np.maximum(sign[row], 0).sum(), atol=1e-5)
 
@@ -50,12 +50,12 @@ def test_reasons_are_the_largest_values_in_their_direction(against: str) -> None
 def test_ties_keep_the_order_of_the_players_whatever_rounding_does(values: list[float], seed: int) -> None:
     exact = np.array([values])
     noisy = exact + np.random.default_rng(seed).normal(size=exact.shape) * 1e-9 * np.abs(exact).max()
-    for against in ("lower", "higher", "both"):
-        order, counted = ranked(exact, against, 0.0)
-        other, also = ranked(noisy, against, 0.0)
+    for direction in ("raised", "lowered", "both"):
+        order, counted = rank_reasons(exact, direction, 0.0)
+        other, also = rank_reasons(noisy, direction, 0.0)
         assert counted.tolist() == also.tolist()
         assert order[counted].tolist() == other[also].tolist()
-        sizes = {"lower": exact, "higher": -exact, "both": np.abs(exact)}[against][0]
+        sizes = {"raised": exact, "lowered": -exact, "both": np.abs(exact)}[direction][0]
         expected = sorted((j for j in range(len(values)) if sizes[j] > 0), key=lambda j: (-sizes[j], j))
         assert order[counted].tolist() == expected
 
@@ -65,7 +65,7 @@ def test_a_row_has_the_same_reasons_alone_and_among_others() -> None:
     explainer = explainer_of(X)
     whole = explainer.reasons(X)
     for row in (0, 17, 49):
-        assert explainer.reasons(X[row : row + 1]).letter(0) == whole.letter(row)
+        assert explainer.reasons(X[row : row + 1]).sentences(0) == whole.sentences(row)
 
 
 def test_words_groups_flags_and_ids() -> None:
@@ -114,7 +114,7 @@ def test_rows_without_reasons_and_no_rows() -> None:
     model = LinearRegression().fit(X, X["debt"])
     explainer = fs.Explainer(model, X)
     lowest = X[X["debt"] == X["debt"].min()]
-    assert explainer.reasons(lowest, least=0.01).letter(0) == []
+    assert explainer.reasons(lowest, min_contribution=0.01).sentences(0) == []
     assert len(explainer.reasons(X[:0])) == 0
     assert len(explainer.reasons(X[:0]).frame()) == 0
 
@@ -129,7 +129,7 @@ def test_outputs_and_errors() -> None:
     one = explainer_of(X)
     for call, words in (
         (lambda: explainer.reasons(X), "give output="),
-        (lambda: one.reasons(X, against="up"), "against is 'up'"),
+        (lambda: one.reasons(X, direction="up"), "direction is 'up'"),
         (lambda: one.reasons(X, text={"dept": "x"}), "text names 'dept'"),
         (lambda: one.reasons(X, text="{worth}"), "'worth'"),
         (lambda: one.reasons(X, text="{value"), "text has"),
@@ -139,7 +139,7 @@ def test_outputs_and_errors() -> None:
         (lambda: one.reasons(X, actionable=["dept"]), "actionable names 'dept'"),
         (lambda: one.reasons(X, ids=[1, 2]), "2 entries"),
         (lambda: one.reasons(X, cohort_weights=[1]), "no cohort"),
-        (lambda: one.reasons(X).letter(100), "row is 100"),
+        (lambda: one.reasons(X).sentences(100), "row is 100"),
     ):
         with pytest.raises(fs.InputError, match=words):
             call()

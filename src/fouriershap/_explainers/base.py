@@ -6,7 +6,6 @@ import os
 import time
 from collections.abc import Callable
 from copy import copy
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
@@ -30,19 +29,19 @@ from fouriershap._explainers.backgrounds import kept_background
 from fouriershap._explainers.batches import Streams
 from fouriershap._explainers.calling import SignatureOfInit, name_of
 from fouriershap._explainers.explanation import make_explanation, without_single_output
-from fouriershap._explainers.questions.asking import Questions
+from fouriershap._explainers.public_parts import PublicParts
 from fouriershap._explainers.reasons import make_frame
 from fouriershap._rows.frames import Rows, as_rows, unmask
 from fouriershap._shapley.engine import Engine
 from fouriershap._shapley.interactions import TopInteractions, interaction_values
 
 if TYPE_CHECKING:
-    from fouriershap._explainers.page_subjects import Subject
+    from fouriershap.report._subject import ReportSubject
 
 _LARGE_FILE = 1 << 30  # bytes
 
 
-class Explainer(Streams, Questions):
+class Explainer(Streams, PublicParts):
     """A model and a background, ready to explain rows.
 
     ``Explainer(model, background, **options)`` makes the explainer that fits the model, as its own class
@@ -167,7 +166,7 @@ class Explainer(Streams, Questions):
         """The inverse of `save`."""
         raise NotImplementedError
 
-    def _subject(self, rows: Rows, budget: int) -> Subject:
+    def _subject(self, rows: Rows, budget: int) -> ReportSubject:
         """What the report page tells beside the values; tables far above ``budget`` bytes are not built."""
         raise NotImplementedError
 
@@ -347,73 +346,6 @@ class Explainer(Streams, Questions):
             rows, values, self._engine.expected, *names, time.perf_counter() - begin
         )
         return explanation[0] if is_one else explanation
-
-    def report(
-        self,
-        X: Any,
-        path: str | os.PathLike[str],
-        y: Any = None,
-        *,
-        ids: Any = None,
-        drift: Any = None,
-        cohorts: Any = None,
-        interactions: Any = None,
-        text: Any = None,
-        unit: str | None = None,
-        facts: Any = None,
-        rows: int | None = None,
-        title: str | None = None,
-        max_bytes: int = 15_000_000,
-    ) -> Path:
-        """Write a page that shows the SHAP values of rows, and computes new ones when its reader changes a row.
-
-        One HTML file that opens from disk and fetches nothing. Needs ``pip install 'fouriershap[report]'``.
-
-        Parameters
-        ----------
-        X : array or data frame, shape (n_rows, n_columns)
-            Rows to explain; importance is over all of them.
-        path : path of the file
-        y : array_like or str, optional
-            What was observed, or the column of X that holds it: numbers, or classes. The page then tells how well the
-            model does on these rows.
-        ids : array_like or str, optional
-            What rows are called, or the column of X that says it; by default the index of a pandas frame.
-        drift : array or data frame, or Drift, optional
-            Other rows: the page tells why the mean prediction changed from the background to them.
-        cohorts : array_like or str, True, or Cohorts, optional
-            Groups of rows that the page compares: an entry per row, a column of X, or True for a tree that finds them.
-        interactions : int or Interactions, optional
-            The most features of a set, 2 or more: the page lists the sets that act together most strongly.
-        text : mapping or str, optional
-            The sentences of reasons, as in `reasons`.
-        unit : str, optional
-            What predictions are counted in, such as "€".
-        facts : mapping, optional
-            What the page says beside what it knows: ``{"Data": "loans of 2025", "Approved by": ...}``.
-        rows : int, optional
-            Most rows that the page holds, a random sample of X; by default 10,000.
-        title : str, optional
-        max_bytes : int
-            Most bytes of the file. Where they are too few, the page holds fewer rows and, last, no what-if part.
-
-        Returns
-        -------
-        pathlib.Path
-            The file that was written.
-
-        Warns
-        -----
-        ReportWarning
-            Where the page lacks its what-if part or interactions, with the reason; the page says so, too.
-        """
-        from fouriershap._explainers.page import Wishes, write_page
-
-        shown = {"y": y, "ids": ids, "drift": drift, "cohorts": cohorts, "text": text, "unit": unit}
-        shown["interactions"] = interactions
-        return write_page(
-            self, X, path, Wishes(**shown, facts=facts, rows=rows, title=title, max_bytes=max_bytes)
-        )
 
     def frame(self, X: Any, top_k: int | None = None) -> Any:
         """The reasons of each row as a tidy table, the largest first.

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.checks import check_whole
-from fouriershap._base.errors import MissingDependencyError
 from fouriershap._rows.frames import frame_library
+from fouriershap._rows.tables import to_frame
 from fouriershap._rows.text import text_of
-
-_LIBRARIES = ("pandas", "polars", "pyarrow")
 
 
 def make_frame(
@@ -56,16 +53,3 @@ def _with_index(table: Any, like: Any, row: NDArray[Any]) -> Any:
 
 def _as_strings(names: tuple[str, ...], index: NDArray[Any]) -> list[str]:
     return [names[i] for i in index.tolist()]
-
-
-def to_frame(table: dict[str, Any], like: Any) -> Any:
-    """Columns by name as a data frame, in the library of ``like`` or, where that is none, the first installed."""
-    library: Any = frame_library(like) or next((name for name in _LIBRARIES if find_spec(name)), None)
-    if library is None:
-        raise MissingDependencyError(
-            "a frame needs a library of data frames, and none is installed: pip install pandas "
-            "(or polars, or pyarrow)."
-        )
-    import narwhals as nw
-
-    return nw.from_dict(table, backend=library).to_native()

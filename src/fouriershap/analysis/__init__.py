@@ -1,1 +1,1 @@
-"""Questions beyond the row: why a mean changed, what matters overall, how cohorts differ, reasons for a letter."""
+"""Analyses of many rows: drift, importance, cohorts, interactions and reasons."""

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._explainers.questions.moments import Floats
 from fouriershap._rows.text import text_of
+from fouriershap.analysis.moments import Floats
 
 _CUTS = 32  # of a column of numbers
 _MOST_LEVELS = 30  # of a column of labels
@@ -18,9 +18,9 @@ _LEAST_SHARE = 0.05  # of the rows, in a leaf
 
 @dataclass(frozen=True)
 class Split:
-    """A question about one column: whether a number is at least ``cut``, or a label is ``cut``.
+    """A test of one column: whether a number is at least ``cut``, or a label equals ``cut``.
 
-    ``has_missing``: whether some number is missing, for which the answer is no.
+    ``has_missing``: whether some number is missing; missing numbers fail the test.
     """
 
     column: int
@@ -30,47 +30,45 @@ class Split:
 
     def __call__(self, columns: list[NDArray[Any]]) -> NDArray[np.bool_]:
         values = columns[self.column]
-        if self.is_label:
-            return np.asarray(values == self.cut)
-        return np.asarray(values >= self.cut)  # a missing number is not
+        return np.asarray(values == self.cut if self.is_label else values >= self.cut)
 
 
-Path = tuple[tuple[Split, bool], ...]  # what leads to a leaf
+Leaf = tuple[tuple[Split, bool], ...]  # the tests on the way to a leaf, with their results
 
 
-def grow(columns: list[NDArray[Any]], values: Floats, leaves: int) -> list[Path]:
-    """Leaves of the tree that takes most of the square sum of the values (n_rows, n_numbers) away, split by split."""
+def grow(columns: list[NDArray[Any]], values: Floats, max_leaves: int) -> list[Leaf]:
+    """Return the leaves of a tree that greedily reduces the variance of the values (n_rows, n_numbers)."""
     least = max(2, int(_LEAST_SHARE * len(values)))
-    paths: list[tuple[Path, NDArray[np.int64]]] = [((), np.arange(len(values)))]
-    while len(paths) < leaves:
-        found = [_best_split(columns, values, rows, least) for _, rows in paths]
+    leaves: list[tuple[Leaf, NDArray[np.int64]]] = [((), np.arange(len(values)))]
+    while len(leaves) < max_leaves:
+        found = [_best_split(columns, values, rows, least) for _, rows in leaves]
         k = int(np.argmax([gain for gain, _ in found]))
         gain, test = found[k]
         if test is None or gain <= 0:
             break
-        path, rows = paths.pop(k)
-        yes = test([column[rows] for column in columns])
-        paths[k:k] = [((*path, (test, answer)), rows[yes == answer]) for answer in (False, True)]
-    return [path for path, _ in paths]
+        leaf, rows = leaves.pop(k)
+        passed = test([column[rows] for column in columns])
+        leaves[k:k] = [((*leaf, (test, result)), rows[passed == result]) for result in (False, True)]
+    return [leaf for leaf, _ in leaves]
 
 
-def members(paths: list[Path], columns: list[NDArray[Any]]) -> NDArray[np.int64]:
-    """The leaf of each row."""
+def find_leaves(leaves: list[Leaf], columns: list[NDArray[Any]]) -> NDArray[np.int64]:
+    """Return the leaf of each row."""
     found = np.zeros(len(columns[0]) if columns else 0, dtype=np.int64)
-    for k, path in enumerate(paths):
+    for k, leaf in enumerate(leaves):
         mine = np.ones(len(found), dtype=bool)
-        for test, answer in path:
-            mine &= test(columns) == answer
+        for test, result in leaf:
+            mine &= test(columns) == result
         found[mine] = k
     return found
 
 
-def words(path: Path, names: tuple[str, ...]) -> str:
-    """A leaf as people read it; both bounds of a number together."""
+def describe_leaf(leaf: Leaf, names: tuple[str, ...]) -> str:
+    """Return a leaf as a readable condition, with both bounds of a number together."""
     parts = []
-    for column in dict.fromkeys(test.column for test, _ in path):
+    for column in dict.fromkeys(test.column for test, _ in leaf):
         name = names[column]
-        mine = [(test, answer) for test, answer in path if test.column == column]
+        mine = [(test, result) for test, result in leaf if test.column == column]
         parts += [f"{name} {'is' if yes else 'is not'} {test.cut}" for test, yes in mine if test.is_label]
         low = max((test.cut for test, yes in mine if yes and not test.is_label), default=None)
         high = min((test.cut for test, yes in mine if not yes and not test.is_label), default=None)
@@ -97,7 +95,7 @@ def _best_split(
                 continue
             total = mine[yes].sum(axis=0)  # the sums of both sides cancel
             gain = float((total**2).sum() * (1 / n_yes + 1 / (len(rows) - n_yes)))
-            if gain > best[0] * (1 + 1e-9):  # of equal ones the first
+            if gain > best[0] * (1 + 1e-9):  # the first of equal ones
                 best = (gain, test)
     return best
 
@@ -112,14 +110,14 @@ def _tests(number: int, column: NDArray[Any]) -> list[Split]:
     distinct = np.unique(there)
     if len(distinct) > _CUTS:
         distinct = np.unique(np.quantile(there, np.arange(1, _CUTS + 1) / (_CUTS + 1), method="higher"))
-    cuts = (
-        distinct if len(there) < len(column) else distinct[distinct > there.min()]
-    )  # the least parts off what is missing
-    return [Split(number, float(cut), False, len(there) < len(column)) for cut in cuts]
+    has_missing = len(there) < len(column)
+    # The smallest number separates the rest from missing numbers only.
+    cuts = distinct if has_missing else distinct[distinct > there.min()]
+    return [Split(number, float(cut), False, has_missing) for cut in cuts]
 
 
-def columns_of(data: NDArray[Any], labels: NDArray[Any] | None) -> list[NDArray[Any]]:
-    """What rows show of each player (see `Rows.display`): float64 columns of numbers, object columns of labels."""
+def shown_columns(data: NDArray[Any], labels: NDArray[Any] | None) -> list[NDArray[Any]]:
+    """Return what rows show of each player (see `Rows.display`): float64 numbers, or labels as objects."""
     found: list[NDArray[Any]] = []
     for j in range(data.shape[1]):
         if labels is not None and any(isinstance(label, str) for label in labels[:, j].tolist()):

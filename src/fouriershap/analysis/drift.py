@@ -3,36 +3,34 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fouriershap._explainers.questions import pictures
-from fouriershap._explainers.questions.answer import PicturedAnswer, bracket, group_columns, number
-from fouriershap._explainers.questions.group_means import GroupedRows, read_grouped
-from fouriershap._explainers.questions.means import Terms, check_engine, names_of_outputs, terms_of
-from fouriershap._explainers.questions.moments import Floats, Moments, check_level, interval
-
-if TYPE_CHECKING:
-    from fouriershap._explainers.base import Explainer  # types alone: the base imports this module
+from fouriershap.analysis import plotting
+from fouriershap.analysis.engines import background_of
+from fouriershap.analysis.explainer import ExplainerLike, check_engine, output_names, with_other_background
+from fouriershap.analysis.means import group_rows, make_terms
+from fouriershap.analysis.moments import Floats, Moments, check_level, interval
+from fouriershap.analysis.results import PlayerResult, bracket, group_columns, signed
 
 _SHOWN = 10
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Drift(PicturedAnswer):
-    """The change of the mean prediction, split exactly over players; what `Explainer.drift` returns.
+class Drift(PlayerResult):
+    """The change of the mean prediction, split exactly over players; returned by `Explainer.drift`.
 
     Attributes
     ----------
     names : tuple of str
         Players; with ``interactions=True`` main effects of players, then pairs.
     groups : tuple of str
-        Groups or periods of the new rows; one without a name where there are none.
+        Groups or periods of the new rows; one without a name if there are none.
     outputs : tuple of str
     values, low, high : (n_groups, n_names, n_outputs) float64
-        What each brings to the change, and the ends of its interval; NaN where that is not known.
+        The part of each player in the change, and the ends of its interval; NaN where that is unknown.
     change, change_low, change_high : (n_groups, n_outputs) float64
         The whole change: the sum of ``values``.
     before : (n_outputs,) float64
@@ -41,9 +39,9 @@ class Drift(PicturedAnswer):
     level : float or None
         Coverage of the intervals.
     counts_background : bool
-        Whether the intervals count that the background is a sample, too.
+        Whether the intervals include the sampling error of the background.
     in_order : bool
-        Whether the groups come one after the other (periods, numbers, bins), which pictures join by lines.
+        Whether the groups are ordered (periods, numbers, bins), so that plots join them by lines.
 
     Examples
     --------
@@ -72,30 +70,24 @@ class Drift(PicturedAnswer):
     counts_background: bool
     in_order: bool = True
     like: Any = None
-    question = "drift"
+    analysis = "drift"
 
     def __repr__(self) -> str:
-        lines = []
+        sample = "both samples" if self.counts_background else "the sample of new rows alone"
+        about = "no intervals" if self.level is None else f"{self.level:.0%} intervals over {sample}"
+        lines = [f"Drift(of the mean prediction, {about})"]
         for g, group in enumerate(self.groups):
             for o, output in enumerate(self.outputs):
                 title = ", ".join(filter(None, [group, output if len(self.outputs) > 1 else ""]))
                 ends = bracket(self.change_low[g, o], self.change_high[g, o])
-                lines.append(
-                    f"{title or 'change'}: {number(self.change[g, o])}{ends}, {self.n_rows[g]:,} rows"
-                )
-                order = np.argsort(-np.abs(self.values[g, :, o]), kind="stable")[:_SHOWN]
+                change = f"{signed(self.change[g, o])}{ends}"
+                lines.append(f"{title or 'change'}: {change}, {self.n_rows[g]:,} rows")
                 if len(self.groups) * len(self.outputs) > 3:
                     continue
-                for k in order:
+                for k in np.argsort(-np.abs(self.values[g, :, o]), kind="stable")[:_SHOWN]:
                     ends = bracket(self.low[g, k, o], self.high[g, k, o])
-                    lines.append(f"  {self.names[k]}: {number(self.values[g, k, o])}{ends}")
-        return "\n".join([f"Drift(of the mean prediction, {self._sureness()})", *lines[:40]])
-
-    def _sureness(self) -> str:
-        if self.level is None:
-            return "no intervals"
-        both = "both samples" if self.counts_background else "the new rows' sample alone"
-        return f"{self.level:.0%} intervals over {both}"
+                    lines.append(f"  {self.names[k]}: {signed(self.values[g, k, o])}{ends}")
+        return "\n".join(lines[:41])
 
     def table(self) -> dict[str, Any]:
         columns = group_columns(self.groups, self.names, self.outputs)
@@ -118,49 +110,87 @@ class Drift(PicturedAnswer):
             "counts_background": self.counts_background,
         }
 
-    def _draw(self, o: int, top: int, ax: Any) -> Any:
-        """Bars; over periods a line for each player, of groups points."""
+    def _draw(self, o: int, top_k: int, ax: Any) -> Any:
+        """Draw bars; a line per player for periods, points for groups."""
+        ends, before = (self.low[:, :, o], self.high[:, :, o]), self.before[o]
         if len(self.groups) == 1:
-            title = f"mean prediction {self.before[o]:.4g} → {self.before[o] + self.change[0, o]:.4g}"
-            ends = (self.low[0, :, o], self.high[0, :, o])
-            return pictures.bars(self.names, self.values[0, :, o], *ends, top, title, ax)
-        title = f"change of the mean prediction from {self.before[o]:.4g}"
-        ends = (self.low[:, :, o], self.high[:, :, o])
+            title = f"mean prediction {before:.4g} → {before + self.change[0, o]:.4g}"
+            own = (ends[0][0], ends[1][0])
+            return plotting.bars(self.names, self.values[0, :, o], top_k, title, ax, own)
+        title = f"change of the mean prediction from {before:.4g}"
+        about = (self.groups, self.names, self.values[:, :, o], ends)
         if not self.in_order:
-            return pictures.side_by_side(self.groups, self.names, self.values[:, :, o], *ends, top, title, ax)
-        whole = self.change[:, o]
-        return pictures.lines(self.groups, self.names, self.values[:, :, o], *ends, whole, top, title, ax)
+            return plotting.side_by_side(*about, top_k, title, ax)
+        return plotting.lines(*about, self.change[:, o], top_k, title, ax)
 
 
-def make_drift(
-    explainer: Explainer,
-    X: Any,
-    weights: ArrayLike | None,
-    by: Any,
-    every: Any,
-    bins: Any,
-    interactions: bool,
-    level: Any,
+def drift(
+    explainer: ExplainerLike,
+    X_new: Any,
+    *,
+    weights: ArrayLike | None = None,
+    background: Any = None,
+    background_weights: ArrayLike | None = None,
+    by: Any = None,
+    every: str | None = None,
+    bins: int | None = None,
+    interactions: bool = False,
+    level: float | None = 0.95,
 ) -> Drift:
-    """What `Explainer.drift` documents."""
+    """Split the change of the mean prediction from the background to other rows exactly over players.
+
+    The parts are the mean SHAP values of the new rows; they add up to the change. Their intervals include the
+    sampling error of both samples, which takes one more pass over the background.
+
+    Parameters
+    ----------
+    X_new : array or data frame, shape (n_rows, n_columns)
+    weights : array_like, optional
+        A weight per new row.
+    background : array or data frame, optional
+        Rows to compare with instead of the explainer's background. An explainer that was loaded from a file may have
+        no background rows: give them again, or the intervals include the error of the new rows alone.
+    background_weights : array_like, optional
+        A weight per row of ``background``.
+    by : str or array_like, optional
+        Name of a column of X_new, a feature or not, or an entry per row: the change is split for each group.
+    every : {"day", "week", "month", "quarter", "year"}, optional
+        Period per group, if ``by`` holds dates.
+    bins : int, optional
+        Number of groups with about equally many rows, if ``by`` holds numbers.
+    interactions : bool
+        Split into main effects and pairs of players.
+    level : float or None
+        Coverage of the intervals; None for no intervals, which saves the pass over the background.
+
+    Returns
+    -------
+    Drift
+        With ``frame()``, ``plot()`` and ``to_json()``.
+    """
     level = check_level(level)
+    explainer = with_other_background(explainer, background, background_weights)
     engine = check_engine(explainer, "drift")
-    given = read_grouped(explainer, X, "X_new", weights, by, every, bins)
-    given.check_weighed()
-    terms = terms_of(explainer, engine, interactions)
+    given = group_rows(explainer, X_new, "X_new", weights, by, every, bins)
+    given.check_weights()
+    terms = make_terms(explainer, interactions)
     found = given.moments(explainer, terms)
-    kept = explainer._background_codes() if level is not None else None
-    others = None if kept is None else _background_moments(explainer, given, terms, kept)
-    means = np.stack([one.mean for one in found])
+    rows = background_of(explainer) if level is not None else None
+    means = np.stack([moments.mean for moments in found])
     low, high = np.full_like(means, np.nan), np.full_like(means, np.nan)
     if level is not None:
-        for g, one in enumerate(found):
-            errors = [one.error(), *([] if others is None else [others[g].error()])]
+        for g, moments in enumerate(found):
+            errors = [moments.error()]
+            if rows is not None:  # one group at a time: each has tables of its own
+                other = Moments()
+                for (values,), share in given.background_terms(explainer, terms, rows, [g]):
+                    other.add(values, share)
+                errors.append(other.error())
             low[g], high[g] = interval(means[g], errors, level)
     return Drift(
         names=terms.names,
         groups=given.groups.labels,
-        outputs=names_of_outputs(explainer),
+        outputs=output_names(explainer),
         values=means[:, :-1],
         low=low[:, :-1],
         high=high[:, :-1],
@@ -170,16 +200,7 @@ def make_drift(
         before=np.array(engine.expected, dtype=np.float64),
         n_rows=given.sizes(),
         level=level,
-        counts_background=others is not None,
+        counts_background=rows is not None,
         in_order=given.groups.in_order,
-        like=X,
+        like=X_new,
     )
-
-
-def _background_moments(explainer: Explainer, given: GroupedRows, terms: Terms, kept: Any) -> list[Moments]:
-    """Of what background rows bring to the mean of each group."""
-    found = [Moments() for _ in range(len(given))]
-    for g, one in enumerate(found):  # one at a time: each has tables of its own
-        for (values,), weights in given.only(g).from_background(explainer, terms, kept):
-            one.add(values, weights)
-    return found

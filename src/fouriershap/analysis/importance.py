@@ -1,10 +1,10 @@
-"""`Importance`: what matters over many rows, and how surely."""
+"""`Importance`: which players matter over many rows, with intervals."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,56 +12,50 @@ from numpy.typing import ArrayLike, NDArray
 from fouriershap._base.checks import check_choice, check_whole
 from fouriershap._base.errors import InputError
 from fouriershap._base.parallel import Watch
-from fouriershap._explainers.questions import losses, pictures
-from fouriershap._explainers.questions.answer import PicturedAnswer, bracket, repeated
-from fouriershap._explainers.questions.means import (
+from fouriershap._rows.batch import is_one_frame
+from fouriershap.analysis import losses, plotting
+from fouriershap.analysis.engines import background_of, probability_link
+from fouriershap.analysis.explainer import (
+    ExplainerLike,
     check_engine,
     check_row_weights,
-    names_of_outputs,
-    terms_of,
+    output_names,
+    shap_values,
+    with_other_background,
 )
-from fouriershap._explainers.questions.moments import (
-    Floats,
-    MeanError,
-    Moments,
-    check_level,
-    interval,
-    upper_tail,
-)
-from fouriershap._rows.batch import is_one_frame
+from fouriershap.analysis.means import rows_per_block
+from fouriershap.analysis.moments import Floats, MeanError, Moments, check_level, interval, upper_tail
+from fouriershap.analysis.results import PlayerResult, bracket, repeat_names
 
-if TYPE_CHECKING:
-    from fouriershap._explainers.base import Explainer  # types alone: the base imports this module
-
-_DRAWS = 16  # background rows that a mean is estimated from, where not all are taken
+_DRAWS = 16  # background rows that a mean is estimated from, if not all are used
 _MOST_ROUNDS = 64  # orders of players per row
-_FEWEST_ROWS = 20  # that orders of players are tried on
+_FEWEST_ROWS = 20  # for which orders of players are drawn
 _SHOWN = 15
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Importance(PicturedAnswer):
-    """What matters over many rows; what `Explainer.importance` returns.
+class Importance(PlayerResult):
+    """Which players matter over many rows; returned by `Explainer.importance`.
 
     Attributes
     ----------
     names : tuple of str
         Players.
     outputs : tuple of str
-        Of the model; one, the loss, where there are labels.
+        Outputs of the model; with labels one, the loss.
     values, low, high : (n_names, n_outputs) float64
-        Mean size of the SHAP values, or the loss that the player saves, and the ends of the interval.
+        Mean absolute SHAP value, or the loss that the player saves, and the ends of the interval.
     p_values : (n_names,) float64 or None
-        With labels: of the test whether the player's share of the predictions lowers the loss at all.
+        With labels: for the hypothesis that the player's share of the predictions does not lower the loss.
     loss : str or None
-    method : {"mean size", "exact", "sampled"}
-        "exact": by all coalitions and background rows; "sampled": what interactions add is estimated.
+    method : {"mean absolute value", "exact", "sampled"}
+        "exact": over all coalitions and background rows; "sampled": what interactions add is estimated.
     saved : float
-        With labels: the loss that all players save together, which ``values`` add up to where they are exact.
+        With labels: the loss that all players save together; ``values`` add up to it if they are exact.
     error : (n_names,) float64
-        Standard error of what was estimated by drawing orders of players; 0 where nothing was.
+        Standard error from drawing orders of players; 0 if none were drawn.
     n_rows, n_sampled : int
-        Rows, and those on which orders of players were tried.
+        Number of rows, and of those for which orders of players were drawn.
     level : float or None
 
     Examples
@@ -89,8 +83,8 @@ class Importance(PicturedAnswer):
     n_sampled: int
     level: float | None
     like: Any = None
-    question = "importance"
-    _MOST_SHOWN = 15
+    analysis = "importance"
+    _TOP_K = 15
 
     def __repr__(self) -> str:
         what = "mean |SHAP value|" if self.loss is None else f"{self.loss} saved, {self.method}"
@@ -106,9 +100,9 @@ class Importance(PicturedAnswer):
 
     def table(self) -> dict[str, Any]:
         shape = self.values.shape
-        columns: dict[str, Any] = {"feature": repeated(self.names, shape, 0)}
+        columns: dict[str, Any] = {"feature": repeat_names(self.names, shape, 0)}
         if len(self.outputs) > 1:
-            columns["output"] = repeated(self.outputs, shape, 1)
+            columns["output"] = repeat_names(self.outputs, shape, 1)
         columns["importance"] = self.values.reshape(-1)
         if self.level is not None:
             columns |= {"low": self.low.reshape(-1), "high": self.high.reshape(-1)}
@@ -126,20 +120,117 @@ class Importance(PicturedAnswer):
             "level": self.level,
         }
 
-    def _draw(self, o: int, top: int, ax: Any) -> Any:
+    def _draw(self, o: int, top_k: int, ax: Any) -> Any:
         title = "mean |SHAP value|" if self.loss is None else f"{self.loss.replace('_', ' ')} saved"
         ends = (self.low[:, o], self.high[:, o])
-        return pictures.bars(self.names, self.values[:, o], *ends, top, title, ax, signed=False)
+        return plotting.bars(self.names, self.values[:, o], top_k, title, ax, ends, is_size=True)
+
+
+def importance(
+    explainer: ExplainerLike,
+    X: Any,
+    y: Any = None,
+    *,
+    loss: str | None = None,
+    link: str | None = None,
+    weights: ArrayLike | None = None,
+    background: Any = None,
+    background_weights: ArrayLike | None = None,
+    budget: int = 1_000_000,
+    level: float | None = 0.95,
+    random_state: int = 0,
+) -> Importance:
+    """Measure which players matter over many rows: by mean absolute SHAP values, or by the loss that players save.
+
+    Parameters
+    ----------
+    X : array or data frame, shape (n_rows, n_columns), or an iterator of such
+        A stream is read batch by batch; with labels or weights its batches are ``(X, y)`` or ``(X, y, weights)``.
+    y : array_like, optional
+        Labels: importance is then the loss that a player saves (SAGE). The model itself is not called.
+    loss : {"squared_error", "log_loss"}, optional
+        Loss to use with ``y``; by default "log_loss" if outputs are log odds, else "squared_error". Labels of
+        "log_loss" are the numbers of the classes.
+    link : {"identity", "logit"}, optional
+        Whether outputs are probabilities or margins, if the explainer does not know it.
+    weights : array_like, optional
+        A weight per row.
+    background, background_weights
+        As in `drift`.
+    budget : int
+        Most predictions of the representation that are spent on losses. If all coalitions of all rows fit in it,
+        importance is exact; otherwise what interactions add is estimated, with the standard error ``error``.
+    level : float or None
+        Coverage of the intervals, for the error of rows and of drawing. The background counts as given.
+    random_state : int
+
+    Returns
+    -------
+    Importance
+        With ``frame()``, ``plot()`` and ``to_json()``.
+    """
+    level = check_level(level)
+    explainer = with_other_background(explainer, background, background_weights)
+    engine = check_engine(explainer, "importance")
+    check_whole("budget", budget, 1)
+    rng = np.random.default_rng(check_whole("random_state", random_state, 0))
+    sizes, accumulator = Moments(), None
+    step = rows_per_block(engine.n_players, engine.n_outputs)
+    for number, (batch, labels, row_weights) in enumerate(_batches(X, y, weights)):
+        if labels is not None and number == 0:
+            accumulator = LossAccumulator(explainer, _find_loss(explainer, loss, link), budget, rng)
+        if (labels is None) != (accumulator is None):
+            has = "lacks" if accumulator else "has"
+            raise InputError(f"batch {number} {has} labels, unlike the batches before it.")
+        codes = explainer.inputs.encode(batch).codes
+        share = check_row_weights(row_weights, len(codes))
+        target = None
+        if accumulator is not None:
+            target = accumulator.loss.read_labels(labels, len(codes), engine.n_outputs)
+        for first in range(0, len(codes), step):
+            part = slice(first, first + step)
+            values = shap_values(explainer, codes[part])
+            w = None if share is None else share[part]
+            if accumulator is None or target is None:
+                sizes.add(np.abs(values), w)
+            else:
+                accumulator.add(codes[part], values, target[part], w)
+    if accumulator is None and loss is not None:
+        raise InputError("loss was given without y.")
+    if not (sizes.n_rows if accumulator is None else accumulator.additive.n_rows):
+        raise InputError("X has 0 rows; give at least one.")
+    like = X if is_one_frame(X) else None
+    if accumulator is not None:
+        return accumulator.result(level, like)
+    low = high = np.full((engine.n_players, engine.n_outputs), np.nan)
+    if level is not None:
+        low, high = interval(sizes.mean, [sizes.error()], level)
+    return Importance(
+        names=explainer.player_names,
+        outputs=output_names(explainer),
+        values=sizes.mean,
+        low=np.maximum(low, 0.0),
+        high=high,
+        p_values=None,
+        loss=None,
+        method="mean absolute value",
+        saved=float("nan"),
+        error=np.zeros(engine.n_players),
+        n_rows=sizes.n_rows,
+        n_sampled=0,
+        level=level,
+        like=like,
+    )
 
 
 def _batches(X: Any, y: Any, weights: Any) -> Iterator[tuple[Any, Any, Any]]:
-    """Rows, labels and weights, block by block where they come so."""
-    if is_one_frame(X) or not isinstance(X, Iterable) or (isinstance(X, list | tuple) and _is_row(X)):
+    """Yield rows, labels and weights: of a stream batch by batch, else once."""
+    if is_one_frame(X) or not isinstance(X, Iterable) or (isinstance(X, list | tuple) and _is_matrix(X)):
         yield X, y, weights
         return
     if y is not None or weights is not None:
         raise InputError(
-            "X is a stream of batches; give batches of (X, y) or (X, y, weights), and no y or weights."
+            "X is a stream of batches; give batches of (X, y) or (X, y, weights) instead of y and weights."
         )
     for number, batch in enumerate(X):
         if not isinstance(batch, tuple):
@@ -150,8 +241,8 @@ def _batches(X: Any, y: Any, weights: Any) -> Iterator[tuple[Any, Any, Any]]:
             raise InputError(f"batch {number} is a tuple of {len(batch)}; give X, (X, y) or (X, y, weights).")
 
 
-def _is_row(X: Any) -> bool:
-    """Whether a list holds rows, lists of numbers or texts, and no batches."""
+def _is_matrix(X: Any) -> bool:
+    """Return whether a list holds rows, which are lists of numbers or texts, rather than batches."""
     return bool(len(X)) and all(
         isinstance(row, list)
         and not any(hasattr(cell, "__len__") and not isinstance(cell, str) for cell in row)
@@ -159,163 +250,110 @@ def _is_row(X: Any) -> bool:
     )
 
 
-class _Sample:
-    """A fair sample of rows from a stream of unknown length."""
+def _find_loss(explainer: ExplainerLike, loss: Any, link: Any) -> losses.Loss:
+    """Return the loss with the meaning of the outputs."""
+    known = probability_link(explainer)
+    if loss is None:
+        loss = losses.LogLoss.name if (link or known) == "logit" else losses.SquaredError.name
+    check_choice("loss", loss, losses.LOSSES)
+    if link is not None:
+        known = check_choice("link", link, losses.LINKS)
+    if loss == losses.SquaredError.name:
+        return losses.SquaredError()
+    if known is None:
+        raise InputError(
+            "loss='log_loss' takes probabilities, and it is unknown whether this explainer's outputs are some. Give "
+            "link='identity' if they are, link='logit' if they are margins (log odds)."
+        )
+    return losses.LogLoss(is_margin=known == "logit")
+
+
+class _Reservoir:
+    """A uniform sample of rows from a stream of unknown length."""
 
     def __init__(self, size: int, rng: np.random.Generator) -> None:
-        self.size, self._rng, self._seen = size, rng, 0
+        self._size, self._rng = size, rng
         self._key = np.empty(0)
-        self._kept: list[NDArray[Any]] | None = None
+        self.arrays: list[NDArray[Any]] = []
 
     def add(self, *arrays: NDArray[Any]) -> None:
-        """Arrays with a row each per row."""
-        key = self._rng.random(len(arrays[0]))
-        mine: list[NDArray[Any]] = list(arrays)
-        if self._kept is not None:
+        """Add rows, given as arrays with one entry per row."""
+        key, rows = self._rng.random(len(arrays[0])), list(arrays)
+        if self.arrays:
             key = np.concatenate([self._key, key])
-            mine = [np.concatenate(pair) for pair in zip(self._kept, mine, strict=True)]
-        chosen = np.sort(np.argsort(key, kind="stable")[: self.size])
-        self._key, self._kept = key[chosen], [array[chosen] for array in mine]
-
-    @property
-    def rows(self) -> list[NDArray[Any]]:
-        assert self._kept is not None
-        return self._kept
+            rows = [np.concatenate(pair) for pair in zip(self.arrays, rows, strict=True)]
+        chosen = np.sort(np.argsort(key, kind="stable")[: self._size])
+        self._key, self.arrays = key[chosen], [array[chosen] for array in rows]
 
 
-def make_importance(
-    explainer: Explainer,
-    X: Any,
-    y: Any,
-    loss: Any,
-    link: Any,
-    weights: ArrayLike | None,
-    budget: int,
-    level: Any,
-    random_state: Any,
-) -> Importance:
-    """What `Explainer.importance` documents."""
-    level = check_level(level)
-    engine = check_engine(explainer, "importance")
-    check_whole("budget", budget, 1)
-    rng = np.random.default_rng(check_whole("random_state", random_state, 0))
-    found, judge = Moments(), None
-    n_players, n_outputs = engine.n_players, engine.n_outputs
-    for number, (batch, labels, share) in enumerate(_batches(X, y, weights)):
-        if labels is not None and number == 0:
-            judge = _Judge(explainer, loss, link, budget, rng)
-        if (labels is None) != (judge is None):
-            raise InputError(f"batch {number} {'lacks' if judge else 'has'} labels, unlike those before it.")
-        rows = explainer._read(batch)
-        mine = check_row_weights(share, len(rows))
-        target = None if judge is None else judge.loss.read_labels(labels, len(rows), n_outputs)
-        step = terms_of(explainer, engine, False).rows_per_block(n_outputs)
-        for first in range(0, len(rows), step):
-            part = slice(first, first + step)
-            values = explainer._explain(replace(rows, codes=rows.codes[part]), explainer.n_jobs)
-            w = None if mine is None else mine[part]
-            if judge is None or target is None:
-                found.add(np.abs(values), w)
-            else:
-                judge.add(rows.codes[part], values, target[part], w)
-    if judge is None and loss is not None:
-        raise InputError("loss was given, but no y that predictions could miss.")
-    if not (found.n_rows if judge is None else judge.additive.n_rows):
-        raise InputError("X has 0 rows; there is no mean of none.")
-    like = X if is_one_frame(X) else None
-    if judge is not None:
-        return judge.answer(level, like)
-    low = high = np.full((n_players, n_outputs), np.nan)
-    if level is not None:
-        low, high = interval(found.mean, [found.error()], level)
-    return Importance(
-        names=explainer.player_names,
-        outputs=names_of_outputs(explainer),
-        values=found.mean,
-        low=np.maximum(low, 0.0),
-        high=high,
-        p_values=None,
-        loss=None,
-        method="mean size",
-        saved=float("nan"),
-        error=np.zeros(n_players),
-        n_rows=found.n_rows,
-        n_sampled=0,
-        level=level,
-        like=like,
-    )
-
-
-class _Judge:
-    """Collects what the losses of rows need, block by block."""
+class LossAccumulator:
+    """Collects block by block what the losses of rows need."""
 
     def __init__(
-        self, explainer: Explainer, loss: Any, link: Any, budget: int, rng: np.random.Generator
+        self, explainer: ExplainerLike, loss: losses.Loss, budget: int, rng: np.random.Generator
     ) -> None:
-        if loss is None:  # labels are no margins
-            loss = "log_loss" if (link or explainer._output_link()) == "logit" else "squared_error"
-        name = check_choice("loss", loss, losses.LOSSES)
-        self.explainer, self.rng, self.budget = explainer, rng, budget
-        self.loss = losses.Loss(name, _find_link(explainer, name, link))
-        engine, kept = explainer._engine, explainer._background_codes()
-        if kept is None:
+        self.explainer, self.loss, self.rng, self.budget = explainer, loss, rng, budget
+        engine, background = explainer.engine, background_of(explainer)
+        if background is None:
             raise InputError(
-                "importance with y compares with rows of the background, and this explainer has none (it was loaded "
-                "from a file, or explains by path). Give background=."
+                "importance with y needs background rows, and this explainer has none (it was loaded from a file, or "
+                "is path-dependent). Give background=."
             )
-        self.scene = losses.Scene(
-            predict=lambda rows: engine.predict(rows, explainer.n_jobs),
-            background=kept[0],
-            weights=kept[1],
-            player=explainer._code_players(),
+        rows, weights = background
+        self.context = losses.LossContext(
+            predict=lambda hybrids: engine.predict(hybrids, explainer.n_jobs),
+            background=rows,
+            weights=weights,
+            player=explainer.inputs.code_players,
             n_players=engine.n_players,
             expected=np.array(engine.expected),
         )
-        self.n_draws = min(_DRAWS, len(kept[0]))
-        self.per_row = max(self.n_draws * (engine.n_players - 1), 1)
-        self.exact_row = len(kept[0]) << min(engine.n_players, 40)
-        self.sample = _Sample(max(_FEWEST_ROWS, budget // min(self.per_row, self.exact_row)), rng)
-        self.additive, self.drops, self.whole = Moments(), Moments(), Moments()
+        self.n_draws = min(_DRAWS, len(rows))
+        self.sampled_cost = max(self.n_draws * (engine.n_players - 1), 1)  # predictions per row
+        self.exact_cost = len(rows) << min(engine.n_players, 40)
+        self.sample = _Reservoir(max(_FEWEST_ROWS, budget // min(self.sampled_cost, self.exact_cost)), rng)
+        self.additive, self.drops, self.total = Moments(), Moments(), Moments()
 
     def add(self, codes: NDArray[Any], values: Floats, y: Floats, weights: Floats | None) -> None:
-        expected = self.scene.expected
-        saved = losses.additive_savings(self.loss, values, expected, y, self.rng)
+        """Add rows with their SHAP values and labels."""
+        expected = self.context.expected
+        saved = self.loss.additive_savings(values, expected, y, self.rng)
         self.additive.add(saved, weights)
         self.drops.add(losses.drop_costs(self.loss, values, expected, y), weights)
-        alone = np.broadcast_to(expected, y.shape)
-        gain = self.loss(alone, y) - self.loss(expected + values.sum(axis=1), y)
-        self.whole.add(gain[:, None], weights)
+        without = self.loss(np.broadcast_to(expected, y.shape), y)
+        gain = without - self.loss(expected + values.sum(axis=1), y)
+        self.total.add(gain[:, None], weights)
         w = np.ones(len(y)) if weights is None else weights
         self.sample.add(codes, values, y, saved, w)
 
-    def answer(self, level: float | None, like: Any) -> Importance:
-        codes, values, y, saved, w = self.sample.rows
+    def result(self, level: float | None, like: Any) -> Importance:
+        """Return the importance of all players."""
+        codes, values, y, saved, w = self.sample.arrays
         n_rows = self.additive.n_rows
-        exactly = n_rows * self.exact_row <= self.budget and len(codes) == n_rows
+        is_complete = len(codes) == n_rows
+        is_exact = n_rows * self.exact_cost <= self.budget and is_complete
         with Watch(self.explainer.progress):
-            if exactly:
-                rounds = [losses.exact_savings(self.loss, self.scene, codes, y) - saved]
+            if is_exact:
+                rounds = [losses.exact_savings(self.loss, self.context, codes, y) - saved]
             else:
-                n_rounds = min(max(1, self.budget // (len(codes) * self.per_row)), _MOST_ROUNDS)
+                n_rounds = min(max(1, self.budget // (len(codes) * self.sampled_cost)), _MOST_ROUNDS)
                 rounds = [
-                    losses.sampled_savings(self.loss, self.scene, codes, values, y, self.n_draws, self.rng)
+                    losses.sampled_savings(self.loss, self.context, codes, values, y, self.n_draws, self.rng)
                     for _ in range(n_rounds)
                 ]
-        more = np.mean(rounds, axis=0)
+        added = np.mean(rounds, axis=0)
         both, extra, base = Moments(), Moments(), Moments()
-        for moments, rows in ((both, saved + more), (extra, more), (base, saved)):
+        for moments, rows in ((both, saved + added), (extra, added), (base, saved)):
             moments.add(rows, w)
         mean = self.additive.mean + extra.mean
-        error = self._error(both.error(), extra.error(), base.error(), len(codes) == n_rows)
+        error = both.error() if is_complete else self._sum_error(both.error(), extra.error(), base.error())
         low = high = np.full_like(mean, np.nan)
         if level is not None:
             low, high = interval(mean, [error], level)
         drawn = np.zeros_like(mean)
-        if not exactly:
+        if not is_exact:
             drawn = np.sqrt(extra.error().variance)
-            if (
-                len(rounds) > 3 and len(codes) == n_rows
-            ):  # rows are all there: orders and draws alone are left
+            if len(rounds) > 3 and is_complete:  # the error comes from orders and draws alone
                 means = np.array([np.average(each, axis=0, weights=w) for each in rounds])
                 drawn = means.std(axis=0, ddof=1) / len(rounds) ** 0.5
         return Importance(
@@ -326,37 +364,20 @@ class _Judge:
             high=high[:, None],
             p_values=upper_tail(self.drops.mean, self.drops.error()),
             loss=self.loss.name,
-            method="exact" if exactly else "sampled",
-            saved=float(self.whole.mean[0]),
+            method="exact" if is_exact else "sampled",
+            saved=float(self.total.mean[0]),
             error=drawn,
             n_rows=n_rows,
-            n_sampled=0 if exactly else len(codes),
+            n_sampled=0 if is_exact else len(codes),
             level=level,
             like=like,
         )
 
-    def _error(self, both: MeanError, extra: MeanError, base: MeanError, complete: bool) -> MeanError:
-        """Of the sum of a mean over all rows and one over some of them."""
-        if complete:
-            return both
+    def _sum_error(self, both: MeanError, extra: MeanError, base: MeanError) -> MeanError:
+        """Return the error of the sum of a mean over all rows and one over a sample of them."""
         rows = self.additive.error()
         # The sampled rows are among all: their covariance counts once per row, not once per sampled row.
         shared = (both.variance - extra.variance - base.variance) * (extra.freedom + 1) / (rows.freedom + 1)
         variance = np.maximum(rows.variance + extra.variance + shared, 0.0)
-        third, sureness = rows.third + extra.third, np.minimum(rows.sureness, extra.sureness)
-        return MeanError(variance, third, min(rows.freedom, extra.freedom), sureness)
-
-
-def _find_link(explainer: Explainer, loss: str, link: Any) -> str:
-    """What turns outputs into what the loss takes."""
-    if link is not None:
-        return check_choice("link", link, losses.LINKS)
-    if loss == "squared_error":
-        return "identity"
-    known = explainer._output_link()
-    if known is None:
-        raise InputError(
-            "loss='log_loss' takes probabilities, and it is not known whether this explainer's outputs are some. Give "
-            "link='identity' where they are, link='logit' where they are margins (log odds)."
-        )
-    return known
+        third, freedom = rows.third + extra.third, np.minimum(rows.robust_freedom, extra.robust_freedom)
+        return MeanError(variance, third, min(rows.freedom, extra.freedom), freedom)

@@ -1,40 +1,40 @@
-"""`Interactions`: what sets of up to so many players bring together, row by row."""
+"""`Interactions`: what sets of players contribute together, row by row."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from fouriershap._base.checks import check_choice, check_memory, check_whole, find_position
+from fouriershap._base.checks import check_memory, check_whole, find_position
 from fouriershap._base.errors import InputError
 from fouriershap._base.parallel import Watch
 from fouriershap._base.short import short
-from fouriershap._explainers.questions import pictures
-from fouriershap._explainers.questions.answer import Answer, check_output, number, repeated
-from fouriershap._explainers.questions.means import check_engine, names_of_outputs, read_rows
-from fouriershap._explainers.questions.moments import Floats
-from fouriershap._explainers.reasons import to_frame
-from fouriershap._rows.frames import Rows
+from fouriershap._rows.tables import to_frame
 from fouriershap._shapley.engine import Engine
-from fouriershap._shapley.orders.indices import ORDER_INDICES
 from fouriershap._shapley.orders.sets import key_sets
-from fouriershap._shapley.orders.values import set_values
-
-if TYPE_CHECKING:
-    from fouriershap._explainers.base import Explainer  # types alone: the base imports this module
+from fouriershap.analysis import plotting
+from fouriershap.analysis.engines import check_interaction_index, strongest_sets
+from fouriershap.analysis.explainer import (
+    ExplainerLike,
+    check_engine,
+    encode_rows,
+    output_names,
+    with_other_background,
+)
+from fouriershap.analysis.moments import Floats
+from fouriershap.analysis.results import AnalysisResult, check_output, repeat_names, signed
 
 _SHOWN = 10
 _JOINED = " x "
-_COLOURS = ("#1f6fb4", "#e08e1b", "#c8373a", "#7a4fb5", "#3a9d5d")  # by the number of players
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Interactions(Answer):
-    """Interactions of sets of players, the strongest first; what `Explainer.interactions` returns.
+class Interactions(AnalysisResult):
+    """Interactions of sets of players, the strongest first; returned by `Explainer.interactions`.
 
     Attributes
     ----------
@@ -49,12 +49,12 @@ class Interactions(Answer):
     strength : (n_sets,) float64
         Mean absolute value over rows and outputs.
     rest : (n_rows,) or (n_rows, n_outputs) float64
-        What all sets that are not listed here add up to.
+        The sum of all sets that are not listed.
     base : (n_outputs,) float64
-        Mean prediction of the background. With "k-SII", "STII" and "FSII", ``min_order=1``: base, values and rest of a
+        Mean prediction of the background. With "k-SII", "STII" or "FSII" and ``min_order=1``, base, values and rest of a
         row add up to its prediction.
     n_met : int
-        How many sets interact at all, in some row.
+        Number of sets that interact in some row.
     players, outputs : tuple of str
 
     Examples
@@ -82,7 +82,7 @@ class Interactions(Answer):
     players: tuple[str, ...]
     outputs: tuple[str, ...]
     like: Any = None
-    question = "interactions"
+    analysis = "interactions"
 
     def __len__(self) -> int:
         return len(self.positions)
@@ -90,43 +90,43 @@ class Interactions(Answer):
     def __repr__(self) -> str:
         lines = [f"  {name}: {size:.4g}" for name, size in zip(self.names, self.strength, strict=True)]
         more = [] if len(lines) <= _SHOWN else [f"  ... {len(lines) - _SHOWN:,} more"]
-        told = f"{self.index} of order {self.order}, {len(self.values):,} rows"
+        about = f"{self.index} of order {self.order}, {len(self.values):,} rows"
         which = f"{len(self):,} of {self.n_met:,} sets, mean |value|"
-        return "\n".join([f"Interactions({told}, {which})", *lines[:_SHOWN], *more])
+        return "\n".join([f"Interactions({about}, {which})", *lines[:_SHOWN], *more])
 
     @cached_property
     def sets(self) -> tuple[tuple[str, ...], ...]:
-        """The names of the players of each set."""
+        """The players of each set, by name."""
         return tuple(tuple(self.players[player] for player in players) for players in self.positions)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """A name for each set."""
+        """The names of the sets: those of their players, joined."""
         return tuple(_JOINED.join(players) for players in self.sets)
 
     def value_of(self, *players: int | str) -> Floats:
-        """The values of one set, (n_rows,) or (n_rows, n_outputs); its players by name or position."""
+        """Return the values of one set, (n_rows,) or (n_rows, n_outputs); its players by name or position."""
         wanted = tuple(sorted(find_position(player, self.players, "players") for player in players))
         if wanted in self.positions:
             return np.asarray(self.values[:, self.positions.index(wanted)])
         if len(set(wanted)) < len(wanted) or not self.min_order <= len(wanted) <= self.order:
             raise InputError(
                 f"players are {short(players)}; give {self.min_order} to {self.order} different ones, as many as the "
-                "sets of this answer have."
+                "sets of this result have."
             )
         if len(self) < self.n_met:
             raise InputError(
-                f"the set {short(players)} is not among the {len(self)} strongest; ask for more by top_k=."
+                f"the set {short(players)} is not among the {len(self)} strongest; give a larger top_k=."
             )
-        return np.zeros_like(self.rest)  # they never meet
+        return np.zeros_like(self.rest)  # they never interact
 
     def table(self) -> dict[str, Any]:
         values = self._with_outputs()
         shape = values.shape[1:]
-        columns: dict[str, Any] = {"set": repeated(self.names, shape, 0)}
+        columns: dict[str, Any] = {"set": repeat_names(self.names, shape, 0)}
         columns["size"] = np.repeat([len(players) for players in self.sets], shape[1])
         if len(self.outputs) > 1:
-            columns["output"] = repeated(self.outputs, shape, 1)
+            columns["output"] = repeat_names(self.outputs, shape, 1)
         columns["mean"] = values.mean(axis=0).reshape(-1)
         columns["strength"] = np.abs(values).mean(axis=0).reshape(-1)
         return columns
@@ -143,7 +143,7 @@ class Interactions(Answer):
         }
 
     def row(self, row: int, *, output: int | str = 0) -> Any:
-        """What one row has of each set, the largest first: a frame with ``set``, ``size`` and ``value``."""
+        """Return the values of one row, the largest first: a frame with ``set``, ``size`` and ``value``."""
         r, o = self._check_row(row), check_output(output, self.outputs)
         values = self._with_outputs()[r, :, o]
         order = np.argsort(-np.abs(values), kind="stable")
@@ -154,17 +154,17 @@ class Interactions(Answer):
         }
         return to_frame(table, self.like)
 
-    def plot(self, *, row: int | None = None, output: int | str = 0, top: int = 15, ax: Any = None) -> Any:
-        """Bars of the strongest sets: mean sizes over all rows, or the values of one (matplotlib).
+    def plot(self, *, row: int | None = None, output: int | str = 0, top_k: int = 15, ax: Any = None) -> Any:
+        """Plot the strongest sets as bars: mean absolute values over all rows, or the values of one (matplotlib).
 
         Parameters
         ----------
         row : int, optional
-            The position of a row; None for mean sizes over all of them.
+            Position of a row; None for mean absolute values over all rows.
         output : int or str
-            Which output, where there are several.
-        top : int
-            Most sets shown.
+            Output to show, by position or name.
+        top_k : int
+            Number of sets shown.
         ax : matplotlib Axes, optional
 
         Returns
@@ -173,85 +173,120 @@ class Interactions(Answer):
         """
         o = check_output(output, self.outputs)
         values = self._with_outputs()[:, :, o]
-        unknown = np.full(values.shape[1], np.nan)
-        if row is None:
-            title = f"{self.index} of order {self.order}: mean |value|, {len(values):,} rows"
-            sizes = np.abs(values).mean(axis=0)
-            ax = pictures.bars(self.names, sizes, unknown, unknown, top, title, ax, signed=False)
-            self._colour_by_size(ax, np.argsort(-sizes, kind="stable")[:top])
-            return ax
-        r = self._check_row(row)
-        rest = float(self.rest.reshape(len(values), -1)[r, o])
-        title = f"{self.index} of order {self.order}, row {r}; sets not listed: {number(rest)}"
-        return pictures.bars(self.names, values[r], unknown, unknown, top, title, ax)
-
-    def _colour_by_size(self, ax: Any, shown: NDArray[np.int64]) -> None:
-        """Bars of single players, pairs and triples in colours of their own, and a legend that says so."""
-        labelled = set()
-        for bar, k in zip(ax.patches, shown.tolist(), strict=True):
-            size = len(self.positions[k])
-            bar.set_color(_COLOURS[(size - 1) % len(_COLOURS)])
-            if size not in labelled:
-                bar.set_label(f"{size} player{'s' if size > 1 else ''}")
-            labelled.add(size)
-        handles, labels = ax.get_legend_handles_labels()
-        ordered = sorted(zip(labels, handles, strict=True), key=lambda each: each[0])
-        if len(labelled) > 1:
-            ax.legend([h for _, h in ordered], [t for t, _ in ordered], frameon=False, fontsize=9)
+        if row is not None:
+            r = self._check_row(row)
+            rest = float(self.rest.reshape(len(values), -1)[r, o])
+            title = f"{self.index} of order {self.order}, row {r}; sets not listed: {signed(rest)}"
+            return plotting.bars(self.names, values[r], top_k, title, ax)
+        sizes = np.abs(values).mean(axis=0)
+        title = f"{self.index} of order {self.order}: mean |value|, {len(values):,} rows"
+        ax = plotting.bars(self.names, sizes, top_k, title, ax, is_size=True)
+        order = np.argsort(-sizes, kind="stable")[:top_k].tolist()
+        first: dict[int, Any] = {}  # a bar of each number of players, for the legend
+        for bar, k in zip(ax.patches, order, strict=True):
+            n_players = len(self.positions[k])
+            bar.set_color(plotting.COLOURS[(n_players - 1) % len(plotting.COLOURS)])
+            first.setdefault(n_players, bar)
+        if len(first) > 1:
+            labels = [f"{n} player{'s' if n > 1 else ''}" for n in sorted(first)]
+            ax.legend([first[n] for n in sorted(first)], labels, frameon=False, fontsize=9)
+        return ax
 
     def _with_outputs(self) -> Floats:
         return self.values.reshape(*self.values.shape[:2], len(self.outputs))
 
     def _check_row(self, row: int) -> int:
         if check_whole("row", row, 0) >= len(self.values):
-            raise InputError(f"row is {short(row)}; there are {len(self.values):,} rows, counted from 0.")
+            raise InputError(f"row is {short(row)}, but there are {len(self.values):,} rows, counted from 0.")
         return int(row)
 
 
-def make_interactions(
-    explainer: Explainer, X: Any, order: int, index: str, top_k: int | None, min_order: int
+def interactions(
+    explainer: ExplainerLike,
+    X: Any,
+    order: int = 3,
+    *,
+    index: str = "k-SII",
+    top_k: int | None = None,
+    min_order: int = 1,
+    background: Any = None,
+    background_weights: ArrayLike | None = None,
 ) -> Interactions:
-    """What `Explainer.interactions` documents."""
-    check_choice("index", index, ORDER_INDICES)
+    """Compute what sets of up to ``order`` players contribute together, exactly, row by row.
+
+    Parameters
+    ----------
+    X : array or data frame, shape (n_rows, n_columns)
+    order : int
+        Most players of a set.
+    index : {"k-SII", "STII", "FSII", "SII"}
+        n-Shapley values, Shapley-Taylor, faithful Shapley, or the plain Shapley interaction index; the first three
+        add up to the prediction (see ``docs/interactions.md`` for which to choose).
+    top_k : int, optional
+        Only the strongest sets, by mean absolute value over the rows. If the values of all sets do not fit into memory,
+        rows are processed in blocks, twice. None for all sets that interact.
+    min_order : int
+        Fewest players of a set: ``min_order=order`` for those of the highest order alone.
+    background, background_weights
+        As in `drift`.
+
+    Returns
+    -------
+    Interactions
+        With ``frame()``, ``row(i)``, ``value_of(*players)``, ``plot()`` and ``to_json()``.
+
+    Examples
+    --------
+    The ten strongest pairs:
+
+    >>> import numpy as np, fouriershap as fs
+    >>> from sklearn.tree import DecisionTreeRegressor
+    >>> X = np.random.default_rng(0).integers(0, 2, size=(200, 3))
+    >>> explainer = fs.Explainer(DecisionTreeRegressor().fit(X, X[:, 0] * X[:, 1]), X)
+    >>> explainer.interactions(X, order=2, min_order=2, index="SII", top_k=10).positions
+    ((0, 1),)
+    """
+    check_interaction_index(index)
     check_whole("order", order)
     if check_whole("min_order", min_order) > order:
-        raise InputError(f"min_order is {short(min_order)}; give no more than order={order}.")
+        raise InputError(f"min_order is {short(min_order)}; give at most order={order}.")
     if top_k is not None:
         check_whole("top_k", top_k, 1, ", or None for all sets")
+    explainer = with_other_background(explainer, background, background_weights)
     engine = check_engine(explainer, "interactions")
-    return interactions_of(explainer, engine, read_rows(explainer, X), order, index, top_k, min_order, like=X)
+    codes = encode_rows(explainer, X).codes
+    return interactions_of(explainer, engine, codes, order, index, top_k, min_order, like=X)
 
 
 def interactions_of(
-    explainer: Explainer,
+    explainer: ExplainerLike,
     engine: Engine,
-    rows: Rows,
+    codes: NDArray[Any],
     order: int,
     index: str,
     top_k: int | None,
     min_order: int,
     like: Any = None,
 ) -> Interactions:
-    """The answer about rows that are read, of an engine of the explainer; arguments are checked."""
+    """Return the interactions of encoded rows by an engine of the explainer, with arguments that are checked."""
     memory = check_memory(None)
     with Watch(explainer.progress):
-        found = set_values(engine, rows.codes, index, order, min_order, top_k, memory, explainer.n_jobs)
-    positions = key_sets(found.keys, engine.n_players)
+        found = strongest_sets(engine, codes, index, order, min_order, top_k, memory, explainer.n_jobs)
     rest = found.total - found.values.sum(axis=1)
     if len(found.keys) == found.n_met:
-        rest = np.zeros_like(rest)  # nothing is left out but rounding
+        rest = np.zeros_like(rest)  # only rounding errors are left
     single = engine.n_outputs == 1
     return Interactions(
         index=index,
         order=order,
         min_order=min_order,
-        positions=tuple(positions),
+        positions=tuple(key_sets(found.keys, engine.n_players)),
         values=found.values[..., 0] if single else found.values,
         strength=found.strength,
         rest=rest[..., 0] if single else rest,
         base=np.array(engine.expected, dtype=np.float64),
         n_met=found.n_met,
         players=explainer.player_names,
-        outputs=names_of_outputs(explainer),
+        outputs=output_names(explainer),
         like=like,
     )

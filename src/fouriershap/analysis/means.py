@@ -1,41 +1,44 @@
-"""Mean SHAP values of groups of rows, and what each row on both sides brings to them.
+"""Mean SHAP values of groups of rows, and what each row on both sides adds to them.
 
 The SHAP values of one row x against one background row b are antisymmetric: phi(x; b) = -phi(b; x), since the game
-from the other side is v(N - S). So the mean over x of phi(x; b), as a function of b, is what a pass over the background
-gives against the rows as a background. Two passes have all that the error of a mean over both samples needs: its
+from the other side is v(N - S). So the mean over x of phi(x; b), as a function of b, is the negative of what explaining
+the background against the rows gives. Two passes give all that the error of a mean over both samples needs: its
 first-order (Hoeffding) terms. Interactions of pairs are symmetric, by the same argument.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fouriershap._base.checks import as_floats
 from fouriershap._base.errors import InputError
 from fouriershap._base.parallel import Watch, enter
 from fouriershap._base.short import short
-from fouriershap._explainers.questions.moments import Floats
 from fouriershap._rows.frames import Rows
 from fouriershap._shapley.engine import Engine
-from fouriershap._shapley.interactions import chosen_pairs
+from fouriershap.analysis.engines import Background, met_pairs, pair_interactions
+from fouriershap.analysis.explainer import ExplainerLike, check_row_weights, encode_rows, shap_values
+from fouriershap.analysis.groups import Groups, make_groups, split_column
+from fouriershap.analysis.moments import Floats, Moments
 
-if TYPE_CHECKING:
-    from fouriershap._explainers.base import Explainer  # types alone: the base imports this module
+_BLOCK_NUMBERS = 1 << 23  # most values in a block of rows
 
-_BLOCK_NUMBERS = 1 << 23  # most values of a block of rows
+
+def rows_per_block(n_terms: int, n_outputs: int) -> int:
+    """Return how many rows are explained at a time."""
+    return max(256, _BLOCK_NUMBERS // max(n_terms * n_outputs, 1))
 
 
 @dataclass(frozen=True, eq=False)
 class Terms:
-    """What is summed: players, or main effects of players and interactions of pairs."""
+    """What is averaged: values of players or, with pairs, main effects and pair interactions; their sum comes last."""
 
     players: tuple[str, ...]
-    pairs: NDArray[np.int32] | None  # (n_pairs, 2), None for players alone
+    pairs: NDArray[np.int32] | None = None  # (n_pairs, 2)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -43,99 +46,105 @@ class Terms:
             return self.players
         return (*self.players, *(f"{self.players[i]} x {self.players[j]}" for i, j in self.pairs))
 
+    def from_values(self, engine: Engine, codes: NDArray[Any], values: Floats, n_jobs: Any) -> Floats:
+        """Return the terms and their sum, (n_rows, n_terms + 1, n_outputs), from the players' values.
+
+        Values of background rows come with their sign changed; interactions are the same from both sides.
+        """
+        total = values.sum(axis=1, keepdims=True)
+        if self.pairs is None:
+            return np.concatenate([values, total], axis=1)
+        halves = pair_interactions(engine, codes, self.pairs, n_jobs)
+        main = values.copy()
+        for k, (i, j) in enumerate(self.pairs):
+            main[:, i] -= halves[:, k]
+            main[:, j] -= halves[:, k]
+        return np.concatenate([main, 2 * halves, total], axis=1)
+
+
+def make_terms(explainer: ExplainerLike, interactions: bool = False) -> Terms:
+    """Return players or, with ``interactions``, players and the pairs that interact."""
+    return Terms(explainer.player_names, met_pairs(explainer.engine) if interactions else None)
+
+
+@dataclass(frozen=True, eq=False)
+class GroupedRows:
+    """Rows, their weights (None: equal), and the group of each row."""
+
+    rows: Rows
+    weights: Floats | None
+    groups: Groups
+
     def __len__(self) -> int:
-        return len(self.players) + (0 if self.pairs is None else len(self.pairs))
+        return len(self.groups.labels)
 
-    def rows_per_block(self, n_outputs: int) -> int:
-        return max(256, _BLOCK_NUMBERS // max(len(self) * n_outputs, 1))
+    def sizes(self) -> NDArray[np.int64]:
+        """Return the number of rows of each group."""
+        return np.bincount(self.groups.member, minlength=len(self))
 
+    def check_weights(self) -> None:
+        """Raise if all rows of a group have weight 0."""
+        if self.weights is None:
+            return
+        total = np.bincount(self.groups.member, weights=self.weights, minlength=len(self))
+        empty = np.flatnonzero(total <= 0)
+        if len(empty):
+            raise InputError(
+                f"weights are 0 for all rows of the group {short(self.groups.labels[empty[0]])}; leave it out."
+            )
 
-def check_engine(explainer: Explainer, method: str) -> Engine:
-    """The engine, if what it explains adds up and has no labels."""
-    engine = explainer._engine
-    if engine.index != "shapley":
-        raise InputError(
-            f"this explainer has index={short(engine.index)}, whose values do not add up. {method} needs "
-            "index='shapley'."
-        )
-    if getattr(engine, "needs_labels", False):
-        raise InputError(
-            f"{method} explains predictions; this explainer has output='log_loss'. Use another output."
-        )
-    return engine
+    def moments(self, explainer: ExplainerLike, terms: Terms) -> list[Moments]:
+        """Return the moments of the terms of each group."""
+        engine, codes = explainer.engine, self.rows.codes
+        found = [Moments() for _ in self.groups.labels]
+        step = rows_per_block(len(terms.names), engine.n_outputs)
+        for first in range(0, len(codes), step):
+            part = slice(first, first + step)
+            values = shap_values(explainer, codes[part])
+            values = terms.from_values(engine, codes[part], values, explainer.n_jobs)
+            member = self.groups.member[part]
+            weights = None if self.weights is None else self.weights[part]
+            for g, moments in enumerate(found):
+                mine = slice(None) if len(found) == 1 else member == g
+                moments.add(values[mine], None if weights is None else weights[mine])
+        return found
 
-
-def names_of_outputs(explainer: Explainer) -> tuple[str, ...]:
-    """Names of the outputs, numbered where they have none."""
-    return explainer.output_names or tuple(f"output {k}" for k in range(explainer._engine.n_outputs))
-
-
-def read_rows(explainer: Explainer, X: Any, name: str = "X") -> Rows:
-    """Rows, of which there are some."""
-    rows = explainer._read(X, name)
-    if not len(rows):
-        raise InputError(f"{name} has 0 rows; there is no mean of none.")
-    return rows
-
-
-def check_row_weights(weights: ArrayLike | None, n_rows: int) -> Floats | None:
-    """A weight per row of X."""
-    if weights is None:
-        return None
-    array = as_floats(weights, "weights")
-    if array.shape != (n_rows,):
-        raise InputError(f"weights has shape {array.shape}; give one weight per row of X, ({n_rows},).")
-    if not (np.isfinite(array).all() and (array >= 0).all() and array.any()):
-        raise InputError("weights must be finite and >= 0, and not all zero.")
-    return array
-
-
-def terms_of(explainer: Explainer, engine: Engine, interactions: bool) -> Terms:
-    """Players, or with ``interactions`` pairs, too."""
-    return Terms(explainer.player_names, engine.pairs(None).pairs if interactions else None)
-
-
-def row_blocks(
-    explainer: Explainer, rows: Rows, terms: Terms, n_outputs: int
-) -> Iterator[tuple[slice, Floats]]:
-    """What each row has of each term, and in all: (n_rows, n_terms + 1, n_outputs), block by block."""
-    step = terms.rows_per_block(n_outputs)
-    for first in range(0, len(rows), step):
-        part = replace(rows, codes=rows.codes[first : first + step])
-        values = explainer._explain(part, explainer.n_jobs)
-        yield slice(first, first + step), _all_terms(explainer, explainer._engine, part.codes, values, terms)
+    def background_terms(
+        self, explainer: ExplainerLike, terms: Terms, background: Background, groups: list[int]
+    ) -> Iterator[tuple[list[Floats], Floats | None]]:
+        """Yield what background rows add to the mean of each of ``groups``, block by block, and their weights."""
+        engine, (codes, background_weights) = explainer.engine, background
+        engines = []
+        for g in groups:
+            mine = self.groups.member == g
+            weights = None if self.weights is None else self.weights[mine] / self.weights[mine].sum()
+            engines.append(engine.with_background(self.rows.codes[mine], weights))
+        step = rows_per_block(len(terms.names), engine.n_outputs * len(engines))
+        for first in range(0, len(codes), step):
+            part = slice(first, first + step)
+            with Watch(explainer.progress):
+                enter("error of the background", len(engines))
+                values = [-each.shap_values(codes[part], explainer.n_jobs) for each in engines]
+            found = [
+                terms.from_values(each, codes[part], mine, explainer.n_jobs)
+                for each, mine in zip(engines, values, strict=True)
+            ]
+            yield found, None if background_weights is None else background_weights[part]
 
 
-def background_blocks(
-    explainer: Explainer, codes: NDArray[Any], engines: list[Engine], terms: Terms, n_outputs: int
-) -> Iterator[tuple[slice, list[Floats]]]:
-    """What each background row brings to the mean of each group: ``engines`` have the groups as backgrounds."""
-    step = terms.rows_per_block(n_outputs * len(engines))
-    for first in range(0, len(codes), step):
-        part = codes[first : first + step]
-        with Watch(explainer.progress):
-            enter("the background's own error", len(engines))
-            values = [engine.shap_values(part, explainer.n_jobs) for engine in engines]
-        found = [
-            _all_terms(explainer, engine, part, -mine, terms)
-            for engine, mine in zip(engines, values, strict=True)
-        ]
-        yield slice(first, first + step), found
-
-
-def _all_terms(
-    explainer: Explainer, engine: Engine, codes: NDArray[Any], values: Floats, terms: Terms
-) -> Floats:
-    """Players' values (n_rows, n_players, n_outputs) as terms, their sum last.
-
-    From the background's side values come with their sign changed; interactions are the same from both sides.
-    """
-    total = values.sum(axis=1, keepdims=True)
-    if terms.pairs is None:
-        return np.concatenate([values, total], axis=1)
-    halves = chosen_pairs(engine.pairs(None), codes, terms.pairs, len(terms.players), explainer.n_jobs)
-    main = values.copy()
-    for k, (i, j) in enumerate(terms.pairs):
-        main[:, i] -= halves[:, k]
-        main[:, j] -= halves[:, k]
-    return np.concatenate([main, 2 * halves, total], axis=1)
+def group_rows(
+    explainer: ExplainerLike,
+    X: Any,
+    name: str,
+    weights: ArrayLike | None,
+    by: Any,
+    every: Any,
+    bins: Any,
+) -> GroupedRows:
+    """Return the encoded rows in the groups that ``by`` defines; in one group without a name if it is None."""
+    features, entries = (X, None) if by is None else split_column(X, by, "by", explainer.input_names)
+    rows = encode_rows(explainer, features, name)
+    groups = Groups(("",), np.zeros(len(rows), dtype=np.int64))
+    if entries is not None:
+        groups = make_groups(entries, len(rows), every, bins)
+    return GroupedRows(rows, check_row_weights(weights, len(rows)), groups)

@@ -1,39 +1,43 @@
-"""`Reasons`: for each row the few things that speak against a lower or a higher output, in words."""
+"""`Reasons`: for each row the few things that raised or lowered its output, in words."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from string import Formatter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from fouriershap._base.checks import check_choice, check_number, check_whole, find_position
 from fouriershap._base.errors import InputError
-from fouriershap._base.short import reason as why
+from fouriershap._base.short import reason as cause
 from fouriershap._base.short import short, short_list
-from fouriershap._explainers.questions import pictures
-from fouriershap._explainers.questions.answer import Answer, check_output
-from fouriershap._explainers.questions.groups import find_groups
-from fouriershap._explainers.questions.means import check_engine, names_of_outputs
-from fouriershap._explainers.questions.moments import Floats
 from fouriershap._rows.frames import Rows
 from fouriershap._rows.text import text_of
+from fouriershap.analysis import plotting
+from fouriershap.analysis.explainer import (
+    ExplainerLike,
+    check_engine,
+    output_names,
+    shap_values,
+    with_other_background,
+)
+from fouriershap.analysis.groups import split_column
+from fouriershap.analysis.moments import Floats
+from fouriershap.analysis.results import AnalysisResult, check_output
 
-if TYPE_CHECKING:
-    from fouriershap._explainers.base import Explainer  # types alone: the base imports this module
-
-AGAINST = ("lower", "higher", "both")
-_SAME = 1e-6  # of a row's largest value: closer ones are equal, since tables are in single precision
+DIRECTIONS = ("raised", "lowered", "both")
+Sentence = str | Callable[..., Any]
+_SAME = 1e-6  # of a row's largest value: closer ones are ties, since tables are in single precision
 _FIELDS = ("feature", "value", "contribution")
 _SHOWN = 3
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Reasons(Answer):
-    """Ordered reasons of each row; what `Explainer.reasons` returns. One entry per reason, rows in their order.
+class Reasons(AnalysisResult):
+    """Ordered reasons of each row; returned by `Explainer.reasons`. One entry per reason, in the order of the rows.
 
     Attributes
     ----------
@@ -42,16 +46,16 @@ class Reasons(Answer):
     rank : (n,) int64
         1 for the strongest reason of the row.
     reason, value, text : tuple of str
-        Player or group, what the row has there, and the sentence.
+        Player or group, its value in the row, and the sentence.
     contribution : (n,) float64
-        SHAP value, of a group the sum of its players'.
+        SHAP value; for a group the sum over its players.
     share : (n,) float64
-        Of all that speaks in the same direction in the row, named or not.
+        Share of all contributions of the row in the same direction, listed or not.
     actionable : (n,) bool or None
-        Whether the row's owner could change it, where that was told.
-    against : str
+        Whether the reason is in ``actionable``, if that was given.
+    direction : str
     ids : tuple or None
-        Of all rows.
+        An id per row.
     n_rows : int
 
     Examples
@@ -61,7 +65,7 @@ class Reasons(Answer):
     >>> X = pd.DataFrame({"debt": [1.0, 2.0, 9.0], "income": [4.0, 5.0, 3.0]})
     >>> explainer = fs.Explainer(LinearRegression().fit(X, [0.1, 0.1, 0.9]), X)
     >>> reasons = explainer.reasons(X[2:], text={"debt": "Your debt of {value} is high."})
-    >>> reasons.letter(0)[0]
+    >>> reasons.sentences(0)[0]
     'Your debt of 9 is high.'
     """
 
@@ -73,37 +77,38 @@ class Reasons(Answer):
     contribution: Floats
     share: Floats
     actionable: NDArray[np.bool_] | None
-    against: str
+    direction: str
     n_rows: int
     ids: tuple[Any, ...] | None = None
     like: Any = None
-    question = "reasons"
+    analysis = "reasons"
 
     def __len__(self) -> int:
         return len(self.row)
 
     def __repr__(self) -> str:
-        lines = [f"Reasons({self.n_rows:,} rows, against {self.against!r})"]
+        lines = [f"Reasons({self.n_rows:,} rows, direction={self.direction!r})"]
         for row in range(min(self.n_rows, _SHOWN)):
             lines.append(f"row {row if self.ids is None else self.ids[row]}:")
             mine = np.flatnonzero(self.row == row)
             lines += [f"  {self.rank[k]}. {self.text[k]}  ({self.contribution[k]:+.4g})" for k in mine]
         return "\n".join(lines + ["..."] * (self.n_rows > _SHOWN))
 
-    def letter(self, row: int) -> list[str]:
-        """The sentences of a row, the strongest reason first.
+    def sentences(self, row: int) -> list[str]:
+        """Return the sentences of a row, the strongest reason first.
 
         Parameters
         ----------
         row : int
-            Its position.
+            Position of the row.
         """
-        return [self.text[k] for k in np.flatnonzero(self.row == self._position(row))]
+        return [self.text[k] for k in self._find(row)]
 
-    def _position(self, row: Any) -> int:
+    def _find(self, row: Any) -> NDArray[np.int64]:
+        """Return the positions of the reasons of a row."""
         if check_whole("row", row, 0) >= self.n_rows:
-            raise InputError(f"row is {row}; there are {self.n_rows} rows, from 0.")
-        return int(row)
+            raise InputError(f"row is {row}, but there are {self.n_rows} rows, counted from 0.")
+        return np.flatnonzero(self.row == row)
 
     def table(self) -> dict[str, Any]:
         columns: dict[str, Any] = {"row": self.row}
@@ -114,108 +119,144 @@ class Reasons(Answer):
         return columns if self.actionable is None else columns | {"actionable": self.actionable}
 
     def facts(self) -> dict[str, Any]:
-        return {"against": self.against, "n_rows": self.n_rows}
+        return {"direction": self.direction, "n_rows": self.n_rows}
 
     def plot(self, *, row: int = 0, ax: Any = None) -> Any:
-        """Bars of the reasons of one row (matplotlib).
+        """Plot the reasons of one row as bars (matplotlib).
 
         Parameters
         ----------
         row : int
-            Its position.
+            Position of the row.
         ax : matplotlib Axes, optional
 
         Returns
         -------
         matplotlib Axes
         """
-        mine = np.flatnonzero(self.row == self._position(row))
-        names, values = tuple(self.text[k] for k in mine), self.contribution[mine]
-        unknown = np.full(len(mine), np.nan)
-        what = "both ways" if self.against == "both" else f"against a {self.against} output"
+        mine = self._find(row)
+        what = "both directions" if self.direction == "both" else f"what {self.direction} the output"
         title = f"row {row if self.ids is None else self.ids[row]}: {what}"
-        return pictures.bars(names, values, unknown, unknown, max(len(mine), 1), title, ax)
+        texts = tuple(self.text[k] for k in mine)
+        return plotting.bars(texts, self.contribution[mine], max(len(mine), 1), title, ax)
 
 
-def make_reasons(
-    explainer: Explainer,
+def reasons(
+    explainer: ExplainerLike,
     X: Any,
-    top_k: Any,
-    against: Any,
-    output: Any,
-    groups: Any,
-    text: Any,
-    actionable: Any,
-    least: Any,
-    ids: Any,
+    top_k: int = 4,
+    *,
+    direction: str = "raised",
+    cohort: Any = None,
+    cohort_weights: ArrayLike | None = None,
+    output: int | str | None = None,
+    groups: Any = None,
+    text: Any = None,
+    actionable: Any = None,
+    min_contribution: float = 0.0,
+    ids: Any = None,
 ) -> Reasons:
-    """What `Explainer.reasons` documents."""
-    against = check_choice("against", against, AGAINST)
-    k, least = check_whole("top_k", top_k), check_number("least", least, 0)
+    """List the main reasons of each row, in the caller's wording: what a letter about a decision states.
+
+    Parameters
+    ----------
+    X : array or data frame, shape (n_rows, n_columns)
+    top_k : int
+        Most reasons per row; a row has fewer if fewer players contribute in that direction.
+    direction : {"raised", "lowered", "both"}
+        Which reasons: those that raised the output, those that lowered it, or both by size.
+    cohort : array or data frame, optional
+        Rows to compare with instead of the background, such as those that were accepted.
+    cohort_weights : array_like, optional
+        A weight per row of ``cohort``.
+    output : int or str, optional
+        Output to explain; required if there are several.
+    groups : mapping, optional
+        ``{"name of a reason": [players]}``: players that form one reason, with the sum of their values.
+    text : mapping, str or callable, optional
+        The sentence of each reason, ``{"debt": "Your debt of {value} is high."}``, with the fields ``{feature}``,
+        ``{value}`` and ``{contribution}``; or a function of these three. By default "feature = value".
+    actionable : sequence of str, optional
+        Reasons that the person concerned could change: the frame then has a column for it.
+    min_contribution : float
+        Smallest absolute contribution that counts as a reason.
+    ids : str or array_like, optional
+        A column of X that is not a feature, or an entry per row, to carry along.
+
+    Returns
+    -------
+    Reasons
+        With ``frame()``, ``sentences(row)``, ``plot()`` and ``to_json()``.
+    """
+    check_choice("direction", direction, DIRECTIONS)
+    check_whole("top_k", top_k)
+    check_number("min_contribution", min_contribution, 0)
+    explainer = with_other_background(explainer, cohort, cohort_weights, "cohort")
     check_engine(explainer, "reasons")
-    outputs = names_of_outputs(explainer)
+    players, outputs = explainer.player_names, output_names(explainer)
     if output is None and len(outputs) > 1:
         raise InputError(f"the model has {len(outputs)} outputs; give output=, one of {short_list(outputs)}.")
     chosen = check_output(0 if output is None else output, outputs)
-    features, labels = (X, None) if ids is None else find_groups(X, ids, explainer.input_names)
-    rows = explainer._read(features)
+    features, labels = (X, None) if ids is None else split_column(X, ids, "ids", explainer.input_names)
+    rows = explainer.inputs.encode(features)
     if labels is not None and len(labels) != len(rows):
         raise InputError(f"ids has {len(labels)} entries for {len(rows)} rows.")
-    names, members = _merged(explainer.player_names, groups)
-    sentences, can = read_sentences(text, names), _flags(actionable, names)
-    by_player = explainer._explain(rows, explainer.n_jobs)[:, :, chosen]
+    names, members = _merge_players(players, groups)
+    sentences, can_change = read_sentences(text, names), _find_actionable(actionable, names)
+    by_player = shap_values(explainer, rows.codes)[:, :, chosen]
     values = np.column_stack([by_player[:, mine].sum(axis=1) for mine in members])
-    order, counted = ranked(values, against, least)
-    counted[:, k:] = False
-    row, place = np.nonzero(counted)
+    order, counts = rank_reasons(values, direction, min_contribution)
+    counts[:, top_k:] = False
+    row, place = np.nonzero(counts)
     entry = order[row, place]
-    shown = _shown(rows, explainer.player_names, members, row, entry)
-    contribution = values[row, entry]
-    every = _directed(values, against).sum(axis=1)
+    shown = _show_values(rows, players, members, row, entry)
+    contribution, size = values[row, entry], _directed(values, direction)
     return Reasons(
         row=row.astype(np.int64),
         rank=(place + 1).astype(np.int64),
         reason=tuple(names[j] for j in entry),
         value=shown,
         text=tuple(
-            _say(sentences[j], names[j], v, float(c))
+            _fill_in(sentences[j], names[j], v, float(c))
             for j, v, c in zip(entry, shown, contribution, strict=True)
         ),
         contribution=contribution,
-        share=_directed(values, against)[row, entry] / every[row],
-        actionable=None if can is None else can[entry],
-        against=against,
+        share=size[row, entry] / size.sum(axis=1)[row],
+        actionable=None if can_change is None else can_change[entry],
+        direction=direction,
         n_rows=len(rows),
         ids=None if labels is None else tuple(labels.tolist()),
         like=X,
     )
 
 
-def _directed(values: Floats, against: str) -> Floats:
-    """How much each value speaks against a lower or a higher output, 0 where it speaks for it."""
-    if against == "both":
+def _directed(values: Floats, direction: str) -> Floats:
+    """Return the size of each value in a direction, 0 if it has the other one."""
+    if direction == "both":
         return np.abs(values)
-    return np.maximum(values if against == "lower" else -values, 0.0)
+    return np.maximum(values if direction == "raised" else -values, 0.0)
 
 
-def ranked(values: Floats, against: str, least: float) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """The order of the reasons of each row, and which of them are some: (n_rows, n_reasons) both.
+def rank_reasons(
+    values: Floats, direction: str, min_contribution: float
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Return the order of the reasons of each row, and which of them count: (n_rows, n_reasons) both.
 
-    Values that rounding cannot tell apart are ties, and come in the order of the players; whether they are does not
-    depend on the other rows.
+    Values that differ by rounding are ties, and come in the order of the players. Whether they are ties does not depend
+    on the other rows.
     """
-    size = _directed(values, against)
+    size = _directed(values, direction)
     order = np.argsort(-size, axis=1, kind="stable")
     falling = np.take_along_axis(size, order, axis=1)
     noise = _SAME * np.abs(values).max(axis=1, initial=0.0)[:, None]
     run = np.cumsum(np.diff(falling, axis=1, prepend=falling[:, :1]) < -noise, axis=1)
     order = np.take_along_axis(order, np.lexsort((order, run), axis=1), axis=1)
     falling = np.take_along_axis(size, order, axis=1)
-    return order, (falling > noise) & (falling >= least)
+    return order, (falling > noise) & (falling >= min_contribution)
 
 
-def _merged(players: tuple[str, ...], groups: Any) -> tuple[tuple[str, ...], list[list[int]]]:
-    """Names of the reasons, and the players of each."""
+def _merge_players(players: tuple[str, ...], groups: Any) -> tuple[tuple[str, ...], list[list[int]]]:
+    """Return the names of the reasons, and the players of each."""
     if groups is None:
         return players, [[j] for j in range(len(players))]
     if not isinstance(groups, Mapping):
@@ -236,7 +277,7 @@ def _merged(players: tuple[str, ...], groups: Any) -> tuple[tuple[str, ...], lis
             found[str(name)] = positions
     first = {min(positions): name for name, positions in found.items()}
     names, members = [], []
-    for j, player in enumerate(players):  # a group stands where its first player does
+    for j, player in enumerate(players):  # a group takes the place of its first player
         if j in first:
             names.append(first[j])
             members.append(found[first[j]])
@@ -246,15 +287,15 @@ def _merged(players: tuple[str, ...], groups: Any) -> tuple[tuple[str, ...], lis
     return tuple(names), members
 
 
-def read_sentences(text: Any, names: tuple[str, ...]) -> list[str | Callable[..., Any]]:
-    """What each reason is said by."""
+def read_sentences(text: Any, names: tuple[str, ...]) -> list[Sentence]:
+    """Return the sentence of each reason, or the function that makes it."""
     plain = "{feature} = {value}"
     if text is None:
         return [plain] * len(names)
     if callable(text):
         return [text] * len(names)
     if isinstance(text, str):
-        return [_checked(text)] * len(names)
+        return [_check_sentence(text)] * len(names)
     if not isinstance(text, Mapping):
         raise InputError(
             f"text is {short(text)}; give a mapping from reasons to sentences, a sentence, or a function."
@@ -262,18 +303,17 @@ def read_sentences(text: Any, names: tuple[str, ...]) -> list[str | Callable[...
     unknown = [name for name in text if name not in names]
     if unknown:
         raise InputError(
-            f"text names {short(unknown[0])}, which is no reason; there are {short_list(names)}."
+            f"text names {short(unknown[0])}, which is not a reason; the reasons are {short_list(names)}."
         )
-    return [_checked(text[name]) if name in text else plain for name in names]
+    return [_check_sentence(text[name]) if name in text else plain for name in names]
 
 
-def _checked(sentence: Any) -> str | Callable[..., Any]:
-    if callable(sentence):
-        found: Callable[..., Any] = sentence
-        return found
+def _check_sentence(sentence: Any) -> Sentence:
     if not isinstance(sentence, str):
+        if callable(sentence):
+            return sentence  # type: ignore[no-any-return]
         raise InputError(
-            f"text has {short(sentence)}; give sentences, with {{value}} where the value belongs."
+            f"text has {short(sentence)}; give sentences, with {{value}} in place of the value."
         )
     try:
         fields = {name for _, name, _, _ in Formatter().parse(sentence) if name is not None}
@@ -281,41 +321,41 @@ def _checked(sentence: Any) -> str | Callable[..., Any]:
         if not wrong:
             sentence.format(feature="", value="", contribution=0.0)
     except ValueError as error:
-        raise InputError(f"text has {short(sentence)}: {why(error)}. Feature and value are texts.") from None
+        raise InputError(f"text has {short(sentence)}: {cause(error)}. Feature and value are texts.") from None
     if wrong:
         raise InputError(
-            f"text has {short(sentence)} with the field {short(wrong[0])}; there are {short_list(_FIELDS)}."
+            f"text has {short(sentence)} with the field {short(wrong[0])}; the fields are {short_list(_FIELDS)}."
         )
     return sentence
 
 
-def _say(sentence: str | Callable[..., Any], feature: str, value: str, contribution: float) -> str:
+def _fill_in(sentence: Sentence, feature: str, value: str, contribution: float) -> str:
     if callable(sentence):
         return str(sentence(feature, value, contribution))
     return sentence.format(feature=feature, value=value, contribution=contribution)
 
 
-def _flags(actionable: Any, names: tuple[str, ...]) -> NDArray[np.bool_] | None:
-    """Of each reason, whether it is among those that can be changed."""
+def _find_actionable(actionable: Any, names: tuple[str, ...]) -> NDArray[np.bool_] | None:
+    """Return for each reason whether it can be changed."""
     if actionable is None:
         return None
     if isinstance(actionable, str) or not isinstance(actionable, Iterable):
         raise InputError(
-            f"actionable is {short(actionable)}; give a list of reasons that the row's owner can change."
+            f"actionable is {short(actionable)}; give a list of reasons that can be changed."
         )
     can = np.zeros(len(names), dtype=bool)
     can[[find_position(name, names, "actionable") for name in actionable]] = True
     return can
 
 
-def _shown(
+def _show_values(
     rows: Rows,
     players: tuple[str, ...],
     members: list[list[int]],
     row: NDArray[np.int64],
     entry: NDArray[np.int64],
 ) -> tuple[str, ...]:
-    """What the rows have where the reasons are."""
+    """Return the values that the reasons are about, as texts."""
     data, labels = rows.display(len(players)) if len(rows) else (np.zeros((0, len(players))), None)
     cells = data if labels is None else labels
 

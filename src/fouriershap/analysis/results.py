@@ -1,4 +1,4 @@
-"""What all answers share: a table, as a frame and as JSON."""
+"""Base classes of what analyses return: a table, as a data frame, as JSON and as a plot."""
 
 from __future__ import annotations
 
@@ -11,101 +11,96 @@ import numpy as np
 
 from fouriershap._base.atomic import atomic_file
 from fouriershap._base.checks import find_position
-from fouriershap._explainers.reasons import to_frame
+from fouriershap._rows.tables import to_frame
 
 
-class Answer:
-    """A table with facts around it."""
+class AnalysisResult:
+    """A table with facts about the whole of it."""
 
-    question: str  # the method that answers it
-    like: Any = None  # a frame whose library `frame` uses
+    analysis: str  # the name of the analysis
+    like: Any = None  # `frame` returns a frame of the same library
 
     def table(self) -> dict[str, Any]:
-        """The columns of `frame`."""
+        """Return the columns of `frame`."""
         raise NotImplementedError
 
     def facts(self) -> dict[str, Any]:
-        """What holds for the whole table."""
+        """Return what holds for the whole table."""
         raise NotImplementedError
 
     def frame(self) -> Any:
-        """The answer as a tidy table, in the library of the rows that were given (for arrays the first installed)."""
+        """Return a tidy table, in the library of the given rows (for arrays the first that is installed)."""
         return to_frame(self.table(), self.like)
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
-        """The answer as JSON: ``question``, facts, and ``rows``, a record per line of `frame`.
+        """Return JSON: ``analysis``, facts, and ``rows``, one record per line of `frame`.
 
         Parameters
         ----------
         path : path, optional
-            A file that it is written to as well. Numbers that are not known are null.
+            File to write the JSON to. Unknown numbers are null.
         """
-        table = {name: _plain(column) for name, column in self.table().items()}
+        table = {name: _to_plain(column) for name, column in self.table().items()}
         rows = [dict(zip(table, cells, strict=True)) for cells in zip(*table.values(), strict=True)]
-        facts = {name: _plain(fact) for name, fact in self.facts().items()}
-        text = json.dumps(
-            {"question": self.question, **facts, "rows": rows}, ensure_ascii=False, allow_nan=False, indent=1
-        )
+        content = {"analysis": self.analysis, **_to_plain(self.facts()), "rows": rows}
+        text = json.dumps(content, ensure_ascii=False, allow_nan=False, indent=1)
         if path is not None:
             with atomic_file(Path(path)) as file:
                 file.write_text(text, encoding="utf-8")
         return text
 
 
-class PicturedAnswer(Answer):
-    """An answer about players and outputs that has a picture."""
+class PlayerResult(AnalysisResult):
+    """A result with values per player and output."""
 
     outputs: tuple[str, ...]
-    _MOST_SHOWN = 10
+    _TOP_K = 10
 
-    def plot(self, *, output: int | str = 0, top: int | None = None, ax: Any = None) -> Any:
-        """What players bring, with intervals, the largest first (matplotlib).
+    def plot(self, *, output: int | str = 0, top_k: int | None = None, ax: Any = None) -> Any:
+        """Plot the values of players with their intervals, the largest first (matplotlib).
 
         Parameters
         ----------
         output : int or str
-            Which output, where there are several.
-        top : int, optional
-            Most players shown: those with the largest values or, of several groups, differences. By default 8 to 15.
+            Output to show, by position or name.
+        top_k : int, optional
+            Number of players shown: those with the largest values or, for several groups, differences. By default 8
+            to 15.
         ax : matplotlib Axes, optional
 
         Returns
         -------
         matplotlib Axes
         """
-        return self._draw(check_output(output, self.outputs), self._MOST_SHOWN if top is None else top, ax)
+        return self._draw(check_output(output, self.outputs), self._TOP_K if top_k is None else top_k, ax)
 
-    def _draw(self, output: int, top: int, ax: Any) -> Any:
+    def _draw(self, output: int, top_k: int, ax: Any) -> Any:
         raise NotImplementedError
 
 
-def _plain(value: Any) -> Any:
-    """What JSON has: lists, numbers that are finite, texts."""
-    if isinstance(value, np.ndarray):
+def _to_plain(value: Any) -> Any:
+    """Return lists, finite numbers and texts, which JSON has."""
+    if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
     if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): _to_plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and not np.isfinite(value):
-        return None
-    return value
+        return [_to_plain(item) for item in value]
+    return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
-def number(value: float) -> str:
-    """A number in a line of a repr."""
+def signed(value: float) -> str:
+    """Return a number with its sign, for a line of a repr."""
     return "unknown" if np.isnan(value) else f"{value:+.4g}"
 
 
 def bracket(low: float, high: float) -> str:
-    """An interval in a line of a repr."""
+    """Return an interval for a line of a repr; nothing if it is unknown."""
     return "" if np.isnan(low) else f"  [{low:+.4g}, {high:+.4g}]"
 
 
-def repeated(names: tuple[str, ...], shape: tuple[int, ...], axis: int) -> list[str]:
-    """Names along one axis of an array, as a column beside the flattened array."""
+def repeat_names(names: tuple[str, ...], shape: tuple[int, ...], axis: int) -> list[str]:
+    """Return names along one axis of an array, as a column beside the flattened array."""
     view = [1] * len(shape)
     view[axis] = len(names)
     return np.broadcast_to(np.array(names, dtype=object).reshape(view), shape).reshape(-1).tolist()
@@ -114,16 +109,16 @@ def repeated(names: tuple[str, ...], shape: tuple[int, ...], axis: int) -> list[
 def group_columns(
     groups: tuple[str, ...], names: tuple[str, ...], outputs: tuple[str, ...]
 ) -> dict[str, Any]:
-    """What lines of a table are about, beside a flattened array (n_groups, n_names, n_outputs)."""
+    """Return the columns that say what lines are about, for a flattened array (n_groups, n_names, n_outputs)."""
     shape = (len(groups), len(names), len(outputs))
     columns: dict[str, Any] = {}
     if groups != ("",):
-        columns["group"] = repeated(groups, shape, 0)
+        columns["group"] = repeat_names(groups, shape, 0)
     if len(outputs) > 1:
-        columns["output"] = repeated(outputs, shape, 2)
-    return columns | {"feature": repeated(names, shape, 1)}
+        columns["output"] = repeat_names(outputs, shape, 2)
+    return columns | {"feature": repeat_names(names, shape, 1)}
 
 
 def check_output(output: Any, outputs: tuple[str, ...]) -> int:
-    """The position of an output that was given by name or position."""
+    """Return the position of an output given by name or position."""
     return find_position(output, outputs, "output")
