@@ -32,11 +32,6 @@ if TYPE_CHECKING:
     from fouriershap._explainers.front_door import Explainer
     from fouriershap._explainers.load import load
     from fouriershap._explainers.products import ProductExplainer
-    from fouriershap.analysis.cohorts import Cohorts
-    from fouriershap.analysis.drift import Drift
-    from fouriershap.analysis.importance import Importance
-    from fouriershap.analysis.reasons import Reasons
-    from fouriershap.analysis.interactions import Interactions
     from fouriershap._explainers.referee import library_output
     from fouriershap._explainers.spectrum import SpectrumExplainer
     from fouriershap._explainers.trees import TreeExplainer
@@ -61,6 +56,11 @@ if TYPE_CHECKING:
     from fouriershap._trees.readers import read_model
     from fouriershap._trees.readers.survival import survival_trees
     from fouriershap._waves.waves import Waves
+    from fouriershap.analysis.cohorts import Cohorts
+    from fouriershap.analysis.drift import Drift
+    from fouriershap.analysis.importance import Importance
+    from fouriershap.analysis.interactions import Interactions
+    from fouriershap.analysis.reasons import Reasons
 
 # What is imported when it is first asked for, so that `import fouriershap` costs little more than NumPy.
 _HOMES = {

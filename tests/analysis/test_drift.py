@@ -220,7 +220,7 @@ def test_answers_are_written_and_drawn(tmp_path: Any) -> None:
 def test_errors_name_the_argument() -> None:
     explainer, X = fs.TreeExplainer(forest(), sample(20, 1)), sample(5, 2)
     for arguments, words in (
-        ({"by": "when"}, "no names"),
+        ({"by": "when"}, "no column names"),
         ({"by": [1, 2]}, "2 entries for 5 rows"),
         ({"level": 2}, "level is 2"),
         ({"weights": [1, 2]}, "weights has shape"),

@@ -208,7 +208,7 @@ def test_frames_pictures_and_errors() -> None:
     pytest.importorskip("matplotlib").use("Agg")
     assert found.plot(top_k=3) is not None
     for arguments, words in (
-        ({"loss": "squared_error"}, "no y"),
+        ({"loss": "squared_error"}, "without y"),
         ({"y": y[:3]}, "y has shape"),
         ({"y": y, "loss": "log_loss"}, "link='logit'"),
         ({"y": y, "loss": "log_loss", "link": "logit"}, "labels other than 0 to 1"),

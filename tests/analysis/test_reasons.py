@@ -138,7 +138,7 @@ def test_outputs_and_errors() -> None:
         (lambda: one.reasons(X, groups=["debt"]), "mapping"),
         (lambda: one.reasons(X, actionable=["dept"]), "actionable names 'dept'"),
         (lambda: one.reasons(X, ids=[1, 2]), "2 entries"),
-        (lambda: one.reasons(X, cohort_weights=[1]), "no cohort"),
+        (lambda: one.reasons(X, cohort_weights=[1]), "without cohort"),
         (lambda: one.reasons(X).sentences(100), "row is 100"),
     ):
         with pytest.raises(fs.InputError, match=words):

@@ -17,16 +17,16 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.svm import LinearSVC
 
 import fouriershap as fs
-from fouriershap._explainers.page_metrics import auc, calibration, make_actual
+from fouriershap.report._metrics import auc, calibration, measure
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(200, 3))
 NUMBERS = X[:, 0] * X[:, 1] + RNG.normal(size=200) / 3
 
 
-def told(explainer: Any, y: Any, link: str | None = None) -> tuple[dict[str, float], Any]:
+def told(explainer: Any, y: Any) -> tuple[dict[str, float], Any]:
     outputs = explainer.predict(X).reshape(len(X), -1)
-    actual = make_actual(explainer, y, outputs, link)
+    actual = measure(explainer, y, outputs)
     return {name: value for name, value, _ in actual.metrics}, actual
 
 
@@ -46,7 +46,7 @@ def test_numbers() -> None:
 def test_a_log_link_is_judged_by_what_the_model_predicts() -> None:
     y = RNG.poisson(np.exp(X[:, 0] / 2))
     model = xgboost.XGBRegressor(n_estimators=10, objective="count:poisson", n_jobs=1).fit(X, y)
-    found, _ = told(fs.Explainer(model, X[:20]), y, "exp")
+    found, _ = told(fs.Explainer(model, X[:20]), y)
     assert found["MAE"] == pytest.approx(metrics.mean_absolute_error(y, model.predict(X)), rel=1e-4)
 
 

@@ -28,7 +28,7 @@ import fouriershap as fs
 from fouriershap._shapley.trees.leaves import leaf_lookup
 from fouriershap.cli._app import app
 from fouriershap.report._pack import packed, script_json
-from fouriershap.report._page import Page
+from fouriershap.report._html import Page
 from report_pages import Parts, small, unpacked
 
 
@@ -80,7 +80,7 @@ def test_rows_are_sampled_then_the_tables_left_out(tmp_path: Path) -> None:
     assert any("no what-if part" in note for note in data["notes"])
     with pytest.raises(fs.InputError, match="max_bytes"):
         explainer.report(X, tmp_path / "none.html", max_bytes=1000)
-    assert len(unpacked(Parts(explainer.report(X, whole, rows=7)).data["rows"]["arrays"]["index"])) == 7
+    assert len(unpacked(Parts(explainer.report(X, whole, max_rows=7)).data["rows"]["arrays"]["index"])) == 7
 
 
 def lost(explainer: fs.Explainer, folder: Path) -> Any:
@@ -106,13 +106,13 @@ def test_many_rows_stand_behind_the_first(tmp_path: Path) -> None:
     few = Parts(explainer.report(X, tmp_path / "few.html"))
     assert few.all_rows is None
     assert few.data["n_held"] == len(unpacked(few.data["rows"]["arrays"]["index"])) == 10_000
-    many = Parts(explainer.report(X, tmp_path / "many.html", rows=len(X)))
+    many = Parts(explainer.report(X, tmp_path / "many.html", max_rows=len(X)))
     assert unpacked(many.data["rows"]["arrays"]["index"]).tolist() == list(range(200))
     assert many.data["n_held"] == 12_000
     shap = unpacked(many.all_rows["arrays"]["shap"]).reshape(12_000, 4)
     np.testing.assert_allclose(shap, explainer.shap_values(X), atol=1e-6)
     size = (tmp_path / "many.html").stat().st_size
-    explainer.report(X, tmp_path / "less.html", rows=len(X), max_bytes=size - 20_000)
+    explainer.report(X, tmp_path / "less.html", max_rows=len(X), max_bytes=size - 20_000)
     assert (tmp_path / "less.html").stat().st_size <= size - 20_000
     assert 10_000 < Parts(tmp_path / "less.html").data["n_held"] < 12_000
 

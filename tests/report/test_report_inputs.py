@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import fouriershap as fs
 from fouriershap._shapley.lookup import Lookup, tree_lookup
 from fouriershap._shapley.trees.leaves import LeafLookup, leaf_lookup
+from fouriershap.report._engine_facts import engine_facts
 from models import CASES
 from report_pages import small
 
@@ -101,7 +102,7 @@ def test_inputs_and_look_ups_give_the_values_of_every_library(library: str, name
     case = CASES[library][name]()
     explainer = fs.TreeExplainer(case.model, case.X, precision="double").compile()
     read = explainer._read(case.X)
-    subject = explainer._subject(read, 15_000_000)
+    subject = engine_facts(explainer, read, 15_000_000)
     (leaves,) = subject.lookups
     assert isinstance(leaves, LeafLookup)
     rows = explainer.ensemble.clean_rows(model_values(subject))
@@ -167,7 +168,7 @@ def test_inputs_and_tables_of_spectra(seed: int, n_bits: int, n_terms: int, n_ou
     groups = [str(g) for g in rng.integers(0, 3, size=n_bits)]
     explainer = fs.Explainer(h, X[:4], groups=groups)
     read = explainer._read(X)
-    subject = explainer._subject(read, 15_000_000)
+    subject = engine_facts(explainer, read, 15_000_000)
     (lookup,) = subject.lookups
     assert isinstance(lookup, Lookup)
     found = lookup.shap_values(model_values(subject))

@@ -301,7 +301,7 @@ def test_all_of_many_rows(browser: Any, tmp_path: Path) -> None:
     model = lightgbm.LGBMRegressor(n_estimators=5, num_leaves=4, verbose=-1, n_jobs=1).fit(X, X["a"] * X["b"])
     explainer = fs.TreeExplainer(model, X[:50])
     names = [f"id-{k}" for k in range(n)]
-    path = explainer.report(X, tmp_path / "many.html", ids=names, rows=n, max_bytes=50_000_000)
+    path = explainer.report(X, tmp_path / "many.html", ids=names, max_rows=n, max_bytes=50_000_000)
     opened = OpenPage(browser, path)
     page = opened.page
     assert "12,000 explained" in facts_of(page, "#facts")["Rows"]

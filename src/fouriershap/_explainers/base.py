@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable
 from copy import copy
-from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -34,9 +34,6 @@ from fouriershap._explainers.reasons import make_frame
 from fouriershap._rows.frames import Rows, as_rows, unmask
 from fouriershap._shapley.engine import Engine
 from fouriershap._shapley.interactions import TopInteractions, interaction_values
-
-if TYPE_CHECKING:
-    from fouriershap.report._subject import ReportSubject
 
 _LARGE_FILE = 1 << 30  # bytes
 
@@ -164,10 +161,6 @@ class Explainer(Streams, PublicParts):
     @classmethod
     def _from_contents(cls, contents: files.Contents) -> Self:
         """The inverse of `save`."""
-        raise NotImplementedError
-
-    def _subject(self, rows: Rows, budget: int) -> ReportSubject:
-        """What the report page tells beside the values; tables far above ``budget`` bytes are not built."""
         raise NotImplementedError
 
     def _explain(self, rows: Rows, n_jobs: int | None) -> NDArray[np.float64]:

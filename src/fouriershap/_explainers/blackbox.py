@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -59,9 +59,6 @@ from fouriershap._shapley.indices import INDICES
 from fouriershap._shapley.sum import background_error
 from fouriershap._trees.ensemble import TreeEnsemble
 from fouriershap._waves.waves import Waves
-
-if TYPE_CHECKING:
-    from fouriershap._explainers.page_subjects import Subject
 
 METHODS = ("auto", "exact", *CANDIDATES, BLEND)
 
@@ -372,11 +369,6 @@ class BlackBoxExplainer(AskingAgain):
     def _read(self, X: Any, name: str = "X") -> Rows:
         pool, codes = self._encode(X, name)
         return Rows(codes, pool.native, self._fitted.encoding.column_player, self.feature_names)
-
-    def _subject(self, rows: Rows, budget: int) -> Subject:
-        from fouriershap._explainers.page_subjects import blackbox_subject
-
-        return blackbox_subject(self._fitted, self._engine, rows, self.feature_names, budget)
 
     def _header(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         arrays, header = fitted_to_contents(self._fitted)

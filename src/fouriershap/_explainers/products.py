@@ -43,7 +43,6 @@ from fouriershap._waves.readers.reading import Reading
 from fouriershap._waves.responses import PROBABILITIES, respond
 
 if TYPE_CHECKING:
-    from fouriershap._explainers.page_subjects import Subject
     from fouriershap._explainers.saved_steps import Before
 
 OUTPUTS = ("raw", "probability", "response")
@@ -267,13 +266,6 @@ class ProductExplainer(Explainer):
                 "output='raw', or look at the row."
             )
         return values
-
-    def _subject(self, rows: Rows, budget: int) -> Subject:
-        from fouriershap._explainers.page_subjects import product_subject
-
-        link = self._link if self.output == "raw" else None
-        about = (self.kind, self.output, self._engine)
-        return product_subject(*about, rows, self.feature_names, self._player, link)
 
     def _header(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         arrays, header = self.representation.to_contents()

@@ -26,7 +26,6 @@ from fouriershap._shapley.spectrum.tables import Tables
 from fouriershap._shapley.verify import verify_owners, verify_players
 
 if TYPE_CHECKING:
-    from fouriershap._explainers.page_subjects import Subject
     from fouriershap._shapley.jax.prepared import Prepared
 
 _METHODS = ("tables", *VERSIONS)
@@ -139,11 +138,6 @@ class SpectrumExplainer(Explainer):
         if self._version is None:
             return super()._explain(rows, n_jobs)
         return self._version.shap_values(rows.codes).reshape(len(rows), len(self.player_names), -1)
-
-    def _subject(self, rows: Rows, budget: int) -> Subject:
-        from fouriershap._explainers.page_subjects import spectrum_subject
-
-        return spectrum_subject(self._engine, rows)
 
     def _with_engine(self, engine: Any) -> SpectrumExplainer:
         if self._version is not None:

@@ -43,7 +43,6 @@ from fouriershap._trees.rows import absent_is_missing, to_rows
 
 if TYPE_CHECKING:
     from fouriershap._explainers.outputs import Fitted, Rescaled
-    from fouriershap._explainers.page_subjects import Subject
     from fouriershap._explainers.saved_steps import Before
 
 _PERTURBATIONS = ("auto", "interventional", "tree_path_dependent")
@@ -404,18 +403,6 @@ class TreeExplainer(Explainer):
         if self._inputs is None:
             return Rows(codes, entered, model.player, self.feature_names)
         return rows_of_inputs(codes, X, entered, self._inputs, self.player_names)
-
-    def _subject(self, rows: Rows, budget: int) -> Subject:
-        from fouriershap._explainers.page_subjects import BesideMargin, tree_subject
-
-        if self.output == "log_loss":
-            raise InputError(
-                "a page shows predictions; this explainer has output='log_loss'. Use another output."
-            )
-        beside = None
-        if self.output != "raw" and self._engine is not self._trees:
-            beside = BesideMargin(not self.exact, self.fidelity)
-        return tree_subject(self._trees, rows, self.feature_names, budget, self.output, beside)
 
     def _header(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         had_pipeline = self.has_pipeline or self._lost_pipeline

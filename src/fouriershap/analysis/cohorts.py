@@ -177,7 +177,14 @@ def cohorts(
     if level is not None:
         errors = [[moments.error()] for moments in found]
         differences = [
-            [own[0], *(_scale(errors[h][0], -mass[h] / (mass.sum() - mass[g])) for h in range(len(found)) if h != g)]
+            [
+                own[0],
+                *(
+                    _scale(errors[h][0], -mass[h] / (mass.sum() - mass[g]))
+                    for h in range(len(found))
+                    if h != g
+                ),
+            ]
             for g, own in enumerate(errors)
         ]
         if rows is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,30 +30,43 @@ class Groups:
     in_order: bool = True  # numbers, bins and periods are ordered; names are not
 
 
+def split_columns(
+    X: Any, given: Mapping[str, Any], input_names: tuple[str, ...] | None
+) -> tuple[Any, dict[str, Any]]:
+    """Return the features of X, and ``given``, a value per argument, with columns of X in place of their names.
+
+    These columns are left out of the features unless they are among ``input_names``.
+    """
+    found = dict(given)
+    named = {argument: name for argument, name in given.items() if isinstance(name, str)}
+    if not named:
+        return X, found
+    frame = as_frame(X)
+    for argument, name in named.items():
+        if frame is None:
+            raise InputError(
+                f"{argument} is {short(name)}, but X has no column names; give one entry per row."
+            )
+        if name not in frame.columns:
+            raise InputError(
+                f"{argument} is {short(name)}, which is not a column of X; it has {short_list(frame.columns)}."
+            )
+        found[argument] = np.asarray(frame[name].to_numpy())
+    extra = tuple(dict.fromkeys(name for name in named.values() if name not in (input_names or ())))
+    return open_batch(X, extra, input_names).features if extra else X, found
+
+
 def split_column(
     X: Any, given: Any, argument: str, input_names: tuple[str, ...] | None
 ) -> tuple[Any, NDArray[Any]]:
-    """Return the features of X, and one entry per row from ``given``: the name of a column of X, or the entries.
-
-    The column is left out of the features unless it is one of ``input_names``.
-    """
-    if not isinstance(given, str):
-        array = np.asarray(given)
-        if array.ndim != 1:
-            raise InputError(
-                f"{argument} is {short(given)}; give the name of a column of X, or one entry per row."
-            )
-        return X, array
-    frame = as_frame(X)
-    if frame is None:
-        raise InputError(f"{argument} is {short(given)}, but X has no column names; give one entry per row.")
-    if given not in frame.columns:
+    """Return the features of X, and one entry per row: ``given``, or the column of X that it names."""
+    features, found = split_columns(X, {argument: given}, input_names)
+    entries = np.asarray(found[argument])
+    if entries.ndim != 1:
         raise InputError(
-            f"{argument} is {short(given)}, which is not a column of X; it has {short_list(frame.columns)}."
+            f"{argument} is {short(given)}; give the name of a column of X, or one entry per row."
         )
-    column = np.asarray(frame[given].to_numpy())
-    is_feature = input_names is not None and given in input_names
-    return X if is_feature else open_batch(X, (given,), input_names).features, column
+    return features, entries
 
 
 def make_groups(entries: NDArray[Any], n_rows: int, every: Any = None, bins: Any = None) -> Groups:

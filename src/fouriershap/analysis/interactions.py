@@ -51,8 +51,8 @@ class Interactions(AnalysisResult):
     rest : (n_rows,) or (n_rows, n_outputs) float64
         The sum of all sets that are not listed.
     base : (n_outputs,) float64
-        Mean prediction of the background. With "k-SII", "STII" or "FSII" and ``min_order=1``, base, values and rest of a
-        row add up to its prediction.
+        Mean prediction of the background. With "k-SII", "STII" or "FSII" and ``min_order=1``, base, values and rest of
+        a row add up to its prediction.
     n_met : int
         Number of sets that interact in some row.
     players, outputs : tuple of str

@@ -102,8 +102,8 @@ def _sum_of(values: Floats, times: Floats | None, weights: Floats | None) -> Flo
 class MeanError:
     """Variance and third cumulant of a mean, NaN where unknown, and their degrees of freedom.
 
-    ``freedom`` holds for normal rows; ``robust_freedom`` follows from the rows' own fourth moments, and is smaller if few
-    rows have most of the spread.
+    ``freedom`` holds for normal rows; ``robust_freedom`` follows from the rows' own fourth moments, and is smaller if
+    few rows have most of the spread.
     """
 
     variance: Floats

@@ -312,16 +312,16 @@ def _check_sentence(sentence: Any) -> Sentence:
     if not isinstance(sentence, str):
         if callable(sentence):
             return sentence  # type: ignore[no-any-return]
-        raise InputError(
-            f"text has {short(sentence)}; give sentences, with {{value}} in place of the value."
-        )
+        raise InputError(f"text has {short(sentence)}; give sentences, with {{value}} in place of the value.")
     try:
         fields = {name for _, name, _, _ in Formatter().parse(sentence) if name is not None}
         wrong = sorted(fields - set(_FIELDS))
         if not wrong:
             sentence.format(feature="", value="", contribution=0.0)
     except ValueError as error:
-        raise InputError(f"text has {short(sentence)}: {cause(error)}. Feature and value are texts.") from None
+        raise InputError(
+            f"text has {short(sentence)}: {cause(error)}. Feature and value are texts."
+        ) from None
     if wrong:
         raise InputError(
             f"text has {short(sentence)} with the field {short(wrong[0])}; the fields are {short_list(_FIELDS)}."
@@ -340,9 +340,7 @@ def _find_actionable(actionable: Any, names: tuple[str, ...]) -> NDArray[np.bool
     if actionable is None:
         return None
     if isinstance(actionable, str) or not isinstance(actionable, Iterable):
-        raise InputError(
-            f"actionable is {short(actionable)}; give a list of reasons that can be changed."
-        )
+        raise InputError(f"actionable is {short(actionable)}; give a list of reasons that can be changed.")
     can = np.zeros(len(names), dtype=bool)
     can[[find_position(name, names, "actionable") for name in actionable]] = True
     return can

@@ -1,34 +1,31 @@
-"""Answers to questions beyond the row, as a page shows them: intervals, drift, cohorts, sets, sentences of reasons."""
+"""Results of analyses as the page shows them: intervals, drift, cohorts, sets, sentences of reasons."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from string import Formatter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fouriershap._base.errors import InputError
 from fouriershap._base.short import short
-from fouriershap._explainers.questions.cohorts import Cohorts
-from fouriershap._explainers.questions.drift import Drift
-from fouriershap._explainers.questions.letters import read_sentences
-from fouriershap._explainers.questions.moments import Floats, Moments, interval
-from fouriershap._explainers.questions.orders import Interactions, interactions_of
-from fouriershap._rows.frames import Rows
 from fouriershap._shapley.engine import Engine
-from fouriershap.report import Comparison, Sets
-
-if TYPE_CHECKING:
-    from fouriershap._explainers.base import Explainer  # types alone: the base imports this module
+from fouriershap.analysis.cohorts import Cohorts, cohorts
+from fouriershap.analysis.drift import Drift, drift
+from fouriershap.analysis.explainer import ExplainerLike
+from fouriershap.analysis.interactions import Interactions, interactions_of
+from fouriershap.analysis.moments import Floats, Moments, interval
+from fouriershap.analysis.reasons import read_sentences
+from fouriershap.report._content import Comparison, Sets
 
 _LEVEL = 0.95
-_SETS, _SETS_OF_A_SIZE = 30, 10  # of players that are listed
-_SET_ROWS = 200  # that they are found on
+_SETS, _SETS_OF_A_SIZE = 30, 10  # sets of players that are listed
+_SET_ROWS = 200  # rows that they are found on
 
 
-def importance_ends(values: Floats) -> tuple[Floats, Floats] | None:
-    """Ends of the intervals (n_players, n_outputs) of the mean size of values; None for a single row."""
+def importance_intervals(values: Floats) -> tuple[Floats, Floats] | None:
+    """Return the ends (n_players, n_outputs) of the intervals of mean absolute values; None for a single row."""
     if len(values) < 2:
         return None
     found = Moments()
@@ -37,49 +34,50 @@ def importance_ends(values: Floats) -> tuple[Floats, Floats] | None:
     return np.maximum(low, 0.0), high
 
 
-def of_drift(explainer: Explainer, asked: Any) -> Comparison:
-    """The change of the mean prediction to other rows, which are given, or the answer about them."""
-    found = asked if isinstance(asked, Drift) else explainer.drift(asked)
+def show_drift(explainer: ExplainerLike, given: Any) -> Comparison:
+    """Return the change of the mean prediction to other rows: ``given``, or a result for them."""
+    found = given if isinstance(given, Drift) else drift(explainer, given)
     _check_names("drift", found.names, explainer.player_names)
-    words = [
-        f"From the background to {int(found.n_rows.sum()):,} other rows. The bars are what each feature brings to the "
-        "change of the mean prediction; they add up to it."
-    ]
-    return _comparison(found, words, found.before + found.change, found.before)
+    text = (
+        f"From the background to {int(found.n_rows.sum()):,} other rows. The bars are the parts of the features in "
+        "the change of the mean prediction; they add up to it."
+    )
+    return _compare(found, [text], found.before + found.change, found.before)
 
 
-def of_cohorts(explainer: Explainer, X: Any, asked: Any) -> Comparison:
-    """Mean explanations of groups of rows; ``asked`` says of each row which, True finds groups, an answer is shown."""
-    found = asked
-    if not isinstance(asked, Cohorts):
-        found = explainer.cohorts(X, None if asked is True else asked)
+def show_cohorts(explainer: ExplainerLike, X: Any, given: Any) -> Comparison:
+    """Return the mean explanations of groups of rows: an entry per row, True to find groups, or a result."""
+    found = given
+    if not isinstance(given, Cohorts):
+        found = cohorts(explainer, X, None if given is True else given)
     _check_names("cohorts", found.names, explainer.player_names)
     words = [
-        "Mean SHAP values of groups of rows: what moves the group's mean prediction away from the background's."
+        "Mean SHAP values of groups of rows: what moves their mean prediction away from the background's."
     ]
-    if asked is True:
+    if given is True:
         words.append(
             "A small tree found the groups on half of the rows; the means are those of the other half."
         )
-    base = np.array(explainer._engine.expected, dtype=np.float64)
-    return _comparison(found, words, found.predictions, base)
+    base = np.array(explainer.engine.expected, dtype=np.float64)
+    return _compare(found, words, found.predictions, base)
 
 
-def of_sets(explainer: Explainer, beside: Engine | None, rows: Rows, asked: int | Interactions) -> Sets:
-    """The strongest sets of two players and more, up to an order that is given; or an answer about them.
+def find_sets(
+    explainer: ExplainerLike, raw: Engine | None, codes: NDArray[Any], given: int | Interactions
+) -> Sets:
+    """Return the strongest sets of two players and more: up to an order, or from a result.
 
-    They are of the margin, the engine ``beside``, where the page explains what is made of it.
+    They are those of the raw output, by the engine ``raw``, if the page explains another output.
     """
-    engine, first = explainer._engine, 0
-    if isinstance(asked, Interactions):
-        _check_names("interactions", asked.players, explainer.player_names)
-        found, which = [asked], f"At most {_SETS} sets are listed."
+    engine, first = explainer.engine, 0
+    if isinstance(given, Interactions):
+        _check_names("interactions", given.players, explainer.player_names)
+        found, which = [given], f"At most {_SETS} sets are listed."
     else:
-        some = replace(rows, codes=rows.codes[:_SET_ROWS])
-        engine, first = (engine, 0) if beside is None else (beside, engine.n_outputs)
-        sizes = range(2, min(asked, len(explainer.player_names)) + 1)
+        engine, first = (engine, 0) if raw is None else (raw, engine.n_outputs)
+        sizes = range(2, min(given, len(explainer.player_names)) + 1)
         found = [
-            interactions_of(explainer, engine, some, asked, "k-SII", _SETS_OF_A_SIZE, least)
+            interactions_of(explainer, engine, codes[:_SET_ROWS], given, "k-SII", _SETS_OF_A_SIZE, least)
             for least in sizes
         ]
         larger = "".join(
@@ -93,18 +91,22 @@ def of_sets(explainer: Explainer, beside: Engine | None, rows: Rows, asked: int 
     order = sorted(columns, key=lambda players: -np.abs(columns[players]).mean())[:_SETS]
     if not order:
         none = np.empty((0, engine.n_outputs))
-        return Sets(["No features act together in these rows."], (), none, none, first)
+        return Sets(["No features interact in these rows."], (), none, none, first)
     values = np.stack([columns[players] for players in order], axis=1)
     words = [
-        f"Mean size of the {found[0].index} values of sets of up to {found[0].order} features over {len(values):,} "
-        f"rows: what they bring together, beyond what fewer of them do. {which}"
+        f"Mean absolute {found[0].index} values of sets of up to {found[0].order} features over {len(values):,} rows: "
+        f"what they contribute together, beyond what fewer of them do. {which}"
     ]
     return Sets(words, tuple(order), np.abs(values).mean(axis=0), values.mean(axis=0), first)
 
 
-def _comparison(found: Drift | Cohorts, words: list[str], means: Floats, base: Floats) -> Comparison:
+def _compare(found: Drift | Cohorts, words: list[str], means: Floats, base: Floats) -> Comparison:
+    about = "No intervals were computed."
+    if found.level is not None:
+        given = "" if found.counts_background else "; the background, which is not available, counts as given"
+        about = f"Lines are {100 * found.level:g} % intervals{given}."
     return Comparison(
-        words=[*words, _sureness(found)],
+        words=[*words, about],
         groups=found.groups,
         n_rows=found.n_rows.tolist(),
         values=found.values,
@@ -118,20 +120,13 @@ def _comparison(found: Drift | Cohorts, words: list[str], means: Floats, base: F
 def _check_names(argument: str, names: tuple[str, ...], players: tuple[str, ...]) -> None:
     if names != players:
         raise InputError(
-            f"{argument} is an answer about {len(names)} things, such as {short(names[-1])}, that are not the "
-            "players of this explainer. Ask this explainer, without interactions."
+            f"{argument} is a result with {len(names)} names, such as {short(names[-1])}, that are not the players of "
+            "this explainer. Compute it with this explainer, without interactions."
         )
 
 
-def _sureness(found: Drift | Cohorts) -> str:
-    if found.level is None:
-        return "No intervals were asked for."
-    both = "" if found.counts_background else "; the background, which is not at hand, counts as given"
-    return f"Lines are {100 * found.level:g} % intervals{both}."
-
-
-def make_sentences(text: Any, players: tuple[str, ...]) -> list[list[tuple[str, str, str]]] | None:
-    """The sentence of each player's reasons: (text before a field, the field, its format), part by part."""
+def split_sentences(text: Any, players: tuple[str, ...]) -> list[list[tuple[str, str, str]]] | None:
+    """Return the parts of each player's sentence: (text before a field, the field, its format)."""
     if text is None:
         return None
     found = []

@@ -1,4 +1,4 @@
-"""The HTML file: template, styles, scripts and data in one, under a policy that lets nothing else in."""
+"""The HTML file: template, styles, scripts and data in one, under a policy that blocks everything else."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _asset(name: str) -> str:
 
 
 def _script() -> str:
-    """All scripts in a scope of their own. No module: those wait until the whole file is read."""
+    """Return all scripts in one scope. They are not a module, since modules wait until the whole file is read."""
     parts = "\n".join(_asset(f"script/{name}.js") for name in _SCRIPTS)
     return f'(() => {{\n"use strict";\n{parts}\n}})();'
 
@@ -36,7 +36,7 @@ def _hash(script: str) -> str:
 
 
 def policy(scripts: list[str]) -> str:
-    """A Content-Security-Policy: these scripts alone run, and nothing is fetched from anywhere."""
+    """Return a Content-Security-Policy: only these scripts run, and nothing is fetched."""
     rules = {
         "default-src": "'none'",
         "script-src": " ".join(map(_hash, scripts)),
@@ -50,11 +50,11 @@ def policy(scripts: list[str]) -> str:
 
 
 class Page:
-    """The page without its data; made once, and asked how large it is."""
+    """The page without its data."""
 
     def __init__(self, title: str) -> None:
         plotly = need("plotly.offline", "the report", "[report]")
-        # Half a surrogate pair, which Python text may hold, cannot be written as UTF-8.
+        # A Python string may hold half a surrogate pair, which UTF-8 cannot encode.
         safe = title.encode("utf-8", "replace").decode("utf-8")
         scripts = {"plotly": str(plotly.get_plotlyjs()), "script": _script()}
         self._parts = {
@@ -71,6 +71,6 @@ class Page:
         return len(self.html(None).encode())
 
     def html(self, data: Any, all_rows: Any = None) -> str:
-        """The whole file. One pass over the template, so that no part is searched for the next one's place."""
+        """Return the whole file, in one pass over the template, so that parts are not searched for placeholders."""
         parts = self._parts | {"data": script_json(data), "all_rows": script_json(all_rows)}
         return re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], self._template)

@@ -1,43 +1,44 @@
-"""How well predictions meet what was observed: the metrics of a page."""
+"""Metrics of the page: how well predictions agree with observations."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.checks import as_floats
 from fouriershap._base.errors import InputError
+from fouriershap._base.links import sigmoid, softmax
 from fouriershap._base.short import short, short_list
-from fouriershap._explainers.links import Floats, exponential, exponential_less_one, sigmoid, softmax
 from fouriershap._rows.frames import as_frame, is_missing
 from fouriershap._rows.text import text_of
-from fouriershap.report import Actual
-
-if TYPE_CHECKING:
-    from fouriershap._explainers.base import Explainer  # types alone: the base imports this module
+from fouriershap.analysis.engines import probability_link
+from fouriershap.analysis.explainer import ExplainerLike
+from fouriershap.report._content import Actual, Floats
+from fouriershap.report._engine_facts import display_link, explains_trees
 
 Metric = tuple[str, float, str]
-_EDGE = 1e-15  # probabilities closer to 0 and 1 than this count as so close
+_EDGE = 1e-15  # probabilities are clipped this far from 0 and 1
 _BINS = 10
-_NEARLY = 0.25  # by how much representations may miss a share
+_NEARLY = 0.25  # how far a representation may leave the range of probabilities
 _Z = 1.959963984540054  # of 95 % intervals
-_RESPONSES = {"exp": exponential, "expm1": exponential_less_one}
 
 
-def make_actual(explainer: Explainer, y: Any, outputs: Floats, link: str | None) -> Actual:
-    """Labels, and how well the outputs (n_rows, n_outputs) meet them; ``link`` turns raw ones into predictions."""
-    entries, known = _entries(y, len(outputs)), explainer._output_link()
+def measure(explainer: ExplainerLike, y: Any, outputs: Floats) -> Actual:
+    """Return labels, and how well the outputs (n_rows, n_outputs) agree with them."""
+    entries, known = _entries(y, len(outputs)), probability_link(explainer)
     if known is None and _are_numbers(explainer, entries, outputs):
-        is_raw = getattr(explainer, "output", "raw") == "raw"
-        return _of_numbers(entries, _RESPONSES[link](outputs) if is_raw and link in _RESPONSES else outputs)
+        link = display_link(explainer)
+        return _of_numbers(
+            entries, outputs if link is None or link.response is None else link.response(outputs)
+        )
     if known == "logit":
         outputs = sigmoid(outputs) if outputs.shape[1] == 1 else softmax(outputs)
     if not _are_shares(outputs):
         label = short(entries.tolist()[0])
         raise InputError(
-            f"y holds classes, such as {label}, but nobody knows how the outputs of this explainer become "
+            f"y holds classes, such as {label}, but it is unknown how the outputs of this explainer become "
             "probabilities. Explain output='probability', or leave y out."
         )
     names, shares = explainer.output_names, np.clip(outputs, 0.0, 1.0)
@@ -46,18 +47,18 @@ def make_actual(explainer: Explainer, y: Any, outputs: Floats, link: str | None)
     return _of_classes(entries, shares, names or tuple(map(str, range(outputs.shape[1]))))
 
 
-def _are_numbers(explainer: Explainer, entries: NDArray[Any], outputs: Floats) -> bool:
-    """Whether labels are numbers to be met, where nobody knows whether the outputs are probabilities."""
+def _are_numbers(explainer: ExplainerLike, entries: NDArray[Any], outputs: Floats) -> bool:
+    """Return whether labels are numbers to predict, if it is unknown whether the outputs are probabilities."""
     if explainer.output_names is not None or entries.dtype.kind not in "iufb":
         return False
-    if hasattr(explainer, "ensemble") or not _are_shares(outputs):
+    if explains_trees(explainer) or not _are_shares(outputs):
         return True
-    # A function whose answers are shares, and labels that number classes: these are probabilities.
+    # A function whose answers lie between 0 and 1, and labels that number classes: these are probabilities.
     return not np.isin(entries, np.arange(max(outputs.shape[1], 2))).all()
 
 
 def _are_shares(outputs: Floats) -> bool:
-    """Whether outputs are shares of classes; those of a representation miss them a little."""
+    """Return whether outputs are probabilities of classes, up to the error of a representation."""
     within = ((outputs > -_NEARLY) & (outputs < 1 + _NEARLY)).all()
     return bool(within and (outputs.shape[1] == 1 or (np.abs(outputs.sum(axis=1) - 1) < _NEARLY).all()))
 
@@ -77,7 +78,7 @@ def _entries(y: Any, n_rows: int) -> NDArray[Any]:
 def _of_numbers(entries: NDArray[Any], outputs: Floats) -> Actual:
     if outputs.shape[1] > 1:
         raise InputError(
-            f"y was given, but the model has {outputs.shape[1]} outputs that are no classes; a page compares one."
+            f"y was given, but the model has {outputs.shape[1]} outputs that are not classes; a page compares one."
         )
     values, predicted = as_floats(entries, "y"), outputs[:, 0]
     if not np.isfinite(values).all():
@@ -90,8 +91,8 @@ def _of_numbers(entries: NDArray[Any], outputs: Floats) -> Actual:
         metrics.append(("R²", share, "share of the variance that the model explains"))
     metrics += [
         ("MAE", float(np.abs(missed).mean()), "mean absolute error"),
-        ("RMSE", float(np.sqrt((missed**2).mean())), "root of the mean squared error"),
-        ("Mean error", float(missed.mean()), "prediction less what was observed: 0 without bias"),
+        ("RMSE", float(np.sqrt((missed**2).mean())), "root mean squared error"),
+        ("Mean error", float(missed.mean()), "prediction minus observation: 0 without bias"),
     ]
     return Actual(values, None, metrics)
 
@@ -103,13 +104,21 @@ def _of_two_classes(entries: NDArray[Any], share: Floats, name: str | None) -> A
     rate = float(positive.mean())
     metrics: list[Metric] = []
     if 0 < rate < 1:
-        text = f"chance that a row of {called} has a higher prediction than another"
+        text = f"probability that a row of {called} has a higher prediction than another"
         metrics.append(("AUC", auc(share, positive), text))
     edged = np.clip(share, _EDGE, 1 - _EDGE)
     loss = -np.where(positive, np.log(edged), np.log1p(-edged))
     metrics += [
-        ("Log loss", float(loss.mean()), f"{_entropy(np.array([rate, 1 - rate])):.4g} for always the mean"),
-        ("Accuracy", right, f"at 0.5; {max(rate, 1 - rate):.4g} for always the more frequent class"),
+        (
+            "Log loss",
+            float(loss.mean()),
+            f"{_entropy(np.array([rate, 1 - rate])):.4g} for always predicting the mean",
+        ),
+        (
+            "Accuracy",
+            right,
+            f"at 0.5; {max(rate, 1 - rate):.4g} for always predicting the more frequent class",
+        ),
         ("Brier score", float(((share - positive) ** 2).mean()), "mean squared error of the probability"),
         (f"Share of {called}", rate, f"observed; the mean prediction is {share.mean():.4g}"),
     ]
@@ -117,23 +126,21 @@ def _of_two_classes(entries: NDArray[Any], share: Floats, name: str | None) -> A
 
 
 def _positive(entries: NDArray[Any], name: str | None) -> tuple[NDArray[np.bool_], tuple[str, str]]:
-    """Which rows are of the positive class, and what both classes are called."""
+    """Return which rows are of the positive class, and the names of both classes."""
     texts = np.array([text_of(entry) for entry in entries.tolist()], dtype=object)
     found = set(texts.tolist())
     wanted = next((text for text in (name, "1", "True") if text is not None and text in found), None)
     if wanted is None and found <= {"0", "False"}:
         wanted = "1" if name is None else name
-    # The name of the positive class may be known by another one: 0 and 1 stand for it in any case.
+    # Labels may be 0 and 1 even if the positive class has a name.
     known = (
-        found <= {name or "1", *("0", "1")}
-        or found <= {"False", "True"}
-        or (name in found and len(found) <= 2)
+        found <= {name or "1", "0", "1"} or found <= {"False", "True"} or (name in found and len(found) <= 2)
     )
     if wanted is None and len(found) == 1 and name is not None and entries.dtype.kind not in "iufb":
         wanted, known = name, True  # one class was observed, and it is not the positive one
     if wanted is None or not known:
         raise InputError(
-            f"y holds {short_list(sorted(found))}; the model tells {short(name or '1')} from one other class. Give "
+            f"y holds {short_list(sorted(found))}, but the model has {short(name or '1')} and one other class. Give "
             "these two, or 0 and 1."
         )
     other = next(iter(found - {wanted}), f"not {name or wanted}")
@@ -148,7 +155,7 @@ def _of_classes(entries: NDArray[Any], shares: Floats, names: tuple[str, ...]) -
     unknown = next((text for text in texts if text not in position), None)
     if unknown is not None:
         raise InputError(
-            f"y holds {short(unknown)}, which is no class of the model; it has {short_list(names)}."
+            f"y holds {short(unknown)}, which is not a class of the model; it has {short_list(names)}."
         )
     which = np.array([position[text] for text in texts])
     rates = np.bincount(which, minlength=len(names)) / len(which)
@@ -159,8 +166,12 @@ def _of_classes(entries: NDArray[Any], shares: Floats, names: tuple[str, ...]) -
         metrics.append(("AUC", float(np.mean(areas)), "mean over classes, each against the rest"))
     right = float((shares.argmax(axis=1) == which).mean())
     metrics += [
-        ("Log loss", float(loss.mean()), f"{_entropy(rates):.4g} for always the shares of the classes"),
-        ("Accuracy", right, f"{rates.max():.4g} for always the most frequent class"),
+        (
+            "Log loss",
+            float(loss.mean()),
+            f"{_entropy(rates):.4g} for always predicting the shares of the classes",
+        ),
+        ("Accuracy", right, f"{rates.max():.4g} for always predicting the most frequent class"),
     ]
     curves = np.stack([calibration(shares[:, k], which == k) for k in range(len(names))])
     return Actual(which.astype(np.float64), names, metrics, curves)
@@ -171,7 +182,7 @@ def _entropy(rates: Floats) -> float:
 
 
 def auc(score: Floats, positive: NDArray[np.bool_]) -> float:
-    """The chance that a positive row's score is above another's; equal ones count half."""
+    """Return the probability that a positive row's score is above another's; ties count half."""
     _, which, counts = np.unique(score, return_inverse=True, return_counts=True)
     rank = (np.cumsum(counts) - (counts - 1) / 2)[which]
     n = int(positive.sum())
@@ -179,7 +190,7 @@ def auc(score: Floats, positive: NDArray[np.bool_]) -> float:
 
 
 def calibration(share: Floats, positive: NDArray[np.bool_]) -> Floats:
-    """Rows in bins of about as many each, by their prediction: (10, 5), see `fouriershap.report.Actual`."""
+    """Return rows in bins with about equally many rows, by their prediction: (10, 5), see `Actual`."""
     out = np.full((_BINS, 5), np.nan)
     order = np.argsort(share, kind="stable")
     for k, mine in enumerate(np.array_split(order, _BINS)):

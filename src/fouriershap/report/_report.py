@@ -1,162 +1,168 @@
-"""What the page of `Explainer.report` shows: gathered here, drawn by `fouriershap.report`."""
+"""`write_report`: collect what the page shows, and write it."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.checks import check_number, check_whole
 from fouriershap._base.errors import CapacityError, InputError
-from fouriershap._base.short import reason, short, short_list
-from fouriershap._explainers.page_metrics import make_actual
-from fouriershap._explainers.page_questions import (
-    importance_ends,
-    make_sentences,
-    of_cohorts,
-    of_drift,
-    of_sets,
-)
-from fouriershap._explainers.page_subjects import Subject
-from fouriershap._explainers.page_versions import make_facts, make_versions
-from fouriershap._explainers.questions.orders import Interactions as Sets
-from fouriershap._rows.batch import open_batch
-from fouriershap._rows.frames import Rows, as_frame
+from fouriershap._base.short import reason, short
 from fouriershap._shapley.engine import Engine
 from fouriershap._shapley.interactions import interaction_values
-from fouriershap.report import Content, Input, Interactions, Output, write_report
-
-if TYPE_CHECKING:
-    from fouriershap._explainers.base import Explainer  # types alone: the base imports this module
+from fouriershap.analysis.explainer import ExplainerLike, check_engine, encode_rows, shap_values
+from fouriershap.analysis.groups import split_columns
+from fouriershap.analysis.interactions import Interactions
+from fouriershap.report._comparisons import (
+    find_sets,
+    importance_intervals,
+    show_cohorts,
+    show_drift,
+    split_sentences,
+)
+from fouriershap.report._content import Content, Floats, Input, Output, PairSizes
+from fouriershap.report._engine_facts import EngineFacts, engine_facts
+from fouriershap.report._metrics import measure
+from fouriershap.report._subject import (
+    explain_meaning,
+    find_versions,
+    list_facts,
+    make_profile,
+    make_what_if,
+    page_link,
+)
+from fouriershap.report._write import write_content
 
 _MOST_HEAT, _HEAT_ROWS = 30, 200  # players and rows of the interaction heat map
-_STRONGEST = 20  # players whose pairs are shown where there are more than that
+_STRONGEST = 20  # players whose pairs are shown if there are more
 
 
-@dataclass(frozen=True, eq=False)
-class Wishes:
-    """What `Explainer.report` was asked for, beside rows and a path."""
+def write_report(
+    explainer: ExplainerLike,
+    X: Any,
+    path: str | os.PathLike[str],
+    y: Any = None,
+    *,
+    ids: Any = None,
+    drift: Any = None,
+    cohorts: Any = None,
+    interactions: Any = None,
+    text: Any = None,
+    unit: str | None = None,
+    facts: Mapping[str, Any] | None = None,
+    max_rows: int | None = None,
+    title: str | None = None,
+    max_bytes: int = 15_000_000,
+) -> Path:
+    """Write a page that shows the SHAP values of rows, and computes new ones when its reader changes a row.
 
-    y: Any = None
-    ids: Any = None
-    drift: Any = None
-    cohorts: Any = None
-    interactions: Any = None
-    text: Any = None
-    unit: Any = None
-    facts: Any = None
-    rows: int | None = None
-    title: str | None = None
-    max_bytes: int = 15_000_000
+    It is one HTML file that opens from disk and fetches nothing. Needs ``pip install 'fouriershap[report]'``.
 
-    def check(self) -> None:
-        """Raise now rather than after the work."""
-        check_number("rows", 1 if self.rows is None else self.rows, 1)
-        check_number("max_bytes", self.max_bytes, 1)
-        if self.interactions is not None and not isinstance(self.interactions, Sets):
-            check_whole("interactions", self.interactions, 2, ", the most features of a set, or Interactions")
-        for name in ("title", "unit"):
-            given = getattr(self, name)
-            if given is not None and not isinstance(given, str):
-                raise InputError(f"{name} is {short(given)}; give a text, or None.")
-        if self.facts is not None and not isinstance(self.facts, Mapping):
-            raise InputError(f"facts is {short(self.facts)}; give a mapping from names to texts.")
+    Parameters
+    ----------
+    X : array or data frame, shape (n_rows, n_columns)
+        Rows to explain; importance is over all of them.
+    path : path of the file
+    y : array_like or str, optional
+        Observed numbers or classes, or the column of X that holds them. The page then shows how well the model
+        predicts these rows.
+    ids : array_like or str, optional
+        Names of the rows, or the column of X that holds them; by default the index of a pandas frame.
+    drift : array or data frame, or Drift, optional
+        Other rows: the page shows why the mean prediction changed from the background to them.
+    cohorts : array_like or str, True, or Cohorts, optional
+        Groups of rows to compare: an entry per row, a column of X, or True for a tree that finds them.
+    interactions : int or Interactions, optional
+        Most features of a set, 2 or more: the page lists the sets that interact most strongly.
+    text : mapping or str, optional
+        The sentences of reasons, as in `reasons`.
+    unit : str, optional
+        Unit of the predictions, such as "€".
+    facts : mapping, optional
+        Further facts to show: ``{"Data": "loans of 2025", "Approved by": ...}``.
+    max_rows : int, optional
+        Most rows that the page holds, a random sample of X; by default 10,000.
+    title : str, optional
+    max_bytes : int
+        Largest size of the file. If it is too small, the page holds fewer rows and, finally, no what-if part.
 
+    Returns
+    -------
+    pathlib.Path
+        The file that was written.
 
-def write_page(explainer: Explainer, X: Any, path: str | os.PathLike[str], wishes: Wishes) -> Path:
-    """Write the page of an explainer (see `Explainer.report`)."""
-    wishes.check()
-    index = explainer._engine.index
-    if index != "shapley":
-        raise InputError(
-            f"this explainer has index={short(index)}, whose values do not add up to a prediction, as those of a "
-            "report must. Use index='shapley'."
-        )
-    sentences = make_sentences(wishes.text, explainer.player_names)
-    features, extra = _apart(explainer, X, wishes)
-    given = explainer._read(features)
-    if not len(given):
-        raise InputError("X has 0 rows; a page shows some.")
-    row_names = _row_names(X, extra["ids"], len(given))
-    subject = explainer._subject(given, wishes.max_bytes)
-    values, expected = explainer._explain(given, explainer.n_jobs), explainer._engine.expected
-    outputs, n_explained = _outputs(explainer, subject, wishes.unit), values.shape[2]
+    Warns
+    -----
+    ReportWarning
+        If the page lacks its what-if part or interactions, with the reason; the page says so as well.
+    """
+    check_number("max_rows", 1 if max_rows is None else max_rows, 1)
+    check_number("max_bytes", max_bytes, 1)
+    if interactions is not None and not isinstance(interactions, Interactions):
+        check_whole("interactions", interactions, 2, ", the most features of a set, or Interactions")
+    for name, label in (("title", title), ("unit", unit)):
+        if label is not None and not isinstance(label, str):
+            raise InputError(f"{name} is {short(label)}; give a text, or None.")
+    if facts is not None and not isinstance(facts, Mapping):
+        raise InputError(f"facts is {short(facts)}; give a mapping from names to texts.")
+    engine = check_engine(explainer, "a report")
+    sentences = split_sentences(text, explainer.player_names)
+    given = {"y": y, "ids": ids, "cohorts": cohorts}
+    features, columns = split_columns(X, given, explainer.input_names)
+    rows = encode_rows(explainer, features)
+    row_names = _name_rows(X, columns["ids"], len(rows))
+    about = engine_facts(explainer, rows, max_bytes)
+    values, expected = shap_values(explainer, rows.codes), engine.expected
+    outputs, n_explained = _name_outputs(explainer, about, unit), values.shape[2]
     actual = None
-    if extra["y"] is not None:
-        actual = make_actual(explainer, extra["y"], expected + values.sum(axis=1), subject.link)
-    if subject.beside is not None:
-        raw = subject.beside.shap_values(given.codes, explainer.n_jobs)
-        values, expected = np.concatenate([values, raw], 2), np.append(expected, subject.beside.expected)
+    if columns["y"] is not None:
+        actual = measure(explainer, columns["y"], expected + values.sum(axis=1))
+    if about.raw is not None:
+        raw = about.raw.shap_values(rows.codes, explainer.n_jobs)
+        values, expected = np.concatenate([values, raw], 2), np.append(expected, about.raw.expected)
     wrong = expected[~np.isfinite(expected)]
     if len(wrong):
         raise InputError(f"the expected value of the explainer is {wrong[0]}; a page shows finite numbers.")
+    versions = find_versions(explainer)
+    has_cohorts = cohorts is not None and cohorts is not False
     content = Content(
-        title=wishes.title or f"{subject.kind}, explained",
-        facts=make_facts(explainer, subject.facts, wishes.facts),
-        meaning=subject.meaning,
-        inputs=subject.inputs,
-        players=_player_names(explainer.player_names, subject.inputs),
+        title=title or f"{about.kind}, explained",
+        facts=list_facts(explainer, about, versions, facts),
+        meaning=explain_meaning(about),
+        inputs=about.inputs,
+        players=_name_players(explainer.player_names, about.inputs),
         outputs=outputs,
         expected=expected,
         values=values,
         row_names=row_names,
-        what_if=subject.what_if,
-        link=subject.link,
-        profile=subject.profile,
-        interactions=_interactions(explainer, subject.beside or explainer._engine, given, values),
-        first_raw=n_explained if subject.beside is not None else 0,
-        # Of two classes the second is the positive one.
+        what_if=make_what_if(about),
+        link=page_link(about),
+        profile=make_profile(about.info),
+        interactions=_pair_sizes(explainer, about.raw or engine, rows.codes, values),
+        first_raw=n_explained if about.raw is not None else 0,
+        # The second of two classes is the positive one.
         output=1 if n_explained == 2 and explainer.output_names is not None else 0,
-        importance_ends=importance_ends(values),
+        importance_ends=importance_intervals(values),
         actual=actual,
-        drift=None if wishes.drift is None else of_drift(explainer, wishes.drift),
-        cohorts=_cohorts(explainer, features, wishes.cohorts, extra["cohorts"]),
-        sets=None
-        if wishes.interactions is None
-        else of_sets(explainer, subject.beside, given, wishes.interactions),
+        drift=None if drift is None else show_drift(explainer, drift),
+        cohorts=show_cohorts(explainer, features, columns["cohorts"]) if has_cohorts else None,
+        sets=None if interactions is None else find_sets(explainer, about.raw, rows.codes, interactions),
         sentences=sentences,
-        versions=make_versions(explainer),
+        versions=versions,
     )
-    return write_report(content, path, rows=wishes.rows, max_bytes=wishes.max_bytes)
+    return write_content(content, path, max_rows=max_rows, max_bytes=max_bytes)
 
 
-def _apart(explainer: Explainer, X: Any, wishes: Wishes) -> tuple[Any, dict[str, Any]]:
-    """The features of X, and what y, ids and cohorts say of each row: a column of X by name, or what was given."""
-    found: dict[str, Any] = {name: getattr(wishes, name) for name in ("y", "ids", "cohorts")}
-    named = {argument: name for argument, name in found.items() if isinstance(name, str)}
-    if not named:
-        return X, found
-    frame, known = as_frame(X), explainer.input_names
-    for argument, name in named.items():
-        if frame is None:
-            raise InputError(
-                f"{argument} is {short(name)}, but X has no names of columns; give one entry per row."
-            )
-        if name not in frame.columns:
-            raise InputError(
-                f"{argument} is {short(name)}, which X has no column of; it has {short_list(frame.columns)}."
-            )
-        found[argument] = np.asarray(frame[name].to_numpy())
-    extra = tuple(dict.fromkeys(name for name in named.values() if known is None or name not in known))
-    return open_batch(X, extra, known).features if extra else X, found
+def _name_outputs(explainer: ExplainerLike, about: EngineFacts, unit: str | None) -> list[Output]:
+    """Return the names of the outputs, raw ones last."""
+    names, n = explainer.output_names, explainer.engine.n_outputs
 
-
-def _cohorts(explainer: Explainer, features: Any, asked: Any, by: Any) -> Any:
-    if asked is None or asked is False:
-        return None
-    return of_cohorts(explainer, features, asked if asked is True else by)
-
-
-def _outputs(explainer: Explainer, subject: Subject, unit: str | None) -> list[Output]:
-    """What the outputs are called, those of the margin beside them last."""
-    names, n = explainer.output_names, explainer._engine.n_outputs
-
-    def named(own: str, scale: str | None) -> list[Output]:
+    def name(own: str, scale: str | None) -> list[Output]:
         found = []
         for k in range(n):
             label = "prediction" if n == 1 else f"output {k}"
@@ -164,24 +170,24 @@ def _outputs(explainer: Explainer, subject: Subject, unit: str | None) -> list[O
                 label = f"{own or 'output'} of {names[k]}"
             elif own:
                 label = own if n == 1 else f"{own} of output {k}"
-            is_told = own or names is not None
-            found.append(Output(label, scale if scale is not None else label if is_told else ""))
+            is_named = own or names is not None
+            found.append(Output(label, scale if scale is not None else label if is_named else ""))
         return found
 
-    raw = [] if subject.beside is None else named(subject.raw_unit or "raw output", None)
-    return named(subject.unit, unit) + raw
+    raw = [] if about.raw is None else name(about.raw_unit or "raw output", None)
+    return name(about.unit, unit) + raw
 
 
-def _player_names(names: tuple[str, ...], inputs: list[Input]) -> list[str]:
-    """Names of the players; of one that owns a single input, the input's, as the rows call it."""
+def _name_players(names: tuple[str, ...], inputs: list[Input]) -> list[str]:
+    """Return the names of the players; a player with a single input has the name of the input."""
     owned: dict[int, list[str]] = {}
     for entry in inputs:
         owned.setdefault(entry.player, []).append(entry.name)
     return [owned[p][0] if len(owned.get(p, ())) == 1 else name for p, name in enumerate(names)]
 
 
-def _row_names(X: Any, ids: Any, n_rows: int) -> list[str] | None:
-    """The ids, or the labels of a frame's index, where it has one that says more than positions."""
+def _name_rows(X: Any, ids: Any, n_rows: int) -> list[str] | None:
+    """Return the ids, or the labels of a frame's index unless they are just positions."""
     if ids is not None:
         found = np.asarray(ids)
         if found.shape != (n_rows,):
@@ -193,11 +199,11 @@ def _row_names(X: Any, ids: Any, n_rows: int) -> list[str] | None:
     return [str(label) for label in index]
 
 
-def _interactions(
-    explainer: Explainer, engine: Engine, rows: Rows, values: NDArray[np.float64]
-) -> Interactions | str:
-    """Mean sizes of the pair interactions of the first rows; of many players, those of the strongest."""
-    names, first = explainer.player_names, rows.codes[:_HEAT_ROWS]
+def _pair_sizes(
+    explainer: ExplainerLike, engine: Engine, codes: NDArray[Any], values: Floats
+) -> PairSizes | str:
+    """Return mean absolute pair interactions of the first rows; of many players, those of the strongest."""
+    names = explainer.player_names
     if len(names) < 2:
         return ""
     players, pairs = np.arange(len(names)), None
@@ -206,16 +212,15 @@ def _interactions(
         players = np.sort(np.argsort(-strength, kind="stable")[:_STRONGEST])
         pairs = [(int(i), int(j)) for k, i in enumerate(players) for j in players[k + 1 :]]
     try:
-        found = np.asarray(interaction_values(engine, first, names, pairs, None, explainer.n_jobs, False))
-    except (
-        CapacityError,
-        InputError,
-    ) as error:  # tables of pairs that no memory holds; explainers that have none
+        found = np.asarray(
+            interaction_values(engine, codes[:_HEAT_ROWS], names, pairs, None, explainer.n_jobs, False)
+        )
+    except (CapacityError, InputError) as error:  # too large, or not available for this explainer
         return reason(error)
     mean = np.abs(found).mean(axis=0)
     if pairs is None:
-        return Interactions(players, np.ascontiguousarray(np.moveaxis(mean, -1, 0)))
+        return PairSizes(players, np.ascontiguousarray(np.moveaxis(mean, -1, 0)))
     sizes = np.full((mean.shape[1], len(players), len(players)), np.nan)
     upper = np.triu_indices(len(players), 1)
     sizes[:, upper[0], upper[1]] = sizes[:, upper[1], upper[0]] = mean.T
-    return Interactions(players, sizes)
+    return PairSizes(players, sizes)

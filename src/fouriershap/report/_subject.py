@@ -1,332 +1,176 @@
-"""What one kind of explainer has to tell on the page of `Explainer.report`, beside its values."""
+"""What the report says about the model, the values and how far to trust them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+import os
+import platform
+import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime
 from functools import partial
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fouriershap._base.short import short_text
 from fouriershap._blackbox.fidelity import Fidelity
-from fouriershap._blackbox.fit import Fitted
-from fouriershap._blackbox.surrogates import LevelEngine
-from fouriershap._explainers.page_inputs import bit_inputs, encoding_inputs, level_inputs, tree_inputs
-from fouriershap._fourier.spectrum import Spectrum
-from fouriershap._rows.frames import Rows
-from fouriershap._rows.pool import Pool
-from fouriershap._shapley.engine import Engine
-from fouriershap._shapley.lookup import Lookup, bit_lookup, level_lookup, tree_lookup
-from fouriershap._shapley.products.engine import ProductEngine
-from fouriershap._shapley.products.linear_lookup import LinearLookup, linear_lookup
-from fouriershap._shapley.products.lookup import ProductLookup, product_lookup
-from fouriershap._shapley.spectrum.engine import SpectrumEngine
-from fouriershap._shapley.sum import SumEngine
-from fouriershap._shapley.trees.engine import TreeEngine
-from fouriershap._shapley.trees.leaves import LeafLookup, leaf_lookup
-from fouriershap._shapley.trees.model import make_background
-from fouriershap._waves.waves import Waves
-from fouriershap.report import Input, WhatIf
+from fouriershap.analysis.explainer import ExplainerLike
+from fouriershap.report._content import WhatIf
+from fouriershap.report._engine_facts import EngineFacts, Info, rounded
 
-AnyLookup = Lookup | LeafLookup | ProductLookup | LinearLookup
-_ESTIMATE_SLACK = 24  # tables estimated larger than this many budgets are not built only to be left out
 _MOST_CURVE = 500
-_TRIED_ROWS = 200  # on which the error of rounded tables is measured
-_NO_TABLE = "some terms of the spectrum have no table."
-_NO_PRODUCTS = "products over features, which are not linear, are no tables that a page could look up."
-# What raw outputs of trees are, and what turns them into what the model predicts, by the model's objective.
-_RAW_UNITS = {"binary": "log-odds", "multiclass": "margin", "probability": "probability"}
-_RAW_UNITS |= {"log": "log of the prediction", "log1p": "log of 1 + the prediction"}
-_LINKS = {"binary": "sigmoid", "multiclass": "softmax", "log": "exp", "log1p": "expm1"}
-_PRODUCT_UNITS = {"logistic": "log-odds", "softmax": "margin", "exp": "log of the prediction"}
-_PRODUCT_UNITS |= {"expm1": "log of 1 + the prediction"}
-_PRODUCT_LINKS = {"logistic": "sigmoid", "softmax": "softmax", "exp": "exp", "expm1": "expm1"}
+_MOST_TEXT = 300
+_ROUNDING_ROWS = 200  # to measure the error of rounded tables on
+# The links that the page's script knows, and what it says about them.
 _LINK_TEXTS = {
-    "sigmoid": "The probability beside a prediction is the sigmoid of its log-odds.",
-    "softmax": "The column “softmax” turns the outputs into shares of 1: the classes' probabilities.",
-    "exp": "What the model predicts is the exponential of this output, and stands beside it.",
-    "expm1": "What the model predicts is the exponential of this output less 1, and stands beside it.",
+    "logistic": "The probability beside a prediction is the sigmoid of its log-odds.",
+    "softmax": "The column “softmax” turns the outputs into the probabilities of the classes.",
+    "exp": "The model predicts the exponential of this output, which is shown beside it.",
+    "expm1": "The model predicts the exponential of this output minus 1, which is shown beside it.",
 }
 
 
-@dataclass(frozen=True, eq=False)
-class Subject:
-    """What one kind of explainer has to tell, beside its values."""
-
-    kind: str  # what was explained, in a few words
-    facts: list[tuple[str, str]]
-    meaning: list[str]  # what the values are, and how far to trust them
-    inputs: list[Input]
-    lookups: list[AnyLookup] = field(default_factory=list)  # that add up
-    without: str = ""  # why there is no look-up
-    unit: str = ""  # of the outputs that are explained
-    link: str | None = None  # what turns raw outputs into predictions, see `fouriershap.report.Content`
-    profile: dict[str, NDArray[Any]] = field(default_factory=dict)  # of a spectrum, see `_profile`
-    beside: Engine | None = None  # explains the raw output, where another one is explained
-    raw_unit: str = ""  # of its outputs
-    tried: NDArray[Any] | None = None  # rows as the look-ups take them, to measure what rounding does
-
-    @property
-    def what_if(self) -> list[WhatIf] | str:
-        if not self.lookups:
-            return self.without
-        return [_what_if(found, self.tried) for found in self.lookups]
+def page_link(facts: EngineFacts) -> str | None:
+    """Return the name of the link that the page applies to raw outputs, if it knows it."""
+    link = facts.display_link
+    return None if link is None or link.name not in _LINK_TEXTS else link.name
 
 
-def _what_if(found: AnyLookup, tried: NDArray[Any] | None) -> WhatIf:
-    coarser = None
-    if isinstance(found, Lookup) and tried is not None:
-        coarser = partial(_rounded, found, tried[:_TRIED_ROWS])
-    return WhatIf(found.header(), found.arrays(), found.nbytes, coarser)
+def list_facts(
+    explainer: ExplainerLike, facts: EngineFacts, versions: dict[str, str], more: Mapping[Any, Any] | None
+) -> list[tuple[str, str]]:
+    """Return names and texts: about the model, where it came from, and what the caller adds."""
+    info, n_columns, n_players = facts.info, len(explainer.feature_names), len(explainer.player_names)
+    grouped = "" if n_columns == n_players else f" in {n_players:,} groups"
+    found = [("Model", facts.kind if not facts.method else "black box, known by its predictions")]
+    if explainer.model_name is not None:
+        found.append(("Model class", short_text(explainer.model_name)))
+    if facts.method:
+        found += [("Method", facts.method), ("Representation", _describe_representation(info))]
+    elif info.n_trees:
+        found.append(("Trees", f"{info.n_trees:,} with {info.n_leaves:,} leaves"))
+    else:
+        found.append(("Terms", f"{info.n_terms:,}"))
+    if facts.output != "raw":
+        found.append(("Output", facts.output))
+    found.append(("Features", f"{n_columns:,}{grouped}"))
+    if facts.method and facts.fidelity is not None:
+        found.append(("Queries", f"{facts.fidelity.n_queries:,}"))
+        found.append(("Fidelity", _describe_fidelity(facts.fidelity)))
+    rows = "compiled into the tables" if info.n_background is None else f"{info.n_background:,} rows"
+    found.append(("Background", "none: path-dependent values" if info.is_path_dependent else rows))
+    if explainer.checksum is not None:
+        found.append(("Checksum of the explainer", explainer.checksum))
+    found += [(str(name)[:_MOST_TEXT], str(text)[:_MOST_TEXT]) for name, text in (more or {}).items()]
+    libraries = ", ".join(f"{name} {number}" for name, number in versions.items() if name != "written")
+    return [*found, ("Written", versions["written"]), ("Versions", libraries)]
 
 
-def _rounded(found: Lookup, tried: NDArray[Any], n_bits: int) -> WhatIf:
-    """Smaller tables, and how far the values of some rows are off."""
-    coarser, exact = found.rounded(n_bits), found.shap_values(tried)
-    error = float(np.abs(coarser.shap_values(tried) - exact).max(initial=0.0))
+def find_versions(explainer: ExplainerLike) -> dict[str, str]:
+    """Return the date, and the installed versions of what wrote the page and of the model's library."""
+    # For reproducible pages: https://reproducible-builds.org/specs/source-date-epoch/
+    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
+    now = datetime.fromtimestamp(int(epoch), UTC) if epoch.isdecimal() else datetime.now(UTC)
+    found = {"written": now.strftime("%Y-%m-%d %H:%M UTC"), "fouriershap": version("fouriershap")}
+    found["Python"] = platform.python_version()
+    package = (explainer.model_name or "").partition(".")[0]
+    library = getattr(sys.modules.get(package), "__version__", None)
+    return found if not isinstance(library, str) else found | {package: library}
+
+
+def explain_meaning(facts: EngineFacts) -> list[str]:
+    """Return sentences: what the values are, and how far to trust them."""
+    link, raw = page_link(facts), facts.raw_unit or "raw output"
+    what = "probabilities" if facts.unit == "probability" else "responses"
+    if facts.fidelity is not None:
+        first = _explain_fidelity(facts.fidelity)
+    elif facts.raw is not None and facts.is_rescaled:
+        first = (
+            f"These SHAP values explain {what}: they are the exact values of the {raw} against each background row, "
+            "times the slope from that row's output to the explained one's. They add up to what the model predicts."
+        )
+    elif facts.raw is not None:
+        first = f"These SHAP values explain {what} exactly, over all coalitions and background rows."
+    elif facts.info.is_path_dependent:
+        first = (
+            "These SHAP values are exact and path-dependent: an absent feature is spread over both sides of a split "
+            "like the training rows."
+        )
+    elif facts.background_error:
+        first = (
+            "These SHAP values are those of the model itself; a compressed background misses "
+            f"{facts.background_error:.1e} of their sum of squares."
+        )
+    else:
+        first = "These SHAP values are exact: they use the model itself and all background rows; nothing is sampled."
+    if facts.raw is not None:
+        second = (
+            f"The values of the {raw} are there as well; choose at the top what charts show. Interactions and the "
+            f"what-if part use the {raw}, for which each change is exact, and show the {facts.output} that follows."
+        )
+    elif facts.method:
+        second = "The prediction is that of the representation: the expected value plus the SHAP values."
+    else:
+        output = "raw output" if facts.output == "raw" else facts.output
+        second = f"The prediction is the model's {output}: the expected value plus the SHAP values."
+    return [first, second, *([_LINK_TEXTS[link]] if link is not None and facts.raw is None else [])]
+
+
+def make_what_if(facts: EngineFacts) -> list[WhatIf] | str:
+    """Return what the page looks up to explain changed rows, or why it cannot."""
+    if isinstance(facts.lookups, str):
+        return facts.lookups
+    rows = None if facts.rounding_rows is None else facts.rounding_rows[:_ROUNDING_ROWS]
+
+    def make(lookup: Any) -> WhatIf:
+        can_round = rows is not None and rounded(lookup, 16) is not None
+        coarser = partial(_round, lookup, rows) if can_round else None
+        return WhatIf(lookup.header(), lookup.arrays(), lookup.nbytes, coarser)
+
+    return [make(lookup) for lookup in facts.lookups]
+
+
+def _round(lookup: Any, rows: NDArray[Any], n_bits: int) -> WhatIf:
+    """Return smaller tables, and the error that they make on some rows."""
+    coarser, exact = rounded(lookup, n_bits), lookup.shap_values(rows)
+    error = float(np.abs(coarser.shap_values(rows) - exact).max(initial=0.0))
     largest = float(np.abs(exact).max(initial=0.0)) or 1.0
     note = (
-        f"The tables of the what-if part are rounded to make the page smaller. On {len(tried):,} rows its values "
+        f"The tables of the what-if part are rounded to make the page smaller. On {len(rows):,} rows its values "
         f"differ by at most {error:.1g} from the exact ones, which is {100 * error / largest:.1g} % of the largest."
     )
     return WhatIf(coarser.header(), coarser.arrays(), coarser.nbytes, note=note)
 
 
-def tree_subject(
-    engine: TreeEngine,
-    rows: Rows,
-    names: tuple[str, ...],
-    budget: int,
-    output: str = "raw",
-    beside: BesideMargin | None = None,
-) -> Subject:
-    """Of a tree model; ``names`` of its features. Tables that exceed ``budget`` bytes by far are not built."""
-    e, facts = engine.ensemble, engine.describe()
-    entered = rows.shown if rows.entered is None else rows.entered
-    lookups, without = _tree_lookups(engine, budget)
-    told = [
-        ("Model", facts["kind"]),
-        ("Trees", f"{facts['n_trees']:,} with {facts['n_leaves']:,} leaves"),
-        ("Features", _players_text(e.n_features, engine.n_players)),
-        ("Background", _background_text(facts)),
-    ]
-    unit, link = _RAW_UNITS.get(e.objective, ""), _LINKS.get(e.objective)
-    inputs = tree_inputs(entered, rows.codes, e, names, engine.model.player)
-    subject = Subject(
-        e.kind, told, _tree_meaning(facts), inputs, lookups, without, unit, link, tried=rows.codes
-    )
-    if link is not None:
-        subject.meaning.append(_LINK_TEXTS[link])
-    if beside is None:
-        return subject
-    meaning = _beside_meaning(beside, output, unit)
-    return replace(
-        subject,
-        meaning=meaning,
-        unit="probability" if output == "probability" else "",
-        beside=engine,
-        raw_unit=unit,
-    )
-
-
-@dataclass(frozen=True)
-class BesideMargin:
-    """How values of another output than the raw one were made."""
-
-    rescaled: bool  # from the margin's
-    fidelity: Fidelity | None  # of what was fitted to it
-
-
-def _tree_meaning(facts: dict[str, Any]) -> list[str]:
-    return [
-        "These SHAP values are exact and path-dependent: an absent feature is spread over both sides of a "
-        "split as the training rows were."
-        if facts["by_path"]
-        else "These SHAP values are exact: the trees are read as they are, all background rows count, and nothing is "
-        "sampled.",
-        "The prediction is the model's raw output: the expected value plus the SHAP values.",
-    ]
-
-
-def _beside_meaning(beside: BesideMargin, output: str, unit: str) -> list[str]:
-    what, raw = ("probabilities" if output == "probability" else "responses"), unit or "raw output"
-    if beside.rescaled:
-        first = (
-            f"These SHAP values are of {what}: the exact values of the {raw} against each background row, times the "
-            "slope from that row's output to the explained one's. They add up to what the model predicts."
-        )
-    elif beside.fidelity is not None:
-        first = _fidelity_meaning(beside.fidelity)
-    else:
-        first = f"These SHAP values are of {what} themselves, exact: over all coalitions and background rows."
-    return [
-        first,
-        f"The values of the {raw} stand beside them; choose at the top what charts show. Interactions and the "
-        f"what-if part are of the {raw}, where each move is exact, and tell the {output} that it comes to.",
-    ]
-
-
-def blackbox_subject(
-    fitted: Fitted, engine: Engine, rows: Rows, names: tuple[str, ...], budget: int
-) -> Subject:
-    """Of a model that was asked; ``names`` of its columns."""
-    encoding, profile = fitted.encoding, {}
-    if isinstance(engine, LevelEngine):
-        code = engine.code
-        inputs = level_inputs(encoding, names, code, rows.codes)
-        n_levels = np.array([player.n_levels for player in code.players])
-        n_bits = np.array([player.n_bits for player in code.players])
-        lookups, without = _those_found(level_lookup(engine.inner, n_levels, n_bits)), _NO_TABLE
-        profile = _profile(engine.inner)
-    else:
-        inputs = encoding_inputs(encoding, names, rows.codes)
-        lookups, without = _part_lookups(engine, budget)
-    told = [
-        ("Model", "any that can be called, asked for its answers"),
-        ("Method", fitted.method),
-        ("Representation", _representation_text(fitted.surrogate.representation)),
-        ("Features", _players_text(len(names), encoding.n_players)),
-        ("Queries", f"{fitted.fidelity.n_queries:,}"),
-        ("Fidelity", _fidelity_text(fitted.fidelity)),
-        ("Background", _background_text(engine.describe())),
-    ]
-    meaning = [
-        _fidelity_meaning(fitted.fidelity),
-        "The prediction is that of the representation: the expected value plus the SHAP values.",
-    ]
-    return Subject("black box", told, meaning, inputs, lookups, without, profile=profile)
-
-
-def product_subject(
-    kind: str,
-    output: str,
-    engine: Engine,
-    rows: Rows,
-    names: tuple[str, ...],
-    player: NDArray[np.int32],
-    link: str | None,
-) -> Subject:
-    """Of a sum of products; ``names`` and owners of its features, ``link`` of its raw output (`Reading`)."""
-    facts, plan = engine.describe(), engine.plan(None)
-    entered = rows.shown if rows.entered is None else rows.entered
-    told = [
-        ("Model", kind),
-        ("Output", output),
-        ("Terms", f"{facts['n_terms']:,}"),
-        ("Features", _players_text(len(names), engine.n_players)),
-        ("Background", _background_text(facts)),
-    ]
-    exact = "These SHAP values are exact: the model is read as it is, and all background rows count."
-    if plan.method == "fitted":
-        exact = _fidelity_meaning(engine.fidelity)  # type: ignore[attr-defined]
-    elif plan.error:
-        exact = (
-            "These SHAP values are those of the model as it is; a few products of marginals stand for the background, "
-            f"which misses {plan.error:.1e} of the values' square sum."
-        )
-    meaning = [exact, "The prediction is the expected value plus the SHAP values."]
-    pool, inputs = Pool(entered, "X"), []
-    for f, name in enumerate(pool.names if pool.is_frame else names):
-        inputs.append(Input(name, int(player[f]), rows.codes[:, f], False))
-    unit = "probability" if output == "probability" else _PRODUCT_UNITS.get(link or "", "")
-    found = _PRODUCT_LINKS.get(link or "")
-    meaning += [] if found is None else [_LINK_TEXTS[found]]
-    lookups = _those_found(linear_lookup(engine))
-    return Subject(kind, told, meaning, inputs, lookups, _NO_PRODUCTS, unit, found)
-
-
-def spectrum_subject(engine: SpectrumEngine, rows: Rows) -> Subject:
-    """Of a spectrum on bits."""
-    facts, lookups = engine.describe(), _those_found(bit_lookup(engine))
-    told = [
-        ("Model", "a spectrum"),
-        ("Terms", f"{facts['n_terms']:,} that are not constant"),
-        ("Features", _players_text(len(rows.names), engine.n_players)),
-        ("Background", _background_text(facts)),
-    ]
-    meaning = [
-        "These SHAP values are exact: every term of the spectrum and every background row counts.",
-        "The prediction is the spectrum's value: the expected value plus the SHAP values.",
-    ]
-    inputs = bit_inputs(rows.codes, rows.names, rows.player)
-    bits = np.column_stack([entry.values for entry in inputs]) if inputs else None
-    return Subject(
-        "spectrum", told, meaning, inputs, lookups, _NO_TABLE, profile=_profile(engine), tried=bits
-    )
-
-
-def _profile(engine: SpectrumEngine) -> dict[str, NDArray[Any]]:
-    """Number and energy of the terms by degree, and the share of the variance in the largest ones."""
-    total = max(float(engine.term_energy.sum()), 1e-300)
-    curve = np.cumsum(np.sort(engine.term_energy)[::-1]) / total
+def make_profile(info: Info) -> dict[str, NDArray[Any]]:
+    """Return number and energy of a spectrum's terms by degree, and the share of the variance in the largest ones."""
+    if info.term_energy is None or info.degrees is None:
+        return {}
+    energy, n_terms = info.term_energy, np.bincount(info.degrees, minlength=1)
+    total = max(float(energy.sum()), 1e-300)
+    curve = np.cumsum(np.sort(energy)[::-1]) / total
     at = np.unique(np.linspace(1, len(curve), min(len(curve), _MOST_CURVE)).astype(np.int32))
     return {
-        "degree_terms": np.bincount(engine.terms.degrees, minlength=1).astype(np.int32),
-        "degree_share": engine.degree_energy / total,
+        "degree_terms": n_terms.astype(np.int32),
+        "degree_share": np.bincount(info.degrees, energy, minlength=1) / total,
         "curve_terms": at,
         "curve_share": curve[at - 1],
     }
 
 
-def _those_found(lookup: AnyLookup | None) -> list[AnyLookup]:
-    return [] if lookup is None else [lookup]
+def _describe_representation(info: Info) -> str:
+    if info.parts:
+        return " and ".join(map(_describe_representation, info.parts))
+    if info.n_trees:
+        return f"{info.n_trees:,} trees with {info.n_leaves:,} leaves"
+    return f"{'a spectrum of ' if info.term_energy is not None else ''}{info.n_terms:,} terms"
 
 
-def _part_lookups(engine: Engine, budget: int) -> tuple[list[AnyLookup], str]:
-    """The look-ups of trees, of waves, or of both; or why there are none."""
-    if isinstance(engine, TreeEngine):
-        return _tree_lookups(engine, budget)
-    if isinstance(engine, ProductEngine):
-        return _those_found(product_lookup(engine)), ""
-    assert isinstance(engine, SumEngine)
-    found = [_part_lookups(part, budget) for part in engine.parts]
-    reasons = [without for lookups, without in found if not lookups]
-    return ([], reasons[0]) if reasons else ([each for lookups, _ in found for each in lookups], "")
-
-
-def _tree_lookups(engine: TreeEngine, budget: int) -> tuple[list[AnyLookup], str]:
-    """The leaves of an engine; where its background is lost or they are too many, its tables, or why there are none."""
-    found = leaf_lookup(engine)
-    if found is not None:
-        return [found], ""
-    if engine.compiled is None or engine.compiled.tables is None:
-        background = engine.background
-        if engine.model.method in ("stream", "walk") and not background.is_lost:
-            model = replace(engine.model, method="auto")
-            engine = TreeEngine(model, make_background(model, background.rows, background.weights))
-        if engine.plan(None).table_bytes > _ESTIMATE_SLACK * budget:
-            return [], "the tables of these trees would be far larger than the page may be."
-        engine.build()
-    lookups = _those_found(tree_lookup(engine))
-    return lookups, "" if lookups else "some trees are too deep for tables."
-
-
-def _players_text(n_columns: int, n_players: int) -> str:
-    grouped = "" if n_columns == n_players else f" that act as {n_players:,} groups"
-    return f"{n_columns:,}{grouped}"
-
-
-def _background_text(facts: dict[str, Any]) -> str:
-    if facts["by_path"]:
-        return "none: values by path"
-    n_rows = facts["n_background"]
-    return "compiled into the tables" if n_rows is None else f"{n_rows:,} rows"
-
-
-def _representation_text(representation: Any) -> str:
-    if isinstance(representation, Spectrum):
-        return f"a spectrum of {len(representation):,} terms on {representation.n_bits} bits"
-    if isinstance(representation, tuple):
-        return " and ".join(map(_representation_text, representation))
-    if isinstance(representation, Waves):
-        return f"{len(representation):,} waves on {representation.columns.n_columns:,} columns"
-    return f"{representation.n_trees:,} trees with {representation.n_leaves:,} leaves"
-
-
-def _fidelity_text(fidelity: Fidelity) -> str:
+def _describe_fidelity(fidelity: Fidelity) -> str:
     if fidelity.exact:
-        return "exact: every combination of levels was asked"
+        return "exact: every combination of levels was queried"
     function = f"R² {fidelity.r2:.4f} (95 % interval {fidelity.low:.4f} to {fidelity.high:.4f})"
     if fidelity.shap is None:
         return function
@@ -334,36 +178,31 @@ def _fidelity_text(fidelity: Fidelity) -> str:
     return f"{values}, of the function {function}"
 
 
-def _fidelity_meaning(fidelity: Fidelity) -> str:
-    noise = ""
+def _explain_fidelity(fidelity: Fidelity) -> str:
+    noise = values = ""
     if fidelity.noise > 1e-4:
-        noise = f" The model's own answers to one row spread by {100 * fidelity.noise:.2g} % of that."
+        noise = f" The model's answers to the same row vary by {100 * fidelity.noise:.2g} % of that."
     if fidelity.exact:
-        return (
-            "The model was asked about every combination of levels, so these SHAP values are its exact ones."
-            + noise
-        )
+        return f"Every combination of levels was queried, so these SHAP values are the model's exact ones.{noise}"
     error = 100 * np.sqrt(max(1 - fidelity.r2, 0.0))
     if fidelity.n_points == 0 and np.isnan(fidelity.noise):
         return (
-            "The model was asked about every combination of levels once, and no query was left to see whether it "
-            "always answers alike: if it does, these SHAP values are its exact ones."
+            "Every combination of levels was queried once, and no query was left to test whether the model always "
+            "gives the same answer: if it does, these SHAP values are exact."
         )
     if fidelity.n_points == 0:
         return (
-            "The model was asked about every combination of levels, several times, since its answers differ. These "
-            f"SHAP values are those of the mean answers, whose typical error is {error:.2g} % of their spread."
-            + noise
+            "Every combination of levels was queried several times, since the model's answers vary. These SHAP values "
+            f"are those of the mean answers, whose typical error is {error:.2g} % of their spread.{noise}"
         )
-    values = ""
     if fidelity.shap is not None:
         values = (
-            " Asked along permutations of a few rows, the model's own values are met with R² "
-            f"{fidelity.shap.r2:.3f} (95 % interval {fidelity.shap.low:.3f} to {fidelity.shap.high:.3f})."
+            f" They agree with the model's own values, from permutations of a few rows, with R² {fidelity.shap.r2:.3f} "
+            f"(95 % interval {fidelity.shap.low:.3f} to {fidelity.shap.high:.3f})."
         )
     return (
         f"These SHAP values are exact for a representation of the model.{values} On {fidelity.n_points:,} mixed rows "
-        f"that it had never seen, it explains {100 * fidelity.r2:.2f} % of the variance of the model's answers: its "
-        f"typical error is {error:.2g} % of their spread, and smaller differences between values should not be read."
-        + noise
+        f"that were not used to fit it, it explains {100 * fidelity.r2:.2f} % of the variance of the model's answers: "
+        f"its typical error is {error:.2g} % of their spread. Do not interpret smaller differences between values."
+        f"{noise}"
     )

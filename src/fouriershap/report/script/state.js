@@ -27,7 +27,7 @@ class Values {
   response(k) {
     const { data, nRaw } = this.report;
     const raw = (i) => this.prediction(data.first_raw + i);
-    if (data.link === "sigmoid") return 1 / (1 + Math.exp(-raw(k)));
+    if (data.link === "logistic") return 1 / (1 + Math.exp(-raw(k)));
     if (data.link === "exp") return Math.exp(raw(k));
     if (data.link === "expm1") return Math.expm1(raw(k));
     if (data.link !== "softmax") return null;
@@ -114,7 +114,7 @@ class Report {
   }
 
   responseText(response) {
-    return ["sigmoid", "softmax"].includes(this.data.link) ? `probability ${percent(response)}` : `predicts ${format(response)}`;
+    return ["logistic", "softmax"].includes(this.data.link) ? `probability ${percent(response)}` : `predicts ${format(response)}`;
   }
 
   text(input, value) {
