@@ -117,7 +117,7 @@ def check_refusals(explain_files: ExplainFiles, folder: Path) -> None:
     with pytest.raises(fs.InputError, match=r"source .*does not exist"):
         explain_files(folder / "nothing", target, explainer, ids=["key"])
     with pytest.raises(fs.InputError, match="out is 'rows'"):
-        explain_files(folder / "rows", target, explainer, ids=["key"], out="rows")
+        explain_files(folder / "rows", target, explainer, ids=["key"], layout="rows")
     assert not target.exists()
 
 

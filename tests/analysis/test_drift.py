@@ -227,7 +227,7 @@ def test_errors_name_the_argument() -> None:
         ({"weights": [0, 0, 1, 1, 1], "by": [0, 0, 1, 1, 1]}, "the group '0'"),
         ({"by": X[:, 0], "every": "month"}, "needs dates"),
         ({"by": ["a"] * 5, "bins": 2}, "needs numbers"),
-        ({"background_weights": [1.0]}, "no background"),
+        ({"background_weights": [1.0]}, "without background"),
     ):
         with pytest.raises(fs.InputError, match=words):
             explainer.drift(X, **arguments)  # type: ignore[arg-type]

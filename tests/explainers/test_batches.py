@@ -138,12 +138,12 @@ def test_arrays_give_arrays() -> None:
     np.testing.assert_array_equal(matrix[:, 0], values[:, 0, 0])
     np.testing.assert_array_equal(matrix[:, 3], values[:, 1, 1])
     np.testing.assert_array_equal(matrix[:, -3:], np.tile(explainer.expected_value, (len(X), 1)))
-    parts = list(explainer.explain_batches([rows[:0], rows[:1], rows[1:]], out="array"))
+    parts = list(explainer.explain_batches([rows[:0], rows[:1], rows[1:]], layout="array"))
     assert [part.shape for part in parts] == [(0, 2, 3), (1, 2, 3), (len(X) - 1, 2, 3)]
     np.testing.assert_array_equal(np.concatenate(parts), values)
     case = CASES["xgboost"]["regressor"]()
     single = fs.TreeExplainer(case.model, case.X).compile()
-    (array,) = single.explain_batches([case.X], out="array", n_jobs=1)
+    (array,) = single.explain_batches([case.X], layout="array", n_jobs=1)
     np.testing.assert_array_equal(array, single.shap_values(case.X))
 
 
@@ -163,7 +163,7 @@ def test_a_batch_in_which_a_column_holds_nothing(kind: str) -> None:
     explainer, X = explainer_of("lightgbm")
     X = X[:5].assign(size=pd.Categorical([None] * 5, categories=X["size"].cat.categories), a=np.nan)
     batch = KINDS[kind](X.assign(size=[None] * 5, a=[None] * 5))
-    (answer,) = explainer.explain_batches([batch], out="array")
+    (answer,) = explainer.explain_batches([batch], layout="array")
     np.testing.assert_array_equal(
         np.stack(to_pandas(answer)["shap_values"].tolist()), explainer.shap_values(X)
     )
@@ -183,7 +183,7 @@ def test_pipelines_take_their_own_columns(groups: str | None) -> None:
     model = make_pipeline(encode, DecisionTreeRegressor(max_depth=4)).fit(X, X["a"] * (X["colour"] == "red"))
     explainer = fs.Explainer(model, X, groups=groups).compile()
     batch = X[:9].assign(key=range(9))[["b", "key", "colour", "a"]]
-    (answer,) = explainer.explain_batches([batch], ids=["key"], out="top_k", top_k=1)
+    (answer,) = explainer.explain_batches([batch], ids=["key"], layout="top_k", top_k=1)
     values = explainer.shap_values(X[:9])
     np.testing.assert_array_equal(answer["contribution_1"].abs(), np.abs(values).max(axis=1))
     largest = np.abs(values).argmax(axis=1)
@@ -208,7 +208,7 @@ def test_spaces_that_lightgbm_has_turned_into_underscores() -> None:
     X = pd.DataFrame(rng.normal(size=(100, 2)), columns=["my age", "height"])
     model = lightgbm.LGBMRegressor(n_estimators=3, verbose=-1).fit(X, X["my age"])
     explainer = fs.TreeExplainer(model, X).compile()
-    (answer,) = explainer.explain_batches([X[["height", "my age"]]], out="array")
+    (answer,) = explainer.explain_batches([X[["height", "my age"]]], layout="array")
     np.testing.assert_array_equal(np.stack(answer["shap_values"]), explainer.shap_values(X))
 
 
@@ -240,7 +240,7 @@ def test_loaded_explainers_explain_batches(tmp_path: Path) -> None:
         explainer.save(tmp_path / "e.fshap")
         loaded: Any = fs.load(tmp_path / "e.fshap")
         explainers = (explainer, loaded)
-        first, second = (next(iter(e.explain_batches([X[:9]], out="top_k"))) for e in explainers)
+        first, second = (next(iter(e.explain_batches([X[:9]], layout="top_k"))) for e in explainers)
         pd.testing.assert_frame_equal(first, second)
 
 
@@ -286,20 +286,20 @@ def test_what_cannot_be_explained(batches: Any, options: dict[str, Any], message
 
 def test_arguments_are_checked_before_the_first_batch() -> None:
     with pytest.raises(fs.InputError, match="out is"):
-        explainer_of("xgboost")[0].explain_batches(iter([]), out="rows")
+        explainer_of("xgboost")[0].explain_batches(iter([]), layout="rows")
 
 
 def test_the_schema_says_kinds_and_lengths() -> None:
     explainer, _ = explainer_of("several outputs")
-    assert explainer.output_schema(out="array") == (
+    assert explainer.output_schema(layout="array") == (
         *(("shap_values__" + name, "array", 2) for name in "012"),
         *(("base_value__" + name, "float64", 1) for name in "012"),
     )
     single, _ = explainer_of("groups")
-    assert single.output_schema(out="top_k", top_k=1) == (
+    assert single.output_schema(layout="top_k", top_k=1) == (
         ("feature_1", "string", 1),
         ("value_1", "string", 1),
         ("contribution_1", "float64", 1),
         ("base_value", "float64", 1),
     )
-    assert len(single.output_schema(out="top_k", top_k=99)) == 3 * 3 + 1
+    assert len(single.output_schema(layout="top_k", top_k=99)) == 3 * 3 + 1

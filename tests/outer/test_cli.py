@@ -115,7 +115,7 @@ def test_reasons_plots_and_several_outputs(tmp_path: Path) -> None:
         tmp_path / "pictures",
     )
     (expected,) = (
-        fs.TreeExplainer(model, X, precision="double").compile().explain_batches([X], out="top_k", top_k=2)
+        fs.TreeExplainer(model, X, precision="double").compile().explain_batches([X], layout="top_k", top_k=2)
     )
     found = read_answer(tmp_path / "y.csv")
     assert found.columns.tolist() == expected.columns.tolist()
@@ -251,7 +251,7 @@ def test_a_write_that_fails_leaves_no_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n_jobs: int
 ) -> None:
     """With several threads the writer is one of them: its error must come back, from the last table, too."""
-    from fouriershap.cli._answers import Writer
+    from fouriershap.cli._output import Writer
 
     def full(writer: Writer, table: Any) -> None:
         raise OSError(28, "No space left on device")

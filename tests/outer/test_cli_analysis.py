@@ -89,7 +89,7 @@ def test_cohorts(files: Any) -> None:
     found = pd.read_csv(folder / "c.csv")
     np.testing.assert_allclose(found["difference"], expected.differences.reshape(-1), atol=1e-5)
     assert (folder / "c.png").stat().st_size > 1000
-    assert "group less all others" in run(*rows, "--leaves", 2).output
+    assert "group minus all others" in run(*rows, "--max-leaves", 2).output
     assert "suffix .png" in run(*rows, "--plot", folder / "c.txt", code=1).output
 
 
@@ -146,7 +146,7 @@ def test_reasons(files: Any) -> None:
     found = pd.read_parquet(folder / "r.parquet")
     assert found["text"].tolist() == list(expected.text)
     assert found["actionable"].tolist() == expected.frame()["actionable"].tolist()
-    assert "against 'higher'" in run(*rows, "--against", "higher").output
+    assert "direction='lowered'" in run(*rows, "--direction", "lowered").output
     (folder / "broken.json").write_text("{")
     assert "is no JSON" in run(*rows, "--text", folder / "broken.json", code=1).output
     assert "same file" in run(*rows, "-o", folder / "new.parquet", code=1).output

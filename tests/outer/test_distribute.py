@@ -27,7 +27,7 @@ from models import CASES
 def test_what_is_sent_explains_as_its_source(which: str, tmp_path: Path) -> None:
     explainer, X = make_explainer(which)
     # Tables of single precision travel: before they are made, values near 0 differ in their fifth digit.
-    expected = next(explainer.compile().explain_batches([X], out="top_k"))
+    expected = next(explainer.compile().explain_batches([X], layout="top_k"))
     path = tmp_path / "explainer.fshap"
     explainer.save(path)
     for source in (explainer, path, str(path)):

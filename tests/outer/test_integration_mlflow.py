@@ -81,7 +81,7 @@ def test_it_comes_back_as_a_pyfunc(logged: Any) -> None:
     assert list(values.columns) == ["age", "bmi", "smoker", "base_value"]
     np.testing.assert_allclose(values.to_numpy()[:, :3], explainer.shap_values(rows))
     reasons = model.predict(rows, params={"out": "reasons", "top_k": 2})
-    expected = next(explainer.explain_batches([rows], out="top_k", top_k=2))
+    expected = next(explainer.explain_batches([rows], layout="top_k", top_k=2))
     pd.testing.assert_frame_equal(reasons, expected)
     shown = model.predict(rows.astype({"smoker": str}), params={"out": "prediction"})
     np.testing.assert_allclose(shown, explainer.predict(rows))

@@ -70,7 +70,7 @@ def test_ids_keep_their_types(spark: Any) -> None:
         "named_struct('x', 1, 'y', 'z') as `a.b`",
     )
     ids = ["when", "key", "price", "parts", "nothing", "a.b"]
-    answer = engine.explain(df, explainer, ids=ids, out="array")
+    answer = engine.explain(df, explainer, ids=ids, layout="array")
     assert answer.schema.fields[: len(ids)] == [df.schema[name] for name in ids]
     assert answer.schema["shap_values"].dataType.simpleString() == "array<double>"
     carried = sorted(map(repr, answer.select(*ids[:-1], "`a.b`").collect()))

@@ -138,7 +138,7 @@ def test_labels_that_do_not_fit() -> None:
         with pytest.raises(fs.InputError, match=message):
             told(explainer, y)
     machine = fs.Explainer(LinearSVC().fit(X, good), X[:20])
-    with pytest.raises(fs.InputError, match="nobody knows how the outputs"):
+    with pytest.raises(fs.InputError, match="unknown how the outputs"):
         told(machine, good)
     with pytest.raises(fs.InputError, match="infinite"):
         told(fs.Explainer(LinearRegression().fit(X, NUMBERS), X), np.full(200, np.inf))

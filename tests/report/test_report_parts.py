@@ -137,8 +137,8 @@ def test_reasons_by_direction_in_the_callers_words(opened: OpenPage, loans: Loan
     values = loans.explainer.shap_values(loans.X)
     page.fill("#find-id", "L-123")
     page.keyboard.press("Enter")
-    raised = loans.explainer.reasons(loans.X[123:124], 5, against="lower").reason
-    lowered = loans.explainer.reasons(loans.X[123:124], 5, against="higher").reason
+    raised = loans.explainer.reasons(loans.X[123:124], 5, direction="raised").reason
+    lowered = loans.explainer.reasons(loans.X[123:124], 5, direction="lowered").reason
     for where, names, sign in (("#raised", raised, 1), ("#lowered", lowered, -1)):
         items = page.locator(f"{where} li:not(.none)").all_text_contents()
         assert len(items) == len(names)

@@ -69,7 +69,7 @@ def test_batches_of_sparse_matrices():
     expected = explainer.shap_values(sparse)
     answer = np.concatenate(list(explainer.explain_batches([sparse[:50], sparse[50:]])))
     np.testing.assert_allclose(answer[:, :3], expected, atol=1e-7)
-    assert len(next(iter(explainer.explain_batches([sparse[:5]], out="array")))) == 5
+    assert len(next(iter(explainer.explain_batches([sparse[:5]], layout="array")))) == 5
     with pytest.raises(fs.InputError, match=r"for one `\[batch\]`"):
         explainer.explain_batches(sparse)
 

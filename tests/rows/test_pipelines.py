@@ -265,7 +265,7 @@ def test_streams_of_batches(groups):
     found = pd.concat(list(explainer.explain_batches(batches, ids=["id"])))
     got = found[list(explainer.player_names)].to_numpy()
     np.testing.assert_array_equal(got, explainer.shap_values(PEOPLE[:9]))
-    reasons = next(explainer.explain_batches(batches, ids=["id"], out="top_k", top_k=2))
+    reasons = next(explainer.explain_batches(batches, ids=["id"], layout="top_k", top_k=2))
     want = explainer.frame(PEOPLE[:7], top_k=1)
     assert reasons["feature_1"].tolist() == want["feature"].tolist()
     assert reasons["contribution_1"].tolist() == want["contribution"].tolist()

@@ -16,7 +16,7 @@ from fouriershap._rows.batch import Batch, Texts, is_one_frame, open_batch
 from fouriershap._rows.frames import Rows
 from fouriershap._shapley.engine import Engine, Floats
 
-OUTS = ("columns", "array", "top_k")
+LAYOUTS = ("columns", "array", "top_k")
 NUMBER, TEXT, ARRAY = "float64", "string", "array"
 BASE = "base_value"
 
@@ -94,7 +94,7 @@ class Streams:
         batches: Iterable[Any],
         *,
         ids: Sequence[str] | None = None,
-        out: str = "columns",
+        layout: str = "columns",
         top_k: int = 3,
         n_jobs: int | None = None,
     ) -> Iterator[Any]:
@@ -109,7 +109,7 @@ class Streams:
         ids : sequence of str, optional
             Columns that are carried into the answer and not shown to the model. Any other column must be a
             feature. Frames only.
-        out : {"columns", "array", "top_k"}
+        layout : {"columns", "array", "top_k"}
             What follows the ids in the answer:
 
             - "columns": a number per player, named after it;
@@ -143,7 +143,7 @@ class Streams:
         >>> model = DecisionTreeRegressor(random_state=0).fit(X, [1.0, 2.0, 3.0, 5.0])
         >>> explainer = fs.TreeExplainer(model, X)
         >>> batches = [X.assign(name=["Ann", "Bob", "Eve", "Kim"])]
-        >>> for frame in explainer.explain_batches(batches, ids=["name"], out="top_k", top_k=1):
+        >>> for frame in explainer.explain_batches(batches, ids=["name"], layout="top_k", top_k=1):
         ...     print(frame)
           name feature_1 value_1  contribution_1  base_value
         0  Ann       age      20           -1.75        2.75
@@ -156,7 +156,7 @@ class Streams:
         fed = [name for name in names if name in (self.input_names or ())]
         if fed:
             raise InputError(f"ids names {short(fed[0])}, which is a feature of the model.")
-        schema = [column.name for column in self.output_schema(ids=ids, out=out, top_k=top_k)]
+        schema = [column.name for column in self.output_schema(ids=ids, layout=layout, top_k=top_k)]
         if is_one_frame(batches) or not isinstance(batches, Iterable):
             raise InputError(
                 f"batches is a {type(batches).__name__}; give an iterator of frames or arrays, for one `[batch]`."
@@ -166,16 +166,16 @@ class Streams:
             try:
                 batch = open_batch(native, names, self.input_names)
                 values, rows = self._values(batch, jobs)
-                if not batch.is_frame and out == "array":
+                if not batch.is_frame and layout == "array":
                     return values[..., 0] if values.shape[2] == 1 else values
-                return batch.answer(schema, self._columns(batch, rows, values, out, top_k))
+                return batch.answer(schema, self._columns(batch, rows, values, layout, top_k))
             except InputError as error:
                 raise InputError(f"batch {number}: {error}") from error
 
         return (explain(number, batch) for number, batch in enumerate(batches))
 
     def output_schema(
-        self, *, ids: Sequence[str] | None = None, out: str = "columns", top_k: int = 3
+        self, *, ids: Sequence[str] | None = None, layout: str = "columns", top_k: int = 3
     ) -> tuple[OutputColumn, ...]:
         """The columns that follow the ids in what `explain_batches` yields, in their order.
 
@@ -184,16 +184,16 @@ class Streams:
         ids : sequence of str, optional
             Columns that are carried along. They come first, in the order given and with the types that they have
             in the batches; they are no part of the answer, but must not share a name with it.
-        out, top_k
+        layout, top_k
             As in `explain_batches`.
         """
-        check_choice("out", out, OUTS)
+        check_choice("layout", layout, LAYOUTS)
         suffixes = self._suffixes()
         base = [OutputColumn(BASE + suffix, NUMBER) for suffix in suffixes]
         players = self.player_names
-        if out == "columns":
+        if layout == "columns":
             columns = [OutputColumn(name + suffix, NUMBER) for suffix in suffixes for name in players]
-        elif out == "array":
+        elif layout == "array":
             columns = [OutputColumn("shap_values" + suffix, ARRAY, len(players)) for suffix in suffixes]
         else:
             columns = [
@@ -229,19 +229,19 @@ class Streams:
         return self._explain(rows, n_jobs), rows
 
     def _columns(
-        self, batch: Batch, rows: Rows | None, values: Floats, out: str, top_k: int
+        self, batch: Batch, rows: Rows | None, values: Floats, layout: str, top_k: int
     ) -> list[NDArray[Any]]:
         """The columns of `output_schema`."""
-        if out == "columns":
+        if layout == "columns":
             columns = [
                 values[:, player, o] for o in range(values.shape[2]) for player in range(values.shape[1])
             ]
-        elif out == "array":
+        elif layout == "array":
             columns = list(values.transpose(2, 0, 1))
         else:
             if not batch.is_frame:
                 raise InputError(
-                    "the batch is an array, and out='top_k' gives names and texts; give data frames."
+                    "the batch is an array, and layout='top_k' gives names and texts; give data frames."
                 )
             columns = _reasons(self.player_names, rows, values, top_k)
         return columns + [np.full(len(values), base) for base in self._engine.expected]

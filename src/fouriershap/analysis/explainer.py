@@ -60,8 +60,8 @@ def check_engine(explainer: ExplainerLike, method: str) -> Engine:
     engine = explainer.engine
     if not adds_up(engine):
         raise InputError(
-            f"{method} needs values that add up to a prediction, unlike those of index={short(index_name(engine))}. Use "
-            "index='shapley'."
+            f"{method} needs values that add up to a prediction, unlike those of index={short(index_name(engine))}. "
+            "Use index='shapley'."
         )
     if needs_labels(engine):
         raise InputError(

@@ -1,4 +1,4 @@
-"""What people see: one-line errors with exit codes, and a bar while rows are explained."""
+"""One-line errors with exit codes, and a progress bar."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from fouriershap import FourierShapError, FourierShapWarning, InputError
 from fouriershap._base.short import reason, short_text
 
 FAILED, CHECK_FAILED, INTERRUPTED = 1, 3, 130
-_MOST_WARNING = 400  # characters of what a library warns of
+_MOST_WARNING = 400  # characters of a library's warning
 
 
 class Commands(TyperGroup):
-    """The commands; what typer says of wrong options holds no long value either."""
+    """The commands, with short messages about wrong options."""
 
     def parse_args(self, *arguments: Any) -> Any:
-        """See typer: the options before the name of a command."""
+        """Parse the options before the name of a command."""
         with _short_messages():
             return super().parse_args(*arguments)
 
     def invoke(self, *arguments: Any) -> Any:
-        """See typer: the name of a command, its options, and its run."""
+        """Parse the name and the options of a command, and run it."""
         with _short_messages():
             return super().invoke(*arguments)
 
@@ -45,14 +45,14 @@ def _short_messages() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        # click's errors, which typer may have as its own
+        # an error of click, or typer's copy of it
         if isinstance(getattr(error, "message", None), str):
             error.message = short_text(error.message)  # type: ignore[attr-defined]
         raise
 
 
-def reported(command: Callable[..., None]) -> Callable[..., None]:
-    """Turn exceptions into one line and an exit code; a traceback only with --debug."""
+def report_errors(command: Callable[..., None]) -> Callable[..., None]:
+    """Turn exceptions of a command into one line and an exit code; print a traceback only with --debug."""
 
     @wraps(command)
     def run(**options: Any) -> None:
@@ -63,16 +63,16 @@ def reported(command: Callable[..., None]) -> Callable[..., None]:
                 command(**options)
             except (typer.Exit, typer.Abort):
                 raise
-            except BrokenPipeError:  # `| head` has seen enough
+            except BrokenPipeError:  # as with `| head`
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
                 raise typer.Exit(FAILED) from None
             except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - a command ends in one line
-                raise typer.Exit(_tell(error, options["debug"])) from None
+                raise typer.Exit(_print_error(error, options["debug"])) from None
 
     return run
 
 
-def _tell(error: BaseException, debug: bool) -> int:
+def _print_error(error: BaseException, debug: bool) -> int:
     if debug:
         traceback.print_exception(error)
     if isinstance(error, KeyboardInterrupt):
@@ -88,7 +88,7 @@ def _tell(error: BaseException, debug: bool) -> int:
 
 
 def _terminate(number: int, frame: Any) -> None:
-    raise KeyboardInterrupt  # so that files that are half written go
+    raise KeyboardInterrupt  # to remove incomplete files
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
@@ -106,8 +106,8 @@ class _Speed(ProgressColumn):
 
 
 @contextmanager
-def progress(total: int | None, quiet: bool) -> Iterator[Callable[[int], None]]:
-    """A function to call with the number of new rows; it draws a bar where somebody watches."""
+def progress_bar(total: int | None, quiet: bool) -> Iterator[Callable[[int], None]]:
+    """Yield a function to call with the number of new rows; it draws a bar in a terminal."""
     console = Console(stderr=True)
     if quiet or not console.is_terminal:
         yield lambda n_rows: None
@@ -119,8 +119,8 @@ def progress(total: int | None, quiet: bool) -> Iterator[Callable[[int], None]]:
 
 
 @contextmanager
-def named(name: str) -> Iterator[None]:
-    """Put the name of the file before errors about its rows."""
+def add_file_name(name: str) -> Iterator[None]:
+    """Put the name of a file before errors about its rows."""
     try:
         yield
     except InputError as error:

@@ -1,4 +1,4 @@
-"""What is in a .fshap file, as lines of (what, value)."""
+"""The content of a .fshap file, as lines of (name, value)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Lines = list[tuple[str, str]]
 
 
 def describe(path: Path) -> Lines:
-    """Everything that is worth knowing about a file."""
+    """Return what a file holds."""
     loaded = open_file(path)
     return [("file", f"{short_text(path)}, {_size(path.stat().st_size)}"), *_describe(loaded)]
 
@@ -50,7 +50,7 @@ def _holds(explainer: Explainer) -> Lines:
     if not isinstance(explainer, BlackBoxExplainer):
         return [("holds", "spectrum explainer")]
     found = explainer.fidelity
-    lines = [("holds", "black box explainer"), ("model", f"asked {found.n_queries:,} times")]
+    lines = [("holds", "black box explainer"), ("model", f"{found.n_queries:,} queries")]
     return [
         *lines,
         ("method", explainer.method),
@@ -70,13 +70,13 @@ def _names(explainer: Explainer) -> Lines:
 
 
 def _facts(facts: dict[str, Any]) -> Lines:
-    """What `describe` tells of trees, of terms, or of waves."""
+    """Return the facts about trees, terms or waves."""
     if facts.get("kind") == "sum":
         parts = [line for part in facts["parts"] for line in _facts(part)[:-1]]
         return [*parts, _background(facts)]
     if facts.get("kind") == "products":
-        road = f"{facts['road']}, misses {facts['background_error']:.1e} of the values"
-        return [("terms", f"{facts['n_terms']:,}"), ("road", road), _background(facts)]
+        strategy = f"{facts['road']}, background error {facts['background_error']:.1e}"
+        return [("terms", f"{facts['n_terms']:,}"), ("strategy", strategy), _background(facts)]
     if "n_terms" in facts:
         what, lines = "terms", [("terms", f"{facts['n_terms']:,}"), *_energy(facts["degree_energy"])]
     else:
@@ -94,7 +94,7 @@ def _facts(facts: dict[str, Any]) -> Lines:
 def _background(facts: dict[str, Any]) -> tuple[str, str]:
     n_rows = facts["n_background"]
     if facts["by_path"]:
-        return "background", "none: tree_path_dependent"
+        return "background", "none: path-dependent"
     return "background", "unknown" if n_rows is None else f"{n_rows:,} rows"
 
 

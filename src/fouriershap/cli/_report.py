@@ -1,4 +1,4 @@
-"""The command that writes a page."""
+"""The command `report`: write a page."""
 
 from __future__ import annotations
 
@@ -9,56 +9,55 @@ import typer
 
 from fouriershap import Explainer, InputError
 from fouriershap._base.short import short, short_list, short_text
-from fouriershap.cli._answers import check_apart, check_folder
+from fouriershap.cli._analysis import read_sentences
+from fouriershap.cli._errors import add_file_name, report_errors
 from fouriershap.cli._explainers import csv_kinds, open_explainer
-from fouriershap.cli._options import ROWS, Debug, Drop, File, Quiet, RowsFile
-from fouriershap.cli._questions import read_sentences
-from fouriershap.cli._report import named, reported
+from fouriershap.cli._options import Background, Debug, Drop, File, Quiet, RowsFile
+from fouriershap.cli._output import check_folder, check_not_input
 from fouriershap.cli._rows import PIPE, open_rows, read_all
 
 
-@reported
+@report_errors
 def report(
     file: File,
     rows: RowsFile,
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="PAGE.html", help="What is written.")],
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="PAGE.html", help="The file to write.")],
     title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
-    most: Annotated[int | None, typer.Option("--rows", min=1, help="Most rows that the page holds.")] = None,
+    max_rows: Annotated[int | None, typer.Option(min=1, help="Most rows that the page holds.")] = None,
     ids: Annotated[
         list[str] | None, typer.Option("--id", help="A column that names the rows; may be repeated.")
     ] = None,
     label: Annotated[
-        str | None, typer.Option("--label", help="The column of what was observed: how well the model does.")
+        str | None,
+        typer.Option("--label", help="The column of observations, to show how well the model predicts."),
     ] = None,
     drift: Annotated[
         Path | None, typer.Option(metavar="NEW", help="Other rows: why the mean prediction changed.")
     ] = None,
     cohorts: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="Groups to compare; tree for those that a tree finds."),
+        typer.Option(metavar="COLUMN", help="Groups to compare; tree to let a tree find them."),
     ] = None,
     interactions: Annotated[
-        int | None, typer.Option(min=2, metavar="ORDER", help="List sets of up to so many features.")
+        int | None, typer.Option(min=2, metavar="ORDER", help="List sets of up to this many features.")
     ] = None,
-    background: Annotated[
-        Path | None, typer.Option("-b", "--background", help=f"Rows to compare with. {ROWS}")
-    ] = None,
+    background: Background = None,
     text: Annotated[
         Path | None, typer.Option(metavar="TEXT.json", help="Sentences of reasons, as for `reasons`.")
     ] = None,
-    unit: Annotated[str | None, typer.Option(help="What predictions are counted in.")] = None,
+    unit: Annotated[str | None, typer.Option(help="Unit of the predictions.")] = None,
     drop: Drop = None,
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
     """Write a page that explains rows, and answers "what if" in the browser.
 
-    A file has no rows of the background: with --background intervals count them, too, and the what-if part is exact.
+    A file may have no background rows: --background makes the what-if part exact, and intervals include its error.
     """
     if output.suffix.lower() not in (".html", ".htm"):
         raise InputError(f"{short_text(output)}: give the output the suffix .html.")
     check_folder(output)
-    check_apart(output, file, rows, drift, background, text)
+    check_not_input(output, file, rows, drift, background, text)
     explainer = open_explainer(file)
     facts = {"Explainer file": file.name, "Rows file": _name(rows)}
     groups = None if cohorts in (None, "tree") else cohorts
@@ -80,7 +79,7 @@ def report(
                 f"{stream.name}: has no column {short(name)}, which {option} names; it has "
                 f"{short_list(stream.schema.names)}."
             )
-    with named(stream.name):
+    with add_file_name(stream.name):
         table = read_all(stream)
         features = explainer.select(table, ids=extra)
         page = explainer.report(
@@ -94,7 +93,7 @@ def report(
             text=sentences,
             unit=unit,
             facts=facts,
-            rows=most,
+            max_rows=max_rows,
             title=title,
         )
     if not quiet:
@@ -108,14 +107,14 @@ def _name(path: Path) -> str:
 
 
 def _features(explainer: Explainer, path: Path, extra: tuple[str, ...]) -> Any:
-    """All rows of a file, the columns of the model alone; ``extra`` ones are left out where it has them, too."""
+    """Return all rows of a file, only the columns of the model; ``extra`` columns are left out."""
     stream = open_rows(path, csv_kinds(explainer, ()), ())
-    with named(stream.name):
+    with add_file_name(stream.name):
         return explainer.select(read_all(stream), ids=[name for name in extra if name in stream.schema.names])
 
 
 def _ids(table: Any, ids: list[str] | None) -> list[str] | None:
-    """What the rows are called: the entries of one column, or of several."""
+    """Return the names of the rows: the entries of one column, or of several."""
     if not ids:
         return None
     columns = [[str(value) for value in table.column(name).to_pylist()] for name in ids]
