@@ -115,7 +115,7 @@ def test_interactions(files: Any) -> None:
     assert "--background" in run(*rows, code=1).output
     page = ("report", *rows[1:], "-o", folder / "page.html", "--interactions", 3)
     run(*page, *against)
-    assert '"sets":{"words":["Mean size of the k-SII values' in (folder / "page.html").read_text()
+    assert '"sets":{"words":["Mean absolute k-SII values' in (folder / "page.html").read_text()
     assert "--background" in run(*page, code=1).output
     assert "index is 'none'" in run(*rows, *against, "--index", "none", code=1).output
     assert "min_order is 3" in run(*rows, *against, "--order", 2, "--min-order", 3, code=1).output
@@ -148,5 +148,5 @@ def test_reasons(files: Any) -> None:
     assert found["actionable"].tolist() == expected.frame()["actionable"].tolist()
     assert "direction='lowered'" in run(*rows, "--direction", "lowered").output
     (folder / "broken.json").write_text("{")
-    assert "is no JSON" in run(*rows, "--text", folder / "broken.json", code=1).output
+    assert "is not JSON" in run(*rows, "--text", folder / "broken.json", code=1).output
     assert "same file" in run(*rows, "-o", folder / "new.parquet", code=1).output

@@ -18,8 +18,8 @@ from sklearn.tree import DecisionTreeRegressor
 
 import fouriershap as fs
 from engines import EXPLAINERS, make_explainer
-from fouriershap.integrations import _travel
-from fouriershap.integrations._travel import make_job
+from fouriershap.integrations import _distribute
+from fouriershap.integrations._distribute import make_job
 from models import CASES
 
 
@@ -58,8 +58,8 @@ def test_threads_of_a_worker_open_a_file_once(tmp_path: Path, monkeypatch: pytes
     path = tmp_path / "explainer.fshap"
     explainer.save(path)
     opened = []
-    load = _travel.load
-    monkeypatch.setattr(_travel, "load", lambda path: opened.append(path) or load(path))
+    load = _distribute.load
+    monkeypatch.setattr(_distribute, "load", lambda path: opened.append(path) or load(path))
     job = make_job(path, None, "columns", 3, 1)
     with ThreadPoolExecutor(4) as pool:
         answers = list(pool.map(lambda _: next(job.explain([X])), range(8)))
@@ -77,7 +77,7 @@ def test_a_file_that_changes_during_a_job(tmp_path: Path) -> None:
     job = make_job(path, None, "columns", 3, 1)
     other.save(path)
     pd.testing.assert_frame_equal(next(job.explain([X])), expected)  # this process has opened it
-    _travel._opened.clear()  # as a worker that starts only now
+    _distribute._opened.clear()  # as a worker that starts only now
     with pytest.raises(fs.FileFormatError, match="has changed since the job was made"):
         job.explain([X])
     assert list(next(make_job(path, None, "columns", 3, 1).explain([X]))) == [
@@ -107,7 +107,7 @@ def test_a_pipeline_travels_where_its_steps_are_known() -> None:
     turned = make_pipeline(PCA(2), DecisionTreeRegressor(max_depth=2)).fit(X, X[:, 0])
     with (
         pytest.warns(fs.ModelWarning, match="PCA"),
-        pytest.raises(fs.InputError, match="some of whose steps do not travel"),
+        pytest.raises(fs.InputError, match="step that cannot be saved"),
     ):
         make_job(fs.TreeExplainer(turned, X), None, "columns", 3, 1)
 

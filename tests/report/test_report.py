@@ -220,7 +220,7 @@ def test_arrays_survive_packing() -> None:
 
 def test_bad_arguments_are_named(tmp_path: Path) -> None:
     explainer, X = small()
-    for options in ({"rows": 0}, {"rows": True}, {"max_bytes": "big"}):
+    for options in ({"max_rows": 0}, {"max_rows": True}, {"max_bytes": "big"}):
         with pytest.raises(fs.InputError, match=next(iter(options))):
             explainer.report(X, tmp_path / "r.html", **options)
     banzhaf = fs.TreeExplainer(explainer.ensemble, X[:50], index="banzhaf")
@@ -240,7 +240,7 @@ def test_probabilities_come_with_the_margin_beside_them(tmp_path: Path, exact: b
     margin = fs.TreeExplainer(model, X[:5])
     data = Parts(explainer.report(X, tmp_path / "r.html")).data
     assert [output["label"] for output in data["outputs"]] == ["probability of 1", "log-odds of 1"]
-    assert (data["first_raw"], data["link"]) == (1, "sigmoid")
+    assert (data["first_raw"], data["link"]) == (1, "logistic")
     shap = unpacked(data["rows"]["arrays"]["shap"]).reshape(60, 4, 2)
     np.testing.assert_allclose(shap[:, :, 0], explainer.shap_values(X), atol=1e-6)
     np.testing.assert_allclose(shap[:, :, 1], margin.shap_values(X), atol=1e-6)
@@ -353,15 +353,15 @@ def test_answers_are_shown_as_they_are(tmp_path: Path) -> None:
     data = Parts(explainer.report(X, tmp_path / "r.html", drift=drift, cohorts=cohorts)).data
     assert data["drift"]["groups"] == list(drift.groups)
     np.testing.assert_array_equal(unpacked(data["drift"]["arrays"]["values"]), drift.values.reshape(-1))
-    assert data["cohorts"]["words"][-1] == "No intervals were asked for."
-    with pytest.raises(fs.InputError, match="drift is an answer about"):
+    assert data["cohorts"]["words"][-1] == "No intervals were computed."
+    with pytest.raises(fs.InputError, match="drift is a result with"):
         explainer.report(X, tmp_path / "r.html", drift=explainer.drift(X, interactions=True))
 
 
 def test_wishes_that_cannot_be_met_are_named(tmp_path: Path) -> None:
     explainer, X = small()
     wrong: list[tuple[dict[str, Any], str]] = [
-        ({"y": "nothing"}, "y is 'nothing', which X has no column of"),
+        ({"y": "nothing"}, "y is 'nothing', which is not a column of X"),
         ({"ids": [1, 2]}, r"ids has shape \(2,\)"),
         ({"cohorts": [1, 2]}, "by has 2 entries for 300 rows"),
         ({"unit": 5}, "unit is 5"),
@@ -374,7 +374,7 @@ def test_wishes_that_cannot_be_met_are_named(tmp_path: Path) -> None:
     for options, message in wrong:
         with pytest.raises(fs.InputError, match=message):
             explainer.report(X, tmp_path / "r.html", **options)
-    with pytest.raises(fs.InputError, match="X has no names of columns"):
+    with pytest.raises(fs.InputError, match="X has no column names"):
         explainer.report(X.to_numpy(), tmp_path / "r.html", ids="number")
     assert not list(tmp_path.iterdir())
 
