@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -158,12 +159,12 @@ def upper_tail(estimate: Floats, error: MeanError) -> Floats:
     return np.where(np.isnan(error.variance), np.nan, tail)
 
 
-def check_level(level: object) -> float | None:
+def check_level(level: Any) -> float | None:
     """Return the coverage of intervals, None for no intervals."""
     if level is None:
         return None
     is_number = isinstance(level, int | float | np.floating) and not isinstance(level, bool)
-    if not is_number or not 0.5 <= float(level) < 1:  # type: ignore[arg-type]
+    if not is_number or not 0.5 <= float(level) < 1:
         raise InputError(
             f"level is {short(level)}; give a number from 0.5 to below 1, or None for no intervals."
         )

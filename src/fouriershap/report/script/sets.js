@@ -57,6 +57,7 @@ class Sets {
         type: "bar",
         orientation: "h",
         name: `${size} features`,
+        width: 0.65, // otherwise sparse traces would have wider bars
         x: mine.map(([set]) => this.at("strength", set)),
         y: mine.map(([, rank]) => rank),
         marker: { color: GROUPS[colour % GROUPS.length] },
