@@ -17,7 +17,7 @@ from numpy import ones, zeros
 from numpy import uint32 as u32
 from numpy import uint64 as u64
 
-from fouriershap._shapley.indices import quadrature
+from fouriershap._shapley.indices import SHAPLEY, quadrature
 from reference_kernels import Bound, make_all
 
 # Scratch of hundreds of megabytes. The arguments are as large, but their pages are never touched.
@@ -119,7 +119,7 @@ def train() -> tuple[Any, ...]:
 EIGHT = zeros((1, 8), i32), 0, 8
 ROWS = zeros((1, 1), i32), 0, 1
 AGAINST = *ROWS, zeros((1, 1), i32), ones(1), ones((2, 2))
-INDEX = Bound("stream.Index", (*quadrature("shapley", 31), ones((33, 33)), True))
+INDEX = Bound("stream.Index", (*quadrature(SHAPLEY, 31), ones((33, 33)), True))
 STREAMED = *EIGHT, zeros((1, 8), i32), ones(8) / 8, INDEX, 9, 9, 0, True
 
 

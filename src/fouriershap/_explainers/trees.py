@@ -222,9 +222,7 @@ def tree_parts_from_contents(contents: Contents) -> Parts:
         trees.n_players,
     )
     require(fits, "a feature or a player has no name")
-    return Parts(
-        KIND, inputs, _output_engine(trees, take(header, "output", str), take(header, "exact", bool))
-    )
+    return Parts(KIND, inputs, load_output(trees, header, fit_output))
 
 
 def refuse_single_precision(reading: Reading, background: Any) -> None:

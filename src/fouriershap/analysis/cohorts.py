@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from fouriershap._base.checks import check_whole
 from fouriershap._base.errors import InputError
 from fouriershap.analysis import cohort_tree, plotting
-from fouriershap.analysis.engines import Background, background_of
 from fouriershap.analysis.explainer import (
     ExplainerLike,
     check_engine,

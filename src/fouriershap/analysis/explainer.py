@@ -7,15 +7,17 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fouriershap._base.checks import Progress, as_floats
+from fouriershap._base.checks import as_floats
 from fouriershap._base.errors import InputError
-from fouriershap._base.parallel import Watch
+from fouriershap._base.progress import Progress, ProgressOption
 from fouriershap._base.short import short
+from fouriershap._blackbox.black_box_fit import BlackBoxFit
 from fouriershap._rows.frames import Rows
+from fouriershap._rows.inputs import InputField
 from fouriershap._shapley.engine import Engine
-from fouriershap.analysis.engines import adds_up, index_name, needs_labels
 
 Floats = NDArray[np.float64]
+Background = tuple[NDArray[Any], Floats | None]
 
 
 class InputsLike(Protocol):
@@ -28,12 +30,16 @@ class InputsLike(Protocol):
     def encode(self, X: Any, name: str = "X") -> Rows:
         """Return the rows as the engine takes them, with what is shown of them; errors call them ``name``."""
 
+    def fields(self, rows: Rows) -> list[InputField]:
+        """Return the inputs of rows as a person reads and changes them."""
+
 
 class ExplainerLike(Protocol):
     """An explainer: names, inputs and an engine."""
 
-    n_jobs: int | None
-    progress: Progress
+    kind: str
+    n_jobs: int
+    progress: ProgressOption
     checksum: str | None
     feature_names: tuple[str, ...]
     player_names: tuple[str, ...]
@@ -52,22 +58,32 @@ class ExplainerLike(Protocol):
     def model_name(self) -> str | None:
         """The class of the model with its module, where it is known."""
 
+    @property
+    def fit(self) -> BlackBoxFit | None:
+        """What was fitted to a black box; None for other models."""
+
     def with_background(self, background: Any, *, weights: ArrayLike | None = None) -> Self: ...
 
 
 def check_engine(explainer: ExplainerLike, method: str) -> Engine:
     """Return the engine; raise unless its values add up to a prediction."""
     engine = explainer.engine
-    if not adds_up(engine):
+    if not engine.index.adds_up:
         raise InputError(
-            f"{method} needs values that add up to a prediction, unlike those of index={short(index_name(engine))}. "
+            f"{method} needs values that add up to a prediction, unlike those of index={short(engine.index.name)}. "
             "Use index='shapley'."
         )
-    if needs_labels(engine):
+    if engine.output.needs_labels:
         raise InputError(
             f"{method} explains predictions, but this explainer has output='log_loss'. Use another output."
         )
     return engine
+
+
+def background_of(explainer: ExplainerLike) -> Background | None:
+    """Return the encoded background rows and their weights; None if the explainer does not have them."""
+    found = explainer.engine.background
+    return None if found is None or not len(found) else (found.rows, found.weights)
 
 
 def with_other_background(
@@ -108,7 +124,7 @@ def check_row_weights(weights: ArrayLike | None, n_rows: int) -> Floats | None:
 
 def shap_values(explainer: ExplainerLike, codes: NDArray[Any]) -> Floats:
     """Return the SHAP values (n_rows, n_players, n_outputs) of encoded rows; raise if some are not finite."""
-    with Watch(explainer.progress), np.errstate(over="ignore", invalid="ignore"):
+    with Progress(explainer.progress), np.errstate(over="ignore", invalid="ignore"):
         values = explainer.engine.shap_values(codes, explainer.n_jobs)
     wrong = ~np.isfinite(values).all(axis=(1, 2))
     if wrong.any():

@@ -14,7 +14,6 @@ from fouriershap._base.errors import InputError
 from fouriershap._base.parallel import Watch
 from fouriershap._rows.batch import is_one_frame
 from fouriershap.analysis import losses, plotting
-from fouriershap.analysis.engines import background_of, probability_link
 from fouriershap.analysis.explainer import (
     ExplainerLike,
     check_engine,
@@ -252,7 +251,7 @@ def _is_matrix(X: Any) -> bool:
 
 def _find_loss(explainer: ExplainerLike, loss: Any, link: Any) -> losses.Loss:
     """Return the loss with the meaning of the outputs."""
-    known = probability_link(explainer)
+    known = explainer.engine.output.probability_link
     if loss is None:
         loss = losses.LogLoss.name if (link or known) == "logit" else losses.SquaredError.name
     check_choice("loss", loss, losses.LOSSES)

@@ -20,7 +20,7 @@ from fouriershap._base.parallel import Watch, enter
 from fouriershap._base.short import short
 from fouriershap._rows.frames import Rows
 from fouriershap._shapley.engine import Engine
-from fouriershap.analysis.engines import Background, met_pairs, pair_interactions
+from fouriershap._shapley.interactions import met_pairs, pair_interactions
 from fouriershap.analysis.explainer import ExplainerLike, check_row_weights, encode_rows, shap_values
 from fouriershap.analysis.groups import Groups, make_groups, split_column
 from fouriershap.analysis.moments import Floats, Moments

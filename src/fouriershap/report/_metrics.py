@@ -13,10 +13,8 @@ from fouriershap._base.links import sigmoid, softmax
 from fouriershap._base.short import short, short_list
 from fouriershap._rows.frames import as_frame, is_missing
 from fouriershap._rows.text import text_of
-from fouriershap.analysis.engines import probability_link
 from fouriershap.analysis.explainer import ExplainerLike
 from fouriershap.report._content import Actual, Floats
-from fouriershap.report._engine_facts import display_link, explains_trees
 
 Metric = tuple[str, float, str]
 _EDGE = 1e-15  # probabilities are clipped this far from 0 and 1
@@ -27,9 +25,9 @@ _Z = 1.959963984540054  # of 95 % intervals
 
 def measure(explainer: ExplainerLike, y: Any, outputs: Floats) -> Actual:
     """Return labels, and how well the outputs (n_rows, n_outputs) agree with them."""
-    entries, known = _entries(y, len(outputs)), probability_link(explainer)
+    entries, known = _entries(y, len(outputs)), explainer.engine.output.probability_link
     if known is None and _are_numbers(explainer, entries, outputs):
-        link = display_link(explainer)
+        link = explainer.engine.output.display_link
         return _of_numbers(
             entries, outputs if link is None or link.response is None else link.response(outputs)
         )
@@ -51,7 +49,7 @@ def _are_numbers(explainer: ExplainerLike, entries: NDArray[Any], outputs: Float
     """Return whether labels are numbers to predict, if it is unknown whether the outputs are probabilities."""
     if explainer.output_names is not None or entries.dtype.kind not in "iufb":
         return False
-    if explains_trees(explainer) or not _are_shares(outputs):
+    if explainer.kind == "trees" or not _are_shares(outputs):
         return True
     # A function whose answers lie between 0 and 1, and labels that number classes: these are probabilities.
     return not np.isin(entries, np.arange(max(outputs.shape[1], 2))).all()

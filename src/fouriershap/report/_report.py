@@ -116,7 +116,7 @@ def write_report(
     features, columns = split_columns(X, given, explainer.input_names)
     rows = encode_rows(explainer, features)
     row_names = _name_rows(X, columns["ids"], len(rows))
-    about = engine_facts(explainer, rows, max_bytes)
+    about = engine_facts(explainer, explainer.fit, rows, max_bytes)
     values, expected = shap_values(explainer, rows.codes), engine.expected
     outputs, n_explained = _name_outputs(explainer, about, unit), values.shape[2]
     actual = None

@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 
 from fouriershap._base.short import short_text
 from fouriershap._blackbox.fidelity import Fidelity
+from fouriershap._shapley.engine import EngineInfo
 from fouriershap.analysis.explainer import ExplainerLike
 from fouriershap.report._content import WhatIf
-from fouriershap.report._engine_facts import EngineFacts, Info, rounded
+from fouriershap.report._engine_facts import EngineFacts
 
 _MOST_CURVE = 500
 _MOST_TEXT = 300
@@ -125,7 +126,7 @@ def make_what_if(facts: EngineFacts) -> list[WhatIf] | str:
     rows = None if facts.rounding_rows is None else facts.rounding_rows[:_ROUNDING_ROWS]
 
     def make(lookup: Any) -> WhatIf:
-        can_round = rows is not None and rounded(lookup, 16) is not None
+        can_round = rows is not None and lookup.rounded(16) is not None
         coarser = partial(_round, lookup, rows) if can_round else None
         return WhatIf(lookup.header(), lookup.arrays(), lookup.nbytes, coarser)
 
@@ -134,7 +135,7 @@ def make_what_if(facts: EngineFacts) -> list[WhatIf] | str:
 
 def _round(lookup: Any, rows: NDArray[Any], n_bits: int) -> WhatIf:
     """Return smaller tables, and the error that they make on some rows."""
-    coarser, exact = rounded(lookup, n_bits), lookup.shap_values(rows)
+    coarser, exact = lookup.rounded(n_bits), lookup.shap_values(rows)
     error = float(np.abs(coarser.shap_values(rows) - exact).max(initial=0.0))
     largest = float(np.abs(exact).max(initial=0.0)) or 1.0
     note = (
@@ -144,7 +145,7 @@ def _round(lookup: Any, rows: NDArray[Any], n_bits: int) -> WhatIf:
     return WhatIf(coarser.header(), coarser.arrays(), coarser.nbytes, note=note)
 
 
-def make_profile(info: Info) -> dict[str, NDArray[Any]]:
+def make_profile(info: EngineInfo) -> dict[str, NDArray[Any]]:
     """Return number and energy of a spectrum's terms by degree, and the share of the variance in the largest ones."""
     if info.term_energy is None or info.degrees is None:
         return {}
@@ -160,7 +161,7 @@ def make_profile(info: Info) -> dict[str, NDArray[Any]]:
     }
 
 
-def _describe_representation(info: Info) -> str:
+def _describe_representation(info: EngineInfo) -> str:
     if info.parts:
         return " and ".join(map(_describe_representation, info.parts))
     if info.n_trees:

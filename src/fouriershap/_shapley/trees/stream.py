@@ -115,9 +115,9 @@ def interventional(
         _add_parts(parts, arguments, out[first : first + n], n_jobs)
 
 
-def _bound_index(index: str) -> kernels.stream.Index:
+def _bound_index(index: Index) -> kernels.stream.Index:
     of_points = quadrature(index, MOST_PLAYERS + 1)
-    return kernels.stream.Index(*of_points, moments(index, MOST_PLAYERS + 2), index == "shapley")
+    return kernels.stream.Index(*of_points, moments(index, MOST_PLAYERS + 2), index.adds_up)
 
 
 def _parts(trees: StreamTrees, ways: Ways, seconds: float) -> list[WalkTrees]:
