@@ -326,7 +326,7 @@ def test_wrong_arguments() -> None:
 
 def test_trees_that_are_to_be_walked_are_not_read_from_tables() -> None:
     model, X, _ = tree_models()["groups"]
-    with pytest.raises(fs.InputError, match="method='walk' has none"):
+    with pytest.raises(fs.InputError, match="strategy='walk' does not build"):
         fs.TreeExplainer(model, X, method="walk", device="jax")
 
 
