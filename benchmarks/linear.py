@@ -166,7 +166,7 @@ def measure(cell: Cell) -> dict[str, Any]:
     found["cpu"] = {name: timing.cpu_seconds for name, timing in timed.items()}
     for name in sampling:
         found["cpu"][name] *= N_ROWS / N_FEW
-    found["plan"] = fs.Explainer(cell.model, background, output=cell.output).plan().method
+    found["plan"] = fs.Explainer(cell.model, background, output=cell.output).plan().strategy
     return found
 
 

@@ -45,7 +45,7 @@ def run(name: str) -> list[dict[str, Any]]:
         seconds: dict[str, float] = {}
         for road in ROADS:
             seconds[road] = _measure(auto, road, X, others, min(seconds.values(), default=math.inf))
-        chosen = auto.plan(n_rows).method
+        chosen = auto.plan(n_rows).strategy
         taken = sum(seconds[road] for road in chosen.split("+"))
         cell = {"model": name, "rows": n_rows, "background": n_background, "chosen": chosen}
         cells.append(cell | {"seconds": seconds, "regret": taken / min(seconds.values())})
@@ -54,7 +54,7 @@ def run(name: str) -> list[dict[str, Any]]:
 
 def _measure(auto: TreeEngine, road: str, X: np.ndarray, others: np.ndarray, best: float) -> float:
     """CPU seconds of a first call by one road; infinite where that is not possible, or far beyond the best."""
-    model, n_rows, most = replace(auto.model, method=road), len(X), 20 * best + 1
+    model, n_rows, most = replace(auto.model, strategy=road), len(X), 20 * best + 1
     if road == "walk":
         X = X[: max(8, int(4e6 / len(others) / model.ensemble.n_trees))]
     elif road == "stream" and auto.plan(n_rows).stream_seconds > most:
@@ -66,7 +66,7 @@ def _measure(auto: TreeEngine, road: str, X: np.ndarray, others: np.ndarray, bes
     found = math.inf
     for _ in range(3):
         begin = time.process_time()
-        TreeEngine(model, auto.background).shap_values(X, n_jobs=1)
+        TreeEngine(model, auto.tree_background).shap_values(X, n_jobs=1)
         found = min(found, (time.process_time() - begin) * n_rows / len(X))
         if found > 0.3:
             break

@@ -38,8 +38,8 @@ def run(name: str) -> list[dict[str, Any]]:
             ours[k] = min(ours[k], _seconds(lambda row=row: explainer.shap_values(row)))
             own[k] = min(own[k], _seconds(lambda row=row: ask(row)))
     facts = explainer.describe()
-    cell = {"model": name, "background": N_BACKGROUND, "road": explainer.plan(1).method, "build": build}
-    cell |= {"megabytes": facts["table_bytes"] / 1e6}
+    cell = {"model": name, "background": N_BACKGROUND, "road": explainer.plan(1).strategy, "build": build}
+    cell |= {"megabytes": facts.table_bytes / 1e6}
     return [cell | {"milliseconds": float(np.median(ours)) * 1e3, "predict": float(np.median(own)) * 1e3}]
 
 

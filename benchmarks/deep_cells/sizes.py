@@ -45,7 +45,7 @@ def _cell(name: str, size: int) -> dict[str, Any]:
     error = float(np.abs(values[:_WALKED] - want).max() / np.abs(want).max())
     if error > AGREES:
         raise SystemExit(f"{name}, {size}: values differ from the walk by {error:.1e} of the largest.")
-    cell = {"model": name, "rows": size, "chosen": explainer.plan(size).method, "error": error}
+    cell = {"model": name, "rows": size, "chosen": explainer.plan(size).strategy, "error": error}
     cell |= {"seconds": seconds, "again": again, "walk": walked * size / _WALKED}
     return cell | {"predict": _predict(name, X), "megabytes": _memory(name, size)}
 

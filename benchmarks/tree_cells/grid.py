@@ -60,7 +60,7 @@ def _race(n_bits: int, depth: int) -> Cell:
     name = GROUP, f"n = {n_bits} ({data.label})", f"depth {depth}"
     cell = race(name, contenders, rounds=40, most_seconds=1.5, in_a_row=2)
     cell.notes += missing
-    cell.notes.append(f"{OURS}: {fs.TreeExplainer(ensemble, background).plan(SIZE).method}")
+    cell.notes.append(f"{OURS}: {fs.TreeExplainer(ensemble, background).plan(SIZE).strategy}")
     return cell
 
 

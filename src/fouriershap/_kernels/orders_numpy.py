@@ -17,7 +17,7 @@ def interventional(*arguments: Any) -> None:
     background and weights as in `walk_numpy.interventional_joint`.
 
     shares : (m + 1, m + 1, order + 1) float64, m >= most players on a path
-        See `fouriershap._shapley.orders.indices.leaf_shares`. m <= 64.
+        See `fouriershap._shapley.indices.leaf_shares`. m <= 64.
     keys : (n_sets,) int64, ascending
         The sets that are wanted: ``key_of(players, radix)``.
     out : (rows, n_sets, n_outputs) float64

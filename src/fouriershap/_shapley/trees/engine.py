@@ -14,7 +14,7 @@ from fouriershap._base.errors import InputError
 from fouriershap._base.parallel import count_jobs, enter, for_each_block
 from fouriershap._shapley.engine import BackgroundRows, BaseEngine, Contents, EngineInfo, Floats, PageLookup
 from fouriershap._shapley.indices import Index, InteractionIndex
-from fouriershap._shapley.lookups import table_lookup
+from fouriershap._shapley.lookups import TableLookup, table_lookup
 from fouriershap._shapley.outputs.kinds import Output, Raw
 from fouriershap._shapley.policy import BuildPolicy, LastPairs
 from fouriershap._shapley.sets import InteractionEngine, Keys
@@ -379,12 +379,16 @@ class TreeEngine(BaseEngine):
             if engine.plan(None).table_bytes > _ESTIMATE_SLACK * budget:
                 return "the tables of these trees would be far larger than the page may be."
             engine.build()
-        compiled = engine.compiled
+        tables = engine.table_lookup()
+        return "some trees are too deep for tables." if tables is None else [tables]
+
+    def table_lookup(self) -> TableLookup | None:
+        """Return the tables that are built, for a page; None where some tree has none."""
+        compiled, e = self.compiled, self.model.ensemble
         if compiled is None or compiled.tables is None or not compiled.in_tables.all():
-            return "some trees are too deep for tables."
-        e = self.model.ensemble
+            return None
         missing = (e.missing_value, e.zero_as_missing)
-        return [table_lookup(self.model.coded.book, compiled.columns, compiled.tables, *missing)]
+        return table_lookup(self.model.coded.book, compiled.columns, compiled.tables, *missing)
 
     def to_contents(self, interactions: bool, background: bool = False) -> Contents:
         """Return named arrays and a header; with the background also where some tree has no table."""
