@@ -188,7 +188,7 @@ class ProductExplainer(Explainer):
 
     def _warn(self) -> None:
         """Say so where a compressed background misses more than a little."""
-        missed = self._engine.info.background_error
+        missed = self._engine.quality.background_error
         if missed > _LEAST:
             warn(
                 f"a few products of marginals stand for the background, and miss {missed:.1%} of the values. Give "

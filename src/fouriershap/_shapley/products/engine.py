@@ -163,15 +163,14 @@ class ProductEngine(BaseEngine):
         return Quality(self.strategy.error)
 
     @property
+    def outline(self) -> EngineInfo:
+        """The facts for which nothing needs to be compiled."""
+        return EngineInfo("products", self.n_background, n_terms=self.model.coefficients.shape[2])
+
+    @property
     def info(self) -> EngineInfo:
-        return EngineInfo(
-            kind="products",
-            n_background=self.n_background,
-            n_terms=self.model.coefficients.shape[2],
-            strategy=self.strategy.name,
-            n_components=self.strategy.n_components,
-            background_error=self.strategy.error,
-        )
+        name, n, error = self.strategy.name, self.strategy.n_components, self.strategy.error
+        return replace(self.outline, strategy=name, n_components=n, background_error=error)
 
     def shap_values(self, rows: NDArray[Any], n_jobs: int = -1, outputs: Floats | None = None) -> Floats:
         out = np.zeros((len(rows), self.n_players, self.n_outputs))

@@ -172,6 +172,11 @@ class RidgeEngine(BaseEngine):
         return self.engine().quality
 
     @property
+    def outline(self) -> EngineInfo:
+        """The facts for which nothing needs to be compiled."""
+        return EngineInfo("products", self.n_background, n_terms=self.model.coefficients.shape[2])
+
+    @property
     def info(self) -> EngineInfo:
         engine, error = self.levels.get(0, self.compile_level)
         return replace(engine.info, n_background=self.n_background, expansion_error=float(error.max()))

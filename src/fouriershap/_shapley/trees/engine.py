@@ -157,6 +157,11 @@ class TreeEngine(BaseEngine):
             degrees=self.model.profile[:, 2].astype(np.int64),
         )
 
+    @property
+    def outline(self) -> EngineInfo:
+        """The facts for which nothing needs to be compiled: all of them."""
+        return self.info
+
     def build(self, n_jobs: int = -1) -> None:
         self.policy.build(lambda: compile_trees(self.model, self.tree_background, self._layout, n_jobs))
 
