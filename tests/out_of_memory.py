@@ -17,7 +17,7 @@ from numpy import ones, zeros
 from numpy import uint32 as u32
 from numpy import uint64 as u64
 
-from fouriershap._shapley.indices import quadrature
+from fouriershap._shapley.indices import SHAPLEY, quadrature
 
 # Scratch of hundreds of megabytes. The arguments are as large, but they are pages that nobody ever touches.
 BIG = 1 << 26
@@ -107,7 +107,7 @@ STREAMED = (
     *EIGHT,
     zeros((1, 8), i32),
     ones(8) / 8,
-    *quadrature("shapley", 31),
+    *quadrature(SHAPLEY, 31),
     ones((33, 33)),
     True,
     9,
