@@ -120,8 +120,8 @@ def set_interactions(
 ) -> dict[tuple[int, ...], NDArray[np.float64]]:
     """Interactions of all sets of 1 to ``order`` players, each index by its own definition.
 
-    Shapley and Banzhaf: Grabisch and Roubens 1999; n-Shapley: Bordt and von Luxburg 2023, by their recursion; Taylor: Sundararajan
-    et al. 2020; faithful: Tsai et al. 2023, by the weighted regression that defines it.
+    Shapley and Banzhaf: Grabisch and Roubens 1999; n-Shapley: Bordt and von Luxburg 2023, by their recursion; Taylor:
+    Sundararajan et al. 2020; faithful: Tsai et al. 2023, by the weighted regression that defines it.
     """
     if index == "FSII":
         return _faithful(v, n_players, order)

@@ -64,7 +64,7 @@ def test_files(numbers, explainer, tmp_path):
     np.testing.assert_array_equal(again.shap_values(numbers[:9]), explainer.shap_values(numbers[:9]))
     assert again.fidelity == explainer.fidelity and again.fit.method == "waves"
     other = again.with_background(numbers[:3])
-    assert other.plan().method in ("pairs", "subsets")
+    assert other.plan().strategy in ("pairs", "subsets")
     np.testing.assert_allclose(
         other.shap_values(numbers[:9]).sum(axis=1),
         again.predict(numbers[:9]) - other.expected_value,
@@ -113,7 +113,7 @@ def test_a_compressed_background_says_what_it_misses():
     options = {"data": X, "method": "waves", "budget": 1500, "random_state": 0, "min_fidelity": 0}
     quick = fs.BlackBoxExplainer(predict, X[:200], **options)
     exact = fs.BlackBoxExplainer(predict, X[:200], compress_background=False, **options)
-    assert (quick.plan().method, exact.plan().method) == ("mixture", "pairs")
+    assert (quick.plan().strategy, exact.plan().strategy) == ("mixture", "pairs")
     assert exact.fidelity.background == 0 < quick.fidelity.background
     truth = exact.shap_values(X[200:220])
     missed = ((quick.shap_values(X[200:220]) - truth) ** 2).sum() / (truth**2).sum()

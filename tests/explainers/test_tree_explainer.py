@@ -181,7 +181,7 @@ def test_a_group_of_many_features(method):
         with pytest.raises(fs.CapacityError, match="1 of 2 trees"):
             fs.TreeExplainer(ensemble, rows, groups=groups, strategy="tables")
         explainer = fs.TreeExplainer(ensemble, rows, groups=groups, precision="double").compile()
-        assert explainer.plan().method == "tables+stream"
+        assert explainer.plan().strategy == "tables+stream"
     else:
         explainer = fs.TreeExplainer(ensemble, rows, groups=groups, strategy="walk")
     assert_within(with_outputs(explainer.shap_values(rows[:4])), want, 1e-9)

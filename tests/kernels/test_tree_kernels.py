@@ -192,7 +192,7 @@ def test_many_codes(n_thresholds, method):
     rows = rng.integers(-5, n_thresholds + 5, size=(200, 2)).astype(float)
     explainer = fs.TreeExplainer(both, rows[:50], precision="double")
     values = explainer.compile().shap_values(rows, check_additivity=True)
-    assert explainer.plan().method == method
+    assert explainer.plan().strategy == method
     # The trees add up, so the value of the first feature is the first tree's output, centred.
     alone = first.predict(rows)[:, 0]
     np.testing.assert_allclose(values[:, 0], alone - alone[:50].mean(), atol=1e-9)

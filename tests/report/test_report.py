@@ -127,7 +127,7 @@ def test_deep_trees_have_leaves_and_without_a_background_nothing(tmp_path: Path)
     wide = np.random.default_rng(1).normal(size=(300, 60))
     deep = RandomForestRegressor(2, max_features=1, random_state=0).fit(wide, wide.sum(axis=1) ** 3)
     chain = fs.TreeExplainer(deep, wide[:20], memory=1_000)
-    leaves = leaf_lookup(chain._trees)
+    leaves = leaf_lookup(chain._trees.model, chain._trees.tree_background)
     assert leaves is None or leaves.most_players <= 31
 
 
@@ -180,7 +180,7 @@ def test_an_explainer_that_walks_still_gets_its_what_if(tmp_path: Path) -> None:
     explainer, X = small()
     walking = fs.TreeExplainer(explainer.ensemble, X[:50], method="walk")
     assert Parts(walking.report(X, tmp_path / "r.html")).data["what_if"] is not None
-    assert walking.describe()["n_tables"] == 0
+    assert walking.describe().n_tables == 0
 
 
 def test_a_pipeline_shows_what_enters_its_trees(tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ def _waves(X: pd.DataFrame, road: str, n_background: int) -> Case:
     explainer = fs.BlackBoxExplainer(
         _smooth, X[:n_background], data=X, budget=400, method="waves", random_state=0, min_fidelity=-9.0
     )
-    assert explainer.plan().method == road
+    assert explainer.plan().strategy == road
     return Case(explainer, X, [[name] for name in X], 12)
 
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fouriershap as fs
-from fouriershap._shapley.lookup import Lookup, tree_lookup
+from fouriershap._shapley.lookups import TableLookup
 from fouriershap._shapley.trees.leaves import LeafLookup, leaf_lookup
 from fouriershap.report._engine_facts import engine_facts
 from models import CASES
@@ -107,7 +107,7 @@ def test_inputs_and_look_ups_give_the_values_of_every_library(library: str, name
     assert isinstance(leaves, LeafLookup)
     rows = explainer.ensemble.clean_rows(model_values(subject))
     values = explainer._explain(read, None)
-    tables = tree_lookup(explainer._trees)
+    tables = explainer._trees.table_lookup()
     assert tables is not None
     np.testing.assert_allclose(tables.shap_values(rows), values, atol=1e-9 * np.abs(values).max())
     np.testing.assert_allclose(leaf_values(leaves, rows[:9]), values[:9], atol=1e-9 * np.abs(values).max())
@@ -131,7 +131,7 @@ def test_leaves_with_groups_weights_and_without_a_background(kind: str) -> None:
     }[kind]
     explainer = fs.TreeExplainer(case.model, None if kind == "by path" else case.X, **options)
     read = explainer._read(case.X)
-    lookup = leaf_lookup(explainer._trees)
+    lookup = leaf_lookup(explainer._trees.model, explainer._trees.tree_background)
     assert lookup is not None
     values = explainer._explain(read, None)
     np.testing.assert_allclose(
@@ -141,7 +141,7 @@ def test_leaves_with_groups_weights_and_without_a_background(kind: str) -> None:
 
 def test_rounded_tables_tell_their_error() -> None:
     explainer, X = small()
-    lookup = tree_lookup(explainer.compile()._trees)
+    lookup = explainer.compile()._trees.table_lookup()
     assert lookup is not None
     rows = explainer._read(X).codes
     exact = lookup.shap_values(rows)
@@ -170,6 +170,6 @@ def test_inputs_and_tables_of_spectra(seed: int, n_bits: int, n_terms: int, n_ou
     read = explainer._read(X)
     subject = engine_facts(explainer, read, 15_000_000)
     (lookup,) = subject.lookups
-    assert isinstance(lookup, Lookup)
+    assert isinstance(lookup, TableLookup)
     found = lookup.shap_values(model_values(subject))
     np.testing.assert_allclose(found, explainer._explain(read, None), atol=1e-9)

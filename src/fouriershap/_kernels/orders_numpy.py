@@ -30,7 +30,7 @@ def interventional(
     Parameters
     ----------
     shares : (m + 1, m + 1, order + 1) float64, 64 >= m >= most players on a path
-        See `fouriershap._shapley.orders.indices.leaf_shares`.
+        See `fouriershap._shapley.indices.leaf_shares`.
     keys : (n_sets,) int64, ascending
         The wanted sets: ``key_of(players, radix)``.
     out : (rows, n_sets, n_outputs) float64

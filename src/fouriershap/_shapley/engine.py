@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, Self
 
@@ -45,7 +46,6 @@ class FidelityReport(Protocol):
     def exact(self) -> bool: ...
 
 
-@dataclass(frozen=True)
 class Quality:
     """How close values are to the SHAP values of what is explained.
 
@@ -54,16 +54,23 @@ class Quality:
     background_error : float
         Share of the square sum of the values that is missed because a few products stand for the background.
     fidelity : FidelityReport, optional
-        How well a fitted representation stands for the output; None where nothing was fitted.
+        How well a fitted representation stands for the output, which is fitted now if it was not yet; None where
+        nothing is fitted.
     """
 
-    background_error: float = 0.0
-    fidelity: FidelityReport | None = None
+    def __init__(
+        self, background_error: float = 0.0, fidelity: Callable[[], FidelityReport] | None = None
+    ) -> None:
+        self.background_error, self._fidelity = background_error, fidelity
+
+    @property
+    def fidelity(self) -> FidelityReport | None:
+        return None if self._fidelity is None else self._fidelity()
 
     @property
     def is_exact(self) -> bool:
         """Whether nothing is approximated."""
-        return self.background_error == 0 and self.fidelity is None
+        return self.background_error == 0 and self._fidelity is None
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,6 +12,8 @@ from fouriershap._base.checks import check_whole
 from fouriershap._base.errors import InputError
 from fouriershap.analysis import cohort_tree, plotting
 from fouriershap.analysis.explainer import (
+    background_of,
+    Background,
     ExplainerLike,
     check_engine,
     output_names,

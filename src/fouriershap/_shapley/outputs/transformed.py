@@ -27,6 +27,7 @@ from fouriershap._shapley.engine import (
     BackgroundRows,
     Contents,
     Engine,
+    EngineInfo,
     FidelityReport,
     Floats,
     Plan,
@@ -51,6 +52,10 @@ class Margin(Engine, Protocol):
 
     @property
     def player(self) -> NDArray[np.int32]: ...
+
+    @property
+    def outline(self) -> EngineInfo:
+        """The facts for which nothing needs to be compiled."""
 
 
 class FittedOutput(NamedTuple):
@@ -87,6 +92,10 @@ class TransformedOutput(WrappingEngine):
     @property
     def quality(self) -> Quality:
         return Quality()
+
+    @property
+    def info(self) -> EngineInfo:
+        return replace(self.inner.outline, strategy=self.plan(None).strategy)
 
     @property
     def _rows(self) -> BackgroundRows:
@@ -262,7 +271,7 @@ class Fitted(ByDefinition):
 
     @property
     def quality(self) -> Quality:
-        return Quality(fidelity=self.fitted.fidelity)
+        return Quality(fidelity=lambda: self.fitted.fidelity)
 
     @cached_property
     def fitted(self) -> FittedOutput:

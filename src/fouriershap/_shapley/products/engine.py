@@ -26,7 +26,6 @@ from fouriershap._shapley.engine import (
 )
 from fouriershap._shapley.indices import Index, InteractionIndex, find_index
 from fouriershap._shapley.outputs.kinds import OUTPUTS, Output, Raw
-from fouriershap._shapley.products.additive import Additive
 from fouriershap._shapley.products.components import Pairs, compile_pairs
 from fouriershap._shapley.products.lookups import LinearLookup, WaveLookup
 from fouriershap._shapley.products.mixture import Mixture, compile_mixture
@@ -37,7 +36,7 @@ from fouriershap._shapley.products.model import (
     rows_per_block,
     weighted_rows,
 )
-from fouriershap._shapley.products.strategy import Strategy
+from fouriershap._shapley.products.strategy import Additive, Strategy
 from fouriershap._shapley.products.subsets import MOST_NUMBERS, MOST_PLAYERS, Subsets, compile_subsets
 from fouriershap._shapley.sets import Keys, QuickInteractions, all_pairs, key_pairs, no_higher_orders
 from fouriershap._waves.products import Products
@@ -164,15 +163,14 @@ class ProductEngine(BaseEngine):
         return Quality(self.strategy.error)
 
     @property
+    def outline(self) -> EngineInfo:
+        """The facts for which nothing needs to be compiled."""
+        return EngineInfo("products", self.n_background, n_terms=self.model.coefficients.shape[2])
+
+    @property
     def info(self) -> EngineInfo:
-        return EngineInfo(
-            kind="products",
-            n_background=self.n_background,
-            n_terms=self.model.coefficients.shape[2],
-            strategy=self.strategy.name,
-            n_components=self.strategy.n_components,
-            background_error=self.strategy.error,
-        )
+        name, n, error = self.strategy.name, self.strategy.n_components, self.strategy.error
+        return replace(self.outline, strategy=name, n_components=n, background_error=error)
 
     def shap_values(self, rows: NDArray[Any], n_jobs: int = -1, outputs: Floats | None = None) -> Floats:
         out = np.zeros((len(rows), self.n_players, self.n_outputs))

@@ -14,7 +14,7 @@ from fouriershap._base.errors import InputError
 from fouriershap._base.parallel import count_jobs, enter, for_each_block
 from fouriershap._shapley.engine import BackgroundRows, BaseEngine, Contents, EngineInfo, Floats, PageLookup
 from fouriershap._shapley.indices import Index, InteractionIndex
-from fouriershap._shapley.lookups import table_lookup
+from fouriershap._shapley.lookups import TableLookup, table_lookup
 from fouriershap._shapley.outputs.kinds import Output, Raw
 from fouriershap._shapley.policy import BuildPolicy, LastPairs
 from fouriershap._shapley.sets import InteractionEngine, Keys
@@ -156,6 +156,11 @@ class TreeEngine(BaseEngine):
             n_without_table=int((~self.in_tables).sum()),
             degrees=self.model.profile[:, 2].astype(np.int64),
         )
+
+    @property
+    def outline(self) -> EngineInfo:
+        """The facts for which nothing needs to be compiled: all of them."""
+        return self.info
 
     def build(self, n_jobs: int = -1) -> None:
         self.policy.build(lambda: compile_trees(self.model, self.tree_background, self._layout, n_jobs))
@@ -330,7 +335,7 @@ class TreeEngine(BaseEngine):
     def predict(self, rows: NDArray[Any], n_jobs: int = -1, trees: slice = slice(None)) -> Floats:
         """Return the raw output (n_rows, n_outputs), of all trees or some."""
         out = np.empty((len(rows), self.n_outputs))
-        for first in range(0, len(rows), _ROWS_PER_JOB * 16):  # so that codes do not outgrow the rows
+        for first in range(0, len(rows), _ROWS_PER_JOB * 16):  # so that codes take no more memory than rows
             part = slice(first, first + _ROWS_PER_JOB * 16)
             self._predict(self.model.coded.book.encode(rows[part]), out[part], n_jobs, trees)
         return out
@@ -381,12 +386,16 @@ class TreeEngine(BaseEngine):
             if engine.plan(None).table_bytes > _ESTIMATE_SLACK * budget:
                 return "the tables of these trees would be far larger than the page may be."
             engine.build()
-        compiled = engine.compiled
+        tables = engine.table_lookup()
+        return "some trees are too deep for tables." if tables is None else [tables]
+
+    def table_lookup(self) -> TableLookup | None:
+        """Return the tables that are built, for a page; None where some tree has none."""
+        compiled, e = self.compiled, self.model.ensemble
         if compiled is None or compiled.tables is None or not compiled.in_tables.all():
-            return "some trees are too deep for tables."
-        e = self.model.ensemble
+            return None
         missing = (float("nan"), np.zeros(e.n_features, dtype=bool))
-        return [table_lookup(self.model.coded.book, compiled.columns, compiled.tables, *missing)]
+        return table_lookup(self.model.coded.book, compiled.columns, compiled.tables, *missing)
 
     def to_contents(self, interactions: bool, background: bool = False) -> Contents:
         """Return named arrays and a header; with the background also where some tree has no table."""

@@ -20,49 +20,58 @@ from fouriershap._shapley.engine import Plan
 from fouriershap._shapley.trees.walk import WalkTrees, few_rows
 from fouriershap._trees.codes import CodedTrees
 
-# Nanoseconds on one core of a 2021 server processor. Only their ratios matter, and only roughly.
-_BUILD_LEAF = 2_800.0  # cutting a tree into blocks, per leaf
-_BUILD_CALL = 1_200_000.0  # laying out tables, whatever their number
-_HISTOGRAM = 0.25  # per leaf and background row (leaves share blocks)
-# Two numbers: for a tree with at most 8 features on a path, whose leaves share tables, and for a deeper one, whose
-# leaves take a table or two each, from memory that is touched for the first time.
-_MOST_SHARED = 8
-_BUILD_PATTERN = (45.0, 130.0)  # filling tables, per pattern of a leaf
-_LOOK_UP = (0.27, 1.2)  # per leaf and explained row
-# A batch of rows brings the tables from memory once; a few rows wait for what they read of them, a row for about this
-# long per leaf, n rows for the square root of n times as long: they share what is near the beginning of a tree.
-_IN_CACHE = 64 << 20  # bytes
-_PER_BYTE = (0.05, 0.25)  # in a cache, beyond
-_WAIT = 30.0  # per leaf
-_TABLE_ROWS = 16_384  # of a batch
-_BYTES_PER_PATTERN = (24.0, 56.0)  # of a leaf's own table in float32, after leaves are merged into blocks
-# Walking: per leaf that a (row, background row) pair visits, times a power of the tree's leaves. In small trees many
-# rows fail the same players and are walked as one; large ones outgrow the caches.
-_PAIR_VISIT, _PAIR_POWER = 0.18, 0.55
-# And for each row, each background row, per leaf of those that rows come to: so many at most, and so many times those
-# that a pair visits, which are few where rows are sparse.
-_WALK_ROW_LEAF, _WALK_BACKGROUND_LEAF, _WALK_LEAVES, _WALK_SPREAD = 4.0, 2.0, 256.0, 24.0
-_WALK_LEVEL = 3.0  # where each row is walked by itself: per level of a tree and background row
-_PATH_LEAF = 12.0  # walking without a background: per leaf and row
-# Streaming, per twig: a table by its entries and points; a twig that is too wide for one (see `_wide_twig`); and
-# whatever the table, keys and look-ups.
-_STREAM_ENTRY = 0.8
-_STREAM_TWIG, _STREAM_ROW, _STREAM_ROW_SLOT, _STREAM_BACKGROUND = 300.0, 3.0, 0.2, 1.7
-_STREAM_CALL = 350_000.0
-_LOOKING = 1.5e-3  # seconds of walking below which looking closer would cost as much as it could save
-_STREAM_MERGED = 0.65  # share of the rows' cost that is left where equal ones are merged
-# What can be streamed, and in which portions.
-MOST_PLAYERS = 30  # on a path: a key is a bit a player; subtrees beyond are cut off, and walked
+# What can be done how.
+MOST_FEATURES = 16  # on a path of a tree in tables
+MOST_FEATURES_OF_PAIRS = (
+    10  # a leaf's table of pairs costs 2^features times features^2: beyond, walking is quicker
+)
+MOST_DEPTH = (
+    512  # of a tree in tables: cutting into blocks costs up to its cube, and chains are quick to walk
+)
+MOST_PLAYERS = 30  # on a streamed path: a key has a bit for each; subtrees beyond are cut off and walked
 MOST_STREAM_DEPTH = 128  # a line of masks per level and row
+
+# Estimates: nanoseconds on one core of a 2021 server processor. Only their ratios matter, and only roughly.
+# Tables. Pairs of numbers are for a tree with at most 8 features on a path, whose leaves share tables, and for a deeper
+# one, whose leaves take a table or two each, from memory that is touched for the first time.
+_MOST_SHARED = 8
+_BUILD_CALL = 1_200_000.0  # laying out tables, whatever their number
+_BUILD_LEAF = 2_800.0  # cutting a tree into blocks, per leaf
+_BUILD_PATTERN = (45.0, 130.0)  # filling tables, per pattern of a leaf
+_HISTOGRAM = 0.25  # per leaf and background row (leaves share blocks)
+_BYTES_PER_PATTERN = (24.0, 56.0)  # of a leaf's own table in float32, after leaves are merged into blocks
+_LOOK_UP = (0.27, 1.2)  # per leaf and explained row
+LEAST_BUILD = _BUILD_CALL / 1e9  # seconds of building any tables
+# Memory of tables. A batch of rows loads them once. A few rows wait for what they read: one row for _WAIT per leaf, n
+# rows for the square root of n times as long, since they share what is near the root of a tree.
+_TABLE_ROWS = 16_384  # of a batch
+_IN_CACHE = 64 << 20  # bytes
+_PER_BYTE = (0.05, 0.25)  # within a cache, beyond it
+_WAIT = 30.0
+
+# Walking. Each (row, background row) pair costs _PAIR_VISIT per leaf that it visits, times a power of the tree's leaves
+# (in small trees many rows fail the same players and are walked as one, and large trees exceed the caches).
+_PAIR_VISIT, _PAIR_POWER = 0.18, 0.55
+# Each row and each background row costs this per leaf that rows come to. These are at most _WALK_LEAVES, and
+# _WALK_SPREAD times those that a pair visits, which are few where rows are sparse.
+_WALK_ROW_LEAF, _WALK_BACKGROUND_LEAF = 4.0, 2.0
+_WALK_LEAVES, _WALK_SPREAD = 256.0, 24.0
+_WALK_LEVEL = 3.0  # few rows are walked one by one: per level of a tree and background row
+_PATH_LEAF = 12.0  # without a background: per leaf and row
+_LOOKING = 1.5e-3  # seconds of walking below which a closer estimate would cost as much as it could save
+
+# Streaming. Each twig costs a table, by its entries and points (or `_wide_twig`), and keys and look-ups of the rows.
+_STREAM_CALL = 350_000.0
+_STREAM_TWIG = 300.0
+_STREAM_ENTRY = 0.8  # per entry and point of its table
+_STREAM_ROW, _STREAM_ROW_SLOT = 3.0, 0.2  # per row, and per row and player on its path
+_STREAM_BACKGROUND = 1.7  # per background row
+_STREAM_MERGED = 0.65  # share of the rows' cost that is left where equal ones are merged
+_MERGED_FROM = 5_000  # rows, from which on many are equal within a small subtree
+_MERGED_NODES = 9  # of such a subtree
 LANES = 8
 _BATCH_ROWS = 10_240
 _BATCH_NUMBERS = 16 << 20  # running sums of a batch
-_MERGED_FROM = 5_000  # rows from which many are equal within a small subtree
-_MERGED_NODES = 9
-LEAST_BUILD = _BUILD_CALL / 1e9  # seconds of building any tables
-MOST_FEATURES = 16
-MOST_FEATURES_OF_PAIRS = 10  # a leaf's table of pairs costs 2^features times features^2: beyond, walk
-MOST_DEPTH = 512  # cutting into blocks costs up to the cube of the depth, and chains are quick to walk
 
 
 @dataclass(frozen=True)
