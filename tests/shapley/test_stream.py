@@ -181,14 +181,14 @@ def test_a_forest_whose_tables_do_not_fit_is_streamed(forest):
 
 def test_streaming_needs_a_background(forest):
     model, _ = forest
-    with pytest.raises(fs.InputError, match="method='stream' needs a background"):
+    with pytest.raises(fs.InputError, match="strategy='stream' needs a background"):
         fs.TreeExplainer(model, method="stream")
 
 
 def test_streaming_has_no_tables_for_xla(forest):
     pytest.importorskip("jax")
     model, X = forest
-    with pytest.raises(fs.InputError, match="method='stream' has none"):
+    with pytest.raises(fs.InputError, match="strategy='stream' does not build"):
         fs.TreeExplainer(model, X[:5], method="stream").to("jax")
 
 

@@ -346,7 +346,7 @@ def test_sparse_rows_are_walked_where_dense_ones_are_streamed():
         model = RandomForestRegressor(20, max_depth=8, random_state=0).fit(X, X @ rng.normal(size=60))
         explainer = fs.TreeExplainer(model, X[:100])
         methods[share] = explainer.plan(100).strategy
-        one, two = (fs.TreeExplainer(model, X[:n])._engine.background.visits for n in (1, 2))
+        one, two = (fs.TreeExplainer(model, X[:n])._engine.tree_background.visits for n in (1, 2))
         np.testing.assert_array_equal(one, 1.0)  # a row and itself
         assert two.mean() > 1.0
     assert methods == {0.02: "walk", 0.5: "stream"}

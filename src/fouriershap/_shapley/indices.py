@@ -1,21 +1,21 @@
-"""Indices as objects: how a value is averaged over coalitions. A new index is one class and one entry here.
+"""Indices as objects: how a value is averaged over coalitions. A new index is an entry here.
 
 An `Index` gives values to players. It averages a player's marginal contribution over coalitions that everyone else
 joins with probability t, so it is a distribution of t: uniform on [0, 1] for Shapley, t = 1/2 for Banzhaf. Engines
 (tables, walks, closed forms) need only its points, moments and shares, which the functions below derive and cache.
 
 An `InteractionIndex` gives values to sets of players. It is linear, so it is determined by its shares of the unanimity
-games "all of T are in": the set S within T gets ``unanimity_share(order, |S|, |T|)``, every other set nothing.
+games "all of T are in": the set S within T gets ``share(order, |S|, |T|)``, every other set nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
 from math import comb
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,25 +25,23 @@ from fouriershap._base.checks import check_choice
 Floats = NDArray[np.float64]
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class InteractionIndex:
     """How interactions of sets of players are averaged over coalitions.
 
     Attributes
     ----------
     name : str
+    share : callable
+        The share of a set of ``size`` players in the game "all of these ``whole`` players are in", by order, size and
+        whole; ``1 <= size <= order`` and ``size <= whole``.
     adds_up : bool
         Whether the values of all sets up to the order add up to the prediction.
     """
 
-    name: ClassVar[str]
-    adds_up: ClassVar[bool] = True
-
-    def unanimity_share(self, order: int, size: int, whole: int) -> Fraction:
-        """Return the share of a set of ``size`` players in the game "all of these ``whole`` players are in".
-
-        ``1 <= size <= order`` and ``size <= whole``.
-        """
-        raise NotImplementedError
+    name: str
+    share: Callable[[int, int, int], Fraction]
+    adds_up: bool = True
 
     def __repr__(self) -> str:
         return self.name
@@ -52,63 +50,35 @@ class InteractionIndex:
         return find_interaction_index, (self.name,)
 
 
-class _ShapleyInteraction(InteractionIndex):
-    """The Shapley interaction index (Grabisch and Roubens 1999); the same whatever the order."""
-
-    name, adds_up = "SII", False
-
-    def unanimity_share(self, order: int, size: int, whole: int) -> Fraction:
-        return Fraction(1, whole - size + 1)
+def _n_shapley(order: int, size: int, whole: int) -> Fraction:
+    others = whole - size
+    most = min(order - size, others)
+    parts = (_bernoulli(r) * comb(others, r) / (others - r + 1) for r in range(most + 1))
+    return sum(parts, Fraction(0))
 
 
-class _BanzhafInteraction(InteractionIndex):
-    """The Banzhaf interaction index (Grabisch and Roubens 1999)."""
-
-    name, adds_up = "BII", False
-
-    def unanimity_share(self, order: int, size: int, whole: int) -> Fraction:
-        return Fraction(1, 2 ** (whole - size))
+def _taylor(order: int, size: int, whole: int) -> Fraction:
+    return Fraction(1, comb(whole, order)) if size == order else Fraction(int(whole == size))
 
 
-class _NShapley(InteractionIndex):
-    """n-Shapley values (Bordt and von Luxburg 2023): SII of the highest order, lower ones corrected to add up."""
-
-    name = "k-SII"
-
-    def unanimity_share(self, order: int, size: int, whole: int) -> Fraction:
-        others = whole - size
-        most = min(order - size, others)
-        parts = (_bernoulli(r) * comb(others, r) / (others - r + 1) for r in range(most + 1))
-        return sum(parts, Fraction(0))
-
-
-class _ShapleyTaylor(InteractionIndex):
-    """Shapley-Taylor (Sundararajan et al. 2020): pure effects below the order, the rest shared among the highest."""
-
-    name = "STII"
-
-    def unanimity_share(self, order: int, size: int, whole: int) -> Fraction:
-        if size == order:
-            return Fraction(1, comb(whole, order))
+def _faithful(order: int, size: int, whole: int) -> Fraction:
+    if whole <= order:
         return Fraction(int(whole == size))
+    sign = -1 if (order - size) % 2 else 1
+    share = Fraction(size, order + size) * comb(order, size)
+    return sign * share * Fraction(comb(whole - 1, order), comb(whole + order - 1, order + size))
 
 
-class _FaithfulShapley(InteractionIndex):
-    """Faithful Shapley (Tsai et al. 2023): the sum of effects up to the order that is nearest to the game."""
-
-    name = "FSII"
-
-    def unanimity_share(self, order: int, size: int, whole: int) -> Fraction:
-        if whole <= order:
-            return Fraction(int(whole == size))
-        sign = -1 if (order - size) % 2 else 1
-        share = Fraction(size, order + size) * comb(order, size)
-        return sign * share * Fraction(comb(whole - 1, order), comb(whole + order - 1, order + size))
-
-
-KSII, STII, FSII = _NShapley(), _ShapleyTaylor(), _FaithfulShapley()
-SII, BII = _ShapleyInteraction(), _BanzhafInteraction()
-INTERACTION_INDICES: dict[str, InteractionIndex] = {i.name: i for i in (KSII, STII, FSII, SII, BII)}
+# The Shapley and the Banzhaf interaction index (Grabisch and Roubens 1999), the same whatever the order.
+SII = InteractionIndex("SII", lambda _, size, whole: Fraction(1, whole - size + 1), adds_up=False)
+BII = InteractionIndex("BII", lambda _, size, whole: Fraction(1, 2 ** (whole - size)), adds_up=False)
+# n-Shapley values (Bordt and von Luxburg 2023): SII of the highest order, lower ones corrected to add up.
+KSII = InteractionIndex("k-SII", _n_shapley)
+# Shapley-Taylor (Sundararajan et al. 2020): pure effects below the order, the rest shared among the highest.
+STII = InteractionIndex("STII", _taylor)
+# Faithful Shapley (Tsai et al. 2023): the sum of effects up to the order that is nearest to the game.
+FSII = InteractionIndex("FSII", _faithful)
+INTERACTION_INDICES = {index.name: index for index in (KSII, STII, FSII, SII, BII)}
 
 
 def find_interaction_index(name: str) -> InteractionIndex:
@@ -116,6 +86,7 @@ def find_interaction_index(name: str) -> InteractionIndex:
     return INTERACTION_INDICES[check_choice("index", name, tuple(INTERACTION_INDICES))]
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class Index:
     """How a player's marginal contribution is averaged over coalitions: a distribution of t in [0, 1].
 
@@ -126,31 +97,26 @@ class Index:
         Whether the values of all players add up to the prediction minus the expected value.
     interaction : InteractionIndex
         The same average for sets of players.
+    n_points : callable
+        How many points integrate a product over so many players exactly.
+    rule : callable
+        So many points in (0, 1) and their weights, exact for polynomials of degree up to 2 n_points - 1.
+    lobatto : callable
+        One or two inner points, their weights, and the weight of either end of [0, 1].
+    monomials : callable
+        Means of t^p (1 - t)^q, (most + 1, most + 1) by p and q.
+    mean_power : callable
+        Mean of (1 - 2 t)^exponent.
     """
 
-    name: ClassVar[str]
-    adds_up: ClassVar[bool]
-    interaction: ClassVar[InteractionIndex]
-
-    def n_points(self, n_players: int) -> int:
-        """Return the number of points that integrate a product over so many players exactly."""
-        raise NotImplementedError
-
-    def rule(self, n_points: int) -> tuple[Floats, Floats]:
-        """Return points in (0, 1) and weights, exact for polynomials of degree up to 2 n_points - 1."""
-        raise NotImplementedError
-
-    def lobatto(self, n_points: int) -> tuple[Floats, Floats, float]:
-        """Return one or two inner points, their weights, and the weight of either end of [0, 1]."""
-        raise NotImplementedError
-
-    def monomials(self, most: int) -> Floats:
-        """Return the means of t^p (1 - t)^q, (most + 1, most + 1) by p and q."""
-        raise NotImplementedError
-
-    def mean_power(self, exponent: int) -> float:
-        """Return the mean of (1 - 2 t)^exponent."""
-        raise NotImplementedError
+    name: str
+    adds_up: bool
+    interaction: InteractionIndex
+    n_points: Callable[[int], int]
+    rule: Callable[[int], tuple[Floats, Floats]]
+    lobatto: Callable[[int], tuple[Floats, Floats, float]]
+    monomials: Callable[[int], Floats]
+    mean_power: Callable[[int], float]
 
     def __repr__(self) -> str:
         return self.name
@@ -159,63 +125,51 @@ class Index:
         return find_index, (self.name,)
 
 
-class _Shapley(Index):
-    """Every size of coalition has the same weight: t is uniform."""
-
-    name, adds_up, interaction = "shapley", True, SII
-
-    def n_points(self, n_players: int) -> int:
-        return max(1, (n_players + 1) // 2)
-
-    def rule(self, n_points: int) -> tuple[Floats, Floats]:
-        t, weights = np.polynomial.legendre.leggauss(n_points)
-        return (t + 1) / 2, weights / 2
-
-    def lobatto(self, n_points: int) -> tuple[Floats, Floats, float]:
-        if n_points == 1:
-            return np.array([0.5]), np.array([2 / 3]), 1 / 6
-        inner = 0.5 - 0.5 / np.sqrt(5)
-        return np.array([inner, 1 - inner]), np.full(2, 5 / 12), 1 / 12
-
-    def monomials(self, most: int) -> Floats:
-        # p! q! / (p + q + 1)! by recurrence: no factorial overflows, and what is too small for a double becomes 0.
-        q = np.arange(most + 1.0)
-        out = np.empty((most + 1, most + 1))
-        out[0] = 1.0 / (q + 1)
-        for p in range(most):
-            out[p + 1] = out[p] * (p + 1) / (p + 2 + q)
-        return out
-
-    def mean_power(self, exponent: int) -> float:
-        return 0.0 if exponent % 2 else 1 / (exponent + 1)
+def _gauss(n_points: int) -> tuple[Floats, Floats]:
+    t, weights = np.polynomial.legendre.leggauss(n_points)
+    return (t + 1) / 2, weights / 2
 
 
-class _Banzhaf(Index):
-    """Every coalition has the same weight: t = 1/2."""
-
-    name, adds_up, interaction = "banzhaf", False, BII
-
-    def n_points(self, n_players: int) -> int:
-        return 1
-
-    def rule(self, n_points: int) -> tuple[Floats, Floats]:
-        weights = np.zeros(n_points)
-        weights[0] = 1.0
-        return np.full(n_points, 0.5), weights
-
-    def lobatto(self, n_points: int) -> tuple[Floats, Floats, float]:
-        return np.array([0.5]), np.array([1.0]), 0.0
-
-    def monomials(self, most: int) -> Floats:
-        q = np.arange(most + 1.0)
-        return np.asarray(0.5 ** (q[:, None] + q))
-
-    def mean_power(self, exponent: int) -> float:
-        return float(exponent == 0)
+def _lobatto(n_points: int) -> tuple[Floats, Floats, float]:
+    if n_points == 1:
+        return np.array([0.5]), np.array([2 / 3]), 1 / 6
+    inner = 0.5 - 0.5 / np.sqrt(5)
+    return np.array([inner, 1 - inner]), np.full(2, 5 / 12), 1 / 12
 
 
-SHAPLEY, BANZHAF = _Shapley(), _Banzhaf()
-INDICES: dict[str, Index] = {index.name: index for index in (SHAPLEY, BANZHAF)}
+def _beta(most: int) -> Floats:
+    """Return p! q! / (p + q + 1)! by recurrence: no factorial overflows, and what is too small becomes 0."""
+    q = np.arange(most + 1.0)
+    out = np.empty((most + 1, most + 1))
+    out[0] = 1.0 / (q + 1)
+    for p in range(most):
+        out[p + 1] = out[p] * (p + 1) / (p + 2 + q)
+    return out
+
+
+# Every size of coalition has the same weight: t is uniform.
+SHAPLEY = Index(
+    name="shapley",
+    adds_up=True,
+    interaction=SII,
+    n_points=lambda n_players: max(1, (n_players + 1) // 2),
+    rule=_gauss,
+    lobatto=_lobatto,
+    monomials=_beta,
+    mean_power=lambda exponent: 0.0 if exponent % 2 else 1 / (exponent + 1),
+)
+# Every coalition has the same weight: t = 1/2.
+BANZHAF = Index(
+    name="banzhaf",
+    adds_up=False,
+    interaction=BII,
+    n_points=lambda _: 1,
+    rule=lambda n_points: (np.full(n_points, 0.5), np.eye(1, n_points)[0]),
+    lobatto=lambda _: (np.array([0.5]), np.array([1.0]), 0.0),
+    monomials=lambda most: np.asarray(0.5 ** np.add.outer(np.arange(most + 1.0), np.arange(most + 1.0))),
+    mean_power=lambda exponent: float(exponent == 0),
+)
+INDICES = {index.name: index for index in (SHAPLEY, BANZHAF)}
 
 
 def find_index(name: str) -> Index:
@@ -294,7 +248,7 @@ def _bernoulli(n: int) -> Fraction:
 @lru_cache(maxsize=1 << 16)
 def unanimity_share(index: InteractionIndex, order: int, size: int, whole: int) -> Fraction:
     """Return the share of a set in a unanimity game, see `InteractionIndex`; 0 where the set is larger."""
-    return Fraction(0) if size > whole else index.unanimity_share(order, size, whole)
+    return Fraction(0) if size > whole else index.share(order, size, whole)
 
 
 @lru_cache(maxsize=32)

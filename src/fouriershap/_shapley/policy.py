@@ -48,6 +48,28 @@ class BuildPolicy(Generic[T]):
         self._rows, self._seconds = state["cost"]
 
 
+class Memo(Generic[T]):
+    """What was made for each key, once."""
+
+    def __init__(self) -> None:
+        self._made: dict[int, T] = {}
+        self._lock = threading.RLock()
+
+    def get(self, key: int, make: Callable[[int], T]) -> T:
+        """Return what ``make`` makes of the key."""
+        with self._lock:
+            if key not in self._made:
+                self._made[key] = make(key)
+            return self._made[key]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_made": dict(self._made)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__()  # type: ignore[misc]
+        self._made = state["_made"]
+
+
 class LastPairs(Generic[P]):
     """The tables of pairs that were made last, kept until other pairs are wanted."""
 

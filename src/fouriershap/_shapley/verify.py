@@ -1,4 +1,4 @@
-"""Verifying what a file says: kernels check nothing, so no index read from outside may leave its array."""
+"""Checks of what a file holds: no index that kernels follow may leave its array."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def verify_tables(tables: TableSet, n_narrow: int, n_wide: int) -> None:
 
 
 def _verify_types(arrays: Blocks | TableSet) -> None:
-    """Kernels would convert other types, and numbers that were looked at here would become others."""
+    """Refuse types that kernels would convert: numbers checked here would become others."""
     special = {"cut_at": "u2", "table_offset": "i8"}
     for field in fields(arrays):
         array = getattr(arrays, field.name)
@@ -65,7 +65,7 @@ def verify_array(name: str, array: NDArray[Any], kind: str, n_axes: int = 1) -> 
     """Raise `FileFormatError` unless an array has this type, in NumPy's letters, and so many axes."""
     require(array.dtype == np.dtype(kind) and array.ndim == n_axes, f"{name} has the wrong type")
     if array.dtype == np.bool_:  # kernels count on it
-        require((array.view(np.uint8) <= 1).all(), f"{name} has truth values that are neither true nor false")
+        require((array.view(np.uint8) <= 1).all(), f"{name} has booleans that are neither true nor false")
 
 
 def _verify_blocks(blocks: Blocks, n_narrow: int, n_wide: int) -> None:
@@ -95,7 +95,7 @@ def _without_missing(blocks: Blocks) -> Blocks:
 
 
 def _pattern_range(blocks: Blocks) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """(n_blocks,) the lowest and the highest pattern that any codes can make.
+    """Return the lowest and the highest pattern that any codes can make, (n_blocks,).
 
     The cuts of one column add up to a step function of its code: their weights, in the order of their
     thresholds, accumulated. Columns are independent, so their lowest and highest steps add up.
@@ -124,7 +124,7 @@ def _pattern_range(blocks: Blocks) -> tuple[NDArray[np.int64], NDArray[np.int64]
 
 
 def verify_terms(terms: Terms, n_outputs: int) -> None:
-    """Raise `FileFormatError` unless atoms, players and bits are all where they should be."""
+    """Raise `FileFormatError` unless atoms, players and bits are in range."""
     for name, kind in _TERM_TYPES.items():
         verify_array(name, getattr(terms, name), kind, 2 if name == "coefficients" else 1)
     require(terms.n_outputs == n_outputs > 0, "terms have the wrong number of outputs")
@@ -159,14 +159,14 @@ def verify_players(player: NDArray[Any], n_columns: int) -> None:
 
 
 def verify_tree_types(arrays: dict[str, NDArray[Any]]) -> None:
-    """Raise `FileFormatError` unless the arrays of an ensemble are there, and of their types."""
+    """Raise `FileFormatError` unless all arrays of an ensemble are there, with their types."""
     require(arrays.keys() == ARRAY_TYPES.keys(), "the trees have other arrays than they should")
     for name, kind in ARRAY_TYPES.items():
         verify_array(name, arrays[name], kind, 2 if name == "values" else 1)
 
 
 def verify_trees(trees: TreeEnsemble, player: NDArray[Any], feasible: NDArray[Any]) -> None:
-    """Raise `FileFormatError` unless every index of an ensemble is where it should be.
+    """Raise `FileFormatError` unless every index of an ensemble is in range.
 
     `TreeEnsemble` has checked shapes, and that children come after their parents; here, that the nodes of
     each tree are a tree, and what only files could have wrong.
@@ -192,8 +192,8 @@ def verify_trees(trees: TreeEnsemble, player: NDArray[Any], feasible: NDArray[An
 
 
 def verify_rows(trees: TreeEnsemble, background: NDArray[Any] | None, weights: NDArray[Any] | None) -> None:
-    """Raise `FileFormatError` unless a background is one of these trees."""
-    require(trees.dtype in _FLOATS, "the trees compare in no known type")
+    """Raise `FileFormatError` unless a background fits these trees."""
+    require(trees.dtype in _FLOATS, "the trees compare in an unknown type")
     if background is not None:
         fits = background.ndim == 2 and background.shape[1] == trees.n_features
         require(fits and background.dtype == trees.dtype, "the background does not fit the trees")
@@ -208,8 +208,8 @@ def verify_weights(weights: NDArray[Any] | None, background: NDArray[Any] | None
 
 
 def verify_numbers(precision: np.dtype[Any], outputs: Iterable[NDArray[Any] | None], n_outputs: int) -> None:
-    """Raise `FileFormatError` for a precision that no table has, and for outputs of the wrong number."""
-    require(precision in _FLOATS, "tables have no such precision")
+    """Raise `FileFormatError` for an unknown precision, and for expected values of the wrong length."""
+    require(precision in _FLOATS, "the precision of its tables is unknown")
     for array in outputs:
         if array is not None:
             verify_array("expected", array, "f8")
@@ -236,9 +236,9 @@ def _within(name: str, values: NDArray[Any], first: int, last: int) -> None:
 
 
 def _starts(name: str, starts: NDArray[Any], n_parts: int, n_items: int, least: int = 0) -> None:
-    """``starts`` cut ``n_items`` items into ``n_parts`` parts of so many at the least."""
+    """Require that ``starts`` cut ``n_items`` items into ``n_parts`` parts of at least ``least`` each."""
     _within(name, starts, 0, n_items + 1)
-    require(starts.dtype.kind == "i", f"{name} have no sign")  # differences of others never fall
+    require(starts.dtype.kind == "i", f"{name} are unsigned")  # whose differences never fall
     require(starts.shape == (n_parts + 1,), f"{name} has the wrong length")
     require(
         starts[0] == 0 and starts[-1] == n_items and (np.diff(starts) >= least).all(), f"{name} do not rise"

@@ -1,4 +1,4 @@
-"""Rows in clusters, by k-means: always the same ones for the same rows."""
+"""Clusters of rows by k-means, the same at every run."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 _ROUNDS = 12
-_MOST_ROWS = 4096  # that place the centres; the others only take sides
+_MOST_ROWS = 4096  # that place the centres; the others are only assigned
 _ROWS_PER_BLOCK = 1 << 16
 
 
 def cluster(points: NDArray[np.float32], weights: NDArray[np.float64], n: int) -> NDArray[np.int64]:
-    """The cluster (n_rows,) of each point, 0, 1, ... without gaps; at most ``n``."""
+    """Return the cluster of each point, (n_rows,), numbered 0, 1, ... without gaps; at most ``n``."""
     rng = np.random.default_rng(0)
     chosen = np.arange(len(points))
     if len(points) > _MOST_ROWS:
@@ -35,7 +35,7 @@ def cluster(points: NDArray[np.float32], weights: NDArray[np.float64], n: int) -
 def _first_centres(
     points: NDArray[np.float32], mass: NDArray[np.float64], n: int, rng: np.random.Generator
 ) -> NDArray[np.float32]:
-    """Far from each other: each is drawn by its squared distance from those before."""
+    """Draw centres far from each other: each by its squared distance from those before."""
     centres = [points[rng.choice(len(points), p=mass / mass.sum())]]
     distance = ((points - centres[0]) ** 2).sum(axis=1).astype(np.float64)
     while len(centres) < n and (chance := distance * mass).sum() > 0:

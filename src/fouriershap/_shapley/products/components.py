@@ -1,4 +1,4 @@
-"""Strategy "pairs": the row against every row of the background. Exact, and as long as the background is."""
+"""Strategy "pairs": the row against every row of the background. Exact; its cost grows with the background."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def verify_components(components: NDArray[Any], weights: NDArray[Any], model: Pr
     fits = components.shape == shape and components.dtype == dtype and len(weights) > 0
     require(fits and np.isfinite(components).all(), "its components are those of another model")
     finite = weights.dtype == np.float64 and np.isfinite(weights).all() and (weights >= 0).all()
-    require(finite, "its components have no weights")
+    require(finite, "its components have wrong weights")
 
 
 def component_values(
@@ -102,7 +102,7 @@ def component_values(
     where: Points,
     kernel: Any,
 ) -> Floats:
-    """Values (n_rows, n_players, n_outputs), in the precision of the factors."""
+    """Return values (n_rows, n_players, n_outputs), in the precision of the factors."""
     out = np.zeros((len(factors), model.n_players, model.n_outputs))
     dtype = factors.dtype
     kernel.components(
@@ -125,10 +125,10 @@ def component_interactions(
     where: Points,
     pairs: NDArray[np.int32],
 ) -> Floats:
-    """Interactions (n_rows, n_pairs, n_outputs).
+    """Return interactions (n_rows, n_pairs, n_outputs).
 
-    A pair has the whole product over its two factors, times what the two differ by: a matrix product over terms,
-    points and components.
+    A pair gets the whole product over its two factors, times the differences of the two: a matrix product over
+    terms, points and components.
     """
     out = np.zeros((len(rows), len(pairs), model.n_outputs))
     x, a = as_complex(model.factors(rows)), as_complex(components.astype(np.float64))

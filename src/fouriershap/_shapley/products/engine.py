@@ -26,7 +26,6 @@ from fouriershap._shapley.engine import (
 )
 from fouriershap._shapley.indices import Index, InteractionIndex, find_index
 from fouriershap._shapley.outputs.kinds import OUTPUTS, Output, Raw
-from fouriershap._shapley.products.additive import Additive
 from fouriershap._shapley.products.components import Pairs, compile_pairs
 from fouriershap._shapley.products.lookups import LinearLookup, WaveLookup
 from fouriershap._shapley.products.mixture import Mixture, compile_mixture
@@ -37,7 +36,7 @@ from fouriershap._shapley.products.model import (
     rows_per_block,
     weighted_rows,
 )
-from fouriershap._shapley.products.strategy import Strategy
+from fouriershap._shapley.products.strategy import Additive, Strategy
 from fouriershap._shapley.products.subsets import MOST_NUMBERS, MOST_PLAYERS, Subsets, compile_subsets
 from fouriershap._shapley.sets import Keys, QuickInteractions, all_pairs, key_pairs, no_higher_orders
 from fouriershap._waves.products import Products

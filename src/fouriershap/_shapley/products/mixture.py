@@ -1,8 +1,8 @@
-"""Strategy "mixture": a few products of marginals stand for the background. Its error is measured, and told.
+"""Strategy "mixture": a few products of marginals stand for the background. Its error is measured and reported.
 
-Rows are put into clusters; within each, players are taken to be independent. That is exact where all others come
-from the row (t = 1), and where none does (t = 0) the truth is a table, so that the difference there is known. A share
-of it, found at a few rows that are explained exactly, is taken back everywhere.
+Rows are clustered; within a cluster, players count as independent. That is exact where all others come from the row
+(t = 1). Where none does (t = 0), the truth is a table, so the error there is known; a share of it, found at a few rows
+that are explained exactly, is subtracted everywhere.
 """
 
 from __future__ import annotations
@@ -64,9 +64,9 @@ class Mixture:
     whole : (2, 2, n_terms) float64
         The same for the product of all players.
     mean : (n_outputs,) float64
-        Of the products and the constant over the background.
+        Mean of the products and the constant over the background.
     kappa : float
-        The share of the known difference that is taken back.
+        The share of the known difference that is subtracted.
     index : Index
     error : float
     n_points : {1, 2}
@@ -99,14 +99,14 @@ class Mixture:
         out += self.kappa * known
         if not self.index.adds_up:
             return out
-        # What is left to the model's output goes where the correction went.
+        # What is missing from the model's output goes where the correction went.
         left = model.products(rows) - self.mean - out.sum(axis=1)
         size = np.abs(known) + np.finfo(_SINGLE).tiny
         out += left[:, None] * size / size.sum(axis=1, keepdims=True)
         return out
 
     def plain(self, model: ProductSum, rows: NDArray[Any], kernel: Any) -> tuple[Floats, Floats]:
-        """Values by the mixture alone, and what is known to be missed where all others are of the background."""
+        """Return values by the mixture alone, and the known error where all others come from the background."""
         factors = model.factors(rows, _SINGLE)
         inner, end = inner_points(self.index, self.n_points)
         out = component_values(model, factors, self.components, self.weights, inner, kernel)
@@ -118,8 +118,9 @@ class Mixture:
         return out, known
 
     def _near(self, model: ProductSum, factors: NDArray[Any]) -> Floats:
-        """Values (2, n_rows, n_players, n_outputs) where all others are of the background: by the mixture, and what
-        it misses. Linear in the factor of the player.
+        """Return values where all others come from the background: by the mixture, and its error.
+
+        (2, n_rows, n_players, n_outputs). Linear in the factor of the player.
         """
         coefficients = np.conj(as_complex(model.coefficients))
         table = coefficients[:, None] * as_complex(self.near)[:, None]  # (2, n_outputs, n_players, n_terms)
@@ -194,7 +195,7 @@ class _Truth:
 
 
 def compile_mixture(model: ProductSum, background: WeightedRows, index: Index, tolerance: float) -> Mixture:
-    """As few components as keep the error below ``tolerance``, but at most `MOST`, and while doubling them helps."""
+    """Use as few components as keep the error below ``tolerance``: at most `MOST`, and while doubling them helps."""
     truth = _explain_probes(model, background, index)
     points = model.embed(background.rows)
     found: list[tuple[float, float, NDArray[np.int64]]] = []
@@ -233,7 +234,7 @@ def _explain_probes(model: ProductSum, background: WeightedRows, index: Index) -
 def _calibrate(
     model: ProductSum, truth: _Truth, labels: NDArray[np.int64], index: Index, n_points: int
 ) -> tuple[float, float]:
-    """What is missed, and the share of the known difference that is taken back.
+    """Return the error of a mixture, and the share of the known difference that is subtracted.
 
     The mixture is that of the rows for which the truth is known, so that no error of sampling is counted.
     """
@@ -262,7 +263,7 @@ def _moments_of(model: ProductSum, background: WeightedRows) -> _Moments:
 def _mix(
     model: ProductSum, background: WeightedRows, labels: NDArray[np.int64], truth: _Moments, index: Index
 ) -> Mixture:
-    """The products of the marginals of clusters, not corrected yet."""
+    """Return the products of the marginals of clusters, not yet corrected."""
     n = int(labels.max()) + 1
     weights = np.asarray(np.bincount(labels, background.weights, minlength=n), dtype=np.float64)
     sums = np.zeros((n, model.n_players * model.coefficients[0].size))

@@ -40,19 +40,19 @@ class ProductSum(Protocol):
     def coefficients(self) -> Floats: ...
 
     def factors(self, rows: NDArray[Any], dtype: Any = np.float64) -> NDArray[Any]:
-        """(n_rows, n_players, 2, n_terms): the factor of each player in each term, real and imaginary parts."""
+        """Return the factor of each player in each term, real and imaginary parts, (n_rows, n_players, 2, n_terms)."""
 
     def additive(self, rows: NDArray[Any]) -> Floats:
-        """(n_rows, n_players, n_outputs): what each player adds by itself."""
+        """Return what each player adds by itself, (n_rows, n_players, n_outputs)."""
 
     def products(self, rows: NDArray[Any]) -> Floats:
-        """(n_rows, n_outputs): the constant and the sum of products, in double precision."""
+        """Return the constant and the sum of products, in double precision, (n_rows, n_outputs)."""
 
     def predict(self, rows: NDArray[Any]) -> Floats:
-        """(n_rows, n_outputs): all of it."""
+        """Return the whole function, (n_rows, n_outputs)."""
 
     def embed(self, rows: NDArray[Any]) -> NDArray[np.float32]:
-        """Rows as points (n_rows, n_axes): near ones have similar factors."""
+        """Return rows as points (n_rows, n_axes): near ones have similar factors."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,21 +73,21 @@ class WeightedRows:
         return len(self.rows)
 
     def part(self, chosen: NDArray[np.int64]) -> WeightedRows:
-        """Some of the rows."""
+        """Return some of the rows."""
         return WeightedRows(self.rows[chosen], self.weights[chosen] / self.weights[chosen].sum())
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Named arrays for a file."""
+        """Return named arrays for a file."""
         return {"background": self.rows, "background_weights": self.weights}
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray[Any]], n_features: int) -> WeightedRows:
-        """The inverse of `to_arrays`, for rows of numbers."""
+        """Return what `to_arrays` gave, for rows of numbers."""
         rows, weights = arrays["background"], arrays["background_weights"]
         fits = rows.dtype == np.float64 and rows.ndim == 2 and rows.shape[1] == n_features
         require(fits and len(rows) > 0 and np.isfinite(rows).all(), "its background has the wrong columns")
         weighed = weights.dtype == np.float64 and weights.shape == (len(rows),) and (weights >= 0).all()
-        require(weighed and abs(weights.sum() - 1) < 1e-6, "its background has no weights")
+        require(weighed and abs(weights.sum() - 1) < 1e-6, "the weights of its background do not add up")
         return cls(rows, weights)
 
 
@@ -100,18 +100,18 @@ def weighted_rows(rows: NDArray[Any], weights: Floats | None) -> WeightedRows:
 
 
 def as_complex(factors: NDArray[Any]) -> NDArray[Any]:
-    """Factors (..., 2, n_terms) as complex numbers (..., n_terms)."""
+    """Return factors (..., 2, n_terms) as complex numbers (..., n_terms)."""
     out: NDArray[Any] = factors[..., 0, :] + 1j * factors[..., 1, :]
     return out
 
 
 def as_factors(numbers: NDArray[Any], dtype: Any) -> NDArray[Any]:
-    """The inverse of `as_complex`."""
+    """Return complex numbers as factors: the inverse of `as_complex`."""
     return np.ascontiguousarray(np.stack([numbers.real, numbers.imag], axis=-2), dtype=dtype)
 
 
 def other_products(factors: NDArray[Any]) -> NDArray[Any]:
-    """For each player, the product of the complex factors (..., n_players, n_terms) of all others."""
+    """Return for each player the product of the complex factors (..., n_players, n_terms) of all others."""
     ones = np.ones_like(factors[..., :1, :])
     before = np.cumprod(np.concatenate([ones, factors[..., :-1, :]], axis=-2), axis=-2)
     after = np.cumprod(np.concatenate([ones, factors[..., :0:-1, :]], axis=-2), axis=-2)[..., ::-1, :]
@@ -120,7 +120,7 @@ def other_products(factors: NDArray[Any]) -> NDArray[Any]:
 
 
 def rows_per_block(model: ProductSum) -> int:
-    """Rows whose factors are held at a time."""
+    """Return how many rows' factors are held at a time."""
     each = max(model.n_players * max(int(model.coefficients[0].size), model.n_outputs), 1)
     if each > _MOST_TERMS_AND_PLAYERS:
         raise CapacityError(
@@ -130,7 +130,7 @@ def rows_per_block(model: ProductSum) -> int:
 
 
 def blocks(model: ProductSum, rows: NDArray[Any]) -> Iterator[slice]:
-    """Slices of rows, each of which fits into memory by its factors."""
+    """Yield slices of rows whose factors fit into memory."""
     step = rows_per_block(model)
     return (slice(first, first + step) for first in range(0, len(rows), step))
 
@@ -142,7 +142,7 @@ def by_blocks(
     out: Floats,
     n_jobs: int,
 ) -> Floats:
-    """``out[...] = work(rows)`` in blocks, on some threads."""
+    """Fill ``out`` with ``work(rows)``, in blocks on several threads."""
 
     def block(first: int, last: int) -> None:
         out[first:last] = work(rows[first:last])

@@ -8,7 +8,6 @@ shortest that hold for it, whatever other rows came with it.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -29,6 +28,7 @@ from fouriershap._shapley.engine import (
 )
 from fouriershap._shapley.indices import Index, InteractionIndex
 from fouriershap._shapley.outputs.kinds import Output
+from fouriershap._shapley.policy import Memo
 from fouriershap._shapley.products.engine import (
     NO_LOOKUP,
     ProductEngine,
@@ -50,27 +50,6 @@ _MOST_LEVEL = 40
 _ROWS_PER_BLOCK = 1024
 
 
-class Levels:
-    """Engines by how far they reach, made when they are asked for, behind a lock."""
-
-    def __init__(self) -> None:
-        self._made: dict[int, tuple[ProductEngine, Floats]] = {}
-        self._lock = threading.RLock()
-
-    def get(self, level: int, owner: RidgeEngine) -> tuple[ProductEngine, Floats]:
-        with self._lock:
-            if level not in self._made:
-                self._made[level] = owner.compile_level(level)
-            return self._made[level]
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {"_made": dict(self._made)}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__()  # type: ignore[misc]
-        self._made = state["_made"]
-
-
 @dataclass(frozen=True, eq=False)
 class RidgeEngine(BaseEngine):
     """SHAP values of `Products` with ridges (see `Engine`).
@@ -86,7 +65,8 @@ class RidgeEngine(BaseEngine):
     output : Output
         What the model stands for.
     device : {"cpu", "jax"}
-    levels : Levels
+    levels : Memo
+        Engines and errors by how often their reach is doubled, made when they are asked for.
     """
 
     model: Products
@@ -96,7 +76,7 @@ class RidgeEngine(BaseEngine):
     settings: ProductSettings
     output: Output
     device: str = "cpu"
-    levels: Levels = field(default_factory=Levels)
+    levels: Memo[tuple[ProductEngine, Floats]] = field(default_factory=Memo)
 
     @property
     def n_players(self) -> int:
@@ -175,7 +155,7 @@ class RidgeEngine(BaseEngine):
         return made.to(self.device), error
 
     def engine(self, level: int = 0) -> ProductEngine:
-        return self.levels.get(level, self)[0]
+        return self.levels.get(level, self.compile_level)[0]
 
     def by_level(self, rows: NDArray[Any]) -> Iterator[tuple[NDArray[np.int64], ProductEngine]]:
         """Yield positions of rows, and the engine that explains them."""
@@ -193,7 +173,7 @@ class RidgeEngine(BaseEngine):
 
     @property
     def info(self) -> EngineInfo:
-        engine, error = self.levels.get(0, self)
+        engine, error = self.levels.get(0, self.compile_level)
         return replace(engine.info, n_background=self.n_background, expansion_error=float(error.max()))
 
     def shap_values(self, rows: NDArray[Any], n_jobs: int = -1, outputs: Floats | None = None) -> Floats:
@@ -221,10 +201,10 @@ class RidgeEngine(BaseEngine):
 
     def with_background(self, rows: NDArray[Any], weights: Floats | None) -> RidgeEngine:
         weighted = weighted_rows(rows, weights)
-        return replace(self, weighted=weighted, n_background=len(rows), levels=Levels())
+        return replace(self, weighted=weighted, n_background=len(rows), levels=Memo())
 
     def to(self, device: str) -> RidgeEngine:
-        return replace(self, device=device, levels=Levels())
+        return replace(self, device=device, levels=Memo())
 
     def build(self, n_jobs: int = -1) -> None:
         del n_jobs

@@ -1,13 +1,16 @@
-"""`Strategy`: a way to explain the products of a `ProductSum` against one background."""
+"""`Strategy`: how the products of a `ProductSum` are explained against one background; `Additive`: without any."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fouriershap._base.headers import require
 from fouriershap._shapley.engine import Contents, Floats
+from fouriershap._shapley.indices import Index
 from fouriershap._shapley.products.model import ProductSum
 
 
@@ -43,3 +46,35 @@ class Strategy(Protocol):
 
     def to_contents(self) -> Contents:
         """Return named arrays and a header for a file."""
+
+
+@dataclass(frozen=True, eq=False)
+class Additive:
+    """No products at all (see `Strategy`): the engine adds what players add by themselves."""
+
+    name: ClassVar[str] = "additive"
+    error: ClassVar[float] = 0.0
+    n_components: ClassVar[int] = 0
+    index: Index
+
+    def values(self, model: ProductSum, rows: NDArray[Any], kernel: Any) -> Floats:
+        del kernel
+        return np.zeros((len(rows), model.n_players, model.n_outputs))
+
+    def interactions(
+        self, model: ProductSum, rows: NDArray[Any], pairs: NDArray[np.int32], kernel: Any
+    ) -> Floats:
+        del kernel
+        return np.zeros((len(rows), len(pairs), model.n_outputs))
+
+    def to_contents(self) -> Contents:
+        return {}, {}
+
+    @classmethod
+    def from_contents(
+        cls, arrays: dict[str, NDArray[Any]], header: dict[str, Any], model: ProductSum, index: Index
+    ) -> Additive:
+        """Return what `to_contents` wrote."""
+        del arrays, header
+        require(model.coefficients.shape[2] == 0, "it has products, but no strategy for them")
+        return cls(index)

@@ -1,4 +1,4 @@
-"""Strategy "subsets": the worth of every coalition, where players are few. Exact, whatever the background.
+"""Strategy "subsets": the worth of every coalition, where players are few. Exact for any background.
 
 The mean over the background of the product of the players outside a coalition is a table; the row brings the product
 of those inside. Values and interactions are sums over coalitions.
@@ -84,7 +84,7 @@ def compile_subsets(model: ProductSum, background: WeightedRows, index: Index) -
 
 
 def _weighted(games: Floats, share: Floats) -> Floats:
-    """(n_rows, n, n_outputs) of the worth (n_rows, 2^n_players, n_outputs) by shares (2^n_players, n)."""
+    """Return the worth (n_rows, 2^n_players, n_outputs) times shares (2^n_players, n): (n_rows, n, n_outputs)."""
     n_rows, n_sets, n_outputs = games.shape
     found = games.transpose(0, 2, 1).reshape(-1, n_sets) @ share
     return np.asarray(found.reshape(n_rows, n_outputs, -1).transpose(0, 2, 1))
@@ -92,14 +92,14 @@ def _weighted(games: Floats, share: Floats) -> Floats:
 
 @lru_cache(maxsize=32)
 def _inside(n_players: int) -> NDArray[np.bool_]:
-    """(2^n_players, n_players): who is in each coalition."""
+    """Return who is in each coalition, (2^n_players, n_players)."""
     sets = np.arange(1 << n_players)
     return np.asarray(sets[:, None] >> np.arange(n_players) & 1, dtype=bool)
 
 
 @lru_cache(maxsize=32)
 def _value_shares(index: Index, n_players: int) -> Floats:
-    """(2^n_players, n_players): what a player gets from the worth of each coalition."""
+    """Return the share of each player in the worth of each coalition, (2^n_players, n_players)."""
     inside = _inside(n_players)
     size = inside.sum(axis=1)
     by_size = moments(index, n_players)
@@ -109,7 +109,7 @@ def _value_shares(index: Index, n_players: int) -> Floats:
 
 
 def _pair_shares(index: Index, n_players: int, pairs: NDArray[np.int32]) -> Floats:
-    """(2^n_players, n_pairs): the same for the interaction of two players."""
+    """Return the same for the interactions of pairs, (2^n_players, n_pairs)."""
     inside = _inside(n_players)
     i, j = inside[:, pairs[:, 0]], inside[:, pairs[:, 1]]
     others = inside.sum(axis=1)[:, None] - i - j

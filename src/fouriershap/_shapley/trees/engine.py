@@ -328,7 +328,7 @@ class TreeEngine(BaseEngine):
     def predict(self, rows: NDArray[Any], n_jobs: int = -1, trees: slice = slice(None)) -> Floats:
         """Return the raw output (n_rows, n_outputs), of all trees or some."""
         out = np.empty((len(rows), self.n_outputs))
-        for first in range(0, len(rows), _ROWS_PER_JOB * 16):  # so that codes do not outgrow the rows
+        for first in range(0, len(rows), _ROWS_PER_JOB * 16):  # so that codes take no more memory than rows
             part = slice(first, first + _ROWS_PER_JOB * 16)
             self._predict(self.model.coded.book.encode(rows[part]), out[part], n_jobs, trees)
         return out

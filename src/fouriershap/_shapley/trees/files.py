@@ -1,4 +1,4 @@
-"""Compiled trees as named arrays, and back: what a .fshap file of an explainer holds."""
+"""Compiled trees as named arrays, and back: the contents of a .fshap file."""
 
 from __future__ import annotations
 
