@@ -494,7 +494,7 @@ def test_scores_beyond_all_sines():
         fs.Explainer(counts, X[:10], output="response").shap_values(
             far * np.sign(counts.coef_) * np.sign(X[:3])
         )
-    with pytest.raises(fs.InputError, match=r"raw output of .* whose exponential is no number"):
+    with pytest.raises(fs.InputError, match=r"raw output of .* whose exponential overflows"):
         fs.Explainer(counts, np.abs(far[1:2]) * np.sign(counts.coef_), output="response")
 
 
