@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import math
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -64,8 +65,8 @@ def coverage(name: str, repeats: int) -> dict[str, Any]:
     queries = 4 * N_EXPLAINED * len(explainer.player_names)
     intervals = []
     for repeat in range(repeats):
-        explainer._seed = 1000 + repeat
-        intervals.append(explainer.certify(frames[2], queries=queries))
+        explainer.fit._live = replace(explainer.fit._live, seed=1000 + repeat)
+        intervals.append(explainer.fit.certify(frames[2], queries=queries))
     low, high = (np.array([getattr(i, end) for i in intervals]) for end in ("low", "high"))
     return {
         "true_r2": true,

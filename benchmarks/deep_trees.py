@@ -59,7 +59,8 @@ def _table(head: str, rows: list[tuple[Any, ...]]) -> list[str]:
 
 
 def _sizes(found: dict[str, Any]) -> list[str]:
-    head = "model | rows = background | road | first call | again | walk, extrapolated | times the walk | own predict"
+    head = "model | rows = background | strategy | first call | again | walk, extrapolated | times the walk"
+    head += " | own predict"
     rows = [
         (
             *(c["model"], f"{c['rows']:,}", c["chosen"], f"{c['seconds']:.2f}", f"{c['again']:.2f}"),
@@ -71,7 +72,7 @@ def _sizes(found: dict[str, Any]) -> list[str]:
     table = _table(f"{head} | times predict | MB", rows)
     text = (
         "The first call builds what it needs; the model was read before. The walk, pair by pair, is our own "
-        '`method="walk"`, measured on 64 rows.'
+        '`strategy="walk"`, measured on 64 rows.'
     )
     return ["## Sizes in use", "", text, "", *table, "MB: beyond model, data and answer.", ""]
 
@@ -84,7 +85,7 @@ def _serving(found: dict[str, Any]) -> list[str]:
         )
         for c in _cells(found, serving.GROUP)
     ]
-    head = "model | road | ms a row | own predict, ms | seconds of building | MB of tables"
+    head = "model | strategy | ms a row | own predict, ms | seconds of building | MB of tables"
     text = (
         f"Built before, against {serving.N_BACKGROUND:,} background rows: the median of {serving.N_ROWS} rows. Own "
         "predict is the booster's, which is quicker than that of its scikit-learn wrapper."
@@ -99,7 +100,7 @@ def _regret(found: dict[str, Any]) -> list[str]:
     bad = [c for c in cells if c["regret"] > 1.5]
     text = (
         f"{len(cells)} combinations of {len({c['model'] for c in cells})} models with 1 to 10,000 rows and background "
-        "rows. What was chosen takes at most 1.5 times the quickest road (each forced, tables built) in "
+        "rows. What was chosen takes at most 1.5 times the quickest strategy (each forced, tables built) in "
         f"{len(cells) - len(bad)} of them, and never more than {max(c['regret'] for c in cells):.2f} times."
     )
     rows = [
@@ -121,8 +122,8 @@ def _depth(found: dict[str, Any]) -> list[str]:
     ]
     table = _table(f"model | rows = background | fouriershap | {' | '.join(depth.PEERS)}", rows)
     text = (
-        "From the model to the values. woodelf chooses itself between its road for high depths (WoodelfHD) and, beyond "
-        f"depth 12, a sparse one. {peers.ABOUT_SHAPIQ}"
+        "From the model to the values. woodelf chooses itself between its method for high depths (WoodelfHD) and, "
+        f"beyond depth 12, a sparse one. {peers.ABOUT_SHAPIQ}"
     )
     return ["## Depth", "", text, "", *table] if rows else []
 

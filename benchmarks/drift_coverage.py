@@ -21,7 +21,7 @@ HEADER = ("parts", "weights", "new rows", "background rows", "least", "most")
 
 
 @cache
-def case() -> tuple[fs.TreeExplainer, np.ndarray, np.ndarray, np.ndarray]:
+def case() -> tuple[fs.Explainer, np.ndarray, np.ndarray, np.ndarray]:
     """An explainer, the populations of old and of new rows, and weights of both."""
     rng = np.random.default_rng(7)
     X = rng.exponential(size=(3000, 3))
@@ -30,7 +30,7 @@ def case() -> tuple[fs.TreeExplainer, np.ndarray, np.ndarray, np.ndarray]:
     old = rng.exponential(size=(N_POPULATION, 3))
     new = rng.exponential(size=(N_POPULATION, 3)) * [1.4, 1.0, 0.8]
     weights = rng.uniform(0.2, 2, size=(2, N_POPULATION))
-    return fs.TreeExplainer(model, X, method="tables", n_jobs=1), old, new, weights
+    return fs.TreeExplainer(model, X, strategy="tables", n_jobs=1), old, new, weights
 
 
 def coverage(interactions: bool, weighted: bool, n_new: int, n_old: int) -> dict[str, Any]:

@@ -112,7 +112,7 @@ def by_shapiq(model: Any, X: Any, background: Any) -> tuple[float, float]:
 
 
 def _apart(model: Any, X: Any, background: Any, values: np.ndarray) -> float:
-    mine = fs.TreeExplainer(model, background, check="off", precision="double").shap_values(X)
+    mine = fs.TreeExplainer(model, background, check=False, precision="double").shap_values(X)
     return float(np.abs(values.reshape(mine.shape) - mine).max() / np.abs(mine).max())
 
 

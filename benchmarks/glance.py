@@ -49,7 +49,7 @@ def _deep() -> Iterator[Line]:
     yield what, seconds(forest["fouriershap"]), told, _times(min(others.values()), forest["fouriershap"])
     members = _results("deep_trees")["members"]
     cell = next(c for c in members["sizes/lightgbm:1000:63"]["cells"] if c["rows"] == 10_000)
-    walk = f"our own walk, pair by pair, ~{cell['walk'] / 60:,.0f} min"
+    walk = f"our own pairwise walk ~{cell['walk'] / 60:,.0f} min"
     what = "LightGBM, 1,000 trees of 63 leaves: 10,000 rows, 10,000 background rows"
     yield what, seconds(cell["seconds"]), walk, _times(cell["walk"], cell["seconds"])
     large = [
@@ -72,17 +72,17 @@ def _deep() -> Iterator[Line]:
 
 
 def _served() -> Iterator[Line]:
-    """One row at a time, by the clock, beside what the model's own library takes to answer it."""
+    """Single-row latency (wall-clock), compared with the library's own prediction."""
     members = _results("trees")["results"]["members"]
     for model, name in NAMES.items():
         (cell,) = members[f"latency.{model}"]["cells"]
         ours, own = cell["wall"]["fouriershap"], cell["wall"]["own predict"]
-        what = f"one row, served: {name}, 10,000 background rows"
+        what = f"one row (latency): {name}, 10,000 background rows"
         yield what, seconds(ours), f"its own predict {seconds(own)}", _times(own, ours)
 
 
 def _networks() -> Iterator[Line]:
-    """Models that can only be asked, beside the quickest sampler."""
+    """Black boxes, compared with the fastest sampler."""
     cells = _results("blackbox")["results"]["cells"]
     mine = [cell for name, cell in cells.items() if name.startswith("california.auto.1000.")]
     r2, fit, row = (
@@ -95,8 +95,8 @@ def _networks() -> Iterator[Line]:
     }
     best = min(samplers, key=lambda name: samplers[name]["row_seconds"])
     quickest = samplers[best]["row_seconds"]
-    what = f"a network on 8 columns, fitted once from 1,000 answers ({seconds(fit)}, SHAP R² {r2:.4f}): a row"
-    asked = f"{samplers[best]['queries_per_row']:,.0f} answers, R² {samplers[best]['shap_r2']:.4f}"
+    what = f"a network on 8 columns, fitted once from 1,000 queries ({seconds(fit)}, SHAP R² {r2:.4f}): a row"
+    asked = f"{samplers[best]['queries_per_row']:,.0f} queries, R² {samplers[best]['shap_r2']:.4f}"
     kernel = seconds(samplers["KernelSHAP"]["row_seconds"])
     yield (
         what,
@@ -121,12 +121,18 @@ def table() -> str:
     return markdown_table(HEADER, [*_scale(), *_deep(), *_served(), *_networks(), *_linear()])
 
 
+def first_rows() -> str:
+    """The first screen of the README: boosted trees, a default forest, a network."""
+    lines = [next(_scale()), next(_deep()), next(_networks())]
+    return markdown_table(HEADER, lines)
+
+
 DEEP = {
     "xgboost:1000:8": "XGBoost, 1,000 trees of depth 8",
     "lightgbm:1000:63": "LightGBM, 1,000 trees of 63 leaves",
     "lightgbm:500:255": "LightGBM, 500 trees of 255 leaves",
     "forest regressor, leaves of 5:100": "random forest regressor, leaves of 5 rows",
-    "forest classifier:100": "random forest classifier, nothing set",
+    "forest classifier:100": "random forest classifier, default settings",
 }
 
 
@@ -138,7 +144,7 @@ def deep_trees() -> str:
         times = digits(large["seconds"] / large["predict"], 2)
         lines.append((told, _short(small["seconds"]), _short(large["seconds"]), times))
     return markdown_table(
-        ("", "1,000 x 1,000", "10,000 x 10,000", "the latter, times its own `predict`"), lines
+        ("", "1,000 x 1,000", "10,000 x 10,000", "the latter, relative to `predict`"), lines
     )
 
 
@@ -149,7 +155,7 @@ BLACK_BOXES = {  # and how many columns
     "credit.auto.20000": ("the same", 25),
     "breast.auto.20000": ("network, breast cancer", 30),
     "digits.auto.20000": ("network, digits, ten classes", 64),
-    "credit_hard.auto.5000": ("network, credit, its noise learned by heart", 25),
+    "credit_hard.auto.5000": ("network, credit, overfitted to noise", 25),
     "credit_hard.auto.20000": ("the same", 25),
 }
 
@@ -172,7 +178,7 @@ def _short(took: float) -> str:
 
 
 def paying() -> str:
-    """From how many rows on a fit takes less than the samplers of shap, in questions and in CPU seconds; their R²."""
+    """From how many rows on a fit costs less than shap's samplers, in queries and in CPU seconds; their R²."""
     from blackbox_cells.report import pays_from
 
     cells = _results("blackbox")["results"]["cells"]
@@ -189,19 +195,21 @@ def paying() -> str:
         latest = max(math.ceil(budget / sampler["queries_per_row"]) for budget, _, sampler in pairs)
         rows = [round(pays_from(cell, sampler)) for _, cell, sampler in pairs if "row_seconds" in cell]
         r2 = [sampler["shap_r2"] for sampler in samplers.values()]
-        calls.append(f"row {latest} on against {name}")
-        spent.append(f"{min(rows):,} to {max(rows):,} rows on")
-        right.append(f"{min(r2):.3f} to {max(r2):.3f}")
+        calls.append(f"from row {latest} on against {name}")
+        spent.append(f"after {min(rows):,} to {max(rows):,} rows against {name}")
+        right.append(f"{min(r2):.3f} to {max(r2):.3f} ({name})")
     return (
-        f"In questions to the model fitting paid, at the latest, from {' and from '.join(calls)}; in CPU seconds from "
-        f"{' and from '.join(spent)}, for these small models, which answer in microseconds. The samplers' own R² was "
-        f"{' and '.join(right)}."
+        f"Counted in queries, fitting paid off at the latest {' and '.join(calls)}.\n"
+        f"Counted in CPU seconds, it paid off {' and '.join(spent)};\n"
+        "these models are small and answer in microseconds. "
+        f"The samplers' own R² was {' and '.join(right)}."
     )
 
 
 PAGES = {  # by page and the name of the part that is written
+    ("README.md", "at a glance"): first_rows,
     ("README.md", "benchmarks"): table,
-    ("docs/trees.md", "deep trees"): deep_trees,
+    ("docs/tree-costs.md", "deep trees"): deep_trees,
     ("docs/blackbox.md", "black boxes"): black_boxes,
     ("docs/blackbox.md", "paying"): paying,
 }

@@ -39,7 +39,18 @@ MOST_SECONDS = 15.0  # of the rounds of a cell
 N_ENUMERATED = 11  # players whose coalitions it has samples for
 PACKAGES = ("scikit-learn", "shap", "shapiq", "statsmodels", "xgboost")
 LINEAR, KERNEL, KERNEL_IQ = "LinearExplainer", "KernelExplainer", "shapiq KernelSHAP"
-HEADER = ("model, features", "road", "fouriershap", LINEAR, KERNEL, "x", "its R²", KERNEL_IQ, "x", "its R²")
+HEADER = (
+    "model, features",
+    "strategy",
+    "fouriershap",
+    LINEAR,
+    KERNEL,
+    "x",
+    "its R²",
+    KERNEL_IQ,
+    "x",
+    "its R²",
+)
 TOLERANCE = 1e-7  # of LinearExplainer
 KERNEL_TOLERANCE = 1e-5  # of regressions with weights of 1e6
 
@@ -166,7 +177,7 @@ def measure(cell: Cell) -> dict[str, Any]:
     found["cpu"] = {name: timing.cpu_seconds for name, timing in timed.items()}
     for name in sampling:
         found["cpu"][name] *= N_ROWS / N_FEW
-    found["plan"] = fs.Explainer(cell.model, background, output=cell.output).plan().method
+    found["plan"] = fs.Explainer(cell.model, background, output=cell.output).plan().strategy
     return found
 
 

@@ -124,7 +124,7 @@ def measure(name: str, seed: int) -> dict[str, Any]:
         found[way] = {
             "cpu": cpu,
             "r2": float(r2),
-            "method": explainer.method,
+            "method": explainer.fit.method,
             "held_out": explainer.fidelity.r2,
         }
     return found

@@ -80,7 +80,7 @@ def cohorts_alike(n_draws: int) -> list[float]:
     rng = np.random.default_rng(2)
     X, y = make_data(2000, rng)
     model = GradientBoostingRegressor(n_estimators=30, max_depth=3, random_state=0).fit(X, y)
-    explainer = fs.TreeExplainer(model, X[:200], method="tables", n_jobs=1)
+    explainer = fs.TreeExplainer(model, X[:200], strategy="tables", n_jobs=1)
     hits = np.zeros(N_COLUMNS)
     for _ in range(n_draws):
         rows = rng.normal(size=(100, N_COLUMNS))

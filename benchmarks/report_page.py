@@ -67,7 +67,7 @@ def written(name: str, folder: Path, n_rows: int) -> tuple[Path, float]:
     explainer: Any = fs.Explainer(boosted, X[:1000])
     options: dict[str, Any] = {}
     if name == PAGES[1]:
-        options = {"rows": n_rows, "max_bytes": 200_000_000}
+        options = {"max_rows": n_rows, "max_bytes": 200_000_000}
     elif name == PAGES[2]:
         explainer.save(folder / "lost.fshap")
         explainer = fs.load(folder / "lost.fshap")

@@ -51,11 +51,11 @@ def background_is_free(h: fs.Spectrum, rng: np.random.Generator, n_jobs: int) ->
     few, many = rows_of_bits(rng, 100), rows_of_bits(rng, 100_000)
     tables = {"100": fs.spectra.compile(h, few), "100000": fs.spectra.compile(h, many)}
     check_equal(
-        tables["100"].shap_values(X[:20]), fs.spectra.shap_values(h, X[:20], few, method="direct"), "a, few"
+        tables["100"].shap_values(X[:20]), fs.spectra.shap_values(h, X[:20], few, strategy="direct"), "a, few"
     )
     check_equal(
         tables["100000"].shap_values(X[:2]),
-        fs.spectra.shap_values(h, X[:2], many, method="direct"),
+        fs.spectra.shap_values(h, X[:2], many, strategy="direct"),
         "a, many",
     )
     found = time_interleaved(
@@ -85,13 +85,13 @@ def background_is_free(h: fs.Spectrum, rng: np.random.Generator, n_jobs: int) ->
 def tables_against_direct(h: fs.Spectrum, rng: np.random.Generator, n_jobs: int) -> dict[str, Any]:
     X, background = rows_of_bits(rng, 400), rows_of_bits(rng, 400)
     tables = fs.spectra.compile(h, background)
-    direct = fs.spectra.shap_values(h, X, background, method="direct")
+    direct = fs.spectra.shap_values(h, X, background, strategy="direct")
     error = check_equal(tables.shap_values(X), direct, "b")
     found = time_interleaved(
         {
-            "direct": lambda: fs.spectra.shap_values(h, X, background, method="direct", n_jobs=n_jobs),
+            "direct": lambda: fs.spectra.shap_values(h, X, background, strategy="direct", n_jobs=n_jobs),
             "tables, compile included": lambda: fs.spectra.shap_values(
-                h, X, background, method="tables", n_jobs=n_jobs
+                h, X, background, strategy="tables", n_jobs=n_jobs
             ),
             "tables, compiled before": lambda: tables.shap_values(X, n_jobs=n_jobs),
         },
@@ -118,7 +118,7 @@ def look_ups_per_row(rng: np.random.Generator) -> dict[str, Any]:
     h = fs.Spectrum(frequencies, rng.standard_normal(len(sets)))
     X, background = (rng.integers(0, 2, size=(200, 16)) for _ in range(2))
     tables = fs.spectra.compile(h, background)
-    check_equal(tables.shap_values(X), fs.spectra.shap_values(h, X, background, method="direct"), "c")
+    check_equal(tables.shap_values(X), fs.spectra.shap_values(h, X, background, strategy="direct"), "c")
     fewer = len(sets) / tables.n_tables
     print("(c) look-ups per row: all pairs and triples of 16 bits\n")
     print_table(

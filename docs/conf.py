@@ -1,4 +1,4 @@
-"""Sphinx: `make docs` builds these pages; every warning is an error."""
+"""Sphinx configuration: `make docs` builds these pages, and every warning is an error."""
 
 import fouriershap
 

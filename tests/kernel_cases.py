@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from fouriershap._base.bits import pack
-from fouriershap._shapley.indices import term_shares
+from fouriershap._shapley.indices import SHAPLEY, term_shares
 from fouriershap._trees.codes import Codebook
 from strategies import generators, random_frequencies
 
@@ -91,7 +91,7 @@ def spectrum_tables(draw: Draw) -> Case:
     blocks = (block_bits, offset, rng.random(offset[-1]), term_start, term_mask, coefficients)
     tables = (table_block.astype(np.int32), table_offset[:-1].copy(), slots, order, 0, len(table_block))
     values = np.full(table_offset[-1], 7.0)
-    return Case((*blocks, term_shares("shapley", order, 9), *tables, values), atol=1e-9)
+    return Case((*blocks, term_shares(SHAPLEY, order, 9), *tables, values), atol=1e-9)
 
 
 @st.composite

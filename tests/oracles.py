@@ -120,7 +120,7 @@ def set_interactions(
 ) -> dict[tuple[int, ...], NDArray[np.float64]]:
     """Interactions of all sets of 1 to ``order`` players, each index by its own definition.
 
-    Shapley: Grabisch and Roubens 1999; n-Shapley: Bordt and von Luxburg 2023, by their recursion; Taylor: Sundararajan
+    Shapley and Banzhaf: Grabisch and Roubens 1999; n-Shapley: Bordt and von Luxburg 2023, by their recursion; Taylor: Sundararajan
     et al. 2020; faithful: Tsai et al. 2023, by the weighted regression that defines it.
     """
     if index == "FSII":
@@ -128,6 +128,8 @@ def set_interactions(
     sets = [S for s in range(1, order + 1) for S in combinations(range(n_players), s)]
     if index == "STII":
         return {S: _taylor(v, n_players, S, order) for S in sets}
+    if index == "BII":
+        return {S: np.mean([_derivative(v, S, T) for T in _others(n_players, S)], axis=0) for S in sets}
     plain = {S: _shapley_interaction(v, n_players, S) for S in sets}
     if index == "SII":
         return plain

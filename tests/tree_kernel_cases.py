@@ -10,10 +10,16 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from fouriershap._shapley.indices import moments, points, quadrature
-from fouriershap._shapley.orders.indices import ORDER_INDICES, leaf_shares
-from fouriershap._shapley.orders.sets import radix_of, set_keys
-from fouriershap._shapley.pairs import n_places
+from fouriershap._shapley.indices import (
+    INDICES,
+    INTERACTION_INDICES,
+    SHAPLEY,
+    leaf_shares,
+    moments,
+    points,
+    quadrature,
+)
+from fouriershap._shapley.sets import n_places, radix_of, set_keys
 from fouriershap._shapley.trees import walk
 from fouriershap._shapley.trees.blocks import coded_arrays
 from fouriershap._trees.codes import CodedTrees
@@ -157,7 +163,7 @@ def fill(draw: st.DrawFn) -> Case:
     leaves = [blocks[name] for name in (*names, "leaf_ratio", "fail_start", "fail")]
     tables = (table_block.astype(np.int32), table_offset, slots, order, 0, len(table_block))
     out = np.full(sizes.sum(), 7, dtype=dtype), np.full(len(blocks["leaf_node"]), 7.0)
-    arguments = (histograms, offset, patterns, *leaves, coded.ensemble.values, *quadrature("shapley", 16))
+    arguments = (histograms, offset, patterns, *leaves, coded.ensemble.values, *quadrature(SHAPLEY, 16))
     return Case((*arguments, *tables, *out), *((1e-5, 1e-5) if dtype == np.float32 else (1e-11, 1e-9)))
 
 
@@ -191,7 +197,7 @@ def interventional(draw: st.DrawFn) -> Case:
     codes, background = random_codes(rng, coded, n_rows), random_codes(rng, coded, n_background)
     weights = rng.dirichlet(np.ones(n_background))
     out = rng.standard_normal((n_rows, trees.n_players, trees.n_outputs))
-    index = draw(st.sampled_from(["shapley", "banzhaf"]))
+    index = draw(st.sampled_from([*INDICES.values()]))
     given = (codes, *row_range(rng, n_rows), background, weights, trees.moments(index), out)
     return Case((*trees.arrays, *given), atol=1e-9)
 
@@ -201,7 +207,7 @@ def paths(draw: st.DrawFn, trees: walk.WalkTrees) -> tuple[Any, ...]:
     enough = -(-int(trees.tree_players.max(initial=1)) // 8) * 4
     sizes = [n for n in (4, 8, 12, 16, 20, 48) if n >= enough]
     n_points = np.array([draw(st.sampled_from(sizes)) for _ in range(trees.n_trees)], dtype=np.int32)
-    t, weights = zip(*(points("shapley", n) for n in n_points.tolist()), strict=True)
+    t, weights = zip(*(points(SHAPLEY, n) for n in n_points.tolist()), strict=True)
     start = np.concatenate([[0], np.cumsum(n_points)])[:-1].astype(np.int64)
     return trees.ratio, n_points, start, np.concatenate(t), np.concatenate(weights)
 
@@ -229,7 +235,7 @@ def interventional_pairs(draw: st.DrawFn) -> Case:
     codes, background = random_codes(rng, coded, 20), random_codes(rng, coded, draw(st.integers(1, 20)))
     weights = rng.dirichlet(np.ones(background.shape[1]))
     out = rng.standard_normal((20, n_pairs, trees.n_outputs))
-    given = (codes, *row_range(rng, 20), background, weights, trees.moments("shapley"), columns, out)
+    given = (codes, *row_range(rng, 20), background, weights, trees.moments(SHAPLEY), columns, out)
     return Case((*trees.arrays, *given), atol=1e-9)
 
 
@@ -245,7 +251,9 @@ def interventional_orders(draw: st.DrawFn) -> Case:
     n_rows, n_background = draw(st.sampled_from([(1, 1), (3, 30), (30, 3), (25, 25)]))
     codes, background = random_codes(rng, coded, n_rows), random_codes(rng, coded, n_background)
     weights = rng.dirichlet(np.ones(n_background))
-    shares = leaf_shares(draw(st.sampled_from(ORDER_INDICES)), order, int(trees.tree_players.max(initial=0)))
+    shares = leaf_shares(
+        draw(st.sampled_from([*INTERACTION_INDICES.values()])), order, int(trees.tree_players.max(initial=0))
+    )
     out = rng.standard_normal((n_rows, len(keys), trees.n_outputs))
     against = (codes, *row_range(rng, n_rows), background, weights)
     return Case((*trees.arrays, *against, shares, keys, radix_of(trees.n_players), out), atol=1e-9)
@@ -294,12 +302,12 @@ def stream(draw: st.DrawFn) -> Case:
     n_rows, n_background = draw(st.sampled_from([1, 9, 300])), draw(st.sampled_from([1, 8, 500]))
     codes, background = (_padded(random_codes(rng, coded, n)) for n in (n_rows, n_background))
     first = 8 * int(rng.integers(0, n_rows // 8 + 1)) if draw(st.booleans()) else 0
-    index = draw(st.sampled_from(["shapley", "banzhaf"]))
+    index = draw(st.sampled_from([*INDICES.values()]))
     ways = draw(st.sampled_from([(9, 9), (3, 1), (0, 2), (2, 30)]))
     single = draw(st.booleans())
     out = np.ones((n_rows, trees.n_players, trees.n_outputs))
     arguments = (codes, first, n_rows, background, rng.dirichlet(np.ones(n_background)))
-    of_index = (*quadrature(index, 31), moments(index, 32), index == "shapley")
+    of_index = (*quadrature(index, 31), moments(index, 32), index.adds_up)
     ways = (*ways, draw(st.sampled_from([0, 2, 8])), single)
     atol = (2e-5 if single else 1e-11) * float(np.abs(coded.ensemble.values).max(initial=1.0))
     return Case((*trees.arrays, *arguments, *of_index, *ways, out), atol=atol)

@@ -35,6 +35,6 @@ def default_cell(name: str, seed: int) -> dict[str, Any]:
         "cpu_seconds": cpu - model.seconds,
         "model_wall_seconds": model.wall_seconds,
         "queries": model.count,
-        "method": explainer.method,
+        "method": explainer.fit.method,
         "fidelity": [explainer.fidelity.r2, explainer.fidelity.low, explainer.fidelity.high],
     }

@@ -71,22 +71,22 @@ def network_cell(name: str, method: str, budget: int, seed: int) -> dict[str, An
         values = explainer.shap_values(network.frame(found.explained))
         rows = network.frame(np.resize(found.data, (N_TIMED, found.data.shape[1])))
         large = explainer.with_background(network.frame(found.data[:N_LARGE]))
-        codes = large._read(rows).codes
+        codes = large.inputs.encode(rows).codes
         begin = time.process_time()
-        large._engine.shap_values(codes, 1)
+        large.engine.shap_values(codes, 1)
         row = (time.process_time() - begin) / N_TIMED
     shap = explainer.fidelity.shap
     return {
         "shap_r2": accuracy(found, values),
         "ceiling": found.ceiling,
-        "method": explainer.method,
+        "method": explainer.fit.method,
         "fidelity": [explainer.fidelity.r2, explainer.fidelity.low, explainer.fidelity.high],
         "shap_fidelity": None if shap is None else list(shap),
         "fit_cpu_seconds": fitted,
         "row_seconds": row,
         "model_seconds": model.seconds / model.count,
         "queries": model.count,
-        "candidates": {line.name: [line.r2, line.seconds, line.note] for line in explainer.candidates},
+        "candidates": {line.name: [line.r2, line.seconds, line.note] for line in explainer.fit.candidates},
     }
 
 
@@ -103,13 +103,13 @@ def refine_cell(name: str, budget: int, seed: int) -> dict[str, Any]:
     cell: dict[str, Any] = {"plain": accuracy(found, explainer.shap_values(frames[2]))}
     for pairs in REFINED:
         before = model.count
-        cell[f"refined_{pairs}"] = accuracy(found, explainer.shap_values(frames[2], refine=pairs))
+        cell[f"refined_{pairs}"] = accuracy(found, explainer.fit.refine(frames[2], pairs=pairs))
         cell[f"queries_{pairs}"] = (model.count - before) / len(found.explained)
     few = explainer.with_background(network.frame(found.background[:FEW]))
     truth = against(network, found.explained, found.background[:FEW])
     cell["few_plain"] = r_squared(truth, few.shap_values(frames[2]))
     for pairs in FEW_REFINED:
-        cell[f"few_refined_{pairs}"] = r_squared(truth, few.shap_values(frames[2], refine=pairs))
+        cell[f"few_refined_{pairs}"] = r_squared(truth, few.fit.refine(frames[2], pairs=pairs))
     return cell
 
 

@@ -65,14 +65,14 @@ def represented(name: str, method: str, budget: int, seed: int) -> Cell:
     return {
         "shap_r2": r_squared(truth, values),
         "ceiling": ceiling,
-        "method": explainer.method,
+        "method": explainer.fit.method,
         "fidelity": [fidelity.r2, fidelity.low, fidelity.high],
         "k_fold": fidelity.k_fold,
         "fit_seconds": fitted - begin,
         "fit_cpu_seconds": fitted_cpu - begin_cpu - model.seconds,
         "explain_seconds": explained - fitted,
         "queries": model.count,
-        "candidates": {line.name: [line.r2, line.seconds, line.note] for line in explainer.candidates},
+        "candidates": {line.name: [line.r2, line.seconds, line.note] for line in explainer.fit.candidates},
     }
 
 

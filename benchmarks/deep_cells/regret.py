@@ -29,44 +29,44 @@ MODELS = (
     "forest regressor, leaves of 5:10",
     "forest classifier:10",
 )
-ROADS = ("walk", "stream", "tables")
-_MOST_SECONDS = 15.0  # of a road: beyond, it is extrapolated from fewer rows, or not the quickest anyway
+STRATEGIES = ("walk", "stream", "tables")
+_MOST_SECONDS = 15.0  # of a strategy: beyond, it is extrapolated from fewer rows, or not the quickest anyway
 _TABLE_BYTES = 4 << 30
 
 
 def run(name: str) -> list[dict[str, Any]]:
-    """A cell per number of rows and of background rows: CPU seconds by road, on one thread, tables built."""
-    explainer = fs.TreeExplainer(models.model(name), models.background(2), memory=_TABLE_BYTES, check="off")
-    read, cells = explainer._engine.model, []
+    """A cell per number of rows and of background rows: CPU seconds by strategy, on one thread, tables built."""
+    explainer = fs.TreeExplainer(models.model(name), models.background(2), memory=_TABLE_BYTES, check=False)
+    read, cells = explainer.engine.model, []
     for n_rows, n_background in product(SIZES, SIZES):
-        X = read.ensemble.clean_rows(models.rows(n_rows))
-        others = read.ensemble.clean_rows(models.background(n_background))
+        X = explainer.inputs.encode(models.rows(n_rows)).codes
+        others = explainer.inputs.encode(models.background(n_background)).codes
         auto = TreeEngine(read, make_background(read, others))
         seconds: dict[str, float] = {}
-        for road in ROADS:
-            seconds[road] = _measure(auto, road, X, others, min(seconds.values(), default=math.inf))
-        chosen = auto.plan(n_rows).method
-        taken = sum(seconds[road] for road in chosen.split("+"))
+        for strategy in STRATEGIES:
+            seconds[strategy] = _measure(auto, strategy, X, others, min(seconds.values(), default=math.inf))
+        chosen = auto.plan(n_rows).strategy
+        taken = sum(seconds[strategy] for strategy in chosen.split("+"))
         cell = {"model": name, "rows": n_rows, "background": n_background, "chosen": chosen}
         cells.append(cell | {"seconds": seconds, "regret": taken / min(seconds.values())})
     return cells
 
 
-def _measure(auto: TreeEngine, road: str, X: np.ndarray, others: np.ndarray, best: float) -> float:
-    """CPU seconds of a first call by one road; infinite where that is not possible, or far beyond the best."""
-    model, n_rows, most = replace(auto.model, method=road), len(X), 20 * best + 1
-    if road == "walk":
+def _measure(auto: TreeEngine, strategy: str, X: np.ndarray, others: np.ndarray, best: float) -> float:
+    """CPU seconds of a first call by one strategy; infinite where that is not possible, or far beyond the best."""
+    model, n_rows, most = replace(auto.model, strategy=strategy), len(X), 20 * best + 1
+    if strategy == "walk":
         X = X[: max(8, int(4e6 / len(others) / model.ensemble.n_trees))]
-    elif road == "stream" and auto.plan(n_rows).stream_seconds > most:
+    elif strategy == "stream" and auto.plan(n_rows).stream_seconds > most:
         return math.inf
-    elif road == "tables":
+    elif strategy == "tables":
         build = auto.plan(None).build_seconds
         if not auto.in_tables.all() or build > min(_MOST_SECONDS, most):
             return math.inf
     found = math.inf
     for _ in range(3):
         begin = time.process_time()
-        TreeEngine(model, auto.background).shap_values(X, n_jobs=1)
+        TreeEngine(model, auto.tree_background).shap_values(X, n_jobs=1)
         found = min(found, (time.process_time() - begin) * n_rows / len(X))
         if found > 0.3:
             break

@@ -27,7 +27,7 @@ N_BACKGROUND, N_ROWS, ROUNDS = 1_000, 20, 3
 def run(name: str) -> list[dict[str, Any]]:
     """CPU milliseconds: the median over rows of the least of several rounds, ours and the library's in turn."""
     model, background = models.model(name), models.background(N_BACKGROUND)
-    explainer = fs.TreeExplainer(model, background, check="off", n_jobs=1)
+    explainer = fs.TreeExplainer(model, background, check=False, n_jobs=1)
     build = _seconds(explainer.compile)
     ask = own_predict(model)
     rows = models.rows(N_ROWS)
@@ -37,9 +37,8 @@ def run(name: str) -> list[dict[str, Any]]:
             row = rows[k : k + 1]
             ours[k] = min(ours[k], _seconds(lambda row=row: explainer.shap_values(row)))
             own[k] = min(own[k], _seconds(lambda row=row: ask(row)))
-    facts = explainer.describe()
-    cell = {"model": name, "background": N_BACKGROUND, "road": explainer.plan(1).method, "build": build}
-    cell |= {"megabytes": facts["table_bytes"] / 1e6}
+    cell = {"model": name, "background": N_BACKGROUND, "road": explainer.plan(1).strategy, "build": build}
+    cell |= {"megabytes": explainer.info.table_bytes / 1e6}
     return [cell | {"milliseconds": float(np.median(ours)) * 1e3, "predict": float(np.median(own)) * 1e3}]
 
 

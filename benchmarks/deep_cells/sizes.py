@@ -45,13 +45,13 @@ def _cell(name: str, size: int) -> dict[str, Any]:
     error = float(np.abs(values[:_WALKED] - want).max() / np.abs(want).max())
     if error > AGREES:
         raise SystemExit(f"{name}, {size}: values differ from the walk by {error:.1e} of the largest.")
-    cell = {"model": name, "rows": size, "chosen": explainer.plan(size).method, "error": error}
+    cell = {"model": name, "rows": size, "chosen": explainer.plan(size).strategy, "error": error}
     cell |= {"seconds": seconds, "again": again, "walk": walked * size / _WALKED}
     return cell | {"predict": _predict(name, X), "megabytes": _memory(name, size)}
 
 
-def _explainer(name: str, background: np.ndarray, method: str) -> fs.TreeExplainer:
-    return fs.TreeExplainer(models.model(name), background, method=method, check="off", n_jobs=1)
+def _explainer(name: str, background: np.ndarray, strategy: str) -> fs.Explainer:
+    return fs.TreeExplainer(models.model(name), background, strategy=strategy, check=False, n_jobs=1)
 
 
 def _timed(work: Any) -> tuple[float, np.ndarray]:

@@ -47,7 +47,7 @@ class Case(NamedTuple):
     truth_of_groups: Truth
     scale: float  # the largest of answers, leaves and base: what sums are rounded to
 
-    def explainer(self, background: Rows = None, **options: Any) -> fs.TreeExplainer:
+    def explainer(self, background: Rows = None, **options: Any) -> fs.Explainer:
         return fs.TreeExplainer(self.trial.model, background, n_jobs=1, **options)
 
     def groups(self) -> list[str]:
@@ -66,15 +66,15 @@ def examine(rng: np.random.Generator, trial: Trial, folder: Path) -> Outcome:
         return Outcome(trial.kind, refused="the library's own answer is not finite")
     checks: dict[str, Callable[[], tuple[float, float]]] = {
         "reading": lambda: _reading(case),
-        "tables": lambda: _values(case, max(trial.tolerance, _TABLES), method="tables"),
-        "stream": lambda: _values(case, max(trial.tolerance, _TABLES), method="stream"),
-        "walk": lambda: _values(case, trial.tolerance, method="walk", precision="double"),
-        "path": lambda: _path(case, ("tables", "walk")[int(method)]),
-        "groups": lambda: _groups(case, ("tables", "walk")[1 - int(method)]),
+        "tables": lambda: _values(case, max(trial.tolerance, _TABLES), strategy="tables"),
+        "stream": lambda: _values(case, max(trial.tolerance, _TABLES), strategy="stream"),
+        "walk": lambda: _values(case, trial.tolerance, strategy="walk", precision="double"),
+        "path": lambda: _path(case, ("tables", "walk")[int(walk)]),
+        "groups": lambda: _groups(case, ("tables", "walk")[1 - int(walk)]),
     }
-    if not fs.read_model(trial.model).has_cover:
+    if not fs.read_model(trial.model).representation.has_cover:
         del checks["path"]  # where nobody counted rows there is no such value, and an error says so
-    method = rng.random() < 0.5
+    walk = rng.random() < 0.5
     if rng.random() < _SHARE_OF_FILES:
         checks["files"] = lambda: _files(case, folder)
     if trial.suffix and rng.random() < _SHARE_OF_FILES:
@@ -101,7 +101,7 @@ def examine(rng: np.random.Generator, trial: Trial, folder: Path) -> Outcome:
 
 
 def _case(rng: np.random.Generator, trial: Trial) -> Case:
-    ensemble = fs.read_model(trial.model)
+    ensemble = fs.read_model(trial.model).representation
     cuts = [np.unique(ensemble.threshold[ensemble.feature == f]) for f in range(ensemble.n_features)]
     _, probes = sample(rng, beside_thresholds(rng, trial.table, trial.admits, cuts), N_PROBES)
     few = rng.permutation(N_PROBES)[: int(rng.integers(4, 7))]
@@ -138,7 +138,7 @@ def _largest(got: np.ndarray, want: np.ndarray, scale: float) -> float:
     return float(np.abs(got - want).max(initial=0) / max(scale, 1e-30))
 
 
-def _sums(case: Case, explainer: fs.TreeExplainer, rows: Rows, answers: np.ndarray) -> float:
+def _sums(case: Case, explainer: fs.Explainer, rows: Rows, answers: np.ndarray) -> float:
     """Values and expected value against the library's answers."""
     values = _with_outputs(explainer.shap_values(rows)).sum(axis=1) + explainer.expected_value
     return _largest(values, answers, case.scale)
@@ -149,12 +149,12 @@ def _reading(case: Case) -> tuple[float, float]:
     return _sums(case, explainer, case.probes, case.answers), case.trial.tolerance
 
 
-def _path(case: Case, method: str) -> tuple[float, float]:
-    difference = _sums(case, case.explainer(method=method), case.probes, case.answers)
+def _path(case: Case, strategy: str) -> tuple[float, float]:
+    difference = _sums(case, case.explainer(strategy=strategy), case.probes, case.answers)
     return difference, max(case.trial.tolerance, _TABLES)
 
 
-def _against(case: Case, truth: Truth, explainer: fs.TreeExplainer) -> float:
+def _against(case: Case, truth: Truth, explainer: fs.Explainer) -> float:
     values = _with_outputs(explainer.shap_values(case.rows))
     expected = np.atleast_1d(explainer.expected_value)
     return max(_largest(values, truth.values, case.scale), _largest(expected, truth.expected, case.scale))
@@ -164,14 +164,14 @@ def _values(case: Case, tolerance: float, **options: Any) -> tuple[float, float]
     return _against(case, case.truth, case.explainer(case.background, **options)), tolerance
 
 
-def _groups(case: Case, method: str) -> tuple[float, float]:
-    explainer = case.explainer(case.background, groups=case.groups(), weights=case.weights, method=method)
+def _groups(case: Case, strategy: str) -> tuple[float, float]:
+    explainer = case.explainer(case.background, groups=case.groups(), weights=case.weights, strategy=strategy)
     return _against(case, case.truth_of_groups, explainer), max(case.trial.tolerance, _TABLES)
 
 
 def _files(case: Case, folder: Path) -> tuple[float, float]:
     """A saved explainer says what it said before, to the last bit."""
-    explainer = case.explainer(case.background, groups=case.groups(), weights=case.weights, method="tables")
+    explainer = case.explainer(case.background, groups=case.groups(), weights=case.weights, strategy="tables")
     path = folder / "explainer.fshap"
     explainer.save(path)
     want = _with_outputs(explainer.shap_values(case.rows))

@@ -183,13 +183,13 @@ def _fourier(name: str, settings: Settings) -> dict[str, Any]:
 def _stage2(spectrum: fs.Spectrum, background: np.ndarray, method: str) -> Explain:
     if method == "tables":
         return fs.spectra.compile(spectrum, background).shap_values
-    return lambda X: fs.spectra.shap_values(spectrum, X, background, method="direct")
+    return lambda X: fs.spectra.shap_values(spectrum, X, background, strategy="direct")
 
 
 @cache
 def black_box(
     name: str, settings: Settings, budget: int, method: str, known: bool = False
-) -> tuple[fs.BlackBoxExplainer, float, int]:
+) -> tuple[fs.Explainer, float, int]:
     """Our explainer, which asks about hybrids of training rows; the seconds and the queries of its fit.
 
     ``known``: it is told the rows that will be explained, as every sampler is.
@@ -215,7 +215,7 @@ def _black_box(name: str, settings: Settings) -> dict[str, Any]:
         more = {"once_seconds": once, "once_queries": queries, "terms": size(explainer)}
         more |= {
             "setting": f"{budget:,} queries" + (", rows known" if known else ""),
-            "fitted": explainer.method,
+            "fitted": explainer.fit.method,
             "fidelity": explainer.fidelity.r2,
         }
         for b in settings.sizes:
@@ -226,7 +226,7 @@ def _black_box(name: str, settings: Settings) -> dict[str, Any]:
     return {"points": points}
 
 
-def size(explainer: fs.BlackBoxExplainer) -> int:
+def size(explainer: fs.Explainer) -> int:
     """Terms of a spectrum, waves, or leaves of trees; of a blend waves and leaves."""
     found = explainer.representation
     return sum(_terms(part) for part in (found if isinstance(found, tuple) else (found,)))
@@ -242,7 +242,7 @@ def _terms(representation: Any) -> int:
     )
 
 
-def _against(explainer: fs.BlackBoxExplainer, background: np.ndarray, compiled: bool = False) -> Explain:
+def _against(explainer: fs.Explainer, background: np.ndarray, compiled: bool = False) -> Explain:
     other = explainer.with_background(background)
     return other.compile().shap_values if compiled else other.shap_values
 

@@ -77,7 +77,7 @@ def _ours(method: str, budget: int, settings: Settings) -> dict[str, Any]:
     return found | {
         "terms": size(explainer),
         "representation": type(explainer.representation).__name__,
-        "fitted": explainer.method,
+        "fitted": explainer.fit.method,
         "once_seconds": once,
         "once_queries": queries,
     }

@@ -21,7 +21,7 @@ ABOUT_SHAPIQ = (
 
 
 def ours(
-    model: Any, X: np.ndarray, background: np.ndarray | None, n_jobs: int | None = None, check: str = "model"
+    model: Any, X: np.ndarray, background: np.ndarray | None, n_jobs: int = -1, check: bool = True
 ) -> Explain:
     return lambda: fs.TreeExplainer(model, background, n_jobs=n_jobs, check=check).shap_values(X)
 

@@ -206,6 +206,6 @@ def _extrapolation(results: dict[str, Any]) -> str:
         "and model like these; every core as quick as a worker of the run with two (so what two workers lose to each "
         "other is in, what hundred lose to a network is not); storage that reads and writes at the rates in the table; "
         "partitions of equal size, many per core; start-up as above, once, and not in the table. The command line "
-        f'stands for {LARGE_CORES // 2} machines with two cores and a file each. `out="top_k"` writes a fraction of '
+        f'stands for {LARGE_CORES // 2} machines with two cores and a file each. `layout="top_k"` writes a fraction of '
         "what is counted here.\n\n" + "\n".join(lines)
     )

@@ -7,7 +7,6 @@ from typing import Any
 
 import fouriershap as fs
 from _data import BinaryData, binary_data
-from fouriershap._trees.readers import read_model
 from peers import trees as peers
 from tree_cells import models
 from tree_cells.race import OURS, Cell, Contender, Outcome, by_shapiq, race
@@ -37,7 +36,7 @@ def run(n_bits: int, quick: bool) -> Outcome:
             cell.target(f"grid, {where}: times faster than shap", "shap", 5.0),
             cell.target(f"grid, {where}: times faster than shap, model read before", "shap", 10.0, ours=READ),
             cell.target(f"grid, {where}: times faster than the quickest peer ({quickest})", quickest, 1.0),
-            cell.target(f"grid, {where}: as a multiple of check='off'", UNCHECKED, 1.1, at_least=False),
+            cell.target(f"grid, {where}: as a multiple of check=False", UNCHECKED, 1.1, at_least=False),
         ]
     return outcome
 
@@ -46,11 +45,11 @@ def _race(n_bits: int, depth: int) -> Cell:
     data = _data(n_bits)
     background, X = data.X[-SIZE:], data.X[-2 * SIZE : -SIZE]
     model = _forest(data, depth)
-    ensemble = read_model(model)
+    reading = fs.read_model(model)
     contenders = {
         OURS: Contender(peers.ours(model, X, background, models.N_JOBS)),
-        UNCHECKED: Contender(peers.ours(model, X, background, models.N_JOBS, check="off")),
-        READ: Contender(peers.ours(ensemble, X, background, models.N_JOBS)),
+        UNCHECKED: Contender(peers.ours(model, X, background, models.N_JOBS, check=False)),
+        READ: Contender(peers.ours(reading, X, background, models.N_JOBS, check=False)),
         "shap": Contender(peers.shap(model, X, background)),
         "woodelf": Contender(peers.woodelf(model, X, background)),
     }
@@ -60,7 +59,7 @@ def _race(n_bits: int, depth: int) -> Cell:
     name = GROUP, f"n = {n_bits} ({data.label})", f"depth {depth}"
     cell = race(name, contenders, rounds=40, most_seconds=1.5, in_a_row=2)
     cell.notes += missing
-    cell.notes.append(f"{OURS}: {fs.TreeExplainer(ensemble, background).plan(SIZE).method}")
+    cell.notes.append(f"{OURS}: {fs.TreeExplainer(reading, background).plan(SIZE).strategy}")
     return cell
 
 

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fouriershap import TreeExplainer
-from fouriershap._trees.readers import read_model
+import fouriershap as fs
 from peers import trees as peers
 from tree_cells import models
 from tree_cells.race import OURS, Contender, Outcome, by_shapiq, race
@@ -77,9 +76,10 @@ def _distance_to_model(model: Any, X: np.ndarray, background: np.ndarray) -> flo
     rng = np.random.default_rng(0)
     row, other = rng.integers(len(X), size=4096), rng.integers(len(background), size=4096)
     hybrids = np.where(rng.random((4096, X.shape[1])) < 0.5, X[row], background[other])
-    own, ours = model.predict(hybrids), read_model(model).predict(hybrids)[:, 0]
+    own, ours = model.predict(hybrids), fs.read_model(model).predict(hybrids)[:, 0]
     tables, walk = (
-        TreeExplainer(model, background, method=method).shap_values(X) for method in ("tables", "walk")
+        fs.TreeExplainer(model, background, strategy=strategy).shap_values(X)
+        for strategy in ("tables", "walk")
     )
     engines = np.abs(tables - walk).max() / np.abs(walk).max()
     return float(max(np.abs(own - ours).max() / np.abs(own).max(), engines))

@@ -1,6 +1,6 @@
 """Draw the pictures of pages: `python docs/images/draw.py docs/gallery/*.md`.
 
-A picture is the figure that the page's own code drew last before it. Pages without such figures are not for this.
+A picture is the last figure that the page's own code drew before it.
 """
 
 import doctest
@@ -21,7 +21,7 @@ _PICTURE = re.compile(r"^!\[[^\]]*\]\((?:\.\./)?images/([\w-]+\.png)\)", flags=r
 
 
 def draw(page: Path, folder: Path) -> list[str]:
-    """Run the page's examples in order, and write each picture where the page shows it; their names."""
+    """Run the page's examples in order, write each picture, and return the names of the pictures."""
     text = page.read_text(encoding="utf-8")
     pictures = [(text[: found.start()].count("\n"), found[1]) for found in _PICTURE.finditer(text)]
     if page.resolve().parent.name != "gallery":  # elsewhere, pictures of the gallery are only shown

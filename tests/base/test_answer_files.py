@@ -1,24 +1,25 @@
-"""Answers in a Parquet file: what it holds, what it takes back, and what it refuses."""
+"""Answers in a SQLite file: what it holds, what it takes back, and what it refuses."""
 
 from __future__ import annotations
 
 import functools
+import json
 import pickle
+import sqlite3
 import stat
+import subprocess
 import sys
 
 import numpy as np
 import pandas as pd
 import polars as pl
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 import fouriershap as fs
 from asking_models import Counting, fingerprint, not_asked
 
 BITS = np.random.default_rng(0).integers(0, 2, size=(60, 6))
-OPTIONS = {"method": "exact", "budget": 100, "batch_size": 10}
+OPTIONS = {"method": "enumerate", "budget": 100, "batch_size": 10}
 
 
 def total(rows):
@@ -33,6 +34,26 @@ def n_asked():
 
 def fit(model, path, data=BITS, **more):
     return fs.BlackBoxExplainer(model, data, n_jobs=1, answers=path, **{**OPTIONS, **more})
+
+
+def change(path, *statements):
+    with sqlite3.connect(path) as file:
+        for statement in statements:
+            file.execute(statement)
+    file.close()
+
+
+def read(path):
+    """Names of the columns, rows and answers of a file."""
+    file = sqlite3.connect(path)
+    found = file.execute('SELECT "row", answer FROM answers ORDER BY id').fetchall()
+    (names,) = file.execute("SELECT value FROM about WHERE name = 'columns'").fetchone()
+    file.close()
+    return json.loads(names), [json.loads(row) for row, _ in found], [json.loads(a) for _, a in found]
+
+
+def count(path):
+    return len(read(path)[1])
 
 
 def mixed_frame():
@@ -70,35 +91,38 @@ def test_a_file_says_what_the_model_saw_and_saves_asking_again(made, tmp_path):
     function = about_frame
     if made == "objects":
         function = lambda rows: about_frame(pd.DataFrame(rows, columns=frame.columns))  # noqa: E731
-    path = tmp_path / "run.parquet"
+    path = tmp_path / "run.sqlite"
     model = Counting(function)
     explainer = fit(model, path, data, budget=200)
     n_rows = 3 * 3 * 2 * 2 * 2
-    assert explainer.fidelity.n_queries == model.n_rows == explainer.n_asked > n_rows
-    assert [p.name for p in tmp_path.iterdir()] == ["run.parquet"]
+    assert explainer.fidelity.n_queries == model.n_rows == explainer.fit.n_asked > n_rows
+    assert [p.name for p in tmp_path.iterdir()] == ["run.sqlite"]
 
-    read = pd.read_parquet(path)
-    names = [f"Feature {i}" for i in range(5)] if made == "objects" else list(frame.columns)
-    assert list(read.columns) == [*names, "answer_0", "answer_1"] and len(read) == model.n_rows
-    assert set(read[names[0]].dropna()) == {0.5, 1.25} and read[names[0]].isna().sum() >= n_rows // 3
-    assert set(read[names[1]].dropna()) == {"rot", "grün"} and read[names[1]].isna().sum() >= n_rows // 3
-    assert set(read[names[2]]) == {2**60 + 1, 7} and set(read[names[3]]) == {True, False}
-    assert set(read[names[4]]) == {np.inf, -1.0}
-    rows = read[names].set_axis(frame.columns, axis=1)
-    np.testing.assert_array_equal(about_frame(rows), read[["answer_0", "answer_1"]])
+    names, rows, answers = read(path)
+    assert names == ([f"Feature {i}" for i in range(5)] if made == "objects" else list(frame.columns))
+    assert len(rows) == model.n_rows
+    columns = [set(column) for column in zip(*rows, strict=True)]
+    assert columns == [
+        {0.5, 1.25, None},
+        {"rot", "grün", None},
+        {2**60 + 1, 7},
+        {True, False},
+        {np.inf, -1.0},
+    ]
+    np.testing.assert_array_equal(about_frame(pd.DataFrame(rows, columns=frame.columns)), answers)
 
     again = fit(not_asked, path, data, budget=200)
-    assert again.n_asked == 0 and again.fidelity == explainer.fidelity
+    assert again.fit.n_asked == 0 and again.fidelity == explainer.fidelity
     assert fingerprint(again) == fingerprint(explainer)
 
 
 def test_columns_in_another_order_are_the_same_rows(tmp_path):
     frame = mixed_frame()
     first = Counting(about_frame)
-    fit(first, tmp_path / "run.parquet", frame, budget=200)
+    fit(first, tmp_path / "run.sqlite", frame, budget=200)
     turned = frame[frame.columns[::-1]]
     model = Counting(about_frame)
-    fit(model, tmp_path / "run.parquet", turned, budget=200)
+    fit(model, tmp_path / "run.sqlite", turned, budget=200)
     assert model.n_rows <= first.n_rows - 72  # others may be asked twice, but none for the first time
 
 
@@ -107,7 +131,7 @@ def test_unused_rows_are_kept_and_more_are_added(tmp_path):
     data = rng.normal(size=(60, 3))
     function = lambda rows: rows[:, 0] + rows[:, 1]  # noqa: E731
     options = {"method": "trees", "min_fidelity": -9, "batch_size": 200}
-    path = tmp_path / "run.parquet"
+    path = tmp_path / "run.sqlite"
     sizes = []
     for budget, seed in ((300, 0), (400, 0), (300, 1)):
         model = Counting(function)
@@ -116,7 +140,7 @@ def test_unused_rows_are_kept_and_more_are_added(tmp_path):
         assert fingerprint(explainer) == fingerprint(known)
         sizes.append(model.n_rows)
     assert sizes[0] == 300 and sizes[1] < 400 and sizes[2] <= 300
-    assert len(pd.read_parquet(path)) == sum(sizes)
+    assert count(path) == sum(sizes)
 
 
 def test_without_a_random_state_the_file_has_one(tmp_path):
@@ -125,23 +149,23 @@ def test_without_a_random_state_the_file_has_one(tmp_path):
     function = lambda rows: rows[:, 0] + rows[:, 1]  # noqa: E731
     model = Counting(function, stop=2)
     with pytest.raises(KeyboardInterrupt) as caught:
-        fit(model, tmp_path / "run.parquet", data, **options)
-    assert caught.value.answers == str(tmp_path / "run.parquet")
+        fit(model, tmp_path / "run.sqlite", data, **options)
+    assert caught.value.answers == str(tmp_path / "run.sqlite")
     assert "100 answers so far are kept in" in caught.value.__notes__[0]
-    assert len(pd.read_parquet(tmp_path / "run.parquet")) == 100  # folded in, and nothing beside it
-    assert [p.name for p in tmp_path.iterdir()] == ["run.parquet"]
+    assert count(tmp_path / "run.sqlite") == 100
+    assert [p.name for p in tmp_path.iterdir()] == ["run.sqlite"]
     rest = Counting(function)
     explainer = fit(rest, caught.value.answers, data, **options)
     assert rest.n_rows == 200 and explainer.fidelity.n_queries == 300
-    again = fit(not_asked, tmp_path / "run.parquet", data, **options)
+    again = fit(not_asked, tmp_path / "run.sqlite", data, **options)
     assert fingerprint(again) == fingerprint(explainer)
 
 
 def test_an_error_of_the_model_names_the_file(tmp_path):
     model = Counting(total, stop=2, error=ConnectionError)
-    with pytest.raises(fs.QueryError, match=r"20 answers so far are kept in .*run\.parquet") as caught:
-        fit(model, tmp_path / "run.parquet")
-    assert caught.value.answers == str(tmp_path / "run.parquet")
+    with pytest.raises(fs.QueryError, match=r"20 answers so far are kept in .*run\.sqlite") as caught:
+        fit(model, tmp_path / "run.sqlite")
+    assert caught.value.answers == str(tmp_path / "run.sqlite")
     assert sum(map(len, caught.value.rows)) == 20
     rest = Counting(total)
     fs.Explainer(rest, BITS, answers=caught.value.answers, n_jobs=1, **OPTIONS)
@@ -152,20 +176,20 @@ def test_repeated_answers_of_a_noisy_model(tmp_path):
     noise = np.random.default_rng(0)
     with pytest.warns(fs.NoiseWarning):
         first = fit(
-            lambda rows: total(rows) + noise.normal(size=len(rows)), tmp_path / "run.parquet", random_state=0
+            lambda rows: total(rows) + noise.normal(size=len(rows)), tmp_path / "run.sqlite", random_state=0
         )
     with pytest.warns(fs.NoiseWarning):
-        again = fit(not_asked, tmp_path / "run.parquet", random_state=0)
+        again = fit(not_asked, tmp_path / "run.sqlite", random_state=0)
     assert again.fidelity == first.fidelity and fingerprint(again) == fingerprint(first)
 
 
 def test_what_is_asked_later_goes_into_the_file(tmp_path):
-    path = tmp_path / "run.parquet"
+    path = tmp_path / "run.sqlite"
     model = Counting(total)
     explainer = fit(model, path)
     before = model.n_rows
-    explainer.gap(BITS[:3])
-    explainer.shap_values(BITS[:2] * 1.0, refine=1)
+    explainer.fit.gap(BITS[:3])
+    explainer.fit.refine(BITS[:2] * 1.0, pairs=1)
     assert model.n_rows == before  # every row is known
     twice = np.random.default_rng(0).normal(size=(60, 6))
     trees = fs.BlackBoxExplainer(
@@ -176,202 +200,179 @@ def test_what_is_asked_later_goes_into_the_file(tmp_path):
         budget=300,
         min_fidelity=-9,
         n_jobs=1,
-        answers=tmp_path / "b.parquet",
+        answers=tmp_path / "b.sqlite",
     )
     before = model.n_rows
     new = np.random.default_rng(9).normal(size=(4, 6))
-    gap = trees.gap(new)
+    gap = trees.fit.gap(new)
     asked = model.n_rows - before
-    assert asked >= 4 and len(pd.read_parquet(tmp_path / "b.parquet")) == 300 + asked
-    np.testing.assert_array_equal(trees.gap(new), gap)
+    assert asked >= 4 and count(tmp_path / "b.sqlite") == 300 + asked
+    np.testing.assert_array_equal(trees.fit.gap(new), gap)
     assert model.n_rows == before + asked
 
 
-def test_answers_from_elsewhere_are_taken(tmp_path):
-    """A file that pandas wrote, with categories and without our seed."""
-    frame = pd.DataFrame({"a": ["x", "y"] * 10, "b": [0, 0, 1, 1] * 5})
-    own = frame.drop_duplicates().assign(answer=[1.0, 2.0, 3.0, 4.0])
-    own["a"] = own["a"].astype("category")
-    own.to_parquet(tmp_path / "own.parquet")
-    explainer = fit(not_asked, tmp_path / "own.parquet", frame, budget=4)
-    np.testing.assert_allclose(explainer.predict(frame[:4]), [1, 2, 3, 4])
-
-
 def test_whole_numbers_then_fractions_in_a_column(tmp_path):
-    path = tmp_path / "run.parquet"
+    path = tmp_path / "run.sqlite"
     counts = np.random.default_rng(0).integers(0, 2, size=(20, 2))
     fit(lambda rows: rows.sum(axis=1), path, counts, budget=4)
-    assert pq.read_schema(path).field("Feature 0").type == pa.int64()
     fit(lambda rows: rows.sum(axis=1), path, counts + 0.5, budget=4)
-    read = pd.read_parquet(path)
-    assert set(read["Feature 0"]) == {0.0, 1.0, 0.5, 1.5} and set(read["answer"]) == {0.0, 1.0, 2.0, 3.0}
+    _, rows, answers = read(path)
+    assert {row[0] for row in rows} == {0, 1, 0.5, 1.5} and {a for (a,) in answers} == {0, 1, 2, 3}
     for data in (counts, counts + 0.5, counts.astype(bool)):
         fit(not_asked, path, data, budget=4)
 
 
-def test_a_file_that_cannot_be_written_in_the_end_costs_nothing(tmp_path):
-    """The fit is done and the answers are in the journal: that is no reason to throw either away."""
-    path = tmp_path / "run.parquet"
+def test_a_file_in_use(tmp_path):
+    path = tmp_path / "run.sqlite"
+    fit(total, path)
+    before = count(path)
+    program = (
+        "import fouriershap as fs, numpy as np, sys\n"
+        "fs.BlackBoxExplainer(lambda r: r[:, 0], np.eye(6), method='enumerate', budget=100, answers=sys.argv[1])"
+    )
 
     def predict(rows):
-        path.write_text("somebody else has written here")
-        return total(rows)
+        with pytest.raises(fs.InputError, match="is in use by another explainer or process"):
+            fit(total, path)
+        done = subprocess.run(
+            [sys.executable, "-c", program, path], capture_output=True, text=True, check=False
+        )
+        assert "is in use by another explainer or process" in done.stderr, done.stderr
+        return rows @ np.ones(6)
 
-    with pytest.warns(fs.FourierShapWarning, match=r"The answers are safe in .*run\.parquet\.journal"):
-        explainer = fit(predict, path)
-    assert explainer.fidelity.n_queries == n_asked()
-    path.unlink()
-    again = fit(not_asked, path)
-    assert fingerprint(again) == fingerprint(explainer) and len(pd.read_parquet(path)) == n_asked()
+    rows = np.random.default_rng(0).integers(3, 5, size=(60, 6))
+    fit(predict, path, rows, batch_size=1000)
+    assert count(path) > before
+    # In a notebook the first explainer is still there when the next one is made.
+    first = fit(total, path)
+    second = fit(total, path)
+    np.testing.assert_array_equal(first.fit.gap(BITS[:2]), second.fit.gap(BITS[:2]))
 
 
 @pytest.mark.parametrize("kept", ["file", "dict", None])
 def test_an_explainer_can_be_copied_and_still_asks(kept, tmp_path):
-    answers = {"file": tmp_path / "run.parquet", "dict": {}, None: None}[kept]
+    answers = {"file": tmp_path / "run.sqlite", "dict": {}, None: None}[kept]
     explainer = fit(total, answers)
     other = pickle.loads(pickle.dumps(explainer))
-    np.testing.assert_array_equal(other.gap(BITS[:3]), explainer.gap(BITS[:3]))
-    assert other.n_asked == explainer.n_asked
+    np.testing.assert_array_equal(other.fit.gap(BITS[:3]), explainer.fit.gap(BITS[:3]))
+    assert other.fit.n_asked == explainer.fit.n_asked
 
 
 # What is refused
 
 
-def good_file(path, data=BITS, function=total):
-    fit(function, path, data, random_state=0)
-    return path.read_bytes()
-
-
 @pytest.mark.parametrize(
-    ("spoil", "error", "message"),
-    [
-        (lambda b: b[: len(b) // 2], fs.FileFormatError, "no Parquet file, or damaged"),
-        (lambda b: b[:-1], fs.FileFormatError, "no Parquet file, or damaged"),
-        (lambda b: b"", fs.FileFormatError, "no Parquet file, or damaged"),
-        (lambda b: b"a,b\n1,2\n", fs.FileFormatError, "no Parquet file, or damaged"),
-    ],
+    "spoil", [lambda b: b[: len(b) // 2], lambda b: b[:-1], lambda b: b"a,b\n1,2\n" * 100, lambda b: b[:50]]
 )
-def test_a_damaged_file_is_an_error_and_left_alone(spoil, error, message, tmp_path):
-    path = tmp_path / "run.parquet"
-    spoiled = spoil(good_file(path))
+def test_a_damaged_file_is_an_error_and_left_alone(spoil, tmp_path):
+    path = tmp_path / "run.sqlite"
+    fit(total, path, random_state=0)
+    spoiled = spoil(path.read_bytes())
     path.write_bytes(spoiled)
     model = Counting(total)
-    with pytest.raises(error, match=message):
+    with pytest.raises(fs.FileFormatError, match=r"run\.sqlite is not a SQLite file of answers, or damaged"):
         fit(model, path)
     assert not model.calls and path.read_bytes() == spoiled
-    assert [p.name for p in tmp_path.iterdir()] == ["run.parquet"]
+    assert [p.name for p in tmp_path.iterdir()] == ["run.sqlite"]
+
+
+def test_an_empty_file_is_a_new_one(tmp_path):
+    (tmp_path / "run.sqlite").touch()
+    fit(total, tmp_path / "run.sqlite")
+    assert count(tmp_path / "run.sqlite") == n_asked()
+
+
+def about(name, value):
+    return f"UPDATE about SET value = '{json.dumps(value)}' WHERE name = '{name}'"
 
 
 @pytest.mark.parametrize(
-    ("change", "error", "message"),
+    ("statement", "error", "message"),
     [
+        (about("columns", ["a", "b"]), fs.InputError, "is about other data, with a column 'a'"),
         (
-            lambda f: f.rename(columns={"Feature 1": "age"}),
+            about("columns", [f"Feature {i}" for i in (0, 1, 2, 3, 4, 6)]),
             fs.InputError,
-            "about other data: it has no column 'Feature 1'",
+            "a column 'Feature 6'",
         ),
-        (lambda f: f.assign(when=1), fs.InputError, r"has the columns \['answer', 'when'\]"),
-        (lambda f: f.drop(columns="answer"), fs.InputError, "has the columns"),
-        (lambda f: f.rename(columns={"answer": "answer_1"}), fs.InputError, "has the columns"),
-        (lambda f: f.assign(answer=np.nan), fs.FileFormatError, "no finite numbers"),
-        (lambda f: f.assign(answer=np.inf), fs.FileFormatError, "no finite numbers"),
-        (lambda f: f.assign(answer="a"), fs.FileFormatError, "no finite numbers"),
+        (about("columns", 3), fs.FileFormatError, "damaged"),
+        ("UPDATE about SET value = '[' WHERE name = 'columns'", fs.FileFormatError, "damaged"),
+        ("DELETE FROM about", fs.FileFormatError, "damaged"),
+        ("DROP TABLE about", fs.FileFormatError, "damaged"),
+        ("UPDATE answers SET answer = '[NaN]' WHERE id = 3", fs.FileFormatError, "damaged"),
+        ("UPDATE answers SET answer = '[\"a\"]' WHERE id = 3", fs.FileFormatError, "damaged"),
+        ("UPDATE answers SET answer = '1.0' WHERE id = 3", fs.FileFormatError, "damaged"),
+        ("UPDATE answers SET dtype = 'O' WHERE id = 3", fs.FileFormatError, "damaged"),
+        ("UPDATE answers SET \"row\" = '[1, 2]' WHERE id = 3", fs.FileFormatError, "damaged"),
+        ("UPDATE answers SET \"row\" = '[[], 2, 3, 4, 5, 6]' WHERE id = 3", fs.FileFormatError, "damaged"),
+        ("UPDATE answers SET \"row\" = '{}' WHERE id = 3", fs.FileFormatError, "damaged"),
         (
-            lambda f: f.assign(answer_0=1.0, answer_1=2.0).drop(columns="answer")[:3],
+            "UPDATE answers SET answer = '[1.0, 2.0]'",
             fs.QueryError,
-            r"returned 1 numbers a row, but 2 in .*run\.parquet",
+            r"1 numbers a row, but 2 in .*run\.sqlite",
         ),
+        (
+            "PRAGMA user_version = 2",
+            fs.FileFormatError,
+            "has version 2; this fouriershap reads up to version 1",
+        ),
+        ("PRAGMA application_id = 7", fs.FileFormatError, "is a SQLite file of something else"),
     ],
 )
-def test_a_file_of_other_answers_is_an_error_and_left_alone(change, error, message, tmp_path):
-    path = tmp_path / "run.parquet"
-    good_file(path)
-    change(pd.read_parquet(path)).to_parquet(path)
+def test_a_file_of_other_answers_is_an_error_and_left_alone(statement, error, message, tmp_path):
+    path = tmp_path / "run.sqlite"
+    fit(total, path, random_state=0)
+    change(path, statement, "DELETE FROM answers WHERE id > 10")
     before = path.read_bytes()
     with pytest.raises(error, match=message):
         fit(total, path)
-    assert path.read_bytes() == before and [p.name for p in tmp_path.iterdir()] == ["run.parquet"]
-
-
-def test_a_file_of_a_newer_version(tmp_path):
-    path = tmp_path / "run.parquet"
-    good_file(path)
-    table = pq.read_table(path)
-    newer = table.replace_schema_metadata({b"fouriershap_answers": b'{"version": 2}'})
-    pq.write_table(newer, path)
-    with pytest.raises(fs.FileFormatError, match="has version 2; this fouriershap reads up to version 1"):
-        fit(total, path)
-
-
-@pytest.mark.parametrize(
-    "metadata", [b"not json", b"[1, 2]", b'{"random_state": "x", "journal": 3}', b"[" * 100_000]
-)
-def test_metadata_that_say_nothing(metadata, tmp_path):
-    path = tmp_path / "run.parquet"
-    good_file(path)
-    pq.write_table(pq.read_table(path).replace_schema_metadata({b"fouriershap_answers": metadata}), path)
-    if metadata.startswith(b"{"):
-        fit(not_asked, path, random_state=0)
-    else:
-        with pytest.raises(fs.FileFormatError, match="damaged"):
-            fit(total, path)
+    assert path.read_bytes() == before and [p.name for p in tmp_path.iterdir()] == ["run.sqlite"]
 
 
 @pytest.mark.parametrize(
     ("path", "message"),
-    [
-        ("run.csv", r"the path '.*run\.csv'; give one that ends in \.parquet"),
-        ("gone/run.parquet", "in a folder that does not exist"),
-        ("folder.parquet", "a folder; give that of a file"),
-    ],
+    [("gone/run.sqlite", "in a folder that does not exist"), ("folder.sqlite", "is a folder")],
 )
 def test_paths_that_cannot_be(path, message, tmp_path):
-    (tmp_path / "folder.parquet").mkdir()
+    (tmp_path / "folder.sqlite").mkdir()
     model = Counting(total)
     with pytest.raises(fs.InputError, match=message):
         fit(model, tmp_path / path)
     assert not model.calls
 
 
-@pytest.mark.parametrize(
-    ("data", "message"),
-    [
-        (pd.DataFrame({"answer": [0, 1], "b": [0, 1]}), "the data have a column 'answer'"),
-        (pd.DataFrame({"answer_3": [0, 1], "b": [0, 1]}), "the data have a column 'answer_3'"),
-        (np.array([[1, "a"], ["1", "b"]], dtype=object), "'Feature 0' has int and str among its labels"),
-        (np.array([[(1, 2), "a"], [(3, 4), "b"]], dtype=object), "'Feature 0' has a tuple among"),
-    ],
-)
-def test_data_that_a_file_cannot_hold_but_a_dict_can(data, message, tmp_path):
+def test_labels_that_a_file_cannot_hold_but_a_dict_can(tmp_path):
+    data = np.empty((2, 2), dtype=object)
+    data[:] = [[(1, 2), "a"], [(3, 4), "b"]]
     model = Counting(lambda rows: np.ones(len(rows)))
-    with pytest.raises(fs.InputError, match=message):
-        fit(model, tmp_path / "run.parquet", data, budget=4)
+    with pytest.raises(fs.InputError, match="'Feature 0' has a tuple among its labels"):
+        fit(model, tmp_path / "run.sqlite", data, budget=4)
     assert not model.calls
     known = {}
     fit(model, known, data, budget=4)
     assert len(known) == 4
 
 
-def test_pyarrow_is_missing(monkeypatch, tmp_path):
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
-    with pytest.raises(fs.MissingDependencyError, match="pip install pyarrow"):
-        fit(total, tmp_path / "run.parquet")
+def test_labels_of_several_types_in_a_column(tmp_path):
+    data = np.array([[1, "a"], ["1", "b"], [2**70, None]], dtype=object)
+    explainer = fit(lambda rows: np.array([len(str(row)) for row in rows]), tmp_path / "run.sqlite", data)
+    again = fit(not_asked, tmp_path / "run.sqlite", data)
+    assert fingerprint(again) == fingerprint(explainer)
 
 
 def test_permissions_and_links_stay(tmp_path):
-    real, link = tmp_path / "real", tmp_path / "run.parquet"
+    real, link = tmp_path / "real", tmp_path / "run.sqlite"
     real.mkdir()
-    link.symlink_to(real / "kept.parquet")
+    link.symlink_to(real / "kept.sqlite")
     seen = []
 
     def predict(rows):
-        seen.append(stat.S_IMODE((real / "kept.parquet.journal").stat().st_mode))
+        seen.extend(stat.S_IMODE(path.stat().st_mode) for path in real.iterdir())
         return total(rows)
 
     with pytest.raises(fs.QueryError):
         fit(Counting(total, stop=2, error=ConnectionError), link)
-    (real / "kept.parquet").chmod(0o600)
+    (real / "kept.sqlite").chmod(0o600)
     fit(predict, link)
-    assert link.is_symlink() and len(pd.read_parquet(real / "kept.parquet")) == n_asked()
-    assert set(seen) == {0o600}  # nobody else may read the journal either
+    assert link.is_symlink() and count(real / "kept.sqlite") == n_asked()
+    assert set(seen) == {0o600}  # nobody else may read what SQLite puts beside the file either

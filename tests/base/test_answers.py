@@ -26,7 +26,7 @@ def smooth(rows):
 
 
 FITS = {
-    "exact": (cubic, BITS, {"method": "exact", "budget": 400}),
+    "exact": (cubic, BITS, {"method": "enumerate", "budget": 400}),
     "trees": (smooth, X, {"method": "trees", "budget": 300, "min_fidelity": -9}),
     "swht": (cubic, np.tile(BITS, 3), {"method": "swht", "budget": 2000, "min_fidelity": -9}),
 }
@@ -60,7 +60,7 @@ def test_ctrl_c_leaves_the_answers_with_the_exception(name, random_state):
     expected = fit(whole, data, options, random_state=seed)
     rest = Counting(function)
     resumed = fit(rest, data, options, random_state=random_state, answers=given)
-    assert rest.n_rows == whole.n_rows - 150 == resumed.n_asked
+    assert rest.n_rows == whole.n_rows - 150 == resumed.fit.n_asked
     assert resumed.fidelity == expected.fidelity
     assert fingerprint(resumed) == fingerprint(expected)
 
@@ -99,7 +99,7 @@ def test_a_warning_that_is_an_error_carries_the_answers():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(fs.FourierShapWarning) as caught:
-            fit(model, BITS, {"method": "exact", "budget": 300}, random_state=0)
+            fit(model, BITS, {"method": "enumerate", "budget": 300}, random_state=0)
     kept = caught.value.answers
     assert sum(map(len, kept.values())) == model.n_rows > 256 == len(kept)
 
@@ -164,10 +164,10 @@ def test_a_dict_of_the_callers_is_filled_and_read():
     second = Counting(cubic)
     explainer = fit(second, BITS, FITS["exact"][2], answers=known)
     assert len(known) == 256 and first.n_rows + second.n_rows == explainer.fidelity.n_queries == n_asked()
-    assert explainer.n_asked == second.n_rows == n_asked() - 100
+    assert explainer.fit.n_asked == second.n_rows == n_asked() - 100
     third = Counting(cubic)
     again = fit(third, BITS, FITS["exact"][2], answers=known)
-    assert third.n_rows == again.n_asked == 0 and again.fidelity.n_queries == n_asked()
+    assert third.n_rows == again.fit.n_asked == 0 and again.fidelity.n_queries == n_asked()
     assert fingerprint(again) == fingerprint(explainer)
 
 
@@ -176,7 +176,7 @@ def test_answers_that_the_caller_knows_already():
     function = lambda rows: rows.sum(axis=1) + 0.0  # noqa: E731
     model = Counting(function)
     known = dict(zip(rows, [sum(row) for row in rows], strict=True))  # a number for each
-    options = {"method": "exact", "budget": 200}
+    options = {"method": "enumerate", "budget": 200}
     explainer = fit(model, BITS[:, :4], options, answers=known)
     assert model.n_rows == explainer.fidelity.n_queries - 16  # only those that are asked again
     np.testing.assert_allclose(explainer.shap_values(BITS[:3, :4]), BITS[:3, :4] - BITS[:, :4].mean(axis=0))
@@ -208,7 +208,7 @@ def test_a_model_that_writes_into_its_rows():
 
     frame = pd.DataFrame(BITS[:, :3], columns=["a", "b", "c"])
     known = {}
-    fit(predict, frame, {"method": "exact", "budget": 20}, answers=known)
+    fit(predict, frame, {"method": "enumerate", "budget": 20}, answers=known)
     assert {row: answers[0] for row, answers in known.items()} == {
         row: (row[0] + 2.0 * row[1],) for row in np.ndindex(2, 2, 2)
     }
@@ -217,8 +217,8 @@ def test_a_model_that_writes_into_its_rows():
 @pytest.mark.parametrize(
     ("answers", "message"),
     [
-        ([1, 2], "answers is a list; give a path"),
-        (np.zeros((3, 1)), "answers is a ndarray; give a path"),
+        ([1, 2], "answers is a list; give the path"),
+        (np.zeros((3, 1)), "answers is a ndarray; give the path"),
         ({(0, 1): 2.0}, "tuples of 2 values; its keys are rows, here tuples of 8 values"),
         ({b"row": 2.0}, "has bytes keys"),
         ({(0,) * 8: "a"}, r"answers\[\(0, 0, 0, 0, 0, 0, 0, 0\)\] is 'a'; give a number"),
@@ -242,12 +242,12 @@ def test_what_is_asked_later_is_kept_too():
     rows = np.random.default_rng(5).normal(size=(3, 3))
 
     def later(one):
-        refined = one.shap_values(rows, refine=1)
-        return refined, one.gap(rows), one.shap_values(rows, spread_gap=True), one.cube_fidelity(50)
+        refined = one.fit.refine(rows, pairs=1)
+        return refined, one.fit.gap(rows), one.fit.spread_gap(rows), one.fit.cube_fidelity(50)
 
     values = later(explainer)
     asked = first.n_rows
-    assert asked == sum(map(len, known.values())) == explainer.n_asked
+    assert asked == sum(map(len, known.values())) == explainer.fit.n_asked
     later(explainer)
     assert first.n_rows == asked  # nothing is asked twice
     other = fs.BlackBoxExplainer(not_asked, X[:4], data=X, random_state=0, n_jobs=1, **options)
@@ -263,11 +263,11 @@ def test_what_was_asked_later_is_with_the_exception_and_not_asked_again():
     rows = np.random.default_rng(5).normal(size=(50, 3))
     model.stop = len(model.calls) + 3
     with pytest.raises(KeyboardInterrupt) as caught:
-        explainer.gap(rows)
+        explainer.fit.gap(rows)
     before = model.n_rows
     assert sum(map(len, caught.value.answers.values())) == before
     model.stop = None
-    gap = explainer.gap(rows)
+    gap = explainer.fit.gap(rows)
     assert model.n_rows < before + 50  # the interrupted call asked some of them
     np.testing.assert_allclose(
         gap, smooth(rows) - smooth(X[:4]).mean() - explainer.shap_values(rows).sum(axis=1), atol=1e-12
@@ -282,11 +282,11 @@ def test_a_refine_that_is_stopped_keeps_the_values_of_the_rows_before(n_outputs)
     )
     rows = np.random.default_rng(5).normal(size=(5, 3))
     before = len(model.calls)
-    whole = explainer.shap_values(rows, refine=1)
+    whole = explainer.fit.refine(rows, pairs=1)
     per_row = (len(model.calls) - before) // 5
     model.stop = len(model.calls) + 3 * per_row
     with pytest.raises(KeyboardInterrupt) as caught:
-        explainer.shap_values(rows, refine=1)
+        explainer.fit.refine(rows, pairs=1)
     done = len(caught.value.values)
     assert 2 <= done <= 4 and f"first {done} rows" in " ".join(caught.value.__notes__)
     np.testing.assert_array_equal(caught.value.values, whole[:done])
@@ -345,9 +345,8 @@ def test_a_transform_remembers_the_precision_of_its_answers(dtype, tmp_path):
     h = lambda rows: (100 * sparse(rows)).astype(dtype)  # noqa: E731
     first, known = Counting(h), {}
     expected = fs.sparse_walsh_hadamard(first, 14, random_state=0, answers=known)
-    in_file = fs.sparse_walsh_hadamard(Counting(h), 14, random_state=0, answers=tmp_path / "a.parquet")
-    for answers in (known, tmp_path / "a.parquet"):
+    in_file = fs.sparse_walsh_hadamard(Counting(h), 14, random_state=0, answers=tmp_path / "a.sqlite")
+    for answers in (known, tmp_path / "a.sqlite"):
         again = fs.sparse_walsh_hadamard(not_asked, 14, random_state=0, answers=answers)
         assert same(again, expected) and same(in_file, expected)
     assert np.array(list(known.values())).dtype == dtype
-    assert pd.read_parquet(tmp_path / "a.parquet")["answer"].dtype == dtype

@@ -21,7 +21,7 @@ from fouriershap._base import files
 from models import CASES
 
 N_MUTATIONS = 2600  # of each of the four kinds
-N_LIES = 600
+N_CORRUPT = 600
 
 
 def originals(folder: Path) -> dict[str, Path]:
@@ -98,9 +98,9 @@ def hash_of(kind: str) -> int:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of memory")
-def test_lying_files() -> None:
-    """In processes of their own: see `lies`, which tries any number of them."""
-    command = [sys.executable, "lies.py", "0", str(N_LIES)]
+def test_corrupt_files() -> None:
+    """In processes of their own: see `corrupt_files`, which tries any number of them."""
+    command = [sys.executable, "corrupt_files.py", "0", str(N_CORRUPT)]
     done = subprocess.run(
         command, cwd=Path(__file__).parents[1], capture_output=True, text=True, timeout=900, check=False
     )
@@ -108,4 +108,4 @@ def test_lying_files() -> None:
     *faults, summary = done.stdout.splitlines()
     assert summary.endswith("0 faults"), "\n".join(faults[:40])
     refused, loaded = (int(word) for word in re.findall(r"\d+", summary)[:2])
-    assert refused + loaded == N_LIES and refused > 0.5 * N_LIES and loaded > 0.05 * N_LIES
+    assert refused + loaded == N_CORRUPT and refused > 0.5 * N_CORRUPT and loaded > 0.05 * N_CORRUPT

@@ -169,7 +169,8 @@ def test_foreign_safetensors(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("version", "message"),
     [
-        ("2", "pip install --upgrade"),
+        ("1", "has format version 1; this fouriershap reads version 2: save the model again"),
+        ("3", "pip install --upgrade"),
         ("999", "version 999"),
         ("", "version"),
         ("x", "version"),
@@ -183,6 +184,11 @@ def test_versions(tmp_path: Path, version: str, message: str) -> None:
     )
     with pytest.raises(fs.FileFormatError, match=message):
         fs.load(path)
+
+
+def test_a_file_of_format_1_is_refused() -> None:
+    with pytest.raises(fs.FileFormatError, match=r"format version 1.*save the model again"):
+        fs.load(Path(__file__).parents[1] / "data" / "format_1.fshap")
 
 
 def test_kinds(tmp_path: Path) -> None:
@@ -263,7 +269,7 @@ def test_tables_travel_by_pickle_too(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("key", "value"), [("header", "[" * 100_000), ("version", "9" * 5000)])
 def test_metadata_that_is_out_of_bounds(tmp_path: Path, key: str, value: str) -> None:
-    metadata = {"format": "fouriershap", "version": "1", "kind": "tables", "header": "{}"} | {key: value}
+    metadata = {"format": "fouriershap", "version": "2", "kind": "tables", "header": "{}"} | {key: value}
     metadata["sha256"] = files._digest("tables", {}, metadata["header"])
     save_file({}, tmp_path / "m.fshap", metadata=metadata)
     with pytest.raises(fs.FileFormatError):

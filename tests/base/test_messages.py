@@ -80,8 +80,8 @@ CALLS: list[tuple[Callable[..., Any], dict[str, Any]]] = [
     (TABLES.shap_interaction_values, {"X": BITS}),
     (TREE.plan, {}),
     (TREE.with_background, {"background": X}),
-    (BOX.cube_fidelity, {}),
-    (BOX.gap, {"X": X}),
+    (BOX.fit.cube_fidelity, {}),
+    (BOX.fit.gap, {"X": X}),
     (BOX.predict, {"X": X}),
     *(
         (getattr(explainer, method), {"X": rows})
@@ -117,7 +117,7 @@ def test_every_argument(call: Callable[..., Any], good: dict[str, Any]) -> None:
     messages = []
     for name in sorted(names - {"min_fidelity", "random_state"}):  # only compared; NumPy's
         for kind, value in VALUES.items():
-            if (name, kind) == ("refine", "number"):  # would be done, some day
+            if (name, kind) == ("pairs", "number"):  # would be done, some day
                 continue
             arguments = good | {name: value}
             first = [arguments.pop("model")] if call is fs.Explainer else []

@@ -49,7 +49,7 @@ def test_the_same_result_for_any_number_of_threads() -> None:
     h, X, background = problem()
     tables = fs.spectra.compile(h, background)
     mixed = fs.spectra.compile(h, background, memory=tables.nbytes / 2)
-    assert mixed.plan.method == "tables+direct"
+    assert mixed.plan.strategy == "tables+direct"
     calls: list[Any] = [
         lambda n: h(X, n_jobs=n),
         lambda n: tables.shap_values(X, n_jobs=n),

@@ -42,7 +42,7 @@ def blind_splits():
 @pytest.mark.parametrize(
     ("call", "category"),
     [
-        (lambda: ask(noisy, BITS, method="exact", budget=100), fs.NoiseWarning),
+        (lambda: ask(noisy, BITS, method="enumerate", budget=100), fs.NoiseWarning),
         (lambda: ask(noisy, BITS, budget=100), fs.NoiseWarning),
         (lambda: ask(noisy, X, method="trees", budget=300), fs.NoiseWarning),
         (lambda: ask(noisy, np.tile(BITS, 3), method="swht", budget=700), fs.NoiseWarning),

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import fouriershap as fs
 import oracles
 from fouriershap._blackbox.bit_code import exact_code
-from fouriershap._blackbox.candidates import exact as _exact
+from fouriershap._blackbox.candidates import enumeration as _exact
 from fouriershap._blackbox.hybrids import draw_hybrids, second_rows
 from fouriershap._rows.levels import make_encoding
 from fouriershap._rows.pool import Pool
@@ -44,7 +44,7 @@ def test_exact_equals_the_exponential_definition(seed, levels, n_outputs):
     X = np.concatenate([X, [[0] * len(levels)]])  # at least one level that is sure to be there
     weights = rng.random(8) + 0.1
     explainer = fs.BlackBoxExplainer(
-        h, X[:8], data=X, method="exact", categorical=range(len(levels)), weights=weights, random_state=0
+        h, X[:8], data=X, method="enumerate", categorical=range(len(levels)), weights=weights, random_state=0
     )
     truth = oracles.shap_values(h, X[:4], X[:8], weights=weights)
     values = explainer.shap_values(X[:4]).reshape(truth.shape)
@@ -61,7 +61,7 @@ def test_exact_groups_are_players(seed):
     h = random_table(rng, (2,) * 5)
     X = rng.integers(0, 2, size=(40, 5))
     players = np.array([0, 1, 0, 2, 1])
-    explainer = fs.BlackBoxExplainer(h, X, groups=[f"g{p}" for p in players], method="exact")
+    explainer = fs.BlackBoxExplainer(h, X, groups=[f"g{p}" for p in players], method="enumerate")
     truth = oracles.shap_values(h, X[:3], X, players=players)
     np.testing.assert_allclose(explainer.shap_values(X[:3]), truth[:, :, 0], atol=1e-9)
     assert explainer.player_names == ("g0", "g1", "g2")
@@ -86,7 +86,7 @@ def test_the_model_sees_valid_rows_of_the_callers_type(make):
         return (colour == "red") * size + (colour == "blue")
 
     explainer = fs.BlackBoxExplainer(predict, background, random_state=0)
-    assert explainer.method == "exact" and set(seen) == {type(background)}
+    assert explainer.fit.method == "enumerate" and set(seen) == {type(background)}
     codes = np.column_stack([[("red", "green", "blue").index(c) for c in columns["colour"]], columns["size"]])
     truth = oracles.shap_values(lambda x: (x[:, 0] == 0) * x[:, 1] + (x[:, 0] == 2), codes[:5], codes)
     np.testing.assert_allclose(explainer.shap_values(background[:5]), truth[:, :, 0], atol=1e-9)
@@ -126,7 +126,7 @@ def trees():
 def test_trees_follow_the_model_within_the_budget(trees):
     explainer, X, asked = trees
     assert sum(asked) == explainer.fidelity.n_queries <= 1500
-    assert explainer.method == "trees" and explainer.fidelity.r2 > 0.95
+    assert explainer.fit.method == "trees" and explainer.fidelity.r2 > 0.95
     assert explainer.fidelity.low <= explainer.fidelity.r2 <= explainer.fidelity.high
     truth = oracles.shap_values(additive, X[:20], X[:40])[:, :, 0]
     values = explainer.shap_values(X[:20])
@@ -150,18 +150,18 @@ def test_the_gap_is_the_models_own(trees):
     explainer, X, _ = trees
     values = explainer.shap_values(X[:5])
     truth = additive(X[:5]) - additive(X[:40]).mean() - values.sum(axis=1)
-    np.testing.assert_allclose(explainer.gap(X[:5]), truth, atol=1e-9)
-    spread = explainer.shap_values(X[:5], spread_gap=True)
+    np.testing.assert_allclose(explainer.fit.gap(X[:5]), truth, atol=1e-9)
+    spread = explainer.fit.spread_gap(X[:5])
     np.testing.assert_allclose(spread.sum(axis=1), additive(X[:5]) - additive(X[:40]).mean(), atol=1e-9)
 
 
 def test_refining_is_exact_on_pairs_and_states_its_cost(trees):
     explainer, X, asked = trees
     before = sum(asked)
-    values = explainer.shap_values(X[50:53], refine=3)
+    values = explainer.fit.refine(X[50:53], pairs=3)
     truth = oracles.shap_values(additive, X[50:53], X[:40])[:, :, 0]
     np.testing.assert_allclose(values, truth, atol=1e-9)
-    assert sum(asked) - before <= explainer.refine_cost(3, 3)
+    assert sum(asked) - before <= explainer.fit.refine_cost(3, 3)
 
 
 def test_save_and_load_need_no_model(trees, tmp_path):
@@ -174,9 +174,9 @@ def test_save_and_load_need_no_model(trees, tmp_path):
         explainer.with_background(X[:9]).shap_values(X[:4]),
         atol=1e-9,
     )
-    assert (loaded.fidelity, loaded.candidates) == (explainer.fidelity, explainer.candidates)
+    assert (loaded.fidelity, loaded.fit.candidates) == (explainer.fidelity, explainer.fit.candidates)
     with pytest.raises(fs.InputError, match="asks the model"):
-        loaded.gap(X[:2])
+        loaded.fit.gap(X[:2])
 
 
 def test_an_exact_spectrum_is_saved_too(tmp_path):
@@ -198,7 +198,7 @@ def test_refining_helps_where_the_game_is_deep():
         return np.prod(1 + x[:, :4], axis=1) + x[:, 4] * x[:, 5]
 
     explainer = fs.BlackBoxExplainer(h, X[:10], data=X, random_state=0)
-    values = explainer.shap_values(X[:2], refine=4)
+    values = explainer.fit.refine(X[:2], pairs=4)
     truth = oracles.shap_values(h, X[:2], X[:10])[:, :, 0]
     # The representation is exact here, so that it takes back all of the sampling error.
     np.testing.assert_allclose(values, truth, atol=1e-8)

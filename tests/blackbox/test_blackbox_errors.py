@@ -81,7 +81,7 @@ def test_low_fidelity_warns_with_the_ways_out():
         ({"budget": 20}, "at least 200 would do"),
         ({"budget": 0}, "budget is 0"),
         ({"method": "magic"}, "method is 'magic'"),
-        ({"method": "exact"}, "Raise the budget"),
+        ({"method": "enumerate"}, "Raise the budget"),
         ({"predict": 3}, "predict is a int"),
         ({"categorical": ["nope"]}, "'nope', which does not exist"),
         ({"categorical": "abc"}, "give a list of column names"),
@@ -120,7 +120,7 @@ def test_a_constant_model_explains_nothing(method, constant):
 def test_zero_has_no_terms(n_outputs):
     bits = np.random.default_rng(0).integers(0, 2, size=(40, 5)).astype(float)
     explainer = fs.BlackBoxExplainer(
-        lambda rows: np.zeros((len(rows), n_outputs)), bits, method="exact", budget=64
+        lambda rows: np.zeros((len(rows), n_outputs)), bits, method="enumerate", budget=64
     )
     assert not explainer.shap_values(bits[:3]).any()
 
@@ -156,7 +156,9 @@ def test_a_thousand_columns():
     auto = fs.BlackBoxExplainer(
         lambda x: x[:, 3] * x[:, 700] - x[:, 999], wide, budget=22_000, random_state=0
     )
-    assert auto.method == "swht" and auto.fidelity.n_queries < 6000  # exact at first sight: no need for more
+    assert (
+        auto.fit.method == "swht" and auto.fidelity.n_queries < 6000
+    )  # exact at first sight: no need for more
     np.testing.assert_allclose(auto.shap_values(wide), values, atol=1e-9)
     with pytest.raises(fs.InputError, match="at least 4000 would do"):
         fs.BlackBoxExplainer(lambda x: x[:, 0], wide, budget=1000)

@@ -106,7 +106,7 @@ def test_it_helps_where_the_model_is_narrow(monkeypatch):
     taught = fs.BlackBoxExplainer(narrow, X[:50], **options)
     monkeypatch.setattr(module, "MOST_COLUMNS", 4)  # one fewer than there are
     alone = fs.BlackBoxExplainer(narrow, X[:50], **options)
-    assert "kernel" in taught.candidates[0].note and "kernel" not in alone.candidates[0].note
+    assert "kernel" in taught.fit.candidates[0].note and "kernel" not in alone.fit.candidates[0].note
     fresh = np.random.default_rng(5).normal(size=(300, 5))
     missed = [((e.predict(fresh) - narrow(fresh)) ** 2).mean() for e in (taught, alone)]
     assert missed[0] < 0.7 * missed[1]

@@ -108,8 +108,8 @@ def test_values_of_the_model_itself(name):
     model = model.fit(X, y)
     with pytest.warns(fs.ModelWarning, match="fitted as a black box"):
         explainer = fs.Explainer(model, BACKGROUND, data=X, budget=2000, random_state=0, min_fidelity=0.8)
-    assert explainer.method == "members"
-    line = explainer.candidates[0]
+    assert explainer.fit.method == "members"
+    line = explainer.fit.candidates[0]
     assert line.chosen and "what members say" in line.note
     want = by_definition(model, ROWS, BACKGROUND)
     got = with_outputs(explainer.shap_values(ROWS))
@@ -132,7 +132,7 @@ def test_a_sum_of_members_is_found():
     members = [("a", forest(RandomForestRegressor)), ("b", boosting(GradientBoostingRegressor))]
     model = VotingRegressor(members, weights=[1, 3]).fit(X, SCORE)
     explainer = fs.BlackBoxExplainer(model, BACKGROUND, data=X, budget=1000)
-    assert explainer.method == "members" and explainer.fidelity.r2 > 1 - 1e-9
+    assert explainer.fit.method == "members" and explainer.fidelity.r2 > 1 - 1e-9
     assert_within(explainer.shap_values(ROWS), fs.TreeExplainer(model, BACKGROUND).shap_values(ROWS), 1e-5)
 
 
@@ -150,13 +150,13 @@ def test_groups_frames_files_and_other_backgrounds(tmp_path):
     groups = {"left": ["d", "a"], "right": ["b", "c", "e"]}
     options = {"budget": 2000, "random_state": 0, "min_fidelity": 0.8}
     explainer = fs.BlackBoxExplainer(model, frame[:30], data=frame, groups=groups, **options)
-    assert explainer.method == "members" and explainer.player_names == ("left", "right")
+    assert explainer.fit.method == "members" and explainer.player_names == ("left", "right")
     rows = frame[100:112]
     want = by_definition(model, rows, frame[:30], np.array([0, 1, 1, 0, 1]))
     assert share_explained(explainer.shap_values(rows), want) > 0.97
     explainer.save(tmp_path / "m.fshap")
     loaded = fs.load(tmp_path / "m.fshap")
-    assert loaded.method == "members" and loaded.candidates == explainer.candidates
+    assert loaded.fit.method == "members" and loaded.fit.candidates == explainer.fit.candidates
     assert_within(loaded.shap_values(rows), explainer.shap_values(rows), 1e-6)
     other = explainer.with_background(frame[50:60])
     want = by_definition(model, rows, frame[50:60], np.array([0, 1, 1, 0, 1]))
@@ -170,7 +170,7 @@ def test_missing_values_ties_and_one_column():
     explainer = fs.BlackBoxExplainer(
         model, rows[:30], data=rows, budget=2000, random_state=0, min_fidelity=0.5
     )
-    assert explainer.method == "members"
+    assert explainer.fit.method == "members"
     want = by_definition(model, rows[98:110], rows[:30])
     assert share_explained(explainer.shap_values(rows[98:110]), want) > 0.95
     one = CalibratedClassifierCV(forest(), cv=2).fit(X[:, :1], TWO)
@@ -214,8 +214,8 @@ def test_members_behind_steps_and_labels(model, tmp_path):
         explainer = fs.Explainer(
             model, PEOPLE[:30], data=PEOPLE, budget=2000, random_state=0, min_fidelity=0.5
         )
-    assert explainer.method == "members"
-    known = float(explainer.candidates[0].note.partition("R^2 ")[2].partition(";")[0])
+    assert explainer.fit.method == "members"
+    known = float(explainer.fit.candidates[0].note.partition("R^2 ")[2].partition(";")[0])
     assert known > 0.93  # read wrongly, members would say next to nothing
     rows = PEOPLE[100:112]
     want = by_definition(model, rows, PEOPLE[:30])
@@ -231,7 +231,7 @@ def test_members_that_know_labels():
     explainer = fs.BlackBoxExplainer(
         model, frame[:30], data=frame, budget=2000, random_state=0, min_fidelity=0.5
     )
-    assert explainer.method == "members"
+    assert explainer.fit.method == "members"
     want = by_definition(model, frame[100:112], frame[:30])
     assert share_explained(with_outputs(explainer.shap_values(frame[100:112])), want) > 0.97
 

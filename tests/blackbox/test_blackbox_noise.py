@@ -37,7 +37,7 @@ class Noisy:
         return self.mean(rows) + self.scale * noise
 
 
-def explain(model, budget, method="exact", rows=CUBE, **settings):
+def explain(model, budget, method="enumerate", rows=CUBE, **settings):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", fs.FourierShapWarning)
         return fs.BlackBoxExplainer(model, rows, method=method, budget=budget, random_state=0, **settings)
@@ -49,16 +49,18 @@ def true_r2(explainer, model, rows=CUBE):
     return 1 - ((explainer.predict(rows) - truth) ** 2).sum() / ((truth - truth.mean()) ** 2).sum()
 
 
-@pytest.mark.parametrize("method", ["exact", "auto"])
+@pytest.mark.parametrize("method", ["enumerate", "auto"])
 def test_the_budget_goes_into_repeats_and_the_mean_is_explained(method):
     model = Noisy(0, 1.5)
     with pytest.warns(fs.NoiseWarning, match="answers the same row differently"):
         explainer = fs.BlackBoxExplainer(model, CUBE, method=method, budget=4000, random_state=0)
     found = explainer.fidelity
-    assert explainer.method == "exact" and model.count == found.n_queries == 4000
+    assert explainer.fit.method == "enumerate" and model.count == found.n_queries == 4000
     assert not found.exact and found.cube.low <= true_r2(explainer, model) <= found.cube.high < 1
     assert 0.9 < found.low <= found.r2 <= found.high < 1 and found.low <= found.k_fold
-    assert explainer.candidates[0].r2 == found.r2 and "250 answers each" in explainer.candidates[0].note
+    assert (
+        explainer.fit.candidates[0].r2 == found.r2 and "250 answers each" in explainer.fit.candidates[0].note
+    )
     truth = shap_by_definition(model.mean, CUBE[:3], CUBE)[:, :, 0]
     # 250 answers to each of 16 rows: a value is off by a tenth of their noise at most.
     np.testing.assert_allclose(explainer.shap_values(CUBE[:3]), truth, atol=0.15)
@@ -89,7 +91,7 @@ def test_noise_alone_is_not_explained():
 def test_without_a_query_left_nothing_is_claimed(tmp_path):
     """One answer to each combination, which may be noise and nothing else."""
     with pytest.warns(fs.FidelityWarning, match="none was left to see whether the model is noisy") as caught:
-        explainer = fs.BlackBoxExplainer(Noisy(0, 1.0), CUBE, method="exact", budget=16, random_state=0)
+        explainer = fs.BlackBoxExplainer(Noisy(0, 1.0), CUBE, method="enumerate", budget=16, random_state=0)
     assert caught[0].filename == __file__ and "a few more than there are combinations" in str(
         caught[0].message
     )
@@ -171,14 +173,14 @@ def test_swht_of_a_whole_cube_is_certified_by_fresh_answers(n_terms):
     assert found.cube.low < truth < 1 and found.cube.r2 < 0.6
 
 
-@pytest.mark.parametrize("method", ["exact", "trees"])
+@pytest.mark.parametrize("method", ["enumerate", "trees"])
 def test_cube_fidelity_asks_noisy_models_anew(method):
     n_bits = 8
     rows = all_rows(n_bits)
     model = Noisy(2, 2.0, n_bits=n_bits)
     explainer = explain(model, 300, method, rows, data=rows)
     before = model.count
-    found = explainer.cube_fidelity(500)
+    found = explainer.fit.cube_fidelity(500)
     assert model.count == before + 500
     # A fifth of the variance of an answer is not noise; what the representation repeats of the noise counts against it.
     assert found.r2 < 0.25

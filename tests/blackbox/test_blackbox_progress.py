@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import fouriershap as fs
-from fouriershap._base.asking.report import Meter, Report, Stage
+from fouriershap import Stage
 
 STAGES = ["asking", "fitting waves", "fitting trees", "choosing", "compiling the background", "certifying"]
 AT_ONCE = ("fitting trees", "choosing", "compiling the background")  # where no shares, or few, are told
@@ -92,14 +92,14 @@ def test_an_interruption_in_any_stage_leaves_something_usable(
         assert not hasattr(caught.value, "finish")
     else:
         explainer = caught.value.finish()  # type: ignore[attr-defined]
-        assert explainer.n_asked <= whole.n_asked
+        assert explainer.fit.n_asked <= whole.fit.n_asked
         values = explainer.shap_values(X[:20])
         assert np.corrcoef(values.ravel(), whole.shap_values(X[:20]).ravel())[0, 1] > 0.99
         assert explainer.fidelity.r2 > 0.9
-        assert explainer.certify(X[:20], queries=300).r2 > 0.8
+        assert explainer.fit.certify(X[:20], queries=300).r2 > 0.8
         return
     again = fit(answers=caught.value.answers)  # type: ignore[attr-defined]
-    assert again.n_asked <= whole.n_asked - asked
+    assert again.fit.n_asked <= whole.fit.n_asked - asked
     np.testing.assert_array_equal(again.shap_values(X[:5]), whole.shap_values(X[:5]))
 
 
@@ -139,20 +139,3 @@ def test_a_function_of_two_arguments_counts_queries() -> None:
     fit(budget=400, progress=lambda done, total: seen.append((done, total)))
     assert [total for _, total in seen] == [400] * len(seen)
     assert [done for done, _ in seen] == sorted({done for done, _ in seen})
-
-
-def test_the_guess_follows_the_pace() -> None:
-    report = Report(None, 10)
-    report.expect({"first": 1.0, "second": 100.0})
-    report.enter("first")
-    report._began -= 10  # ten times as long as expected
-    report.enter("second")
-    assert report.stage().seconds_left == pytest.approx(1000, rel=0.01)
-
-
-def test_a_meter_that_is_stopped_ends_the_work() -> None:
-    meter = Meter(Report(None, 0), 10.0)
-    meter.tick(5.0)
-    meter.stop()
-    with pytest.raises(InterruptedError):
-        meter.tick(1.0)

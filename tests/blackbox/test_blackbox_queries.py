@@ -57,8 +57,8 @@ def test_swht_on_a_cube_that_it_asks_whole(n_bits):
     explainer = fs.BlackBoxExplainer(
         predict, bits[:30], data=bits, method="swht", budget=5000, random_state=0
     )
-    assert explainer.method == "swht" and explainer.fidelity.n_queries <= 2**n_bits + 20
-    exact = fs.BlackBoxExplainer(predict, bits[:30], data=bits, method="exact", budget=5000)
+    assert explainer.fit.method == "swht" and explainer.fidelity.n_queries <= 2**n_bits + 20
+    exact = fs.BlackBoxExplainer(predict, bits[:30], data=bits, method="enumerate", budget=5000)
     if explainer.fidelity.r2 > 1 - 1e-9:
         np.testing.assert_allclose(explainer.shap_values(bits[:5]), exact.shap_values(bits[:5]), atol=1e-6)
     else:
@@ -70,21 +70,21 @@ def test_explaining_keeps_no_answers():
     explainer = fs.BlackBoxExplainer(
         model, X[:5], data=X, method="trees", budget=400, min_fidelity=-9, random_state=0
     )
-    explainer.gap(X[:1])  # the background is asked, once
-    oracle = explainer._oracle
+    explainer.fit.gap(X[:1])  # the background is asked, once
+    model = explainer.fit._live.model
 
     def remembered():
-        return len(oracle._answers), len(oracle._asker._asked), len(oracle._position)
+        return len(model._answers), len(model.queries._asked), len(model._position)
 
     kept = remembered()
-    before, rows = oracle.count, np.random.default_rng(1).normal(size=(8, 3))
-    explainer.shap_values(rows, refine=1)
-    explainer.gap(rows)
+    before, rows = model.count, np.random.default_rng(1).normal(size=(8, 3))
+    explainer.fit.refine(rows, pairs=1)
+    explainer.fit.gap(rows)
     assert remembered() == kept
-    assert oracle.count - before <= explainer.refine_cost(8, 1) + 8
-    again = oracle.count
-    explainer.gap(rows)
-    assert oracle.count == again + 8  # the background is known
+    assert model.count - before <= explainer.fit.refine_cost(8, 1) + 8
+    again = model.count
+    explainer.fit.gap(rows)
+    assert model.count == again + 8  # the background is known
 
 
 def test_rows_of_an_error_belong_to_its_answers():
@@ -102,7 +102,7 @@ def test_rows_of_an_error_belong_to_its_answers():
     )
     n_calls = len(calls) + 1
     with pytest.raises(fs.QueryError) as caught:
-        explainer.gap(np.random.default_rng(1).normal(size=(300, 3)))
+        explainer.fit.gap(np.random.default_rng(1).normal(size=(300, 3)))
     rows = np.concatenate(caught.value.rows)
     assert len(rows) == sum(calls) - 100 and len(caught.value.answers) <= len(rows)
     for row in rows:
@@ -158,8 +158,8 @@ def test_the_folds_are_those_of_the_chosen_candidate():
         explainer = fs.BlackBoxExplainer(
             lambda x: np.sin(x @ np.linspace(0.2, 0.9, 8)), rows, budget=500, random_state=0
         )
-    chosen = next(line for line in explainer.candidates if line.chosen)
-    assert explainer.fidelity.k_fold == chosen.r2 and explainer.method == chosen.name
+    chosen = next(line for line in explainer.fit.candidates if line.chosen)
+    assert explainer.fidelity.k_fold == chosen.r2 and explainer.fit.method == chosen.name
 
 
 def test_missing_labels_of_pandas_and_texts_that_look_like_numbers():

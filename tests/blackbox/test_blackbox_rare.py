@@ -118,4 +118,4 @@ def test_rare_rows_take_no_part_in_judging(monkeypatch, method):
     task = seen["task"]
     assert 0 < (task.fold < 0).sum() <= 300
     assert task.codes[task.fold < 0].sum(axis=1).mean() > task.codes[task.fold >= 0].sum(axis=1).mean() + 0.5
-    assert all(np.isfinite(line.r2) for line in explainer.candidates)
+    assert all(np.isfinite(line.r2) for line in explainer.fit.candidates)

@@ -78,7 +78,7 @@ def test_a_permutation_and_its_reverse_are_exact_on_pairs(rng):
 def test_refining_helps_and_adds_up_to_the_model(numbers, explainer, truth):
     rows = numbers[100:125]
     plain = missed(explainer.shap_values(rows), truth)
-    refined = [explainer.shap_values(rows, refine=pairs) for pairs in (1, 2)]
+    refined = [explainer.fit.refine(rows, pairs=pairs) for pairs in (1, 2)]
     assert missed(refined[1], truth) < missed(refined[0], truth) < 0.5 * plain
     outputs = rough(rows) - rough(numbers[:40]).mean()
     for values in refined:
@@ -93,7 +93,7 @@ def test_refining_by_very_few_queries_does_no_harm(numbers, truth):
     )
     rows = numbers[100:125]
     exact = oracles.shap_values(rough, rows, X[:1])[..., 0]
-    assert missed(explainer.shap_values(rows, refine=1), exact) < missed(explainer.shap_values(rows), exact)
+    assert missed(explainer.fit.refine(rows, pairs=1), exact) < missed(explainer.shap_values(rows), exact)
 
 
 @given(generators())
@@ -125,7 +125,7 @@ def test_pairs_that_agree_by_accident_do_no_harm(n_background, pairs):
     )
     rows = X[100:140]
     exact = oracles.shap_values(parity, rows, X[:n_background])[..., 0]
-    plain, refined = explainer.shap_values(rows), explainer.shap_values(rows, refine=pairs)
+    plain, refined = explainer.shap_values(rows), explainer.fit.refine(rows, pairs=pairs)
     by_row = [((values - exact) ** 2).sum(axis=1) for values in (plain, refined)]
     assert (by_row[1] <= by_row[0] + 1e-9).all()
 
@@ -143,23 +143,23 @@ def test_refining_does_not_end_at_a_compressed_background():
     share[:4] = 0
     options = {"weights": share, "method": "waves", "budget": 1000, "random_state": 0, "min_fidelity": -9}
     compressed, exact = (
-        fs.BlackBoxExplainer(network, X, exact_background=every, **options) for every in (False, True)
+        fs.BlackBoxExplainer(network, X, compress_background=not every, **options) for every in (False, True)
     )
     assert compressed.fidelity.background > 0 and exact.fidelity.background == 0
-    values = [each.shap_values(X[:2], refine=2) for each in (compressed, exact)]
+    values = [each.fit.refine(X[:2], pairs=2) for each in (compressed, exact)]
     np.testing.assert_allclose(*values, atol=1e-9)
     assert np.abs(compressed.shap_values(X[:2]) - exact.shap_values(X[:2])).max() > 1e-4
 
 
 def test_values_against_all_rows_do_not_depend_on_the_blocks(explainer, numbers, monkeypatch):
-    _, codes = explainer._encode(numbers[100:103])
+    _, codes = explainer.fit.encode(numbers[100:103])
     share = np.random.default_rng(0).random(40)
     share[8:16] = 0  # a block of nothing
-    background = explainer._background[0], share / share.sum()
-    whole = refine.values_against_all(explainer._fitted, codes, background)
+    background = explainer.fit.background[0], share / share.sum()
+    whole = refine.values_against_all(explainer.fit._result, codes, background)
     monkeypatch.setattr(refine, "_CELLS", 8 * N)
     np.testing.assert_allclose(
-        refine.values_against_all(explainer._fitted, codes, background), whole, atol=1e-9
+        refine.values_against_all(explainer.fit._result, codes, background), whole, atol=1e-9
     )
     other = explainer.with_background(numbers[:40], weights=share)
     np.testing.assert_allclose(whole[..., 0], other.shap_values(numbers[100:103]), atol=1e-6)
@@ -171,7 +171,7 @@ def test_of_a_constant_nothing_is_missed(numbers, outputs):
         return np.tile(outputs, (len(rows), 1))
 
     explainer = fs.BlackBoxExplainer(constant, numbers[:40], budget=3000, random_state=0)  # no warning
-    assert explainer.fidelity.shap == explainer.certify(numbers[:20], queries=2000) == (1, 1, 1)
+    assert explainer.fidelity.shap == explainer.fit.certify(numbers[:20], queries=2000) == (1, 1, 1)
 
 
 @pytest.mark.parametrize("method", ["waves", "trees"])
@@ -208,25 +208,23 @@ def test_few_rows_known_beforehand_do_not_save_queries():
 def test_the_certificate_is_unbiased_and_holds(numbers, explainer, truth):
     rows = numbers[100:125]
     true = 1 - missed(explainer.shap_values(rows), truth)
-    pool, _ = explainer._encode(rows)
-    found = np.array(
-        [explainer._certify(pool, 25 * row_cost(N), np.random.default_rng(seed)) for seed in range(60)]
-    )
+    pool, _ = explainer.fit.encode(rows)
+    found = np.array([explainer.fit._certify(pool, 25 * row_cost(N), [seed]) for seed in range(60)])
     error = found[:, 0].std() / np.sqrt(len(found))
     assert abs(found[:, 0].mean() - true) < 4 * error + 0.002
     holds = (found[:, 1] <= true) & (true <= found[:, 2])
     assert holds.mean() >= 0.9
-    one = explainer.certify(rows, queries=25 * row_cost(N))
+    one = explainer.fit.certify(rows, queries=25 * row_cost(N))
     assert one.low <= one.r2 <= one.high <= 1
-    assert explainer.certify(rows, queries=25 * row_cost(N)) == one
+    assert explainer.fit.certify(rows, queries=25 * row_cost(N)) == one
 
 
 def test_certify_says_what_is_too_little(numbers, explainer, tmp_path):
     with pytest.raises(fs.InputError, match="queries is 10"):
-        explainer.certify(numbers[:5], queries=10)
+        explainer.fit.certify(numbers[:5], queries=10)
     explainer.save(tmp_path / "box.fshap")
     with pytest.raises(fs.InputError, match="asks the model"):
-        fs.load(tmp_path / "box.fshap").certify(numbers[:5], queries=1000)
+        fs.load(tmp_path / "box.fshap").fit.certify(numbers[:5], queries=1000)
 
 
 def test_fitting_certifies_within_its_budget(numbers):
@@ -272,4 +270,4 @@ def test_another_background_has_no_certificate_of_the_first():
     other = explainer.with_background(X[:1] + 3)
     assert explainer.fidelity.shap is not None and other.fidelity.shap is None
     assert "SHAP" not in repr(other)
-    assert other.certify(X[:20], queries=300) != explainer.certify(X[:20], queries=300)
+    assert other.fit.certify(X[:20], queries=300) != explainer.fit.certify(X[:20], queries=300)

@@ -32,7 +32,7 @@ def test_sparse_models_are_exact(seed, n_outputs):
     explainer = fs.BlackBoxExplainer(
         predict, X[:12], data=X, method="swht", budget=6000, categorical=range(12, 16), random_state=seed
     )
-    assert explainer.method == "swht" and explainer.fidelity.n_queries <= 6000
+    assert explainer.fit.method == "swht" and explainer.fidelity.n_queries <= 6000
     used = np.array([0, 1, 2, 5, 12, 13])
 
     def small(x):  # the other players are dummies: brute force over the six that matter
@@ -122,7 +122,7 @@ def test_noise_is_averaged():
     ("arguments", "message"),
     [
         ({"method": "swht", "budget": 210}, "needs at least"),
-        ({"method": "trees", "n_terms": 5}, "has no use for it"),
+        ({"method": "trees", "n_terms": 5}, "does not use it"),
         ({"method": "swht", "n_terms": 0}, "n_terms is 0"),
         ({"method": "swht", "max_degree": 2.5}, "max_degree is 2.5"),
         ({"method": "swht", "groups": ["g"] * 2 + ["h"] * 28}, "levels into bits, but 'g'"),

@@ -72,7 +72,7 @@ def test_auto_does_not_fall_into_it(trap, budget):
             predict, X[:30], data=X[30:], budget=budget, random_state=0, min_fidelity=0.9
         )
     assert explainer.fidelity.n_queries <= budget
-    names = {line.name for line in explainer.candidates}
+    names = {line.name for line in explainer.fit.candidates}
     assert names == ({"swht"} if budget == 14_000 else {"waves", "trees", "blend"})
-    assert [explainer.method] == [line.name for line in explainer.candidates if line.chosen]
+    assert [explainer.fit.method] == [line.name for line in explainer.fit.candidates if line.chosen]
     assert r_squared(truth, explainer.shap_values(X[30:90])) > (0.99999 if budget == 14_000 else 0.95)

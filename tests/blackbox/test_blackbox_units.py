@@ -42,7 +42,7 @@ def of_one():
         "trees": (product, LEVELS, "trees", {"budget": 200, "categorical": range(5)}),
         "unexplained": (hard, LEVELS, "trees", {"budget": 200, "categorical": range(5)}),
         "waves": (product, LEVELS, "waves", {"budget": 200, "categorical": range(5)}),
-        "exact": (product, LEVELS, "exact", {"budget": 300}),
+        "exact": (product, LEVELS, "enumerate", {"budget": 300}),
         "swht": (product, BITS, "swht", {"budget": 600, "max_degree": 2}),
         "swht, unexplained": (hard, BITS, "swht", {"budget": 600, "max_degree": 2, "n_terms": 8}),
     }

@@ -10,7 +10,7 @@ import pytest
 
 import fouriershap as fs
 import oracles
-from fouriershap._blackbox import select
+from fouriershap._blackbox import selection as select
 from fouriershap._blackbox.candidates import waves as module
 from fouriershap._blackbox.candidates.wave_answers import _scaled
 
@@ -62,7 +62,7 @@ def test_files(numbers, explainer, tmp_path):
     explainer.save(tmp_path / "waves.fshap")
     again = fs.load(tmp_path / "waves.fshap")
     np.testing.assert_array_equal(again.shap_values(numbers[:9]), explainer.shap_values(numbers[:9]))
-    assert again.fidelity == explainer.fidelity and again.method == "waves"
+    assert again.fidelity == explainer.fidelity and again.fit.method == "waves"
     other = again.with_background(numbers[:3])
     assert other.plan().method in ("pairs", "subsets")
     np.testing.assert_allclose(
@@ -112,7 +112,7 @@ def test_a_compressed_background_says_what_it_misses():
 
     options = {"data": X, "method": "waves", "budget": 1500, "random_state": 0, "min_fidelity": 0}
     quick = fs.BlackBoxExplainer(predict, X[:200], **options)
-    exact = fs.BlackBoxExplainer(predict, X[:200], exact_background=True, **options)
+    exact = fs.BlackBoxExplainer(predict, X[:200], compress_background=False, **options)
     assert (quick.plan().method, exact.plan().method) == ("mixture", "pairs")
     assert exact.fidelity.background == 0 < quick.fidelity.background
     truth = exact.shap_values(X[200:220])

@@ -261,4 +261,4 @@ def test_sparse_rows_of_black_boxes():
     explainer = fs.Explainer(predict, X[:50])
     assert set(asked) == {type(X)}
     assert np.array_equal(explainer.shap_values(X[:5]), explainer.shap_values(X[:5].toarray()))
-    assert explainer.gap(X[:5]).shape == (5,)
+    assert explainer.fit.gap(X[:5]).shape == (5,)

@@ -45,7 +45,7 @@ def explainer_of(kind: str, background: np.ndarray) -> tuple[Any, Any]:
         return rows[:, 0] * rows[:, 1] + rows[:, 2]
 
     bits = (background > 0).astype(float)
-    return fs.BlackBoxExplainer(model, bits, method="exact"), model
+    return fs.BlackBoxExplainer(model, bits, method="enumerate"), model
 
 
 @pytest.mark.parametrize("kind", ["trees", "products", "spectrum", "black box"])

@@ -100,7 +100,7 @@ def test_spectra_and_black_boxes_are_the_definition_too() -> None:
     found = fs.Explainer(spectrum, background).importance(X, y)
     np.testing.assert_allclose(found.values[:, 0], truth, atol=1e-9)
     box = fs.BlackBoxExplainer(
-        lambda rows: spectrum(rows.astype(np.uint8)), background.astype(float), method="exact"
+        lambda rows: spectrum(rows.astype(np.uint8)), background.astype(float), method="enumerate"
     )
     found = box.importance(X.astype(float), y)
     np.testing.assert_allclose(found.values[:, 0], truth, atol=1e-9)

@@ -10,7 +10,7 @@ import pytest
 
 import fouriershap as fs
 import oracles
-from fouriershap._explainers import outputs
+from fouriershap._blackbox import output_fit
 
 OPTIONS = {"n_estimators": 10, "max_depth": 3}
 
@@ -143,7 +143,7 @@ def test_exact_probabilities_match_brute_force(n_classes: int, index: str) -> No
 def test_exact_probabilities_of_many_players_have_a_fidelity(monkeypatch: pytest.MonkeyPatch) -> None:
     import xgboost
 
-    monkeypatch.setattr(outputs, "_BUDGET", 1500)
+    monkeypatch.setattr(output_fit, "_BUDGET", 1500)
 
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 20)).astype(np.float32)
@@ -168,7 +168,7 @@ def test_exact_probabilities_of_input_columns_belong_to_their_players(
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import OneHotEncoder
 
-    monkeypatch.setattr(outputs, "_BUDGET", 1500)
+    monkeypatch.setattr(output_fit, "_BUDGET", 1500)
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(size=(300, 17)), columns=[f"x{j}" for j in range(17)])
     frame.insert(1, "city", rng.choice(["a", "b", "c"], 300))
@@ -189,7 +189,7 @@ def test_exact_probabilities_say_what_they_need() -> None:
 
     X = np.random.default_rng(0).normal(size=(100, 20)).astype(np.float32)
     model = xgboost.XGBClassifier(n_estimators=2, max_depth=2).fit(X, X[:, 0] > 0)
-    with pytest.raises(fs.InputError, match=r"one background row, too few.*groups="):
+    with pytest.raises(fs.InputError, match=r"one background row is too few.*groups="):
         fs.TreeExplainer(model, X[:1], output="probability", exact=True)
 
 
@@ -220,7 +220,7 @@ def test_what_is_not_there_is_refused() -> None:
     probability = fs.TreeExplainer(binary, X[:20], output="probability")
     with pytest.raises(fs.InputError, match="log_loss"):
         probability.shap_values(X[:3], y[:3])
-    with pytest.raises(fs.InputError, match="keep sums"):
+    with pytest.raises(fs.InputError, match="do not; use output='raw'"):
         fs.TreeExplainer(binary, X[:20], output="probability", index="banzhaf")
 
 

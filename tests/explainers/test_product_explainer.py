@@ -50,7 +50,7 @@ def test_the_definition_by_the_models_own_predict(family, tmp_path):
         groups = [f"g{p}" for p in players] if k % 3 == 2 else None
         weights = rng.random(9) if k % 2 else None
         explainer = fs.Explainer(case.model, background, output=case.output, groups=groups, weights=weights)
-        assert explainer.kind == "products" and explainer.checked, name
+        assert type(explainer) is fs.ProductExplainer and explainer.checked, name
         games = [oracles.coalition_values(case.ask, row, background, players, weights) for row in rows]
         n = int(players.max()) + 1
         want = np.stack([oracles.shapley_values(game, n) for game in games])
@@ -82,6 +82,9 @@ def test_the_definition_by_the_models_own_predict(family, tmp_path):
 def test_ridges_against_the_definition(seed, n_columns, n_background, shape, index, scale):
     """Any scores, small or saturated, near or far from the background; every column may be constant."""
     from fouriershap._base.links import find_link
+    from fouriershap._shapley.indices import find_index
+    from fouriershap._shapley.outputs.kinds import Raw
+    from fouriershap._shapley.products.engine import ProductSettings
     from fouriershap._shapley.products.ridges import make_engine
     from fouriershap._waves.products import Products
     from fouriershap._waves.ridges import Ridges
@@ -100,7 +103,8 @@ def test_ridges_against_the_definition(seed, n_columns, n_background, shape, ind
     background = rng.normal(size=(n_background, n_columns)).round(1)
     background[:, rng.integers(n_columns)] = 0.5
     rows = np.concatenate([rng.normal(size=(2, n_columns)), 5 * rng.normal(size=(1, n_columns))])
-    engine = make_engine(model, background, None, index, 1e-4, False, 1 << 26)
+    settings = ProductSettings(1e-4, False, 1 << 26)
+    engine = make_engine(model, background, None, find_index(index), settings, Raw())
     values = engine.shap_values(rows, 1)
     n = model.n_players
     by_index = oracles.shapley_values if index == "shapley" else oracles.banzhaf_values
@@ -133,7 +137,7 @@ def test_more_players_than_tables_hold():
     ]
     for estimator, output, ask in models:
         explainer = fs.Explainer(estimator, X[:6], output=output)
-        assert explainer.plan().method == "pairs" and explainer.plan().error == 0
+        assert explainer.plan().strategy == "pairs" and explainer.plan().error == 0
         want = oracles.shap_values(ask or estimator.predict, X[50:52], X[:6])[:, :, 0]
         np.testing.assert_allclose(explainer.shap_values(X[50:52]), want, atol=1e-9)
 
@@ -144,17 +148,17 @@ def test_a_compressed_background_says_what_it_misses(monkeypatch):
     X, y = many_columns(14)
     model = LogisticRegression().fit(X, y > 0)
     exact = fs.ProductExplainer(model, X[:80], output="probability")
-    assert exact.plan().method == "pairs"
+    assert exact.plan().strategy == "pairs"
     monkeypatch.setattr("fouriershap._explainers.products.BUDGET", 1 << 10)
     quick = fs.ProductExplainer(model, X[:80], output="probability")
-    assert quick.plan().method == "mixture" and 0 < quick.plan().error < 1e-3
+    assert quick.plan().strategy == "mixture" and 0 < quick.plan().error < 1e-3
     want, got = exact.shap_values(X[200:212]), quick.shap_values(X[200:212])
     assert ((got - want) ** 2).sum() < 10 * quick.plan().error * (want**2).sum()
     np.testing.assert_allclose(got.sum(axis=1), want.sum(axis=1), atol=1e-6)
-    forced = fs.ProductExplainer(model, X[:80], output="probability", compress_background=False)
+    forced = fs.ProductExplainer(model, X[:80], output="probability", exact_background=True)
     np.testing.assert_allclose(forced.shap_values(X[200:212]), want, atol=1e-12)
     monkeypatch.setattr("fouriershap._explainers.products._LEAST", 1e-12)
-    with pytest.warns(fs.FidelityWarning, match="compress_background=False"):
+    with pytest.warns(fs.FidelityWarning, match="exact_background=True"):
         quick.with_background(X[:60])
 
 
@@ -164,7 +168,7 @@ def test_linear_models_of_any_width_are_instant():
     X = np.random.default_rng(0).normal(size=(300, 2000))
     model = Ridge().fit(X, X[:, 0])
     explainer = fs.Explainer(model, X)
-    assert explainer.plan().method == "additive"
+    assert explainer.plan().strategy == "additive"
     np.testing.assert_allclose(
         explainer.shap_values(X[:5]), model.coef_ * (X[:5] - X.mean(axis=0)), atol=1e-12
     )
@@ -193,7 +197,7 @@ def test_pipelines_in_their_input_columns(tmp_path):
     model = make_pipeline(columns, LogisticRegression(C=10)).fit(X, y)
     background, rows = X[:8], X[50:53]
     explainer = fs.Explainer(model, background, output="probability", groups="input")
-    assert explainer.kind == "products" and explainer.checked and explainer.has_pipeline
+    assert type(explainer) is fs.ProductExplainer and explainer.checked and explainer.has_pipeline
     assert explainer.player_names == ("age", "town", "income")
 
     def ask(cells):
@@ -309,7 +313,7 @@ def test_what_every_explainer_can_do(tmp_path):
     other = explainer.with_background(X[20:40], weights=np.arange(20) + 1.0)
     fresh = fs.Explainer(model, X[20:40], output="probability", weights=np.arange(20) + 1.0)
     np.testing.assert_array_equal(other.shap_values(X), fresh.shap_values(X))
-    assert explainer.info.expansion_error < 1e-9
+    assert explainer.describe().expansion_error < 1e-9
     assert explainer.fidelity is None and "LogisticRegression" in repr(explainer)
     with pytest.warns(fs.ReportWarning, match="no what-if part: products over features"):
         page = explainer.report(X[:10], tmp_path / "page.html")
@@ -341,12 +345,12 @@ def test_under_jax():
 def test_several_classes_are_fitted_where_the_definition_is_too_long(tmp_path, monkeypatch):
     from sklearn.linear_model import LogisticRegression
 
-    monkeypatch.setattr("fouriershap._explainers.product_responses.MOST_HYBRIDS", 0)
+    monkeypatch.setattr("fouriershap._shapley.outputs.transformed._MOST_HYBRIDS", 0)
     rng = np.random.default_rng(0)
     X = rng.integers(0, 2, size=(60, 7)).astype(float)  # few combinations: fitting asks about all of them
     model = LogisticRegression().fit(X, rng.integers(0, 3, 60))
     explainer = fs.Explainer(model, X[:20], output="probability")
-    assert explainer.plan().method == "fitted" and explainer.fidelity.r2 > 0.999
+    assert explainer.plan().strategy == "fitted" and explainer.fidelity.r2 > 0.999
     want = oracles.shap_values(model.predict_proba, X[30:31], X[:20])
     np.testing.assert_allclose(explainer.shap_values(X[30:31]), want, atol=1e-9)
     with pytest.raises(fs.InputError, match="fewer than 16 players"):
@@ -468,7 +472,7 @@ def test_wrong_arguments():
     with pytest.raises(fs.InputError, match="background is None"):
         fs.Explainer(model, None)
     for other in (model, Perceptron().fit(X, y > 0), PoissonRegressor().fit(X, np.exp(y))):
-        with pytest.raises(fs.UnsupportedModelError, match="has no output='probability'"):
+        with pytest.raises(fs.UnsupportedModelError, match="has no known output='probability'"):
             fs.Explainer(other, X, output="probability")
     huber = SGDClassifier(loss="modified_huber").fit(X, y > 0)
     with pytest.raises(fs.UnsupportedModelError, match="such as model"):
@@ -482,11 +486,11 @@ def test_scores_beyond_all_sines():
     model = LogisticRegression().fit(X, y > 0)
     explainer = fs.Explainer(model, X[:10], output="probability")
     far = X[:3] * np.array([[1.0], [1e9], [1.0]])
-    with pytest.raises(fs.InputError, match=r"row 1 lies far beyond the background.*output='raw'"):
+    with pytest.raises(fs.InputError, match=r"row 1 lies far outside the background.*output='raw'"):
         explainer.shap_values(far)
     assert np.isfinite(fs.Explainer(model, X[:10]).shap_values(far)).all()
     counts = PoissonRegressor().fit(X, np.exp(y / 3))
-    with pytest.raises(fs.InputError, match="row 1 has an output='response' beyond all numbers"):
+    with pytest.raises(fs.InputError, match="output='response' of row 1 overflows"):
         fs.Explainer(counts, X[:10], output="response").shap_values(
             far * np.sign(counts.coef_) * np.sign(X[:3])
         )
@@ -505,7 +509,7 @@ def test_a_model_that_says_otherwise_is_not_explained():
         fs.UnsupportedModelError, match=r"not read right: for row \d+ of the background.*check='off'"
     ):
         fs.Explainer(model, X)
-    assert not fs.Explainer(model, X, check=False).checked
+    assert not fs.Explainer(model, X, check="off").checked
     machine = SVR().fit(X, y)
     machine.predict = lambda rows: np.zeros((len(rows), 2))
     with pytest.raises(fs.UnsupportedModelError, match="itself gives 2 outputs, our reading 1"):

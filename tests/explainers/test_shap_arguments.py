@@ -92,7 +92,7 @@ def test_words_for_the_output_and_the_seed():
     model = LogisticRegression().fit(X, Y > 0)
     ours = fs.Explainer(model, X, output="probability").shap_values(X[:5])
     np.testing.assert_array_equal(fs.Explainer(model, X, model_output="probability").shap_values(X[:5]), ours)
-    assert fs.Explainer(rule, BITS, model_output="raw", seed=3).method == "exact"
+    assert fs.Explainer(rule, BITS, model_output="raw", seed=3).fit.method == "enumerate"
     for options, answer in (
         ({"model_output": "probability"}, "give a function that returns what you want explained"),
         ({"link": shap.links.logit}, "output='probability'"),

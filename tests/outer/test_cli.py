@@ -216,7 +216,7 @@ def test_info_of_every_kind_of_file(tmp_path: Path) -> None:
         for part in ("players", "3 rows", "2: 64.00%", "expected value"):
             assert part in text
     bits = np.random.default_rng(0).integers(0, 2, size=(200, 9))
-    for method in ("exact", "trees"):
+    for method in ("enumerate", "trees"):
         explainer = fs.BlackBoxExplainer(lambda x: x[:, 0] * x[:, 1], bits, method=method, budget=600)
         explainer.save(tmp_path / "b.fshap")
         text = run("info", tmp_path / "b.fshap").output

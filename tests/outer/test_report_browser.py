@@ -129,7 +129,7 @@ def exact_black_box() -> Case:
         return (rows["shape"] == "star") * rows["n"] + rows["lit"] * (1 + rows["north"])
 
     explainer = fs.BlackBoxExplainer(model, X, groups={"light": ["lit", "north"]}, random_state=0)
-    assert explainer.method == "exact"
+    assert explainer.fit.method == "enumerate"
     return Case(explainer, X, [["shape"], ["n"], ["lit", "north"]])
 
 

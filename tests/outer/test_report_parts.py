@@ -290,7 +290,7 @@ def test_sets_of_features(browser: Any, tmp_path: Path) -> None:
     opened = OpenPage(browser, explainer.report(X, tmp_path / "own.html", interactions=own))
     assert "STII" in opened.page.locator("#sets-words").text_content()
     assert len(table_of(opened.page, "#sets-table")) == 3
-    with pytest.raises(fs.InputError, match="interactions is 1; give a whole number >= 2"):
+    with pytest.raises(fs.InputError, match="interactions is 1; give an integer >= 2"):
         explainer.report(X, tmp_path / "no.html", interactions=1)
 
 

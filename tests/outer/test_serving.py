@@ -47,7 +47,7 @@ def contributions(answer, names):
 def test_answers_are_the_values(served):
     client, explainer, X, rows = served
     shown = client.get("/model").json()
-    assert shown["columns"] == list(explainer.feature_names) and shown["explainer"] == "TreeExplainer"
+    assert shown["columns"] == list(explainer.feature_names) and shown["kind"] == "trees"
     response = client.post("/explain", json={"rows": rows[:20]})
     assert response.status_code == 200
     body = response.json()
@@ -135,12 +135,12 @@ def test_spectra_and_files_of_other_things(serving, tmp_path, monkeypatch):
 def test_too_many_rows(serving, served, tmp_path):
     _, explainer, _, rows = served
     explainer.save(tmp_path / "m.fshap")
-    client = TestClient(serving.create_app(tmp_path / "m.fshap", most_rows=20))
+    client = TestClient(serving.create_app(tmp_path / "m.fshap", max_rows=20))
     assert client.post("/explain", json={"rows": rows[:20]}).status_code == 200
     response = client.post("/explain", json={"rows": rows[:21]})
     assert response.status_code == 413
-    assert response.json()["detail"] == "21 rows came; send at most 20 at a time."
-    assert served[0].post("/explain", json={"rows": [{}] * (serving.MOST_ROWS + 1)}).status_code == 413
+    assert response.json()["detail"] == "21 rows in one request; send at most 20 at a time."
+    assert served[0].post("/explain", json={"rows": [{}] * (serving.MAX_ROWS + 1)}).status_code == 413
 
 
 @pytest.mark.parametrize("says_length", [True, False])
@@ -148,7 +148,7 @@ def test_too_large_a_body(serving, served, tmp_path, says_length):
     """No more is taken in than may be, whether or not the body says how long it is."""
     _, explainer, _, rows = served
     explainer.save(tmp_path / "m.fshap")
-    app = serving.create_app(tmp_path / "m.fshap", most_bytes=10_000)
+    app = serving.create_app(tmp_path / "m.fshap", max_bytes=10_000)
     body = json.dumps({"rows": rows[:2]}).encode()
     assert asyncio.run(ask(app, [body, b" " * (10_000 - len(body))], says_length))[0] == 200
     status, detail, asked = asyncio.run(ask(app, [body, *[b" " * 1000] * 1000], says_length))

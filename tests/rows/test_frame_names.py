@@ -41,7 +41,7 @@ def test_a_black_box_sees_the_numbers_that_name_its_columns():
         predict, numbered[:10], data=numbered, method="trees", budget=400, min_fidelity=-9, random_state=0
     )
     assert seen == {0, 1, 2}
-    assert explainer.shap_values(numbered[:3], refine=1).shape == (3, 3)
+    assert explainer.fit.refine(numbered[:3], pairs=1).shape == (3, 3)
 
 
 def test_two_columns_of_one_name():

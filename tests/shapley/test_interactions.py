@@ -16,7 +16,9 @@ import fouriershap as fs
 import oracles
 from fouriershap._base.checks import check_memory
 from fouriershap._shapley import interactions
-from fouriershap._shapley.interactions import interaction_values
+from fouriershap._shapley.indices import SII, find_index
+from fouriershap._shapley.interactions import interaction_matrices
+from fouriershap._shapley.sets import pair_keys
 from fouriershap._shapley.trees.engine import TreeEngine
 from fouriershap._shapley.trees.model import make_background, make_model
 from strategies import generators, random_frequencies, random_players
@@ -30,12 +32,6 @@ INDICES = ("shapley", "banzhaf")
 def game_values(game: Any, n_players: int) -> np.ndarray:
     """v(S) by number, from a game on tuples of flags."""
     return np.array([game(np.array(S[::-1], dtype=bool)) for S in product((0, 1), repeat=n_players)])
-
-
-def matrices(engine: TreeEngine, rows: np.ndarray, **options: Any) -> Any:
-    names = tuple(map(str, range(engine.n_players)))
-    options = {"pairs": None, "top": None} | options
-    return interaction_values(engine, rows, names, options["pairs"], options["top"], 1, False)
 
 
 def close(got: np.ndarray, want: np.ndarray, tolerance: float = 1e-8) -> None:
@@ -59,9 +55,9 @@ def test_trees_match_brute_force(model: Any, by_path: bool, weighted: bool, inde
     background = None if by_path else rng.choice(values, size=(6, e.n_features))
     weights = rng.dirichlet(np.ones(6)) if weighted and not by_path else None
     rows = rng.choice(values, size=(2, e.n_features))
-    trees = make_model(e, players, check_memory(None), np.dtype("f8"), method, index)
+    trees = make_model(e, players, check_memory(None), np.dtype("f8"), method, find_index(index))
     engine = TreeEngine(trees, make_background(trees, background, weights))
-    got = matrices(engine, rows)
+    got = interaction_matrices(engine, rows, 1)
     for row, found in zip(coded.book.encode(rows).T, got, strict=True):
         if by_path:
             game = path_dependent_game(coded, row, players)
@@ -139,7 +135,7 @@ def test_deep_trees_beyond_any_table() -> None:
         small = fs.TreeExplainer(model, background, groups=groups, precision="double", memory=1)
         got = explainer.shap_interaction_values(X[50:52])
         close(got, small.shap_interaction_values(X[50:52]))
-        assert small._engine.pairs(None).rest is not None
+        assert small._engine.interactions(SII, 2, min_order=2).rest is not None
         close(got.sum(axis=2), explainer.shap_values(X[50:52]))
     players = explainer._engine.model.player
     assert explainer._engine.model.profile[:, 2].max() > 10
@@ -155,17 +151,19 @@ def test_pairs_and_top() -> None:
     fresh = explainer.with_background(X[:50])
     wanted = [("b", "a"), (2, 3), ("g", 0)]
     close(fresh.shap_interaction_values(X[:40], pairs=wanted), full[:, [1, 2, 6], [0, 3, 0]])
-    assert len(fresh._engine.pairs(np.array([0 * 7 + 1])).pairs) <= 3
-    top = explainer.shap_interaction_values(X[:40], top=4)
+    one = pair_keys(np.array([0]), np.array([1]), 7)
+    assert len(fresh._engine.interactions(SII, 2, one, 2).keys) <= 3
+    top = explainer.interactions(X[:40], order=2, min_order=2, index="SII", top_k=4)
+    full = 2 * full  # a matrix has each pair twice
     strength = np.abs(full).mean(axis=(0, 3))
     i, j = np.triu_indices(7, 1)
     best = np.argsort(-strength[i, j])[:4]
-    assert [tuple(p) for p in top.positions] == list(zip(i[best], j[best], strict=True))
-    assert top.pairs == tuple(("abcdefg"[a], "abcdefg"[b]) for a, b in top.positions)
+    assert list(top.positions) == list(zip(i[best], j[best], strict=True))
+    assert top.sets == tuple(("abcdefg"[a], "abcdefg"[b]) for a, b in top.positions)
     close(top.strength, strength[i, j][best])
     close(top.values, full[:, i[best], j[best]])
     assert len(top) == 4
-    assert f"{top.pairs[0][0]} x {top.pairs[0][1]}" in repr(top)
+    assert f"{top.sets[0][0]} x {top.sets[0][1]}" in repr(top)
 
 
 def test_the_result_does_not_depend_on_threads_or_blocks() -> None:
@@ -225,10 +223,10 @@ def test_files_of_spectra(tmp_path: Path) -> None:
         loaded.shap_interaction_values(rows)
 
 
-@pytest.mark.parametrize("method", ["exact", "trees"])
+@pytest.mark.parametrize("method", ["enumerate", "trees"])
 @pytest.mark.parametrize("index", INDICES)
 def test_black_boxes(tmp_path: Path, method: str, index: str) -> None:
-    tolerance = 1e-8 if method == "exact" else 1e-6  # tables of fitted trees are in single precision
+    tolerance = 1e-8 if method == "enumerate" else 1e-6  # tables of fitted trees are in single precision
     rng = np.random.default_rng(0)
     X = rng.integers(0, 4, size=(60, 5)).astype(float)
     X[:, 3] = 1.0  # never varies
@@ -246,7 +244,9 @@ def test_black_boxes(tmp_path: Path, method: str, index: str) -> None:
         close(found, oracles.interaction_matrix(v, 4, index == "banzhaf")[..., 0], tolerance)
     chosen = explainer.shap_interaction_values(X[:3], pairs=[("both", 0), (3, "both")])
     close(chosen, got[:, [1, 3], [0, 1]], tolerance)
-    assert explainer.shap_interaction_values(X[:3], top=1).pairs[0] == (explainer.player_names[0], "both")
+    if index == "shapley":
+        top = explainer.interactions(X[:3], order=2, min_order=2, index="SII", top_k=1)
+        assert top.sets[0] == (explainer.player_names[0], "both")
     explainer.save(tmp_path / "b.fshap", interactions=True)
     loaded = fs.load(tmp_path / "b.fshap")
     close(loaded.shap_interaction_values(X[:3]), got, tolerance)
@@ -260,17 +260,14 @@ def test_groups_carry_their_names() -> None:
     explanation = explainer(X[:4])
     assert explanation.feature_names == list(explainer.player_names)
     assert set(explainer.player_names) >= {"left", "right"}
-    top = explainer.shap_interaction_values(X[:30], top=3)
-    assert all(name in explainer.player_names for pair in top.pairs for name in pair)
+    top = explainer.interactions(X[:30], order=2, min_order=2, index="SII", top_k=3)
+    assert all(name in explainer.player_names for pair in top.sets for name in pair)
     assert explainer.shap_interaction_values(X[:4], pairs=[("left", "right")]).shape == (4, 1)
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"pairs": [(0, 1)], "top": 2}, "both given"),
-        ({"top": 0}, "top is 0"),
-        ({"top": True}, "top is True"),
         ({"pairs": "ab"}, "list of pairs"),
         ({"pairs": [(0, 0)]}, "diagonal"),
         ({"pairs": [(0, 7)]}, "positions from 0 to 6"),

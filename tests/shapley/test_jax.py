@@ -140,6 +140,24 @@ def test_what_an_accelerator_runs() -> None:
     assert_close(tables.shap_values(problem.X), expected)
 
 
+def test_versions_as_engines() -> None:
+    from fouriershap._shapley.jax.engine import VersionEngine
+    from fouriershap._shapley.spectrum.engine import make_engine
+
+    problem = make_problem(np.random.default_rng(13), n_outputs=2)
+    tables = make_engine(problem.spectrum, problem.background)
+    engine = VersionEngine(
+        tables, versions.prepare(problem.spectrum, problem.background, method="sparse", precision="double")
+    )
+    outputs = np.empty((len(problem.X), 2))
+    assert_close(engine.shap_values(problem.X, outputs=outputs), tables.shap_values(problem.X))
+    np.testing.assert_array_equal(outputs, tables.predict(problem.X))
+    assert engine.device == "jax"
+    for change in (lambda: engine.to("cpu"), lambda: engine.with_background(problem.X, None)):
+        with pytest.raises(fs.InputError, match="one background and device"):
+            change()
+
+
 def test_nothing_to_explain() -> None:
     constant = fs.Spectrum(np.zeros((1, 3)), [2.0])
     term = fs.Spectrum([[1, 1, 0]], [1.0])
@@ -266,7 +284,7 @@ def test_more_than_256_thresholds_are_wide_codes() -> None:
 
 
 @pytest.mark.parametrize("index", ["shapley", "banzhaf"])
-@pytest.mark.parametrize("method", ["exact", "trees", "waves"])
+@pytest.mark.parametrize("method", ["enumerate", "trees", "waves"])
 def test_black_boxes(method: str, index: str) -> None:
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.integers(0, 3, (200, 5)), np.ones(200)])
@@ -328,7 +346,7 @@ def test_wrong_arguments() -> None:
 
 def test_trees_that_are_to_be_walked_are_not_read_from_tables() -> None:
     model, X, _ = tree_models()["groups"]
-    with pytest.raises(fs.InputError, match="method='walk' has none"):
+    with pytest.raises(fs.InputError, match="strategy='walk' does not build"):
         fs.TreeExplainer(model, X, method="walk", device="jax")
 
 

@@ -14,11 +14,20 @@ from test_interactions import game_values
 import fouriershap as fs
 import oracles
 from fouriershap._base.checks import check_memory
-from fouriershap._shapley.orders import sets as set_module
-from fouriershap._shapley.orders import values as values_module
-from fouriershap._shapley.orders.indices import ORDER_INDICES, leaf_shares, unanimity_share
-from fouriershap._shapley.orders.sets import (
-    SetEngine,
+from fouriershap._shapley import interactions as values_module
+from fouriershap._shapley import sets as set_module
+from fouriershap._shapley.indices import (
+    FSII,
+    INTERACTION_INDICES,
+    KSII,
+    STII,
+    InteractionIndex,
+    leaf_shares,
+    unanimity_share,
+)
+from fouriershap._shapley.interactions import strongest_sets
+from fouriershap._shapley.sets import (
+    InteractionEngine,
     all_keys,
     check_keys,
     count_sets,
@@ -27,17 +36,20 @@ from fouriershap._shapley.orders.sets import (
     keys_within,
     set_keys,
 )
-from fouriershap._shapley.orders.values import set_values
-from fouriershap._shapley.trees import orders as tree_orders
+from fouriershap._shapley.trees import sets as tree_sets
 from fouriershap._shapley.trees.engine import TreeEngine
 from fouriershap._shapley.trees.model import make_background, make_model
-from fouriershap._shapley.trees.orders import make_sets
+from fouriershap._shapley.trees.sets import make_sets
 from strategies import generators, random_frequencies, random_players
 from tree_kernel_cases import ensembles
 from tree_oracles import RandomTrees, interventional_game
 
+EVERY = tuple(INTERACTION_INDICES.values())
 
-def values_of(sets: SetEngine, rows: np.ndarray, n_players: int) -> list[dict[tuple[int, ...], np.ndarray]]:
+
+def values_of(
+    sets: InteractionEngine, rows: np.ndarray, n_players: int
+) -> list[dict[tuple[int, ...], np.ndarray]]:
     out = np.zeros((len(rows), len(sets.keys), sets.n_outputs))
     sets.add(rows, out)
     return [dict(zip(key_sets(sets.keys, n_players), mine, strict=True)) for mine in out]
@@ -50,15 +62,17 @@ def agree(found: dict[tuple[int, ...], np.ndarray], truth: dict[tuple[int, ...],
         np.testing.assert_allclose(found.get(players, 0.0 * want), want, atol=1e-9 * scale, rtol=0)
 
 
-@pytest.mark.parametrize("index", ORDER_INDICES)
+@pytest.mark.parametrize("index", EVERY)
 @pytest.mark.parametrize(("n", "order"), [(1, 1), (3, 1), (4, 2), (5, 3), (6, 4), (7, 3), (3, 5), (8, 2)])
-def test_shares_are_the_definition_on_games_of_all_or_nothing(index: str, n: int, order: int) -> None:
+def test_shares_are_the_definition_on_games_of_all_or_nothing(
+    index: InteractionIndex, n: int, order: int
+) -> None:
     coalitions = np.arange(1 << n)
     for a in range(n + 1):
         for b in range(n + 1 - a) if n < 7 else [n - a]:
             inside, outside = (1 << a) - 1, ((1 << b) - 1) << a
             v = ((coalitions & inside == inside) & (coalitions & outside == 0)).astype(float)[:, None]
-            truth = oracles.set_interactions(v, n, index, order)
+            truth = oracles.set_interactions(v, n, index.name, order)
             for players, want in truth.items():
                 i, j = sum(p < a for p in players), sum(a <= p < a + b for p in players)
                 share = leaf_shares(index, order, n)[a + j, b - j, i + j] if i + j == len(players) else 0.0
@@ -68,11 +82,11 @@ def test_shares_are_the_definition_on_games_of_all_or_nothing(index: str, n: int
 @given(
     ensembles(most_features=6),
     st.booleans(),
-    st.sampled_from(ORDER_INDICES),
+    st.sampled_from(EVERY),
     st.integers(1, 4),
 )
 @settings(max_examples=40, deadline=None)
-def test_trees_match_the_definitions(model: Any, weighted: bool, index: str, order: int) -> None:
+def test_trees_match_the_definitions(model: Any, weighted: bool, index: InteractionIndex, order: int) -> None:
     """Missing values, categories, several outputs, groups of features as players, weights, ties."""
     coded, players, rng = model
     players = np.unique(players, return_inverse=True)[1].astype(np.int32)
@@ -81,18 +95,20 @@ def test_trees_match_the_definitions(model: Any, weighted: bool, index: str, ord
     background, rows = (rng.choice(choices, size=(n, e.n_features)) for n in (6, 2))
     weights = rng.dirichlet(np.ones(6)) if weighted else None
     trees = make_model(e, players, check_memory(None), np.dtype("f8"))
-    sets = make_sets(trees, make_background(trees, background, weights), index, order, None)
+    sets = make_sets(trees, make_background(trees, background, weights), index, order, None, 1)
     found = values_of(sets, rows, trees.n_players)
     for row, mine in zip(coded.book.encode(rows).T, found, strict=True):
         game = interventional_game(coded, row, coded.book.encode(background), weights, players)
-        truth = oracles.set_interactions(game_values(game, trees.n_players), trees.n_players, index, order)
+        truth = oracles.set_interactions(
+            game_values(game, trees.n_players), trees.n_players, index.name, order
+        )
         agree(mine, truth)
 
 
-@given(generators(), st.integers(1, 7), st.integers(1, 3), st.sampled_from(ORDER_INDICES), st.integers(1, 4))
+@given(generators(), st.integers(1, 7), st.integers(1, 3), st.sampled_from(EVERY), st.integers(1, 4))
 @settings(max_examples=40, deadline=None)
 def test_spectra_match_the_definitions(
-    rng: np.random.Generator, n_bits: int, n_outputs: int, index: str, order: int
+    rng: np.random.Generator, n_bits: int, n_outputs: int, index: InteractionIndex, order: int
 ) -> None:
     n_players = int(rng.integers(1, n_bits + 1))
     players = random_players(rng, n_bits, n_players)
@@ -100,15 +116,15 @@ def test_spectra_match_the_definitions(
     X, background = (rng.integers(0, 2, size=(n, n_bits)).astype(np.uint8) for n in (3, 9))
     weights = rng.dirichlet(np.ones(9)) if rng.random() < 0.5 else None
     tables = fs.spectra.compile(spectrum, background, players=players, weights=weights)
-    found = values_of(tables.engine.sets(index, order, None), X, n_players)
+    found = values_of(tables.engine.interactions(index, order), X, n_players)
     for row, mine in zip(X, found, strict=True):
         v = oracles.coalition_values(spectrum, row, background, players, weights)
-        agree(mine, oracles.set_interactions(v, n_players, index, order))
+        agree(mine, oracles.set_interactions(v, n_players, index.name, order))
 
 
-@pytest.mark.parametrize("index", ["k-SII", "STII", "FSII"])
+@pytest.mark.parametrize("index", [KSII, STII, FSII])
 @pytest.mark.parametrize("order", [2, 3, 5])
-def test_all_sets_add_up_to_the_prediction_on_long_paths(index: str, order: int) -> None:
+def test_all_sets_add_up_to_the_prediction_on_long_paths(index: InteractionIndex, order: int) -> None:
     """More players on a path than lists are kept for, repeated features, and chains."""
     rng = np.random.default_rng(order)
     grown = RandomTrees(rng, 18, categorical=(3,), n_thresholds=4)
@@ -121,11 +137,11 @@ def test_all_sets_add_up_to_the_prediction_on_long_paths(index: str, order: int)
     background, rows = (rng.choice([0.0, 0.0, 1.0, 3.0, np.nan], size=(n, 18)) for n in (12, 9))
     background[0], rows[0] = 0.0, 0.0
     engine = TreeEngine(trees, make_background(trees, background))
-    found = set_values(engine, rows, index, order, 1, None, 1 << 40, 1)
+    found = strongest_sets(engine, rows, index, order, 1, None, 1 << 40, 1)
     total = found.values.sum(axis=1) + engine.expected
     np.testing.assert_allclose(total, engine.predict(rows), atol=1e-9)
-    if index == "k-SII":  # order 1 is the Shapley value, and order 2 of shap's matrices is half the pair
-        first = set_values(engine, rows, index, 1, 1, None, 1 << 40, 1)
+    if index is KSII:  # order 1 is the Shapley value, and order 2 of shap's matrices is half the pair
+        first = strongest_sets(engine, rows, index, 1, 1, None, 1 << 40, 1)
         values = np.zeros((9, 18, 2))
         values[:, [players[0] for players in key_sets(first.keys, 18)]] = first.values
         np.testing.assert_allclose(values, engine.shap_values(rows), atol=1e-6)
@@ -139,20 +155,20 @@ def test_blocks_of_rows_and_the_strongest_give_the_same(monkeypatch: pytest.Monk
     trees = make_model(grown.coded().ensemble, np.arange(8, dtype=np.int32), 1 << 30, np.dtype("f8"))
     rows, background = rng.choice(6, size=(2, 40, 8)).astype(float)
     engine = TreeEngine(trees, make_background(trees, background))
-    whole = set_values(engine, rows, "k-SII", 3, 1, None, 1 << 30, 1)
+    whole = strongest_sets(engine, rows, KSII, 3, 1, None, 1 << 30, 1)
     assert (np.diff(whole.strength) <= 0).all()
     monkeypatch.setattr(values_module, "_BLOCK_NUMBERS", 7 * len(whole.keys))
     monkeypatch.setattr(values_module, "_HELD_NUMBERS", 10)
-    few = set_values(engine, rows, "k-SII", 3, 1, 5, 1 << 30, 2)
+    few = strongest_sets(engine, rows, KSII, 3, 1, 5, 1 << 30, 2)
     np.testing.assert_array_equal(few.keys, whole.keys[:5])
     np.testing.assert_allclose(few.values, whole.values[:, :5], atol=1e-12)
     np.testing.assert_allclose(few.strength, whole.strength[:5], atol=1e-12)
     np.testing.assert_allclose(few.total, whole.total, atol=1e-12)
     assert few.n_met == whole.n_met
-    triples = set_values(engine, rows, "k-SII", 3, 3, None, 1 << 30, 1)
+    triples = strongest_sets(engine, rows, KSII, 3, 3, None, 1 << 30, 1)
     assert {len(players) for players in key_sets(triples.keys, 8)} == {3}
     with pytest.raises(fs.CapacityError, match="top_k"):
-        set_values(engine, rows, "k-SII", 3, 1, None, 1000, 1)
+        strongest_sets(engine, rows, KSII, 3, 1, None, 1000, 1)
 
 
 def deep_trees(rng: np.random.Generator, n_features: int) -> Any:
@@ -170,7 +186,7 @@ def test_many_rows_and_background_rows_get_what_each_gets_alone(order: int, weig
     trees = deep_trees(rng, 11)
     rows, background = (rng.choice(6, size=(n, 11)).astype(float) for n in (150, 2200))
     weights = rng.dirichlet(np.ones(2200)) if weighted else np.full(2200, 1 / 2200)
-    whole = make_sets(trees, make_background(trees, background, weights), "k-SII", order, None)
+    whole = make_sets(trees, make_background(trees, background, weights), KSII, order, None, 1)
     together = np.zeros((150, len(whole.keys), 1))
     whole.add(rows, together)
     alone = np.zeros_like(together)
@@ -179,7 +195,7 @@ def test_many_rows_and_background_rows_get_what_each_gets_alone(order: int, weig
         few = make_background(trees, background[part], weights[part] / share)
         mine = np.zeros_like(together)
         for first in range(0, 150, 50):
-            sets = make_sets(trees, few, "k-SII", order, whole.keys)
+            sets = make_sets(trees, few, KSII, order, whole.keys, 1)
             sets.add(rows[first : first + 50], mine[first : first + 50])
         alone += share * mine
     np.testing.assert_allclose(together, alone, atol=1e-11)
@@ -193,8 +209,8 @@ def test_all_sets_or_those_that_meet_give_the_same(monkeypatch: pytest.MonkeyPat
     found = []
     for as_quick in (0, 10**9):
         monkeypatch.setattr(set_module, "_AS_QUICK", as_quick)
-        found.append(set_values(engine, rows, "STII", 3, 1, None, 1 << 30, 1))
-        listed = make_sets(trees, make_background(trees, background), "STII", 3, None).keys
+        found.append(strongest_sets(engine, rows, STII, 3, 1, None, 1 << 30, 1))
+        listed = make_sets(trees, make_background(trees, background), STII, 3, None, 1).keys
         assert (len(listed) == count_sets(40, 3)) == (as_quick == 0)
     np.testing.assert_array_equal(found[0].keys, found[1].keys)
     np.testing.assert_array_equal(found[0].values, found[1].values)
@@ -230,17 +246,17 @@ def test_what_cannot_be_paid_is_told_before_it_starts(monkeypatch: pytest.Monkey
     trees = make_model(grown.coded().ensemble, np.arange(70, dtype=np.int32), 1 << 30, np.dtype("f8"))
     rows = rng.choice(6, size=(5, 70)).astype(float)
     with pytest.raises(fs.CapacityError, match="players"):
-        make_sets(trees, make_background(trees, rows), "k-SII", 3, None)
+        make_sets(trees, make_background(trees, rows), KSII, 3, None, 1)
     small = RandomTrees(rng, 8)
     small.grow(6, p_leaf=0.0)
     trees = make_model(small.coded().ensemble, np.arange(8, dtype=np.int32), 1 << 30, np.dtype("f8"))
     engine = TreeEngine(trees, make_background(trees, rows[:, :8]))
-    seconds, why = engine.sets("k-SII", 3, None).seconds(rows[:, :8])
+    seconds, why = engine.interactions(KSII, 3).seconds(rows[:, :8])
     assert 0 <= seconds < 10 and "1 trees" in why
-    monkeypatch.setattr(tree_orders.TreeSets, "seconds", lambda self, rows: (1e4, "many trees"))
+    monkeypatch.setattr(tree_sets.TreeSets, "seconds", lambda self, rows: (1e4, "many trees"))
     with pytest.warns(fs.CostWarning, match="many trees"):
-        set_values(engine, rows[:, :8], "k-SII", 3, 1, None, 1 << 30, 1)
+        strongest_sets(engine, rows[:, :8], KSII, 3, 1, None, 1 << 30, 1)
 
 
 def test_the_share_of_a_set_larger_than_the_game_is_nothing() -> None:
-    assert all(unanimity_share(index, 3, 3, 2) == 0 for index in ORDER_INDICES)
+    assert all(unanimity_share(index, 3, 3, 2) == 0 for index in EVERY)

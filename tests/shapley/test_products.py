@@ -1,8 +1,8 @@
-"""Sums of products against the exponential definition: every road, both indices, interactions, files."""
+"""Sums of products against the exponential definition: every strategy, both indices, interactions, files."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,42 +11,41 @@ from hypothesis import given, settings
 from numpy.typing import NDArray
 
 from fouriershap import FileFormatError
-from fouriershap._shapley.interactions import full_matrices
+from fouriershap._shapley.indices import BANZHAF, SHAPLEY, Index
+from fouriershap._shapley.interactions import interaction_matrices
 from fouriershap._shapley.products.components import Pairs, compile_pairs
-from fouriershap._shapley.products.engine import ProductEngine, compile_products
+from fouriershap._shapley.products.engine import ProductEngine, ProductSettings, compile_products
 from fouriershap._shapley.products.mixture import Mixture
-from fouriershap._shapley.products.model import make_background
+from fouriershap._shapley.products.model import weighted_rows
 from fouriershap._shapley.products.subsets import Subsets, compile_subsets
 from oracles import banzhaf_values, coalition_values, interaction_matrix, shapley_values
 from wave_models import WaveProblem, definition, random_columns, random_rows, random_waves, wave_problems
 
-BY_DEFINITION = {"shapley": shapley_values, "banzhaf": banzhaf_values}
+BY_DEFINITION = {SHAPLEY: shapley_values, BANZHAF: banzhaf_values}
+SETTINGS = ProductSettings()
 
 
-def engine_on(road: str, problem: WaveProblem, index: str) -> ProductEngine:
-    engine = compile_products(problem.waves, problem.background, problem.weights, index)
-    compile_road = {"pairs": compile_pairs, "subsets": compile_subsets}[road]
-    background = make_background(problem.background, problem.weights)
-    found = compile_road(problem.waves, background, index)
-    return ProductEngine(
-        engine.model, found, engine.centre, engine.expected, index, engine.n_background, 0.0, True
-    )
+def engine_on(strategy: str, problem: WaveProblem, index: Index) -> ProductEngine:
+    engine = compile_products(problem.waves, problem.background, problem.weights, index, SETTINGS)
+    compile_strategy = {"pairs": compile_pairs, "subsets": compile_subsets}[strategy]
+    found = compile_strategy(problem.waves, weighted_rows(problem.background, problem.weights), index)
+    return replace(engine, strategy=found)
 
 
-@pytest.mark.parametrize("index", ["shapley", "banzhaf"])
-@pytest.mark.parametrize("road", ["pairs", "subsets"])
+@pytest.mark.parametrize("index", [SHAPLEY, BANZHAF])
+@pytest.mark.parametrize("strategy", ["pairs", "subsets"])
 @given(problem=wave_problems())
 @settings(max_examples=30, deadline=None)
-def test_values_and_interactions_by_definition(road: str, index: str, problem: WaveProblem) -> None:
-    engine = engine_on(road, problem, index)
+def test_values_and_interactions_by_definition(strategy: str, index: Index, problem: WaveProblem) -> None:
+    engine = engine_on(strategy, problem, index)
     outputs = np.empty((len(problem.rows), engine.n_outputs))
     values = engine.shap_values(problem.rows, outputs=outputs)
     np.testing.assert_allclose(outputs, problem.waves.predict(problem.rows), atol=1e-11)
-    matrices = full_matrices(engine.pairs(None), problem.rows, values, 1)
+    matrices = interaction_matrices(engine, problem.rows, 1)
     for row, found, matrix in zip(problem.rows, values, matrices, strict=True):
         worth = definition(problem, row)
         np.testing.assert_allclose(found, BY_DEFINITION[index](worth, engine.n_players), atol=1e-10)
-        truth = interaction_matrix(worth, engine.n_players, index == "banzhaf")
+        truth = interaction_matrix(worth, engine.n_players, index is BANZHAF)
         apart = ~np.eye(engine.n_players, dtype=bool)
         np.testing.assert_allclose(matrix[apart], truth[apart], atol=1e-9)
         np.testing.assert_allclose(engine.expected, worth[0], atol=1e-11)
@@ -97,7 +96,7 @@ def test_real_factors_by_definition(exact: bool) -> None:
     rng = np.random.default_rng(0)
     machine = Bumps(rng.normal(size=(9, 5)), rng.normal(size=9))
     background, rows = rng.normal(size=(30, 5)), rng.normal(size=(4, 5))
-    engine = compile_products(machine, background, None, exact=exact)
+    engine = compile_products(machine, background, None, SHAPLEY, ProductSettings(exact=exact))
     values = engine.shap_values(rows)
     for row, found in zip(rows, values, strict=True):
         worth = coalition_values(machine.predict, row, background, np.arange(5))
@@ -116,31 +115,35 @@ def wide_problem(n_players: int = 16, n_background: int = 300) -> WaveProblem:
     return WaveProblem(waves, random_rows(rng, columns, 40), background, rng.dirichlet(np.ones(n_background)))
 
 
-@pytest.mark.parametrize("index", ["shapley", "banzhaf"])
-def test_the_error_of_a_mixture_is_what_it_says(index: str) -> None:
+@pytest.mark.parametrize("index", [SHAPLEY, BANZHAF])
+def test_the_error_of_a_mixture_is_what_it_says(index: Index) -> None:
     problem = wide_problem()
-    exact = compile_products(problem.waves, problem.background, problem.weights, index, exact=True)
+    given_ = (problem.waves, problem.background, problem.weights, index)
+    exact = compile_products(*given_, ProductSettings(exact=True))
     truth = exact.shap_values(problem.rows)
     missed = {}
     for tolerance in (1.0, 0.0):
-        engine = compile_products(problem.waves, problem.background, problem.weights, index, tolerance)
-        assert isinstance(exact.road, Pairs)
-        assert isinstance(engine.road, Mixture)
+        engine = compile_products(*given_, ProductSettings(tolerance))
+        assert isinstance(exact.strategy, Pairs)
+        assert isinstance(engine.strategy, Mixture)
         missed[tolerance] = ((engine.shap_values(problem.rows) - truth) ** 2).sum() / (truth**2).sum()
-        assert engine.error / 4 < missed[tolerance] < 4 * engine.error
+        error = engine.quality.background_error
+        assert error / 4 < missed[tolerance] < 4 * error
     assert missed[0.0] <= missed[1.0]
 
 
 def test_a_mixture_adds_up() -> None:
     problem = wide_problem()
-    engine = compile_products(problem.waves, problem.background, problem.weights, tolerance=1.0)
+    engine = compile_products(
+        problem.waves, problem.background, problem.weights, SHAPLEY, ProductSettings(1.0)
+    )
     values, outputs = engine.shap_values(problem.rows), problem.waves.predict(problem.rows)
     np.testing.assert_allclose(values.sum(axis=1), outputs - engine.expected, atol=1e-10)
 
 
 @pytest.mark.parametrize("problem", [wide_problem(), wide_problem(5, 100), wide_problem(16, 5)])
 def test_files_keep_the_engine(problem: WaveProblem) -> None:
-    engine = compile_products(problem.waves, problem.background, problem.weights)
+    engine = compile_products(problem.waves, problem.background, problem.weights, SHAPLEY, SETTINGS)
     arrays, header = engine.to_contents(True)
     again = ProductEngine.from_contents(arrays, header, problem.waves)
     np.testing.assert_array_equal(again.shap_values(problem.rows), engine.shap_values(problem.rows))
@@ -149,7 +152,7 @@ def test_files_keep_the_engine(problem: WaveProblem) -> None:
     worth = problem.waves.predict(problem.background[:3]).mean(axis=0)
     np.testing.assert_allclose(other.expected, worth)
     with pytest.raises(FileFormatError):
-        ProductEngine.from_contents(arrays, header | {"road": "by foot"}, problem.waves)
+        ProductEngine.from_contents(arrays, header | {"strategy": "by foot"}, problem.waves)
     stranger = wide_problem(4).waves
     with pytest.raises(FileFormatError):
         ProductEngine.from_contents(arrays, header, stranger)
@@ -158,11 +161,11 @@ def test_files_keep_the_engine(problem: WaveProblem) -> None:
 @pytest.mark.parametrize("problem", [wide_problem(), wide_problem(5, 100), wide_problem(16, 5)])
 def test_under_jax_they_are_the_same(problem: WaveProblem) -> None:
     pytest.importorskip("jax")
-    native = compile_products(problem.waves, problem.background, problem.weights)
+    native = compile_products(problem.waves, problem.background, problem.weights, SHAPLEY, SETTINGS)
     on_jax = native.to("jax")
     assert (native.device, on_jax.device) == ("cpu", "jax")
     tolerance = (
-        1e-4 if isinstance(native.road, Mixture) else 1e-10
+        1e-4 if isinstance(native.strategy, Mixture) else 1e-10
     )  # compressed backgrounds are in single precision
     for mine, other in ((on_jax, native), (on_jax.with_background(problem.background[:3], None), None)):
         other = other or native.with_background(problem.background[:3], None)
@@ -171,13 +174,14 @@ def test_under_jax_they_are_the_same(problem: WaveProblem) -> None:
     assert on_jax.to("cpu").device == "cpu"
 
 
-def test_the_road_is_chosen_by_its_length() -> None:
-    roads = {
+def test_the_cheapest_strategy_is_chosen() -> None:
+    strategies = {
         (16, 300): Mixture,
         (16, 30): Pairs,
         (6, 300): Subsets,
         (12, 1): Pairs,  # a table of 4096 coalitions against one row
     }
-    for (n_players, n_background), road in roads.items():
+    for (n_players, n_background), strategy in strategies.items():
         problem = wide_problem(n_players, n_background)
-        assert isinstance(compile_products(problem.waves, problem.background, None).road, road)
+        engine = compile_products(problem.waves, problem.background, None, SHAPLEY, SETTINGS)
+        assert isinstance(engine.strategy, strategy)

@@ -165,18 +165,18 @@ def test_trees_with_too_long_paths_are_walked():
     rows = np.where(rng.random((150, 20)) < 0.9, target, raw_rows(rng, 150, 20))
     explainer = fs.TreeExplainer(ensemble, rows[:60], method="stream")
     planned = explainer.plan(150)
-    assert (planned.method, planned.n_stream_trees, planned.n_walk_trees) == ("stream+walk", 1, 1)
+    assert (planned.strategy, planned.n_stream_trees, planned.n_walk_trees) == ("stream+walk", 1, 1)
     want = fs.TreeExplainer(ensemble, rows[:60], method="walk").shap_values(rows)
     np.testing.assert_allclose(explainer.shap_values(rows), want, rtol=0, atol=1e-6 * np.abs(want).max())
 
 
 def test_a_forest_whose_tables_do_not_fit_is_streamed(forest):
     model, X = forest
-    assert fs.TreeExplainer(model, X).plan(100_000).method == "tables"
+    assert fs.TreeExplainer(model, X).plan(100_000).strategy == "tables"
     explainer = fs.TreeExplainer(model, X, memory=10_000)
     planned = explainer.plan(100_000)
-    assert planned.method == "stream" and planned.stream_seconds < 100_000 * planned.walk_row_seconds
-    assert fs.TreeExplainer(model, X[:2]).plan(1).method == "walk"
+    assert planned.strategy == "stream" and planned.stream_seconds < 100_000 * planned.walk_row_seconds
+    assert fs.TreeExplainer(model, X[:2]).plan(1).strategy == "walk"
 
 
 def test_streaming_needs_a_background(forest):
@@ -197,7 +197,7 @@ def test_a_file_remembers_the_method(forest, tmp_path):
     explainer = fs.TreeExplainer(model, X[:50], method="stream")
     explainer.save(tmp_path / "forest.fshap")
     again = fs.load(tmp_path / "forest.fshap")
-    assert again.plan(10).method == "stream"
+    assert again.plan(10).strategy == "stream"
     assert (again.shap_values(X[:100]) == explainer.shap_values(X[:100])).all()
 
 

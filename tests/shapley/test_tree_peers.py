@@ -304,6 +304,6 @@ def test_80_features_on_a_path():
     lacks = background == 0
     share = lacks / np.maximum(lacks.sum(axis=1, keepdims=True), 1)
     explainer = fs.TreeExplainer(ensemble, background)
-    assert explainer.plan().method == "walk"
+    assert explainer.plan().strategy == "walk"
     values = explainer.shap_values(np.ones((9, n)), check_additivity=True)
     assert_within(values, np.tile(share.mean(axis=0), (9, 1)), 1e-9)

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from fouriershap import _kernels as kernels
 from fouriershap._base.errors import InputError
 from fouriershap._kernels import walk_numpy
+from fouriershap._shapley.indices import SHAPLEY
 from fouriershap._shapley.trees import walk
 from fouriershap._trees.codes import code_trees
 from fouriershap._trees.ensemble import TreeEnsemble
@@ -31,7 +32,7 @@ def run(engine, trees, codes, background, weights=None):
     weights = np.full(n_background, 1 / n_background) if weights is None else weights / weights.sum()
     out = np.zeros((codes.shape[1], trees.n_players, trees.n_outputs))
     ENGINES[engine]()(
-        *trees.arrays, codes, 0, codes.shape[1], background, weights, trees.moments("shapley"), out
+        *trees.arrays, codes, 0, codes.shape[1], background, weights, trees.moments(SHAPLEY), out
     )
     return out
 

@@ -1,1 +1,1 @@
-"""The cellar: errors, checks, arrays and bits, threads, progress, memory, files. It imports nothing of ours."""
+"""Errors, checks, bits, threads, progress, queries, files: what every package needs. It imports nothing of ours."""

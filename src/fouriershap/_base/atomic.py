@@ -22,11 +22,10 @@ _UNFINISHED = re.compile(
 
 @contextmanager
 def atomic_file(path: Path) -> Iterator[Path]:
-    """A path to write to: the file appears whole under ``path`` when the block ends, or not at all.
+    """Yield a path to write to: the file appears whole under ``path`` when the block ends, or not at all.
 
-    A file that is there already keeps its permissions, and a link stays one: what it points to is replaced. What is
-    no regular file (a pipe, a device) cannot be replaced, and is written to as it is. Without room there is a
-    `DiskFullError`, and what was under ``path`` is unharmed.
+    An existing file keeps its permissions, and a link stays one: its target is replaced. A pipe or a device cannot be
+    replaced, and is written to directly. A full disk raises `DiskFullError` and leaves ``path`` as it was.
     """
     with room(path):
         old = _status(path)
@@ -51,19 +50,19 @@ def atomic_file(path: Path) -> Iterator[Path]:
 
 
 def remove_unfinished(folder: Path, names: Collection[str]) -> None:
-    """Remove what writers of files with these names left in a folder when they were killed, and nothing else.
+    """Remove unfinished files that killed writers of these names left in a folder, and nothing else.
 
-    For when all of the files are there: a writer that is still at work would lose its own.
+    Call it when all of the files are there: a writer that is still at work would lose its own.
     """
     for path in folder.iterdir():
         found = _UNFINISHED.fullmatch(path.name)
         if found and found["name"] in names and path.is_file():
-            with suppress(PermissionError):  # Windows: somebody has it open. The files themselves are whole.
+            with suppress(PermissionError):  # on Windows, while it is open elsewhere
                 path.unlink(missing_ok=True)
 
 
 def _status(path: Path) -> os.stat_result | None:
-    """Of what is there, behind all links; None where nothing is."""
+    """Return the status of what is there, behind all links; None where nothing is."""
     try:
         return path.stat()
     except FileNotFoundError:
@@ -71,7 +70,7 @@ def _status(path: Path) -> os.stat_result | None:
 
 
 def _permit(temporary: Path, like: os.stat_result) -> None:
-    """Owner, where that is allowed, and permissions of another file. Writers may have made a file of their own."""
+    """Copy owner, where that is allowed, and permissions of another file. Writers may have made a file of their own."""
     if hasattr(os, "chown"):
         with suppress(PermissionError):
             os.chown(temporary, like.st_uid, like.st_gid)
@@ -80,7 +79,7 @@ def _permit(temporary: Path, like: os.stat_result) -> None:
 
 @contextmanager
 def room(path: Path) -> Iterator[None]:
-    """For writing: a full disk is an error that says so."""
+    """Translate a full disk into `DiskFullError` while a file is written."""
     try:
         yield
     except DiskFullError:
@@ -89,8 +88,8 @@ def room(path: Path) -> Iterator[None]:
         if error.errno not in _FULL:
             raise
         full = DiskFullError(
-            f"{short_text(path)} cannot be written: there is no room for it ({error.strerror or error}). What was "
-            "there before is unharmed. Free some space and try again, or write elsewhere."
+            f"{short_text(path)} cannot be written: the disk is full ({error.strerror or error}). The file that was "
+            "there is unchanged. Free some space and try again, or write elsewhere."
         )
         full.errno = error.errno
         raise full from error

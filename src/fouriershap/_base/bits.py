@@ -1,4 +1,4 @@
-"""Rows of bits: checking them, packing them."""
+"""Rows of bits: checks and packing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fouriershap._base.short import short_text
 
 
 def check_bits(X: ArrayLike, n_bits: int, name: str = "X") -> NDArray[np.uint8]:
-    """Rows (n_rows, n_bits) of 0 and 1 as uint8, whatever numeric type or frame they came in."""
+    """Return rows (n_rows, n_bits) of 0 and 1 as uint8, whatever numeric type or frame they came in."""
     array = as_array(X, name)
     if array.ndim != 2:
         raise InputError(
@@ -46,7 +46,7 @@ def _from_float(array: NDArray[Any]) -> NDArray[np.uint8]:
 
 
 def pack(bits: NDArray[np.uint8]) -> NDArray[np.uint64]:
-    """Words (n, ceil(m / 64)) of bits (n, m): bit j of a line at position j % 64 of its word j // 64."""
+    """Return words (n, ceil(m / 64)) of bits (n, m): bit j of a line at position j % 64 of its word j // 64."""
     n_lines, n_bits = bits.shape
     padded = np.zeros((n_lines, 8 * max(1, -(-n_bits // 64))), dtype=np.uint8)
     packed = np.packbits(bits, axis=1, bitorder="little")
@@ -55,7 +55,7 @@ def pack(bits: NDArray[np.uint8]) -> NDArray[np.uint64]:
 
 
 def unpack(words: NDArray[np.uint64], n_bits: int) -> NDArray[np.uint8]:
-    """The inverse of `pack`."""
+    """Return the bits of words: the inverse of `pack`."""
     raw = np.ascontiguousarray(words).astype("<u8", copy=False).view(np.uint8)
     return np.unpackbits(raw, axis=1, bitorder="little", count=n_bits)
 
@@ -63,7 +63,7 @@ def unpack(words: NDArray[np.uint64], n_bits: int) -> NDArray[np.uint8]:
 def check_packed(words: NDArray[np.uint64], n_bits: int) -> None:
     """Raise `FileFormatError` unless words from a file are what `pack` makes, with no bit beyond the last."""
     fits = n_bits >= 0 and words.dtype == np.uint64 and words.ndim == 2
-    require(fits and words.shape[1] == max(1, -(-n_bits // 64)), f"there are no lines of {n_bits} bits")
+    require(fits and words.shape[1] == max(1, -(-n_bits // 64)), f"lines do not have {n_bits} bits")
     if n_bits % 64 and len(words):
         beyond = words[:, -1] >> np.uint64(n_bits % 64)
         require(not beyond.any(), f"there are bits beyond the last of {n_bits}")

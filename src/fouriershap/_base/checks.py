@@ -1,4 +1,4 @@
-"""Arguments, checked: each check once, each error naming the argument, what came and what to do."""
+"""Checks of arguments: each error names the argument, what was given and what to do."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from numpy.typing import ArrayLike, NDArray
 from fouriershap._base.errors import InputError, MissingDependencyError
 from fouriershap._base.short import reason, short, short_list
 
-Progress = bool | Callable[..., Any] | None
+ProgressOption = bool | Callable[..., Any] | None
 DEVICES = ("cpu", "jax")
 _UNKNOWN_MACHINE = 4 << 30
 _LARGEST = np.iinfo(np.int64).max
 
 
 def as_array(value: ArrayLike, name: str) -> NDArray[Any]:
-    """An array of whatever type ``value`` has."""
+    """Return an array of whatever type ``value`` has."""
     try:
         return np.asarray(value)
     except (TypeError, ValueError) as error:
@@ -32,7 +32,7 @@ def as_array(value: ArrayLike, name: str) -> NDArray[Any]:
 
 
 def as_floats(value: ArrayLike, name: str, *, copy: bool = False) -> NDArray[np.float64]:
-    """A float64 array; ``copy`` for one that shares no memory with ``value``."""
+    """Return a float64 array; with ``copy`` one that shares no memory with ``value``."""
     try:
         return np.array(value, dtype=np.float64, copy=True if copy else None)
     except (TypeError, ValueError, OverflowError) as error:
@@ -40,34 +40,34 @@ def as_floats(value: ArrayLike, name: str, *, copy: bool = False) -> NDArray[np.
 
 
 def unshared(rows: NDArray[Any], given: Any) -> NDArray[Any]:
-    """Rows to keep: the caller's array may change before they are read for the last time."""
+    """Return rows to keep, copied if the caller's array shares their memory."""
     shared = isinstance(given, np.ndarray) and np.may_share_memory(rows, given)
     return rows.copy() if shared else rows
 
 
 def check_choice(name: str, value: Any, choices: Sequence[str]) -> str:
-    """One of a few words."""
+    """Return the value, which must be one of a few words."""
     if not isinstance(value, str) or value not in choices:
         raise InputError(f"{name} is {short(value)}; choose one of {short_list(choices)}.")
     return str(value)
 
 
 def is_whole(value: Any) -> bool:
-    """Whether this is a whole number; True and False are none."""
+    """Return whether this is an integer; True and False are not."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
 def check_whole(name: str, value: Any, least: int = 1, or_else: str = "") -> int:
-    """A whole number that is not under ``least``; ``or_else`` names what else is understood."""
+    """Return an integer, which must be at least ``least``; ``or_else`` names what else is accepted."""
     if not is_whole(value) or value < least:
-        raise InputError(f"{name} is {short(value)}; give a whole number >= {least}{or_else}.")
+        raise InputError(f"{name} is {short(value)}; give an integer >= {least}{or_else}.")
     if value > _LARGEST:
-        raise InputError(f"{name} is {short(value)}; give a whole number up to {_LARGEST}.")
+        raise InputError(f"{name} is {short(value)}; give an integer up to {_LARGEST}.")
     return int(value)
 
 
 def check_number(name: str, value: Any, least: float = -math.inf) -> float:
-    """A number, infinity included, that is not under ``least``."""
+    """Return a number, infinity included, which must be at least ``least``."""
     number = math.nan
     if isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool):
         with contextlib.suppress(OverflowError):
@@ -79,7 +79,7 @@ def check_number(name: str, value: Any, least: float = -math.inf) -> float:
 
 
 def find_position(entry: Any, names: Sequence[str], argument: str) -> int:
-    """Where a column or player is that was given by name or position."""
+    """Return the position of a column or player that was given by name or position."""
     if isinstance(entry, str):
         if entry not in names:
             raise InputError(
@@ -94,7 +94,7 @@ def find_position(entry: Any, names: Sequence[str], argument: str) -> int:
 
 
 def check_memory(memory: int | float | None) -> int:
-    """The budget in bytes; None is a quarter of the machine's memory."""
+    """Return the budget in bytes; None is a quarter of the machine's memory."""
     if memory is None:
         try:
             return int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")) // 4
@@ -109,12 +109,12 @@ def check_memory(memory: int | float | None) -> int:
 
 
 def stored_memory(memory: Any) -> int:
-    """The budget that a file states, but no more than this machine's: a file does not know where it is opened."""
+    """Return the budget that a file states, but no more than this machine's default."""
     return min(check_memory(memory), check_memory(None))
 
 
 def check_weights(weights: ArrayLike | None, n_rows: int) -> NDArray[np.float64] | None:
-    """Weights (n_rows,) float64 that sum to 1, or None where every row counts the same."""
+    """Return weights (n_rows,) float64 that sum to 1, or None where every row counts the same."""
     if n_rows == 0:
         raise InputError("background has no rows; SHAP values need at least one row to compare with.")
     if weights is None:
@@ -131,7 +131,7 @@ def check_weights(weights: ArrayLike | None, n_rows: int) -> NDArray[np.float64]
 
 
 def check_device(device: str, precision: str | None = None) -> str:
-    """A device that exists and is there, and a precision that its kernels have."""
+    """Return a device, which must be available and have the precision."""
     check_choice("device", device, DEVICES)
     if device == "cpu" and precision not in (None, "double"):
         raise InputError(
@@ -143,20 +143,20 @@ def check_device(device: str, precision: str | None = None) -> str:
 
 
 def is_folder(path: Path) -> bool:
-    """Whether there is a folder of this name; False where no file could have it."""
+    """Return whether there is a folder of this name; False where the name is too long for a file."""
     try:
         return path.is_dir()
-    except OSError:  # it is too long
+    except OSError:  # the name is too long
         return False
 
 
 def descends_from(value: Any, library: str, name: str) -> bool:
-    """Whether a value's class, or a base of it, has this name in this library, which is not imported for it."""
+    """Return whether a value's class, or a base of it, has this name in this library, without importing it."""
     return any(c.__name__ == name and c.__module__.partition(".")[0] == library for c in type(value).__mro__)
 
 
 def need(module: str, what: str, install: str, otherwise: str = "") -> Any:
-    """An optional library; where it is missing, an error that says what needs it and how to get it.
+    """Import an optional library; where it is missing, raise an error that says what needs it and how to get it.
 
     ``install`` is what ``pip install`` takes, an extra of ours as "[jax]".
     """
@@ -172,17 +172,17 @@ def need(module: str, what: str, install: str, otherwise: str = "") -> Any:
 
 @lru_cache(maxsize=8)
 def numbered(n: int) -> tuple[str, ...]:
-    """Names for columns that have none."""
+    """Return names for columns without names."""
     return tuple(f"Feature {i}" for i in range(n))
 
 
 def are_numbered(names: Sequence[str]) -> bool:
-    """Whether the columns have no names of their own."""
+    """Return whether the columns have no names of their own."""
     return tuple(names) == numbered(len(names))
 
 
-def check_progress(progress: Any) -> Progress:
-    """What callers may give: None for the default, True, False, or a function."""
+def check_progress(progress: Any) -> ProgressOption:
+    """Return the argument ``progress``: None for the default, True, False, or a function."""
     if progress is None or isinstance(progress, bool) or callable(progress):
         return progress  # type: ignore[no-any-return]
     raise InputError(f"progress is {short(progress)}; give None, True, False or a function of (done, total).")

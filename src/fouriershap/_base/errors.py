@@ -3,22 +3,22 @@
 ::
 
     FourierShapError
-    ├── InputError (ValueError)            an argument is wrong: which, what came, what to do
+    ├── InputError (ValueError)            an argument is wrong: which, what was given, what to do
     │   └── QueryError                     the function that is asked failed: in which batch, answers so far
-    ├── UnsupportedModelError (TypeError)  the model cannot be represented, or is not read right: the way out
+    ├── UnsupportedModelError (TypeError)  the model cannot be represented, or our copy disagrees with it
     ├── CapacityError (MemoryError)        the result would not fit: how large, and the way out
-    ├── FileFormatError (ValueError)       a .fshap file is truncated, changed, foreign or too new
-    ├── DiskFullError (OSError)            a file cannot be written for lack of room; the old one is unharmed
-    ├── AdditivityError                    explanation and reading disagree: which row, by how much
-    └── MissingDependencyError (ImportError)  an extra is not installed: the pip command
+    ├── FileFormatError (ValueError)       a .fshap file is truncated, changed, foreign, too old or too new
+    ├── DiskFullError (OSError)            a file cannot be written: the disk is full; the old one is unchanged
+    ├── AdditivityError                    values do not add up to the output: which row, by how much
+    └── MissingDependencyError (ImportError)  an optional library is missing: the pip command
 
     FourierShapWarning (UserWarning)
-    ├── FidelityWarning                    a representation misses too much of the model
-    ├── ModelWarning                       what is explained is not quite the model that was given
-    ├── NoiseWarning                       a model answers the same row differently
-    ├── CostWarning                        a call will take long: how long, and the ways out
-    ├── ReportWarning                      a page lacks a part: which, and why
-    └── SlowKernelWarning                  the native kernels are missing: NumPy does the work
+    ├── FidelityWarning                    a fitted representation may miss too much of the model
+    ├── ModelWarning                       what is explained differs from the model that was given
+    ├── NoiseWarning                       the model answers the same row differently
+    ├── CostWarning                        a call will take long: how long, and what to do
+    ├── ReportWarning                      a report page lacks a part: which, and why
+    └── SlowKernelWarning                  the native kernels are missing: NumPy is used
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ class FourierShapError(Exception):
 
 
 class InputError(FourierShapError, ValueError):
-    """An argument is wrong. The message names it, shows what came and says what to do."""
+    """An argument is wrong. The message names it, shows what was given and says what to do."""
 
 
 class QueryError(InputError):
-    """The function that was asked raised, or returned what cannot be used.
+    """The function that was asked raised, or returned something unusable.
 
     Attributes
     ----------
     batch : int
         Number of the batch that failed, from 0.
     rows : list
-        The rows that the function has answered, as it was given them: a part per batch.
+        The rows that the function has answered, as it got them: a part per batch.
     answers : mapping or str
-        What ``answers=`` takes back, so that no row is asked again: the answers by row, or the file that they are
-        in. Every other exception that ends the asking has it, too.
+        Value for ``answers=``, so that no row is asked again: the answers by row, or the path of their file. Every
+        other exception during the queries has it, too.
     """
 
     def __init__(self, message: str, *, batch: int, rows: list[Any], answers: Any) -> None:
@@ -56,26 +56,26 @@ class QueryError(InputError):
 
 
 class UnsupportedModelError(FourierShapError, TypeError):
-    """The model is of a kind, or uses a feature, that cannot be represented exactly, or says other than we read."""
+    """The model, or a feature it uses, cannot be represented exactly, or our copy of it disagrees with it."""
 
 
 class CapacityError(FourierShapError, MemoryError):
-    """The result would not fit into memory or into the budget that was given."""
+    """The result would not fit into memory, or into the budget that was given."""
 
 
 class FileFormatError(FourierShapError, ValueError):
-    """A file is not a readable .fshap file: truncated, changed, foreign, or of a newer version."""
+    """A file is not a readable .fshap file: truncated, changed, foreign, or of another version."""
 
 
 class DiskFullError(FourierShapError, OSError):
-    """There is no room for a file. What was there before is unharmed, and no part of the new one is left.
+    """The disk is full. The file that was there is unchanged, and no part of the new one is left.
 
-    Its ``errno`` is that of the OSError that caused it.
+    ``errno`` is that of the OSError that caused it.
     """
 
 
 class AdditivityError(FourierShapError):
-    """SHAP values and base value do not add up to the output of the model, as it was read."""
+    """SHAP values and base value do not add up to the output of the model."""
 
 
 class MissingDependencyError(FourierShapError, ImportError):
@@ -87,27 +87,27 @@ class FourierShapWarning(UserWarning):
 
 
 class FidelityWarning(FourierShapWarning):
-    """A representation explains too little of the model. The message says how much, and the ways out."""
+    """A fitted representation may explain too little of the model. The message says how much, and what to do."""
 
 
 class ModelWarning(FourierShapWarning):
-    """What is explained is not quite the model that was given. The message says what it is, and why.
+    """What is explained differs from the model that was given. The message says how, and why.
 
     A tree model that cannot be read is fitted as a black box; a transformed target is explained as it is.
     """
 
 
 class NoiseWarning(FourierShapWarning):
-    """A model gave different answers to the same row. The message says by how much, and the ways out."""
+    """A model gave different answers to the same row. The message says by how much, and what to do."""
 
 
 class CostWarning(FourierShapWarning):
-    """A call will take long. The message says about how long, why, and the ways out."""
+    """A call will take long. The message says about how long, why, and what to do."""
 
 
 class ReportWarning(FourierShapWarning):
-    """A page of `Explainer.report` lacks a part. The message says which, and why; the page says so, too."""
+    """A page of `Explainer.report` lacks a part. The message and the page say which, and why."""
 
 
 class SlowKernelWarning(FourierShapWarning):
-    """The native kernels are not installed; the NumPy kernels do the work, correctly but slowly."""
+    """The native kernels are not installed; the NumPy kernels are used, which are correct but slow."""

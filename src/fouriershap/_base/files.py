@@ -19,7 +19,7 @@ from fouriershap._base.safetensors import Layout, map_tensors, parse_json, read_
 from fouriershap._base.short import short, short_text
 
 T = TypeVar("T")
-VERSION = 1
+VERSION = 2
 _MOST_DIGITS = 9
 _FORMAT = "fouriershap"
 
@@ -38,7 +38,7 @@ class Contents(NamedTuple):
 
 
 def _digest(kind: str, arrays: Mapping[str, NDArray[Any]], header: str) -> str:
-    """Checksum over everything that a reader uses."""
+    """Return a checksum over everything that a reader uses."""
     digest = hashlib.sha256(f"{_FORMAT} {VERSION} {kind} {header}".encode())
     for name in sorted(arrays):
         array = arrays[name]
@@ -87,7 +87,7 @@ def read(path: str | os.PathLike[str], kind: str | None = None) -> Contents:
     except ValueError as error:
         raise FileFormatError(f"{short_text(path)} has no readable header: {short(error)}") from error
     if not isinstance(header, dict):
-        raise FileFormatError(f"{short_text(path)} has a header that is no JSON object.")
+        raise FileFormatError(f"{short_text(path)} has a header that is not a JSON object.")
     return Contents(found, arrays, header, digest)
 
 
@@ -101,21 +101,25 @@ def _check_version(path: str | os.PathLike[str], metadata: dict[str, str]) -> No
         raise FileFormatError(
             f"{short_text(path)} has no valid version ({short(version)}); the file is damaged."
         )
-    if int(version) > VERSION:
+    if int(version) != VERSION:
+        way_out = (
+            "save the model again with this fouriershap"
+            if int(version) < VERSION
+            else "upgrade with `pip install --upgrade fouriershap`"
+        )
         raise FileFormatError(
-            f"{short_text(path)} has version {version}; this fouriershap reads up to version {VERSION}. "
-            "Upgrade with `pip install --upgrade fouriershap`."
+            f"{short_text(path)} has format version {version}; this fouriershap reads version {VERSION}: {way_out}."
         )
 
 
 def checksum(path: str | os.PathLike[str]) -> str:
-    """The checksum that a file states, without reading its arrays."""
+    """Return the checksum that a file states, without reading its arrays."""
     with _opened(path) as (_, layout):
         return layout.metadata.get("sha256", "")
 
 
 def load(path: str | os.PathLike[str], kind: str | None, build: Callable[[Contents], T]) -> T:
-    """Read a file and build an object from it; contents that do not fit together are its fault."""
+    """Read a file and build an object from it; `FileFormatError` where its contents do not fit together."""
     contents = read(path, kind)
     try:
         return build(contents)
@@ -129,7 +133,7 @@ def load(path: str | os.PathLike[str], kind: str | None, build: Callable[[Conten
 
 @contextmanager
 def _opened(path: str | os.PathLike[str]) -> Iterator[tuple[BinaryIO, Layout]]:
-    """An open file and its header; what else is wrong with its layout comes up in the block."""
+    """Yield an open file and its header; errors of its layout within the block become `FileFormatError`."""
     with Path(path).open("rb") as file:
         try:
             yield file, read_layout(file)

@@ -1,4 +1,4 @@
-"""What the JSON header of a file says, by the types that the code expects: anything else is the file's fault."""
+"""Values of a file's JSON header, checked against the types that the code expects."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any, get_args, get_origin, get_type_hints
 from fouriershap._base.errors import FileFormatError
 from fouriershap._base.short import short
 
-Label = str | int | float | bool | None  # of a category; more JSON has no name for
+Label = str | int | float | bool | None  # of a category, as JSON has it
 _REQUIRED: Any = object()
-_MOST = 1 << 63  # no size is beyond it
+_MOST = 1 << 63  # sizes are below it
 
 
 def take(header: Mapping[str, Any], name: str, kind: Any, default: Any = _REQUIRED) -> Any:
-    """The value of a key, by its type; ``default`` where older versions wrote none."""
+    """Return the value of a key, checked against its type; ``default`` where it is optional and missing."""
     if name not in header and default is not _REQUIRED:
         return default
     require(name in header, f"its header lacks {short(name)}")
@@ -24,21 +24,21 @@ def take(header: Mapping[str, Any], name: str, kind: Any, default: Any = _REQUIR
 
 
 def take_size(header: Mapping[str, Any], name: str) -> int | None:
-    """A number of things that may be unknown."""
+    """Return a size that may be unknown."""
     size: int | None = take(header, name, int | None, None)
     require(size is None or size >= 0, f"{name} is negative")
     return size
 
 
 def take_part(header: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """A header within the header."""
+    """Return a header within the header."""
     part = take(header, name, Any)
-    require(isinstance(part, dict), f"{name} is no object")
+    require(isinstance(part, dict), f"{name} is not an object")
     return dict(part)
 
 
 def from_json(kind: Any, value: Any, name: str) -> Any:
-    """``value`` as an object of type ``kind``; `FileFormatError` where it is none.
+    """Return ``value`` as an object of type ``kind``; `FileFormatError` where it does not fit.
 
     ``kind`` is str, int, float, bool, a union of these, ``T | None``, ``tuple[T, ...]``, a dataclass (from an object),
     a named tuple (from a list), or Any.
@@ -46,14 +46,14 @@ def from_json(kind: Any, value: Any, name: str) -> Any:
     if isinstance(kind, UnionType):
         return _one_of(get_args(kind), value, name)
     if get_origin(kind) is tuple:
-        require(isinstance(value, list), f"{name} is no list")
+        require(isinstance(value, list), f"{name} is not a list")
         item = get_args(kind)[0]
         return tuple(from_json(item, entry, name) for entry in value)
     if is_dataclass(kind):
         return _record(kind, value, name)
     if hasattr(kind, "_fields"):
         require(
-            isinstance(value, list) and len(value) == len(kind._fields), f"{name} is no list of its parts"
+            isinstance(value, list) and len(value) == len(kind._fields), f"{name} is not a list of its parts"
         )
         hints = get_type_hints(kind)
         return kind(
@@ -66,11 +66,11 @@ def _plain(kind: Any, value: Any, name: str) -> Any:
     if kind is Any:
         return value
     fits = type(value) is kind or (kind is float and type(value) is int)
-    require(fits, f"{name} is no {kind.__name__}")
+    require(fits, f"{name} is not of type {kind.__name__}")
     if kind is str:
-        value.encode()  # half a surrogate pair is no text: ValueError
+        value.encode()  # ValueError for half a surrogate pair
     elif kind is int:
-        require(-_MOST <= value < _MOST, f"{name} is beyond all sizes")
+        require(-_MOST <= value < _MOST, f"{name} overflows")
     return float(value) if kind is float else value
 
 
@@ -85,9 +85,9 @@ def _one_of(kinds: tuple[Any, ...], value: Any, name: str) -> Any:
 
 
 def _record(kind: Any, value: Any, name: str) -> Any:
-    require(isinstance(value, dict), f"{name} is no object")
+    require(isinstance(value, dict), f"{name} is not an object")
     known = {field.name: field for field in fields(kind)}
-    require(value.keys() <= known.keys(), f"{name} has parts that nobody knows")
+    require(value.keys() <= known.keys(), f"{name} has unknown parts")
     for field in known.values():
         optional = field.default is not MISSING or field.default_factory is not MISSING
         require(field.name in value or optional, f"{name} lacks {short(field.name)}")

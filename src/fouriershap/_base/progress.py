@@ -1,4 +1,4 @@
-"""Telling how far a long call is: by a bar, by lines in a log, or to a function of the caller."""
+"""Progress of long calls: a bar, lines in a log, or calls of the caller's function."""
 
 from __future__ import annotations
 
@@ -7,17 +7,22 @@ import logging
 import math
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from importlib.util import find_spec
+from threading import Event, Lock
 from typing import Any, NamedTuple
 
-from fouriershap._base.checks import Progress, need
+from fouriershap._base.checks import ProgressOption, check_progress, need
 
+QUERYING = "asking"  # the stage that counts queries
+SILENCE = 2.0  # seconds before anything is shown that nobody asked for
 _LOG_EVERY = 10.0  # seconds between lines in a log
-_TELLS = 0.02  # share of a stage from which on it tells how long the rest takes
+_LEAST_SHARE = 0.02  # of a stage, before its own pace predicts how long the rest takes
 _PERCENT = 100
 _BAR = "{desc}: {percentage:3.0f} %|{bar}| {elapsed}, {remaining} left"
 _log = logging.getLogger("fouriershap")
+_current: ContextVar[Progress | None] = ContextVar("fouriershap_progress", default=None)
 
 
 class Stage(NamedTuple):
@@ -30,7 +35,7 @@ class Stage(NamedTuple):
     share : float
         How much of this stage is done, from 0 to 1.
     seconds_left : float
-        A guess for what is left of it; NaN while nothing is known.
+        Estimated seconds for the rest of the call; NaN while unknown.
     """
 
     name: str
@@ -38,58 +43,192 @@ class Stage(NamedTuple):
     seconds_left: float
 
 
-def takes_stage(function: Callable[..., Any]) -> bool:
-    """Whether a function of (done, total) wants to know the ``stage``, too."""
+class Progress:
+    """Progress of one call, shown as the argument ``progress`` asks for.
+
+    None shows a bar after two seconds in a terminal or notebook that has tqdm, and elsewhere writes to the log
+    "fouriershap"; True shows a bar at once; False shows nothing; a function is called with (done, total), and with
+    ``stage=`` if it has such a parameter. With ``n_queries``, done and total count queries; without, they are the
+    percentage of the current stage.
+
+    As a context manager it counts the loops of `for_each_block` in the same thread: ``with Progress(option): ...``.
+    """
+
+    def __init__(self, option: ProgressOption, n_queries: int | None = None) -> None:
+        self.option = check_progress(option)
+        self._function = option if callable(option) else None
+        self._takes_stage = self._function is not None and _takes_stage(self._function)
+        self._total = n_queries
+        self._began = self._entered = self._logged = time.perf_counter()
+        self._is_visible: bool | None = None  # whether a bar is drawn; not decided before it must be
+        self._bar: Any = None
+        self._n_done = 0
+        self._name = "explaining" if n_queries is None else QUERYING
+        self._share = 0.0
+        # A stage is counted by queries, by loops of about the same length, or by work.
+        self._stage_queries, self._done_before = n_queries or 0, 0
+        self._n_loops, self._loops_done, self._n_parts = 1, 0, 1
+        self.is_counting = False
+        self._work, self._work_done = 1.0, 0.0
+        self._lock, self._stopped = Lock(), Event()
+        self._expected: dict[str, float] = {}
+        self._took: dict[str, float] = {}
+        if option is True and n_queries is not None:
+            self._draw()
+
+    def __enter__(self) -> Progress:
+        self._token = _current.set(None if self.option is False else self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _current.reset(self._token)
+        self.close()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return a copy that shows nothing: locks, bars and local functions cannot be pickled."""
+        return Progress, (False, self._total)
+
+    def enter(self, name: str, n_loops: int = 1, n_queries: int = 0) -> None:
+        """Begin a stage: of ``n_loops`` loops of about the same length, or of so many queries."""
+        now = time.perf_counter()
+        self._took[self._name] = now - self._entered
+        self._name, self._share, self._entered = name, 0.0, now
+        self._n_loops, self._loops_done = n_loops, 0
+        self._stage_queries, self._done_before = n_queries, self._n_done
+        if self._total is not None:
+            self._show()
+
+    def expect(self, seconds: Mapping[str, float]) -> None:
+        """Set the estimated seconds of the stages to come, in their order."""
+        self._expected = dict(seconds)
+
+    def count(self, n_done: int) -> None:
+        """Report the number of queries done so far."""
+        self._n_done = n_done
+        if self._stage_queries:
+            self._share = min((n_done - self._done_before) / self._stage_queries, 1.0)
+        if self._function is not None and not self._takes_stage:
+            self._function(n_done, self._total)
+        self._show()
+
+    def advance(self, share: float) -> None:
+        """Report the share of the stage that is done."""
+        self._share = min(max(share, self._share), 1.0)
+        self._show()
+
+    def start(self, work: float) -> None:
+        """Begin ``work`` that `tick` counts, from any thread."""
+        self._work, self._work_done = max(work, 1.0), 0.0
+        self._stopped.clear()
+
+    def adjust(self, work: float) -> None:
+        """Correct the amount of work since `start`."""
+        self._work = max(work, 1.0)
+
+    def tick(self, work: float) -> None:
+        """Report more work; InterruptedError once `stop` was called."""
+        if self._stopped.is_set():
+            raise InterruptedError("The fit was stopped.")
+        with self._lock:
+            self._work_done += work
+            self.advance(self._work_done / self._work)
+
+    def stop(self) -> None:
+        """End all work at its next tick."""
+        self._stopped.set()
+
+    def begin_loop(self, n_parts: int) -> None:
+        """Begin a loop over so many parts."""
+        self.is_counting, self._n_parts = True, max(n_parts, 1)
+
+    def show_loop(self, n_done: int) -> None:
+        """Report the parts of the loop that are done; called by the thread that waits."""
+        self._share = min((self._loops_done + n_done / self._n_parts) / self._n_loops, 1.0)
+        self._show()
+
+    def end_loop(self) -> None:
+        self.is_counting = False
+        self._loops_done += 1
+
+    @property
+    def stage(self) -> Stage:
+        elapsed = time.perf_counter() - self._entered
+        if self._share > _LEAST_SHARE:
+            left = elapsed * (1 - self._share) / self._share
+        else:
+            left = max(self._expected.get(self._name, math.nan) * self._pace() - elapsed, 0.0)
+        names = list(self._expected)
+        later = names[names.index(self._name) + 1 :] if self._name in names else names
+        left += self._pace() * sum(self._expected[name] for name in later if name not in self._took)
+        return Stage(self._name, self._share, left)
+
+    def _pace(self) -> float:
+        """Return how many times longer than expected stages took so far."""
+        known = [name for name in self._took if self._expected.get(name)]
+        expected = sum(self._expected[name] for name in known)
+        return sum(self._took[name] for name in known) / expected if known else 1.0
+
+    def close(self) -> None:
+        """Remove the bar."""
+        if self._bar is not None:
+            self._bar.close()
+
+    def _show(self) -> None:
+        if self.option is False:
+            return
+        if self._function is not None:
+            if self._takes_stage or self._total is None:
+                counts = (self._n_done, self._total) if self._total is not None else self._percent()
+                self._function(*counts, **({"stage": self.stage} if self._takes_stage else {}))
+            return
+        now = time.perf_counter()
+        if self.option is None and now - self._began < SILENCE:
+            return
+        if self._is_visible is None:
+            self._is_visible = self.option is True or is_seen()
+        if self._is_visible:
+            self._draw()
+        elif now - self._logged > _LOG_EVERY:
+            self._logged = now
+            name, share, left = self.stage
+            _log.info("%s: %.0f %%, about %.0f s left", name, share * _PERCENT, left)
+
+    def _percent(self) -> tuple[int, int]:
+        return int(self._share * _PERCENT), _PERCENT
+
+    def _draw(self) -> None:
+        done, total = self._percent() if self._total is None else (self._n_done, self._total)
+        if self._bar is None:
+            otherwise = "A function of (done, total) needs nothing more."
+            tqdm = need("tqdm.auto", "progress=True", "tqdm", otherwise).tqdm
+            look = {"bar_format": _BAR, "leave": False} if self._total is None else {"unit": "query"}
+            self._bar = tqdm(total=total, desc=self._name if self._total is None else None, **look)
+        if done < self._bar.n:
+            self._bar.reset()
+        if self._total is None:
+            self._bar.set_description_str(self._name, refresh=False)
+        elif self._name != QUERYING:
+            name, share, left = self.stage
+            rest = "" if math.isnan(left) else f", about {left:.0f} s left"
+            self._bar.set_description_str(f"{name} {share:.0%}{rest}")
+        if done != self._bar.n:
+            self._bar.update(done - self._bar.n)
+
+
+def current_progress() -> Progress | None:
+    """Return the progress of this thread's call, unless one of its loops is being counted already."""
+    progress = _current.get()
+    return None if progress is None or progress.is_counting else progress
+
+
+def is_seen() -> bool:
+    """Return whether there is a terminal or a notebook, and tqdm to draw there."""
+    looks = "ipykernel" in sys.modules or (sys.stderr is not None and sys.stderr.isatty())
+    return looks and find_spec("tqdm") is not None
+
+
+def _takes_stage(function: Callable[..., Any]) -> bool:
     try:
         return "stage" in inspect.signature(function).parameters
     except (TypeError, ValueError):  # written in C, perhaps
         return False
-
-
-class Teller:
-    """Tells where a call is, as ``progress`` asks for it.
-
-    None: by a bar in a terminal or notebook that has tqdm, else in the log "fouriershap".
-    """
-
-    def __init__(self, progress: Progress) -> None:
-        self._tell = progress if callable(progress) else None
-        self._is_staged = self._tell is not None and takes_stage(self._tell)
-        self._wants_bar = progress is True or (self._tell is None and is_seen())
-        self._bar: Any = None
-        self._logged = time.perf_counter()
-
-    def tell(self, name: str, share: float, seconds: float) -> None:
-        """So much of a stage is done, after so many seconds."""
-        stage = Stage(name, share, seconds * (1 - share) / share if share > _TELLS else math.nan)
-        if self._tell is not None:
-            more = {"stage": stage} if self._is_staged else {}
-            self._tell(int(share * _PERCENT), _PERCENT, **more)
-        elif self._wants_bar:
-            self._draw(stage)
-        elif time.perf_counter() - self._logged > _LOG_EVERY:
-            self._logged = time.perf_counter()
-            _log.info("%s: %.0f %%, about %.0f s left", name, share * _PERCENT, stage.seconds_left)
-
-    def _draw(self, stage: Stage) -> None:
-        if self._bar is None:
-            otherwise = "A function of (done, total) needs nothing more."
-            bar = need("tqdm.auto", "progress=True", "tqdm", otherwise).tqdm
-            self._bar = bar(total=_PERCENT, desc=stage.name, leave=False, bar_format=_BAR)
-        further = int(stage.share * _PERCENT) - self._bar.n
-        if further < 0:
-            self._bar.reset()
-        if further:
-            self._bar.set_description_str(stage.name, refresh=False)
-            self._bar.update(int(stage.share * _PERCENT) - self._bar.n)
-
-    def close(self) -> None:
-        """Take the bar away."""
-        if self._bar is not None:
-            self._bar.close()
-
-
-def is_seen() -> bool:
-    """Whether somebody looks at a terminal or a notebook, and tqdm can draw there."""
-    looks = "ipykernel" in sys.modules or (sys.stderr is not None and sys.stderr.isatty())
-    return looks and find_spec("tqdm") is not None

@@ -1,7 +1,7 @@
 """The safetensors layout: the length of a JSON header, the header, arrays end to end.
 
-Not by the library of that name: it opens paths alone, and a file that another process may replace has to be opened
-once; what it says about a full disk is no OSError; and it copies all arrays before it writes them.
+The library of that name is not used: it opens paths only, but a file that another process may replace has to be opened
+once; it raises no OSError on a full disk; and it copies all arrays before it writes them.
 """
 
 from __future__ import annotations
@@ -80,11 +80,11 @@ def read_layout(file: BinaryIO) -> Layout:
         raise ValueError("it has no header, or is cut off within it")
     header = parse_json(file.read(length))
     if not isinstance(header, dict):
-        raise ValueError("its header is no JSON object")
+        raise ValueError("its header is not a JSON object")
     metadata = header.pop(_METADATA, None) or {}
     if not isinstance(metadata, dict) or not all(isinstance(text, str) for text in metadata.values()):
-        raise ValueError("its metadata are no texts")
-    "".join([*header, *metadata, *metadata.values()]).encode()  # half a surrogate pair is no text either
+        raise ValueError("its metadata are not texts")
+    "".join([*header, *metadata, *metadata.values()]).encode()  # ValueError for half a surrogate pair
     begin = _LENGTH + length
     entries = {name: _entry(entry, begin) for name, entry in header.items()}
     for entry in sorted(entries.values(), key=lambda entry: (entry.first, entry.last)):
@@ -92,12 +92,12 @@ def read_layout(file: BinaryIO) -> Layout:
             raise ValueError("its arrays overlap, or leave gaps")
         begin = entry.last
     if begin != size:
-        raise ValueError(f"it has {size:,} bytes, and its header speaks of {begin:,}")
+        raise ValueError(f"it has {size:,} bytes, but its header describes {begin:,}")
     return Layout(metadata, entries)
 
 
 def parse_json(text: str | bytes) -> Any:
-    """Read a document; ValueError where it is none, and where its brackets are nested beyond all sense."""
+    """Return the value of a JSON document; ValueError where it is damaged or nested too deeply."""
     try:
         return json.loads(text)
     except RecursionError:
@@ -106,7 +106,7 @@ def parse_json(text: str | bytes) -> Any:
 
 def _entry(entry: Any, begin: int) -> Entry:
     if not isinstance(entry, dict) or entry.keys() != {"dtype", "shape", "data_offsets"}:
-        raise ValueError("its header describes an array in another way")
+        raise ValueError("its header describes an array in an unknown way")
     if not isinstance(entry["dtype"], str) or entry["dtype"] not in _DTYPES:
         raise ValueError(
             f"it holds arrays of type {short(str(entry['dtype'])[:20])}, which fouriershap never writes"
@@ -114,19 +114,19 @@ def _entry(entry: Any, begin: int) -> Entry:
     dtype, shape, offsets = _DTYPES[entry["dtype"]], entry["shape"], entry["data_offsets"]
     for sizes in (shape, offsets):
         if not isinstance(sizes, list) or not all(type(size) is int and size >= 0 for size in sizes):
-            raise ValueError("its header has sizes that are none")
+            raise ValueError("its header has invalid sizes")
     if len(offsets) != 2 or offsets[1] - offsets[0] != math.prod(shape) * dtype.itemsize:
         raise ValueError("an array has another size than its header says")
     return Entry(dtype, tuple(shape), begin + offsets[0], begin + offsets[1])
 
 
 def map_tensors(file: BinaryIO, layout: Layout) -> dict[str, NDArray[Any]]:
-    """The arrays as read-only views of a memory map, which outlasts the open file."""
+    """Return the arrays as read-only views of a memory map, which outlasts the open file."""
     mapped = np.memmap(file, dtype=np.uint8, mode="r")
     arrays = {}
     for name, entry in layout.entries.items():
         array = np.asarray(mapped[entry.first : entry.last]).view(entry.dtype).reshape(entry.shape)
-        # Kernels read whole registers; only other writers than ours leave arrays between the addresses for them.
+        # Kernels need aligned arrays, which only other writers than ours leave unaligned.
         array = np.require(array, requirements="A")
         array.flags.writeable = False
         arrays[name] = array

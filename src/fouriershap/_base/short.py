@@ -1,4 +1,4 @@
-"""Values, texts and errors of others in messages of ours: at most 80 characters of each."""
+"""Values, texts and errors of others, truncated to 80 characters for messages of ours."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _GAP = "..."
 
 
 class _Short(reprlib.Repr):
-    """Looks no further into a container than a message shows, and tells arrays and frames by their shape."""
+    """Truncated representations, in which arrays and frames are shown by their shape."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -32,16 +32,16 @@ _SHORT = _Short()
 
 
 def short(value: object) -> str:
-    """``repr`` of a value, whatever it is."""
+    """Return the ``repr`` of any value, truncated."""
     try:
         text = _SHORT.repr(value)
-    except Exception:  # noqa: BLE001 - the message is about something else than this
+    except Exception:  # noqa: BLE001 - the message must not fail
         text = f"<{type(value).__name__}>"
     return short_text(" ".join(text.splitlines()))
 
 
 def short_text(text: object) -> str:
-    """``str`` of a path, a name, a type; of a long one both ends."""
+    """Return the ``str`` of a path, a name, a type; of a long one both ends."""
     try:
         whole = str(text)
     except Exception:  # noqa: BLE001
@@ -53,13 +53,13 @@ def short_text(text: object) -> str:
 
 
 def short_list(values: Collection[object], most: int = 5) -> str:
-    """The first of several values, and how many there are besides."""
+    """Return the first of several values, and how many more there are."""
     more = f" and {len(values) - most:,} more" if len(values) > most else ""
     return ", ".join(short(value) for value in islice(values, most)) + more
 
 
 def reason(error: BaseException) -> str:
-    """What an error says: all of it if it is one of ours, which hold no long values."""
+    """Return the message of an error: whole if it is one of ours, which hold no long values."""
     if isinstance(error, FourierShapError):
         return str(error)
     try:
@@ -69,7 +69,7 @@ def reason(error: BaseException) -> str:
 
 
 def in_words(seconds: float) -> str:
-    """A duration for people: "40 s", "12 min", "3 h"."""
+    """Return a duration for people: "40 s", "12 min", "3 h"."""
     for size, unit in ((3600.0, "h"), (60.0, "min")):
         if seconds >= 2 * size:
             return f"{seconds / size:.0f} {unit}"

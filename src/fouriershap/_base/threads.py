@@ -1,4 +1,4 @@
-"""Threads of other libraries, kept to one where their work comes in crumbs.
+"""Limits on the threads of other libraries.
 
 Threads that wait for each other after every small product take many times as long on a busy machine.
 """
@@ -10,9 +10,9 @@ from typing import Any
 
 
 def one_blas_thread() -> contextlib.AbstractContextManager[Any]:
-    """Within it, linear algebra stays on the thread that asks for it; a setting of the whole process."""
-    # Only what is loaded is limited, and scipy has a library of its own: loaded within, it would take every core, and
-    # round in another way than the next time.
+    """Return a context in which linear algebra uses one thread; a setting of the whole process."""
+    # Only loaded libraries are limited. scipy has its own: loaded within, it would take every core, and round
+    # differently the next time.
     with contextlib.suppress(ImportError):
         import scipy.linalg  # noqa: F401
     try:

@@ -1,4 +1,4 @@
-"""Units: numbers of any size, brought to where their squares neither vanish nor overflow."""
+"""Units in which squares of numbers neither underflow nor overflow."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 
 def unit_of(values: NDArray[np.float64]) -> float:
-    """The power of two just below the largest magnitude; 1 where all are zero.
+    """Return the power of two just below the largest magnitude; 1 where all are zero.
 
     Dividing by it changes no digit, and what is computed from squares (R^2, energies) no longer depends on the
     unit that the numbers came in: below 1e-154 squares are zero, above 1e154 infinite.

@@ -1,4 +1,4 @@
-"""Warnings that point at the line, outside this package, whose call led to them."""
+"""Warnings that point at the caller's line, outside this package."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _SKIPPED = (__name__.partition(".")[0], "functools", "contextlib")
 
 
 def warn(message: str, category: type[Warning]) -> None:
-    """`warnings.warn` as if the caller's own line had said it, from whatever depth of this package.
+    """Warn as if the caller's own line had called `warnings.warn`, from any depth of this package.
 
     As ``skip_file_prefixes`` does from Python 3.12 on; 3.11 does not have it.
     """
@@ -19,7 +19,7 @@ def warn(message: str, category: type[Warning]) -> None:
 
 
 def _level_outside(frame: FrameType) -> int:
-    """How many frames further out the first one of another package is, as ``stacklevel`` counts them."""
+    """Return the ``stacklevel`` of the first frame outside this package."""
     level = 1
     while frame.f_back is not None and (_is_skipped(frame) or _is_import(frame)):
         frame = frame.f_back

@@ -44,7 +44,7 @@ class PlayerLevels:
         return (self.n_levels - 1).bit_length()
 
     def find(self, codes: Floats, name: str) -> NDArray[np.int64]:
-        """Level (n_rows,) of codes (n_rows, n_features)."""
+        """Return the level (n_rows,) of codes (n_rows, n_features)."""
         mine = codes[:, self.features]
         if len(self.edges):
             found = np.searchsorted(self.edges, mine[:, 0], side="right")
@@ -63,7 +63,7 @@ class PlayerLevels:
         return found
 
     def recoded(self, changes: Sequence[Floats | None]) -> PlayerLevels:
-        """The same levels after `Encoding.reordered`."""
+        """Return the same code after `Encoding.reordered`."""
         levels = recode(self.levels, [changes[feature] for feature in self.features])
         return replace(self, levels=_canonical(levels))
 
@@ -89,7 +89,7 @@ class BitCode:
         return np.repeat(np.arange(len(widths), dtype=np.int32), widths)
 
     def bits(self, codes: Floats, name: str = "X") -> NDArray[np.uint8]:
-        """Bits (n_rows, n_bits) of codes."""
+        """Return the bits (n_rows, n_bits) of codes."""
         parts = [np.zeros((len(codes), 0), dtype=np.uint8)]
         for player in self.players:
             level = player.find(codes, name)
@@ -97,7 +97,7 @@ class BitCode:
         return np.concatenate(parts, axis=1)
 
     def index(self, bits: NDArray[np.uint8]) -> NDArray[np.int32]:
-        """Hybrids (n_rows, n_players) that show the levels which bits stand for."""
+        """Return hybrids (n_rows, n_players) that have the levels of some bits."""
         out = np.empty((len(bits), self.n_players), dtype=np.int32)
         first = 0
         for j, player in enumerate(self.players):
@@ -108,7 +108,7 @@ class BitCode:
         return out
 
     def recoded(self, changes: Sequence[Floats | None]) -> BitCode:
-        """The same bits after `Encoding.reordered`."""
+        """Return the same code after `Encoding.reordered`."""
         return BitCode(tuple(player.recoded(changes) for player in self.players))
 
     def to_contents(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
@@ -120,19 +120,19 @@ class BitCode:
 
     @classmethod
     def from_contents(cls, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> BitCode:
-        """The inverse of `to_contents`."""
+        """Return the code of a file."""
         names = take(header, "names", tuple[str, ...])
         levels = ([arrays[f"player.{j}.{field}"] for field in _FIELDS] for j in range(len(names)))
         return cls(tuple(PlayerLevels(name, *fields) for name, fields in zip(names, levels, strict=True)))
 
 
 def exact_code(encoding: Encoding, pool_codes: Floats) -> BitCode:
-    """Every combination of codes that a player shows in the data is a level."""
+    """Return the code in which every combination of codes that a player has in the data is a level."""
     return BitCode(tuple(_levels_of(encoding, j, pool_codes) for j in range(encoding.n_players)))
 
 
 def interval_code(encoding: Encoding, pool_codes: Floats) -> BitCode:
-    """As `exact_code`, but numbers with many values are cut at quantiles into intervals."""
+    """Return `exact_code`, but with numbers of many values cut at quantiles into intervals."""
     players = []
     for player in exact_code(encoding, pool_codes).players:
         numbers = all(encoding.features[f].kind == NUMBER for f in player.features)
@@ -148,7 +148,7 @@ def interval_code(encoding: Encoding, pool_codes: Floats) -> BitCode:
 
 
 def looks_discrete(encoding: Encoding, pool_codes: Floats) -> bool:
-    """Whether new rows can be expected to bring no new levels: labels, or few numbers that recur."""
+    """Return whether new rows should bring no new levels: labels, or few numbers that recur."""
     for f, feature in enumerate(encoding.features):
         if feature.kind == NUMBER:
             column = pool_codes[:, f]
@@ -172,7 +172,7 @@ def _levels_of(encoding: Encoding, player: int, pool_codes: Floats) -> PlayerLev
 
 
 def _intervals_of(player: PlayerLevels, pool_codes: Floats) -> PlayerLevels:
-    """Intervals between quantiles, each shown by the row of its median."""
+    """Return intervals between quantiles, each shown by the row of its median."""
     column = pool_codes[:, player.features[0]]
     edges = np.unique(np.nanquantile(column, np.arange(1, N_INTERVALS) / N_INTERVALS, method="higher"))
     edges = edges[edges > np.nanmin(column)]  # no interval without a value
@@ -190,7 +190,7 @@ def _intervals_of(player: PlayerLevels, pool_codes: Floats) -> PlayerLevels:
 
 
 def _find_numbers(levels: Floats, values: Floats) -> NDArray[np.int64]:
-    """Position of each value among the levels, -1 for none; NaN equals NaN."""
+    """Return the position of each value among the levels, -1 for none; NaN equals NaN."""
     order = np.argsort(levels)  # NaN last, where searchsorted looks for it
     position = order[np.minimum(np.searchsorted(levels, values, sorter=order), len(levels) - 1)]
     same = (levels[position] == values) | (np.isnan(levels[position]) & np.isnan(values))
@@ -198,7 +198,7 @@ def _find_numbers(levels: Floats, values: Floats) -> NDArray[np.int64]:
 
 
 def _find_rows(levels: Floats, rows: Floats) -> NDArray[np.int64]:
-    """Position of each row among the levels, -1 for none."""
+    """Return the position of each row among the levels, -1 for none."""
     # Rows as bytes compare whatever they hold, NaN included.
     position = {row.tobytes(): k for k, row in enumerate(levels)}
     unique, inverse = np.unique(_canonical(rows), axis=0, return_inverse=True)
@@ -211,7 +211,7 @@ def _canonical(codes: Floats) -> Floats:
 
 
 def bit_names(code: BitCode, encoding: Encoding, columns: tuple[str, ...]) -> tuple[str, ...]:
-    """A name for each bit that says where it is 1; ``columns`` are the names of the raw ones.
+    """Return a name for each bit that says where it is 1; ``columns`` are the names of the raw ones.
 
     ``"age"`` of a column of 0 and 1, ``"temp=high"``, ``"gear in {2, 4}"``, ``"weight>=80"`` of two intervals; of a
     player with many levels only which bit of the level's number it is, ``"weight[bit 2]"``.

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.errors import FidelityWarning, NoiseWarning
-from fouriershap._base.headers import from_json
 from fouriershap._base.short import short
 from fouriershap._base.units import unit_of
 from fouriershap._base.warn import warn
@@ -91,19 +90,9 @@ class Fidelity:
     def __float__(self) -> float:
         return self.r2
 
-    def to_header(self) -> dict[str, Any]:
-        """For a file."""
-        return asdict(self)
-
-    @classmethod
-    def from_header(cls, header: dict[str, Any]) -> Fidelity:
-        """The inverse of `to_header`."""
-        found: Fidelity = from_json(cls, header, "fidelity")
-        return found
-
 
 def measure(answers: Floats, predictions: Floats, rng: np.random.Generator) -> Interval:
-    """R^2 with its interval, from answers and predictions (n, n_outputs) that did not see them.
+    """Return R^2 with its interval, from answers and predictions (n, n_outputs) that did not see them.
 
     That of `bootstrap_interval`, or, end by end, what these answers cannot rule out, if that is wider: events so rare
     that none of n answers shows one have a chance of up to 3 / n (at 95 %). They are taken to be as bad as the worst
@@ -120,7 +109,7 @@ def measure(answers: Floats, predictions: Floats, rng: np.random.Generator) -> I
 
 
 def certify(answers: Floats, predictions: Floats, n_held_out: int, rng: np.random.Generator) -> Interval:
-    """R^2 of a representation on held-out answers, with an interval that heeds the K folds, too.
+    """Return R^2 of a representation on held-out answers, with an interval that uses the K folds, too.
 
     Answers (n, n_outputs) are the held-out ones, with the predictions of the representation; then those of the
     folds, each with the prediction of a fit to four fifths of the rest, which has not seen its fold. Few are held
@@ -137,7 +126,7 @@ def certify(answers: Floats, predictions: Floats, n_held_out: int, rng: np.rando
 
 
 def output_r2(answers: Floats, predictions: Floats) -> tuple[float, ...]:
-    """R^2 of each output, where there are several."""
+    """Return R^2 of each output, where there are several."""
     if answers.shape[1] == 1:
         return ()
     return tuple(r_squared(a[:, None], p[:, None]) for a, p in zip(answers.T, predictions.T, strict=True))
@@ -150,7 +139,7 @@ def bootstrap_interval(
     level: float = 0.95,
     n_resamples: int = N_RESAMPLES,
 ) -> tuple[float, float]:
-    """The wider, end by end, of a bootstrap-t and a percentile interval of R^2.
+    """Return the wider, end by end, of a bootstrap-t and a percentile interval of R^2.
 
     Both on the scale of log(1 - R^2), where its law is least skewed. Errors of surrogates have heavy tails:
     either interval alone is at times too narrow, and so is this one where few points have most of the error: of
@@ -197,7 +186,7 @@ class _Sums:
         return cls(*(np.add.reduceat(part, starts, axis=0) for part in parts))
 
     def log_ratio(self, counts: Floats) -> tuple[Floats, Floats]:
-        """log(1 - R^2) and its standard error for resamples given by how often each group occurs."""
+        """Return log(1 - R^2) and its standard error for resamples given by how often each group occurs."""
         n = counts @ self.size
         error = counts @ self.error
         spread = counts @ self.square - ((counts @ self.centred) ** 2).sum(axis=1) / n
@@ -211,7 +200,7 @@ class _Sums:
 
 
 def _in_one_unit(answers: Floats, predictions: Floats) -> tuple[Floats, Floats]:
-    """Errors, and distances from the mean, (n, n_outputs) each, in a unit in which fourth powers are safe."""
+    """Return errors and distances from the mean, (n, n_outputs) each, in a unit in which fourth powers are safe."""
     unit = unit_of(answers)
     error, centred = answers / unit - predictions / unit, answers / unit
     centred -= centred.mean(axis=0)
@@ -222,7 +211,7 @@ def _in_one_unit(answers: Floats, predictions: Floats) -> tuple[Floats, Floats]:
 def warn_if_low(
     fidelity: Fidelity, minimum: float, method: str, of: str = "", ways_out: str | None = None
 ) -> None:
-    """Say so where the certificate leaves room for less than was asked for; ``of`` names what was fitted."""
+    """Warn if the fidelity may be below the minimum; ``of`` names what was fitted."""
     surely_low = fidelity.shap is not None and fidelity.shap.high < minimum
     if min((fidelity.low, *fidelity.by_output)) >= minimum and not surely_low:
         return
@@ -234,7 +223,9 @@ def warn_if_low(
     )
 
 
-_REFINE = ", or shap_values(X, refine=...) for the rows that matter; min_fidelity= says what is enough"
+_REFINE = (
+    ", or explainer.fit.refine(X, pairs=...) for the rows that matter; min_fidelity= says what is enough"
+)
 
 
 def _of_hybrids(fidelity: Fidelity) -> tuple[str, str]:
@@ -256,7 +247,7 @@ def _of_hybrids(fidelity: Fidelity) -> tuple[str, str]:
 
 
 def _of_repeats(fidelity: Fidelity) -> tuple[str, str]:
-    """Of a model that was asked about every combination of levels, without knowing that it always answers alike."""
+    """Describe a model that was asked about every combination of levels, but may be noisy."""
     budget = f"a larger budget= (now {fidelity.n_queries:,} queries)"
     if np.isnan(fidelity.noise):
         text = "holds one answer to every combination of levels, and none was left to see whether the model is noisy"
@@ -276,7 +267,7 @@ def _worst_output(fidelity: Fidelity) -> str:
 
 
 def noise_of(answers: Floats, again: Floats, every: Floats) -> float:
-    """Spread of a repeated answer as a share of the spread of all, of the output where that is largest.
+    """Return the spread of a repeated answer as a share of the spread of all, of the output where that is largest.
 
     Answers (n_repeated, n_outputs) to the same rows, the answers ``again``, and ``every`` answer (n, n_outputs).
     """
@@ -297,7 +288,7 @@ def noise_of(answers: Floats, again: Floats, every: Floats) -> float:
 
 
 def warn_if_noisy(noise: float) -> None:
-    """Say so where repeated answers differ by more than rounding."""
+    """Warn if repeated answers differ by more than rounding."""
     if noise > NOTICED:
         warn(
             f"the model answers the same row differently: repeated answers spread by {noise:.2g} of the spread of "

@@ -1,4 +1,4 @@
-"""From a model and data to a representation with its certificate: the road through the candidates."""
+"""From a model and data to a representation with its certificate, by way of the candidates."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from fouriershap._base.errors import InputError
 from fouriershap._base.units import unit_of
 from fouriershap._blackbox.bit_code import BitCode, exact_code, interval_code, looks_discrete
-from fouriershap._blackbox.candidates import exact, swht
+from fouriershap._blackbox.candidates import enumeration, swht
 from fouriershap._blackbox.candidates.quick_trees import grow
 from fouriershap._blackbox.candidates.trees import FIRST, SHAPES
 from fouriershap._blackbox.candidates.waves import expected_seconds
@@ -26,10 +26,10 @@ from fouriershap._blackbox.fidelity import (
     output_r2,
     warn_if_noisy,
 )
+from fouriershap._blackbox.hybrid_model import HybridModel, first_rows, row_keys
 from fouriershap._blackbox.hybrids import KNOWN_SHARE, SHARE, draw_hybrids, find_rare, hybrid_codes
-from fouriershap._blackbox.oracle import Oracle, first_rows, row_keys
 from fouriershap._blackbox.repeats import ask_in_rounds, certify_mean
-from fouriershap._blackbox.select import CHOOSING, STAGES, Candidate, choose, fit_candidates
+from fouriershap._blackbox.selection import CHOOSING, STAGES, Candidate, choose, fit_candidates
 from fouriershap._blackbox.surrogates import Surrogate
 from fouriershap._blackbox.task import Fit, Task, make_folds, r_squared
 from fouriershap._fourier.sparse_transform import N_CERTIFICATE
@@ -53,7 +53,7 @@ _MOST_CHECKS = 2000  # hybrids that are asked where the sparse transform is exac
 
 
 @dataclass(frozen=True, eq=False)
-class Fitted:
+class FitResult:
     """Everything that fitting finds."""
 
     method: str
@@ -93,7 +93,7 @@ class Fitter:
         Trees on codes that the model is made of.
     """
 
-    oracle: Oracle
+    model: HybridModel
     pool: Pool
     first_rows: NDArray[np.int64]
     second_rows: NDArray[np.int64]
@@ -101,7 +101,7 @@ class Fitter:
     budget: int
     seed: int
     limits: swht.Limits
-    n_jobs: int | None = None
+    n_jobs: int = -1
     known_rows: NDArray[np.int64] = field(default_factory=lambda: np.arange(0))
     n_background: int = 0
     reserved: int = 0
@@ -110,80 +110,80 @@ class Fitter:
     def __post_init__(self) -> None:
         self.rng = np.random.default_rng(self.seed)
         self.pool_codes = self.encoding.encode(self.pool, "data")
-        self._fitted: Fitted | None = None
+        self._result: FitResult | None = None
         self._fits: dict[str, Fit] = {}
-        self._settle: Callable[[], Fitted]
+        self._choose_now: Callable[[], FitResult]
 
-    def fit(self, method: str) -> Fitted:
-        self._fitted = self._fit(method)
-        return self._fitted
+    def fit(self, method: str) -> FitResult:
+        self._result = self._fit(method)
+        return self._result
 
-    def _fit(self, method: str) -> Fitted:
-        if method == "exact":
-            return self._fit_exact(exact.check_fits(self.encoding, self.pool_codes, self.budget))
+    def _fit(self, method: str) -> FitResult:
+        if method == "enumerate":
+            return self._fit_all(enumeration.check_fits(self.encoding, self.pool_codes, self.budget))
         if method == "auto" and looks_discrete(self.encoding, self.pool_codes):
             code = exact_code(self.encoding, self.pool_codes)
-            if exact.fits(code, self.budget):
-                return self._fit_exact(code)
+            if enumeration.fits(code, self.budget):
+                return self._fit_all(code)
         self._check_budget()
         self.budget -= self.reserved
         return self._fit_hybrids(method, self._transform(method))
 
-    def _fit_exact(self, code: BitCode) -> Fitted:
+    def _fit_all(self, code: BitCode) -> FitResult:
         begin = time.perf_counter()
-        rows, where = exact.combinations(code)
-        index = code.index(exact.all_rows(code)[rows])
-        answers = self.oracle.ask(self.pool, index, self._codes(index))
+        rows, where = enumeration.combinations(code)
+        index = code.index(enumeration.all_rows(code)[rows])
+        answers = self.model.ask(self.pool, index, self._codes(index))
         unit = unit_of(answers)
-        answers, fidelity, n_rounds = self._certify_exact(code, index, answers / unit, unit)
-        surrogate = exact.exact_surrogate(code, answers[where]).scaled(unit)
+        answers, fidelity, n_rounds = self._certify_all(code, index, answers / unit, unit)
+        surrogate = enumeration.make_surrogate(code, answers[where]).scaled(unit)
         note = f"all {len(rows):,} combinations of levels" + f", {n_rounds:.3g} answers each" * (n_rounds > 1)
-        line = Candidate("exact", fidelity.r2, time.perf_counter() - begin, True, note)
-        return Fitted("exact", surrogate, self.encoding, fidelity, (line,))
+        line = Candidate("enumerate", fidelity.r2, time.perf_counter() - begin, True, note)
+        return FitResult("enumerate", surrogate, self.encoding, fidelity, (line,))
 
-    def _certify_exact(
+    def _certify_all(
         self, code: BitCode, index: NDArray[np.int32], answers: Floats, unit: float
     ) -> tuple[Floats, Fidelity, float]:
-        """What to explain: the answers to all combinations, or, where they are noisy, the mean of many."""
-        left = self.budget - self.oracle.count
+        """Return the answers to explain, or, where they are noisy, the means of many, and their certificate."""
+        left = self.budget - self.model.count
         rows = np.resize(self.rng.permutation(len(index)), min(_REPEATED, left))
         if not len(rows):  # no query is left to see whether the model answers alike
             unknown = Interval(1.0, -np.inf, 1.0)
-            return answers, Fidelity(*unknown, 0, self.oracle.count, noise=np.nan, cube=unknown), 1.0
+            return answers, Fidelity(*unknown, 0, self.model.count, noise=np.nan, cube=unknown), 1.0
 
         def ask_again(rows: NDArray[np.int64]) -> Floats:
-            return self.oracle.ask_again(self.pool, index[rows]) / unit
+            return self.model.ask_again(self.pool, index[rows]) / unit
 
         again = ask_again(rows)
         noise = noise_of(answers[rows], again, answers)
         if noise <= NOTICED:
             whole = Interval(1.0, 1.0, 1.0)
-            return answers, Fidelity(*whole, 0, self.oracle.count, exact=True, noise=noise, cube=whole), 1.0
+            return answers, Fidelity(*whole, 0, self.model.count, exact=True, noise=noise, cube=whole), 1.0
         warn_if_noisy(noise)
         repeats = ask_in_rounds(ask_again, answers, (rows, again), left - len(rows), self.rng)
-        met = exact.find_combinations(code, code.bits(self._codes(self._draw(_WEIGHED))))
+        met = enumeration.find_combinations(code, code.bits(self._codes(self._draw(_WEIGHED))))
         weights = np.bincount(met, minlength=len(index)) / len(met)
-        fidelity = certify_mean(repeats, weights, noise, self.oracle.count)
+        fidelity = certify_mean(repeats, weights, noise, self.model.count)
         return repeats.mean, fidelity, float(repeats.count.mean())
 
     def _transform(self, method: str) -> swht.Transform | None:
-        """The sparse transform, if it is asked for or worth a try."""
+        """Return the sparse transform, if it is asked for or promising."""
         if method == "swht":
             code = interval_code(self.encoding, self.pool_codes)
-            return swht.transform(self._asker(code), code, self.budget, self.limits, self.seed)
+            return swht.transform(self._ask_bits(code), code, self.budget, self.limits, self.seed)
         if method == "auto" and looks_discrete(self.encoding, self.pool_codes):
             code = exact_code(self.encoding, self.pool_codes)
-            return swht.probe(self._asker(code), code, self.budget, self.limits, self.seed)
+            return swht.probe(self._ask_bits(code), code, self.budget, self.limits, self.seed)
         return None
 
-    def _asker(self, code: BitCode) -> swht.Ask:
+    def _ask_bits(self, code: BitCode) -> swht.Ask:
         def ask(bits: NDArray[np.uint8]) -> Floats:
             index = code.index(bits)
-            return self.oracle.ask(self.pool, index, self._codes(index))
+            return self.model.ask(self.pool, index, self._codes(index))
 
         return ask
 
-    def _fit_hybrids(self, method: str, transform: swht.Transform | None) -> Fitted:
+    def _fit_hybrids(self, method: str, transform: swht.Transform | None) -> FitResult:
         asked, transform = self._ask_hybrids(method, transform)
         codes, unit, n_hybrids = self._codes(asked.index), unit_of(asked.answers), asked.n_hybrids
         answers = asked.answers / unit
@@ -196,7 +196,7 @@ class Fitter:
         encoding, changes = self.encoding.reordered(codes[train], answers[train][:, output])
         self.encoding, codes = encoding, recode(codes, changes)
         self.pool_codes = recode(self.pool_codes, changes)
-        self.oracle.recode(lambda known: recode(known, changes))
+        self.model.remap(lambda known: recode(known, changes))
         task = Task(
             encoding,
             self.pool_codes,
@@ -208,22 +208,22 @@ class Fitter:
             None if transform is None else transform.recoded(changes).in_unit(unit),
             self.n_jobs,
             unit,
-            self.oracle.report,
+            self.model.queries.progress,
             self.members and remap_levels(self.members, {f: c for f, c in enumerate(changes) if c is not None}),
         )
         fits: dict[str, Fit] = {}
         held = codes[held_out], answers[held_out]
         self._fits = fits
-        self._settle = lambda: self._choose(task, method, fits, held, asked.noise)
-        self.oracle.report.expect(_expected_seconds(task))
+        self._choose_now = lambda: self._choose(task, method, fits, held, asked.noise)
+        self.model.queries.progress.expect(_expected_seconds(task))
         fit_candidates(task, method, fits)
         return self._choose(task, method, fits, held, asked.noise)
 
     def _choose(
         self, task: Task, method: str, fits: dict[str, Fit], held: tuple[Floats, Floats], noise: float
-    ) -> Fitted:
-        """The best of what is fitted, from all answers, and its certificate by those ``held`` back."""
-        task.report.enter(CHOOSING)
+    ) -> FitResult:
+        """Choose the best fit, made from all answers, and certify it by those ``held`` back."""
+        task.progress.enter(CHOOSING)
         fit, candidates = choose(task, method, fits)
         if fit.taught is not None:
             # Candidates are compared by what they know: what is lost in teaching is rough, and fades in SHAP values.
@@ -234,44 +234,44 @@ class Fitter:
         if fit.name == "swht" and task.transform is not None:
             fidelity = replace(fidelity, cube=_on_the_cube(task.transform, surrogate, self.rng))
         fidelity = replace(fidelity, noise=noise)
-        return Fitted(fit.name, surrogate.scaled(task.unit), task.encoding, fidelity, candidates)
+        return FitResult(fit.name, surrogate.scaled(task.unit), task.encoding, fidelity, candidates)
 
     @property
     def has_fits(self) -> bool:
         """Whether there is something to `finish`."""
-        return self._fitted is not None or bool(self._fits)
+        return self._result is not None or bool(self._fits)
 
-    def finish(self) -> Fitted:
-        """The best of what was fitted before an interruption, without another query."""
-        return self._fitted or self._settle()
+    def finish(self) -> FitResult:
+        """Return the best of what was fitted before an interruption, without another query."""
+        return self._result or self._choose_now()
 
     def _ask_hybrids(
         self, method: str, transform: swht.Transform | None
     ) -> tuple[_Asked, swht.Transform | None]:
-        """Hybrids with answers that the transform has not seen, if the model is noisy, and the transform."""
+        """Ask about hybrids that the transform has not seen, if the model is noisy; return them and the transform."""
         repeated = min(_REPEATED, self.budget // 50)
         most = self.budget - repeated
         if transform is not None and transform.is_exact:
-            most = min(most, self.oracle.count + _MOST_CHECKS)
+            most = min(most, self.model.count + _MOST_CHECKS)
         is_settled = method == "swht" or (transform is not None and transform.is_exact)
-        before = self.oracle.count
+        before = self.model.count
         index, n_hybrids = self._collect(most, transform) if is_settled else self._collect_with_rare(most)
-        is_new = self.oracle.count - before >= len(index)
-        answers = self.oracle.ask(self.pool, index, self._codes(index))
+        is_new = self.model.count - before >= len(index)
+        answers = self.model.ask(self.pool, index, self._codes(index))
         noise = self._noise(index, answers)
         if transform is None or not transform.exhaustive or not noise > NOTICED:
             return _Asked(index, answers, n_hybrids, noise), transform
         # A transform of the whole cube repeats the noise of the answers that it saw: others must judge it.
         if not is_new:
-            index = self._draw(max((self.budget - self.oracle.count) * 4 // 5, 1))
-            answers, n_hybrids = self.oracle.ask_again(self.pool, index), len(index)
-        n = min(N_CERTIFICATE, self.budget - self.oracle.count)
+            index = self._draw(max((self.budget - self.model.count) * 4 // 5, 1))
+            answers, n_hybrids = self.model.ask_again(self.pool, index), len(index)
+        n = min(N_CERTIFICATE, self.budget - self.model.count)
         bits = self.rng.integers(0, 2, (n, transform.code.n_bits), np.uint8)
-        fresh = self.oracle.ask_again(self.pool, transform.code.index(bits))
+        fresh = self.model.ask_again(self.pool, transform.code.index(bits))
         return _Asked(index, answers, n_hybrids, noise), transform.certified(bits, fresh)
 
     def _certify(self, task: Task, fit: Fit, answers: Floats, predictions: Floats) -> Fidelity:
-        """By held-out answers with their predictions, and by the folds."""
+        """Certify a fit by held-out answers with their predictions, and by the folds."""
         judged = task.is_judged(fit.predictions)
         interval = certify(
             np.concatenate([answers, task.answers[judged]]),
@@ -280,7 +280,7 @@ class Fitter:
             self.rng,
         )
         by_output = output_r2(answers, predictions)
-        return Fidelity(*interval, len(answers), self.oracle.count, k_fold=fit.r2, by_output=by_output)
+        return Fidelity(*interval, len(answers), self.model.count, k_fold=fit.r2, by_output=by_output)
 
     def _check_budget(self) -> None:
         least = max(200, 4 * self.encoding.n_players)
@@ -291,11 +291,11 @@ class Fitter:
             )
 
     def _collect(self, n: int, transform: swht.Transform | None = None) -> tuple[NDArray[np.int32], int]:
-        """Distinct hybrids in random order, asked until ``n`` queries are spent, and how many they are."""
+        """Return distinct hybrids in random order, asked until ``n`` queries are spent, and their number."""
         index = self._ask_new(n, self._draw)
         if len(index) < _LEAST_HYBRIDS and transform is not None and transform.exhaustive:
             again = self._draw(_MOST_CHECKS)
-            if self.oracle.is_known(self._codes(again)).all():  # the transform has asked every row there is
+            if self.model.is_known(self._codes(again)).all():  # the transform has asked every row there is
                 return again, len(again)
         return self._enough(index)
 
@@ -303,16 +303,16 @@ class Fitter:
         if len(index) < _LEAST_HYBRIDS:
             raise InputError(
                 f"the data give only {len(index)} different hybrids, too few to fit a representation. Give data= "
-                "with more rows, or method='exact', which asks every combination of levels."
+                "with more rows, or method='enumerate', which asks every combination of levels."
             )
         return index, len(index)
 
     def _collect_with_rare(self, n: int) -> tuple[NDArray[np.int32], int]:
-        """The same, and after the hybrids others with rare levels, where there are some that matter."""
+        """Return the same, followed by hybrids with rare levels, where there are some that matter."""
         rare = find_rare(self.pool_codes, self.encoding.player, self.encoding.n_players)
         if not len(rare.players):
             return self._collect(n)
-        left = n - self.oracle.count
+        left = n - self.model.count
         index = self._ask_new(n - int(SHARE * left), self._draw)
         if len(index) < _LEAST_HYBRIDS:  # none can be spared
             return self._enough(np.concatenate([index, self._ask_new(n, self._draw)]))
@@ -325,36 +325,36 @@ class Fitter:
         return np.concatenate([*hybrids, changed]), n_hybrids
 
     def _first_look(self, index: NDArray[np.int32]) -> Callable[[NDArray[np.int32]], Floats]:
-        """A quick fit: enough to see which players matter."""
+        """Return a quick fit's predictions: enough to see which players matter."""
         codes = self._codes(index)
-        answers = self.oracle.ask(self.pool, index, codes)
+        answers = self.model.ask(self.pool, index, codes)
         answers = answers / unit_of(answers)
         y = answers[:, int(np.argmax(answers.var(axis=0)))]
         trees = grow(codes, y, SHAPES[0], FIRST, self.seed)
         return lambda some: trees.predict(self._codes(some))[:, 0]
 
     def _ask_new(self, n: int, draw: Callable[[int, float], NDArray[np.int32]]) -> NDArray[np.int32]:
-        """Distinct new rows in random order, asked until ``n`` queries are spent in all."""
+        """Return distinct new rows in random order, asked until ``n`` queries are spent in all."""
         kept: list[NDArray[np.int32]] = [np.empty((0, self.encoding.n_players), dtype=np.int32)]
         share = KNOWN_SHARE
         for _ in range(_ROUNDS):
-            if self.oracle.count >= n:
+            if self.model.count >= n:
                 break
-            index = draw(n - self.oracle.count, share)
+            index = draw(n - self.model.count, share)
             codes = self._codes(index)
             fresh = np.array(first_rows(row_keys(codes)))
-            fresh = fresh[~self.oracle.is_known(codes[fresh])]
-            self.oracle.ask(self.pool, index[fresh], codes[fresh])
+            fresh = fresh[~self.model.is_known(codes[fresh])]
+            self.model.ask(self.pool, index[fresh], codes[fresh])
             kept.append(index[fresh])
             if len(fresh) < len(index) / 2:
                 share = 0.0  # hybrids of few known rows are soon all asked
         return self.rng.permutation(np.concatenate(kept), axis=0)
 
     def _noise(self, index: NDArray[np.int32], answers: Floats) -> float:
-        n = min(_REPEATED, len(index), max(self.budget // 50, 1), self.budget - self.oracle.count)
+        n = min(_REPEATED, len(index), max(self.budget // 50, 1), self.budget - self.model.count)
         if n < 1:
             return np.nan  # no query is left to look for noise
-        noise = noise_of(answers[:n], self.oracle.ask_again(self.pool, index[:n]), answers)
+        noise = noise_of(answers[:n], self.model.ask_again(self.pool, index[:n]), answers)
         warn_if_noisy(noise)
         return noise
 
@@ -373,7 +373,7 @@ class Fitter:
 
 
 def _expected_seconds(task: Task) -> dict[str, float]:
-    """About how long the stages after asking take, on one thread."""
+    """Estimate the seconds of the stages after the queries, on one thread."""
     n_answers, n_features = task.codes.shape
     folds, student = expected_seconds(n_answers, n_features)
     trees = _TREE_SECONDS * n_answers * n_features * task.n_outputs
@@ -389,7 +389,7 @@ def _expected_seconds(task: Task) -> dict[str, float]:
 def _on_the_cube(
     transform: swht.Transform, surrogate: Surrogate, rng: np.random.Generator
 ) -> Interval | None:
-    """R^2 at uniform points; all of them, or those of the transform's certificate, if it has some."""
+    """Return R^2 at uniform points: all of them, or those of the transform's certificate; None if it has none."""
     if not len(transform.points):
         return None
     spectrum = surrogate.representation

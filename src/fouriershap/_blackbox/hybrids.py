@@ -28,7 +28,7 @@ FLATTENED = 0.25  # power of the importance: those that seem to matter little ar
 
 
 def second_rows(n_background: int, n_pool: int) -> NDArray[np.int64]:
-    """Rows for the second row of a pair, each as often as it is to be drawn; background rows come first.
+    """Return rows for the second row of a pair, each as often as it is to be drawn; background rows come first.
 
     About half are background rows: the values that are asked for first mix rows with these and no others. The
     rest keep the representation faithful for other backgrounds.
@@ -45,7 +45,7 @@ def draw_hybrids(
     others: NDArray[np.int64],
     rng: np.random.Generator,
 ) -> NDArray[np.int32]:
-    """Random hybrids as the data row of each player, (n, n_players) int32.
+    """Draw random hybrids as the data row of each player, (n, n_players) int32.
 
     ``rows`` and ``others`` are those from which the first and the second row of a pair are drawn. The number of
     players taken from the first follows the Shapley kernel, 1 / (s (n_players - s)); a share of the rows is pure.
@@ -65,7 +65,7 @@ def draw_hybrids(
 def hybrid_codes(
     pool_codes: NDArray[np.float64], player: NDArray[np.int32], index: NDArray[np.int32]
 ) -> NDArray[np.float64]:
-    """Codes (n, n_features) of hybrids ``index`` (n, n_players)."""
+    """Return codes (n, n_features) of hybrids ``index`` (n, n_players)."""
     return pool_codes[index[:, player], np.arange(len(player))]
 
 
@@ -83,7 +83,7 @@ class RareLevels:
         index: NDArray[np.int32],
         rng: np.random.Generator,
     ) -> Floats:
-        """Mean square change (n_players,) of a prediction when a player changes.
+        """Return the mean square change (n_players,) of a prediction when a player changes.
 
         To a level drawn evenly where it has rare ones, else to that of another hybrid.
         """
@@ -96,14 +96,14 @@ class RareLevels:
         return found
 
     def share(self, importance: Floats) -> float:
-        """Of the hybrids to change: what the rare players have of all importance, at most `SHARE`."""
+        """Return the share of hybrids to change: that of the rare players in all importance, at most `SHARE`."""
         flat = importance**FLATTENED
         return SHARE * float(flat[self.players].sum() / max(flat.sum(), np.finfo(float).tiny))
 
     def change(
         self, index: NDArray[np.int32], importance: Floats, rng: np.random.Generator
     ) -> NDArray[np.int32]:
-        """Hybrids (n, n_players) with some players, drawn by importance, at levels drawn evenly."""
+        """Return hybrids (n, n_players) with some players, drawn by importance, at levels drawn evenly."""
         out = index.copy()
         with np.errstate(divide="ignore"):
             weight = FLATTENED * np.log(importance[self.players])
@@ -117,7 +117,7 @@ class RareLevels:
 
 
 def find_rare(pool_codes: Floats, player: NDArray[np.int32], n_players: int) -> RareLevels:
-    """Players of whom some level is in few data rows; ``player`` owns each feature."""
+    """Find players of whom some level is in few data rows; ``player`` owns each feature."""
     players, levels = [], []
     codes = np.where(np.isnan(pool_codes), np.inf, pool_codes)  # missing is a level like any other
     for p in range(n_players):

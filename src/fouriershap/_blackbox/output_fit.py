@@ -21,7 +21,7 @@ from fouriershap._rows.pool import Pool
 from fouriershap._shapley.engine import Floats
 from fouriershap._shapley.outputs.transformed import FittedOutput, Margin
 from fouriershap._trees.ensemble import TreeEnsemble
-from fouriershap._trees.level_sets import by_level
+from fouriershap._trees.level_sets import split_by_level
 
 _LEAST_FIDELITY = 0.95
 _BUDGET = 20_000  # queries of the output, which our copy of the model answers quickly
@@ -83,4 +83,4 @@ def _on_levels(trees: TreeEnsemble, encoding: Encoding) -> TreeEnsemble | None:
         missing_value=np.nan, zero_as_missing=np.zeros(trees.n_features, dtype=bool), vocabularies={}
     )
     labels = [f for f in encoding.features if f.kind == LABEL]
-    return by_level(clean, {f.columns[0]: np.array(f.levels, dtype=np.float64) for f in labels})
+    return split_by_level(clean, {f.columns[0]: np.array(f.levels, dtype=np.float64) for f in labels})

@@ -36,7 +36,7 @@ class Paths:
     n_paths: int
 
     def estimates(self, answers: Floats) -> Floats:
-        """(n_paths, n_players, n_outputs): what each player adds, from answers (n_hybrids, n_outputs)."""
+        """Return (n_paths, n_players, n_outputs): what each player adds, from answers (n_hybrids, n_outputs)."""
         out = np.zeros((self.n_paths, self.index.shape[1], answers.shape[1]))
         later = np.flatnonzero(self.joined >= 0)
         out[self.path[later], self.joined[later]] = answers[later] - answers[later - 1]
@@ -50,7 +50,7 @@ def draw_paths(
     pairs: int,
     rng: np.random.Generator,
 ) -> Paths:
-    """So many permutations with their reverses between each of the first rows and its other.
+    """Draw permutations, with their reverses, between each of the first rows and its other row.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def draw_paths(
 def differing(
     codes: Floats, other_codes: Floats, player: NDArray[np.int32], n_players: int
 ) -> NDArray[np.bool_]:
-    """(n_others, n_players): which players of a row (n_features,), or of one for each, are not those of the others."""
+    """Return (n_others, n_players): which players of a row (n_features,), or of one for each, differ."""
     unlike = ~((codes == other_codes) | (np.isnan(codes) & np.isnan(other_codes)))
     out = np.zeros((len(other_codes), n_players), dtype=bool)
     for f, p in enumerate(player):
@@ -94,5 +94,5 @@ def differing(
 
 
 def pair_means(estimates: Floats, n_others: int) -> Floats:
-    """(n_others, pairs, 2, n_players, n_outputs) of estimates by path: permutation and reverse apart."""
+    """Return estimates by path as (n_others, pairs, 2, n_players, n_outputs): permutation and reverse apart."""
     return estimates.reshape(n_others, -1, 2, *estimates.shape[1:])

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from fouriershap._base.units import unit_of
 from fouriershap._blackbox.bit_code import exact_code
 from fouriershap._blackbox.fidelity import NOTICED, Interval, measure
-from fouriershap._blackbox.fit import Fitted
+from fouriershap._blackbox.fit import FitResult
+from fouriershap._blackbox.hybrid_model import HybridModel
 from fouriershap._blackbox.hybrids import hybrid_codes
-from fouriershap._blackbox.oracle import Oracle
 from fouriershap._blackbox.paths import differing, draw_paths, pair_means
-from fouriershap._blackbox.sum_surrogate import without_compression
+from fouriershap._blackbox.surrogates import without_compression
 from fouriershap._rows.levels import Encoding
 from fouriershap._rows.pool import Pool
 
@@ -32,33 +32,31 @@ _LEAST_SHOWN = 3  # and fewer nothing: all of it may be chance then
 
 
 def refine_cost(n_rows: int, pairs: int, n_players: int, n_background: int) -> int:
-    """Queries: every proper coalition of both permutations meets every background row; the ends are shared."""
+    """Return queries: every proper coalition of both permutations meets every background row; the ends are shared."""
     return n_background + n_rows * (1 + 2 * pairs * (n_players - 1) * n_background)
 
 
 def true_outputs(
-    oracle: Oracle, encoding: Encoding, pool: Pool, codes: Floats, background: Background
+    model: HybridModel, encoding: Encoding, pool: Pool, codes: Floats, background: Background
 ) -> tuple[Floats, Floats]:
-    """The model's outputs (n_rows, n_outputs) of rows, and its mean (n_outputs,) over the background."""
-    answers = _ask_background(oracle, encoding, background[0])
-    with oracle.passing():
-        outputs = oracle.ask(pool, _pure(pool.n_rows, encoding), codes)
+    """Return the model's outputs (n_rows, n_outputs) of rows, and its mean (n_outputs,) over the background."""
+    answers = _ask_background(model, encoding, background[0])
+    with model.transient():
+        outputs = model.ask(pool, _pure(pool.n_rows, encoding), codes)
     return outputs, np.asarray(np.average(answers, axis=0, weights=background[1]))
 
 
-def _ask_background(oracle: Oracle, encoding: Encoding, rows: Pool) -> Floats:
-    return oracle.ask(rows, _pure(rows.n_rows, encoding), encoding.encode(rows, "background"))
+def _ask_background(model: HybridModel, encoding: Encoding, rows: Pool) -> Floats:
+    return model.ask(rows, _pure(rows.n_rows, encoding), encoding.encode(rows, "background"))
 
 
-def values_against_all(
-    fitted: Fitted, codes: Floats, background: Background, n_jobs: int | None = None
-) -> Floats:
-    """Values (n_rows, n_players, n_outputs) of the representation where no background row is compressed away."""
+def values_against_all(result: FitResult, codes: Floats, background: Background, n_jobs: int = -1) -> Floats:
+    """Return values (n_rows, n_players, n_outputs) of the representation against every background row."""
     rows, weights = background
     share = np.full(rows.n_rows, 1 / rows.n_rows) if weights is None else weights
-    others = fitted.encoding.encode(rows, "background")
-    surrogate = without_compression(fitted.surrogate)
-    step = max(_CELLS // fitted.encoding.n_players, 1)
+    others = result.encoding.encode(rows, "background")
+    surrogate = without_compression(result.surrogate)
+    step = max(_CELLS // result.encoding.n_players, 1)
     parts = [slice(i, i + step) for i in range(0, len(others), step) if share[i : i + step].any()]
     totals = [float(share[part].sum()) for part in parts]
     engines = (surrogate.compile(others[p], share[p] / total) for p, total in zip(parts, totals, strict=True))
@@ -67,8 +65,8 @@ def values_against_all(
 
 
 def refined_values(
-    oracle: Oracle,
-    fitted: Fitted,
+    model: HybridModel,
+    result: FitResult,
     pool: Pool,
     codes: Floats,
     background: Background,
@@ -76,20 +74,20 @@ def refined_values(
     pairs: int,
     rng: np.random.Generator,
 ) -> Floats:
-    """Values (n_rows, n_players, n_outputs) of the model, from those of the representation against every row."""
+    """Return the model's values (n_rows, n_players, n_outputs), given the representation's against every row."""
     out = np.empty_like(values)
-    _ask_background(oracle, fitted.encoding, background[0])  # the end of every path
+    _ask_background(model, result.encoding, background[0])  # the end of every path
     for i in range(len(codes)):
         # The row is row 0 of its own pool; the background follows.
         joined = pool.rows(np.array([i])).joined(background[0])
-        with oracle.passing(), _keeping_values(out[:i]):
-            out[i] = _refine_row(oracle, fitted, joined, background[1], values[i], pairs, rng)
+        with model.transient(), _attach_values(out[:i]):
+            out[i] = _refine_row(model, result, joined, background[1], values[i], pairs, rng)
     return out
 
 
 @contextlib.contextmanager
-def _keeping_values(done: Floats) -> Iterator[None]:
-    """Whatever is raised within carries the values of the rows before, whose answers are forgotten by now."""
+def _attach_values(done: Floats) -> Iterator[None]:
+    """Attach the values of the rows before to whatever is raised within; their answers are forgotten by now."""
     try:
         yield
     except BaseException as error:
@@ -102,51 +100,51 @@ def _keeping_values(done: Floats) -> Iterator[None]:
 
 
 def _refine_row(
-    oracle: Oracle,
-    fitted: Fitted,
+    model: HybridModel,
+    result: FitResult,
     pool: Pool,
     weights: Floats | None,
     values: Floats,
     pairs: int,
     rng: np.random.Generator,
 ) -> Floats:
-    """Values of the representation and, as far as it is no chance, what the model has beyond it."""
-    encoding = fitted.encoding
+    """Return the representation's values plus what the model has beyond them, shrunk by its chance."""
+    encoding = result.encoding
     codes = encoding.encode(pool, "X")
     n_others = pool.n_rows - 1
     share = np.full(n_others, 1 / n_others) if weights is None else weights
     differs = differing(codes[0], codes[1:], encoding.player, encoding.n_players)
-    model, stand_in = np.empty((2, n_others, pairs, 2, *values.shape))
+    theirs, ours = np.empty((2, n_others, pairs, 2, *values.shape))
     step = max(_HYBRIDS // (2 * pairs * (encoding.n_players + 1)), 1)
     for first in range(0, n_others, step):
         some = np.arange(first, min(first + step, n_others))
         paths = draw_paths(differs[some], np.zeros_like(some), some + 1, pairs, rng)
         points = hybrid_codes(codes, encoding.player, paths.index)
-        answers = oracle.ask(pool, paths.index, points), fitted.surrogate.predict(points)
-        model[some], stand_in[some] = (pair_means(paths.estimates(each), len(some)) for each in answers)
-    unit = unit_of(np.maximum(np.abs(model), np.abs(stand_in)))
-    common = _common_share(model / unit, stand_in / unit)
-    found = model / unit - common * (stand_in / unit)
+        answers = model.ask(pool, paths.index, points), result.surrogate.predict(points)
+        theirs[some], ours[some] = (pair_means(paths.estimates(each), len(some)) for each in answers)
+    unit = unit_of(np.maximum(np.abs(theirs), np.abs(ours)))
+    common = _common_share(theirs / unit, ours / unit)
+    found = theirs / unit - common * (ours / unit)
     beyond = np.einsum("z,zjo->jo", share, found.mean(axis=(1, 2))) - (1 - common) * values / unit
     drawn = _drawn_in(beyond, _chance(found, share), np.asarray(differs.any(axis=0)))
     return np.asarray(values + unit * drawn)
 
 
-def _common_share(model: Floats, stand_in: Floats) -> float:
-    """How much of the scatter of the representation over the pairs shows up in the model: 0 on games of degree 2.
+def _common_share(theirs: Floats, ours: Floats) -> float:
+    """Return how much of the representation's scatter over the pairs the model shares: 0 on games of degree 2.
 
     Estimates are (n_others, pairs, 2, n_players, n_outputs). A single pair shows no scatter: then all of it.
     """
-    if model.shape[1] == 1:
+    if theirs.shape[1] == 1:
         return 1.0
-    a, b = (each.mean(axis=2) for each in (model, stand_in))
+    a, b = (each.mean(axis=2) for each in (theirs, ours))
     a, b = a - a.mean(axis=1, keepdims=True), b - b.mean(axis=1, keepdims=True)
     variance = float((b**2).sum())
     return float(np.clip((a * b).sum() / variance, 0.0, 1.0)) if variance > 0 else 1.0
 
 
 def _drawn_in(beyond: Floats, chance: Floats, differs: NDArray[np.bool_]) -> Floats:
-    """What players have beyond the representation (n_players, n_outputs), less what may be chance.
+    """Return what players have beyond the representation (n_players, n_outputs), without what may be chance.
 
     The mean over permutations is right but for chance, whose variance is summed over players. Where chance could be
     all of it, it is left out, in between it is drawn in (James and Stein 1961), so that few queries do no harm. What
@@ -160,7 +158,7 @@ def _drawn_in(beyond: Floats, chance: Floats, differs: NDArray[np.bool_]) -> Flo
 
 
 def _chance(found: Floats, share: Floats) -> Floats:
-    """Variance (n_outputs,) of the mean that comes from the permutations drawn, summed over players, or somewhat more.
+    """Return the variance (n_outputs,) of the mean due to the permutations drawn, summed over players, or more.
 
     Parameters
     ----------
@@ -189,14 +187,16 @@ def _pure(n: int, encoding: Encoding) -> NDArray[np.int32]:
     return np.tile(np.arange(n, dtype=np.int32)[:, None], encoding.n_players)
 
 
-def cube_fidelity(oracle: Oracle, fitted: Fitted, pool: Pool, n: int, rng: np.random.Generator) -> Interval:
-    """R^2 at ``n`` rows that show each level of each player with equal chance."""
-    encoding = fitted.encoding
+def cube_fidelity(
+    model: HybridModel, result: FitResult, pool: Pool, n: int, rng: np.random.Generator
+) -> Interval:
+    """Return R^2 at ``n`` rows that have each level of each player with equal chance."""
+    encoding = result.encoding
     pool_codes = encoding.encode(pool, "data")
     players = exact_code(encoding, pool_codes).players
     index = np.column_stack([rng.choice(player.rows, n) for player in players]).astype(np.int32)
     codes = hybrid_codes(pool_codes, encoding.player, index)
     # Known answers are free, but a representation may repeat their noise.
-    is_noisy = fitted.fidelity.noise > NOTICED
-    answers = oracle.ask_again(pool, index) if is_noisy else oracle.ask(pool, index, codes)
-    return measure(answers, fitted.surrogate.predict(codes), rng)
+    is_noisy = result.fidelity.noise > NOTICED
+    answers = model.ask_again(pool, index) if is_noisy else model.ask(pool, index, codes)
+    return measure(answers, result.surrogate.predict(codes), rng)

@@ -63,7 +63,7 @@ def ask_in_rounds(
 
 
 def certify_mean(repeats: Repeats, weights: Floats, noise: float, n_queries: int) -> Fidelity:
-    """What the mean answers to all combinations of levels are worth where the model is noisy.
+    """Certify the mean answers to all combinations of levels, where the model is noisy.
 
     ``weights`` (n,): how often hybrids show each combination.
     """
@@ -82,7 +82,7 @@ def certify_mean(repeats: Repeats, weights: Floats, noise: float, n_queries: int
 
 
 def interval_of_mean(repeats: Repeats, weights: Floats) -> Interval:
-    """R^2 of the mean answers against what they would be after ever more repeats, with its interval.
+    """Return R^2, with its interval, of the mean answers against their limit after ever more repeats.
 
     ``weights`` (n,), which add up to 1, say how often each row counts. The mean of row i misses by v_i = (variance
     of an answer) / (number of answers) in the mean square. The true spread is that of the means less what noise adds
@@ -108,7 +108,7 @@ def interval_of_mean(repeats: Repeats, weights: Floats) -> Interval:
 
 
 def _variance_of_estimate(repeats: Repeats, weights: Floats) -> float:
-    """Variance of the estimated mean square error, a weighted sum of the rows' variances of an answer."""
+    """Return the variance of the estimated mean square error, a weighted sum of the rows' variances of an answer."""
     freedom = repeats.count - 1
     own = weights / repeats.count
     # Rows that were asked once have the variance of the others, in proportion to what these know of it.
@@ -118,7 +118,7 @@ def _variance_of_estimate(repeats: Repeats, weights: Floats) -> float:
 
 
 def _chi_square(freedom: float, z: float) -> float:
-    """Quantile of a chi-square variable by its degrees of freedom (Wilson and Hilferty 1931), z that of the normal."""
+    """Return a chi-square quantile by its degrees of freedom (Wilson and Hilferty 1931); z is that of the normal."""
     return max(1 - 2 / (9 * freedom) + z * math.sqrt(2 / (9 * freedom)), 0.0) ** 3
 
 

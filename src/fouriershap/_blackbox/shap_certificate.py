@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from fouriershap._base.errors import InputError
 from fouriershap._base.units import unit_of
 from fouriershap._blackbox.fidelity import UNSEEN, Interval
-from fouriershap._blackbox.fit import Fitted
+from fouriershap._blackbox.fit import FitResult
+from fouriershap._blackbox.hybrid_model import HybridModel
 from fouriershap._blackbox.hybrids import hybrid_codes
-from fouriershap._blackbox.oracle import Oracle
 from fouriershap._blackbox.paths import differing, draw_paths, pair_means
 from fouriershap._rows.pool import Pool
 
@@ -28,17 +28,17 @@ MOST_ROWS = 64  # while fitting
 SHARE = 0.1  # of the budget, at most, while fitting
 _NORMAL = 1.959964  # its quantile of 97.5 %
 _RARE = 0.5  # of what the worst row misses: estimates that meet no rare miss know nothing of their own error either
-_ROUNDING = 1e-12  # of the largest answer: values below it are none
+_ROUNDING = 1e-12  # of the largest answer: values below it count as zero
 _HYBRIDS = 100_000  # that are asked at a time
 
 
 def row_cost(n_players: int) -> int:
-    """Most queries for a row: two permutations with their reverses, the row, and two background rows."""
+    """Return the most queries for a row: two permutations with their reverses, the row, and two background rows."""
     return 4 * max(n_players - 1, 1) + 3
 
 
 def reserved_queries(budget: int, n_players: int, n_rows: int = MOST_ROWS) -> int:
-    """What fitting leaves for the certificate of some of ``n_rows``; none where that would be too few rows."""
+    """Return the queries that fitting leaves for the certificate; 0 where they suffice for too few rows."""
     if n_rows < 2:
         return 0
     n_rows = min(int(SHARE * budget) // row_cost(n_players), MOST_ROWS)
@@ -69,8 +69,8 @@ class _Found:
 
 
 def certify_values(
-    oracle: Oracle,
-    fitted: Fitted,
+    model: HybridModel,
+    result: FitResult,
     pool: Pool,
     background: tuple[Pool, Floats | None],
     values: Floats,
@@ -79,7 +79,7 @@ def certify_values(
     rng: np.random.Generator,
     is_sample: bool = False,
 ) -> Interval:
-    """R^2 of values (n_rows, n_players, n_outputs) against the model's own, about the mean of all, with its interval.
+    """Return R^2 of values (n_rows, n_players, n_outputs) against the model's own, about their mean, with its interval.
 
     Parameters
     ----------
@@ -92,20 +92,20 @@ def certify_values(
     is_sample : bool
         Whether the rows stand for others, which the interval is for, too.
     """
-    n_players = fitted.encoding.n_players
+    n_players = result.encoding.n_players
     n_rows = min(pool.n_rows, queries // row_cost(n_players))
     if n_rows < 2:
         least = 2 * row_cost(n_players)
         raise InputError(
-            f"queries is {queries}, for {pool.n_rows} rows of {n_players} players; at least {least} and two rows "
-            "say something."
+            f"queries is {queries}, for {pool.n_rows} rows of {n_players} players; give at least {least} queries and "
+            "two rows."
         )
     pairs = max((queries // n_rows - 1) // (2 * max(n_players - 1, 1) + 1), 2)
     chosen = rng.permutation(pool.n_rows)[:n_rows]
     unit = unit_of(values)
     step = max(_HYBRIDS // (pairs * row_cost(n_players)), 1)
     parts = [pool.rows(chosen[i : i + step]) for i in range(0, n_rows, step)]
-    found = [_beyond(oracle, fitted, part, background, pairs, rng) for part in parts]
+    found = [_beyond(model, result, part, background, pairs, rng) for part in parts]
     beyond, largest = np.concatenate([each for each, _ in found]), max(size for _, size in found)
     if max(np.abs(values[chosen]).max(), np.abs(beyond).max()) <= _ROUNDING * largest:
         return Interval(1.0, 1.0, 1.0)  # a constant: there is nothing to explain, and nothing is missed
@@ -114,18 +114,18 @@ def certify_values(
 
 
 def _beyond(
-    oracle: Oracle,
-    fitted: Fitted,
+    model: HybridModel,
+    result: FitResult,
     pool: Pool,
     background: tuple[Pool, Floats | None],
     pairs: int,
     rng: np.random.Generator,
 ) -> tuple[Floats, float]:
-    """Independent estimates (n_rows, pairs, n_players, n_outputs) of what players have beyond the representation.
+    """Return independent estimates of what the model has beyond the representation, and the size of the largest answer.
 
-    And the size of the largest answer.
+    The estimates are (n_rows, pairs, n_players, n_outputs).
     """
-    encoding, (rows, weights) = fitted.encoding, background
+    encoding, (rows, weights) = result.encoding, background
     drawn, position = np.unique(rng.choice(rows.n_rows, pool.n_rows * pairs, p=weights), return_inverse=True)
     joined = pool.joined(rows.rows(drawn))
     codes = encoding.encode(joined, "X")
@@ -133,15 +133,15 @@ def _beyond(
     differs = differing(codes[firsts], codes[others], encoding.player, encoding.n_players)
     paths = draw_paths(differs, firsts, others, 1, rng)
     points = hybrid_codes(codes, encoding.player, paths.index)
-    with oracle.passing():
-        answers = oracle.ask(joined, paths.index, points)
-    estimates = pair_means(paths.estimates(answers - fitted.surrogate.predict(points)), pool.n_rows * pairs)
+    with model.transient():
+        answers = model.ask(joined, paths.index, points)
+    estimates = pair_means(paths.estimates(answers - result.surrogate.predict(points)), pool.n_rows * pairs)
     means = estimates.mean(axis=(1, 2)).reshape(pool.n_rows, pairs, *estimates.shape[3:])
     return means, float(np.abs(answers).max())
 
 
 def _summed(values: Floats, beyond: Floats) -> _Found:
-    """Values (n_rows, n_players, n_outputs), estimates (n_rows, pairs, n_players, n_outputs)."""
+    """Sum up values (n_rows, n_players, n_outputs) and estimates (n_rows, pairs, n_players, n_outputs)."""
     n_rows, pairs, n_players = beyond.shape[:3]
     whole, each = (beyond.sum(axis=1) ** 2).sum(axis=(1, 2)), (beyond**2).sum(axis=(1, 2, 3))
     missed = (whole - each) / (pairs * (pairs - 1))
@@ -163,7 +163,7 @@ def _summed(values: Floats, beyond: Floats) -> _Found:
 
 
 def _interval(found: _Found, known: float, compressed: float) -> Interval:
-    """By Student's t; ``known``: the share of all rows in question that was looked at.
+    """Return an interval by Student's t; ``known`` is the share of all rows in question that was looked at.
 
     Rows that were not looked at may differ from those that were, and some may miss as much as the worst.
     """
@@ -180,13 +180,13 @@ def _interval(found: _Found, known: float, compressed: float) -> Interval:
 
 
 def _freedom(variance: Floats) -> float:
-    """Degrees of freedom of a sum of variances of one each, by Satterthwaite; at least 2."""
+    """Return the degrees of freedom of a sum of variances of one each, by Satterthwaite; at least 2."""
     squares = float((variance**2).sum())
     return max(3 * float(variance.sum()) ** 2 / squares - 2, 2.0) if squares > 0 else 2.0
 
 
 def _student(z: float, freedom: float) -> float:
-    """A quantile of Student's t, by its expansion about the normal one, ``z``."""
+    """Return a quantile of Student's t, by its expansion about the normal one, ``z``."""
     first, second = (z**3 + z) / 4, (5 * z**5 + 16 * z**3 + 3 * z) / 96
     third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
     return z + first / freedom + second / freedom**2 + third / freedom**3

@@ -1,8 +1,7 @@
-"""Surrogates: what stands for a model, on the codes of its levels; `compile` gives an engine on these codes."""
+"""Surrogates: representations of a model on the codes of its levels; `compile` gives an engine on these codes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -16,12 +15,15 @@ from fouriershap._shapley.engine import BackgroundRows, Engine, Floats, PageLook
 from fouriershap._shapley.indices import SHAPLEY, Index
 from fouriershap._shapley.spectrum.engine import NO_TABLE, SpectrumEngine, compile_spectrum
 from fouriershap._shapley.spectrum.lookups import level_lookup
+from fouriershap._shapley.products.engine import ProductEngine, ProductSettings, compile_products
 from fouriershap._shapley.spectrum.terms import terms_of
+from fouriershap._shapley.sum import SumEngine
 from fouriershap._shapley.trees.engine import TreeEngine
 from fouriershap._shapley.trees.model import make_background, make_model
+from fouriershap._trees.arithmetic import scaled
 from fouriershap._trees.ensemble import TreeEnsemble
+from fouriershap._waves.waves import Waves
 
-_SAME = ("feature", "threshold", "missing_left", "category_set", "cover")
 _SINGLE = (1e-25, 1e25)  # sizes of values that tables in single precision can hold with room to spare
 
 
@@ -32,10 +34,10 @@ class Surrogate(Protocol):
     def representation(self) -> Any: ...
 
     def predict(self, codes: Floats) -> Floats:
-        """Outputs (n_rows, n_outputs)."""
+        """Return outputs (n_rows, n_outputs)."""
 
     def scaled(self, unit: float) -> Surrogate:
-        """The same with all outputs times a number."""
+        """Return the same surrogate with all outputs times a number."""
 
     def compile(self, background: Floats, weights: Floats | None, index: Index = SHAPLEY) -> Engine: ...
 
@@ -55,7 +57,7 @@ class TreeSurrogate:
         return self.ensemble.predict(codes)
 
     def scaled(self, unit: float) -> TreeSurrogate:
-        return replace(self, ensemble=weighted_sum([self.ensemble], [unit]))
+        return replace(self, ensemble=scaled(self.ensemble, unit))
 
     def compile(self, background: Floats, weights: Floats | None, index: Index = SHAPLEY) -> TreeEngine:
         largest = float(np.abs(self.ensemble.values).max(initial=0.0))
@@ -83,14 +85,68 @@ class SpectrumSurrogate:
         return replace(self, spectrum=self.spectrum * unit)
 
     def compile(self, background: Floats, weights: Floats | None, index: Index = SHAPLEY) -> LevelEngine:
-        made = self.compile_bits(self.code.bits(background, "background"), weights, index)
-        return replace(made, rows=BackgroundRows(background, weights))
-
-    def compile_bits(self, bits: NDArray[np.uint8], weights: Floats | None, index: Index) -> LevelEngine:
-        """`compile`, of a background that is bits already."""
+        bits = self.code.bits(background, "background")
         terms = terms_of(self.spectrum, self.code.player, self.code.n_players)
         inner = compile_spectrum(terms, bits, weights, check_memory(None), None, index=index)
-        return LevelEngine(inner, self.code)
+        return LevelEngine(inner, self.code, BackgroundRows(background, weights))
+
+
+@dataclass(frozen=True, eq=False)
+class WaveSurrogate:
+    """Waves on codes.
+
+    Attributes
+    ----------
+    waves : Waves
+    tolerance : float
+        Share of the values' square sum that a compressed background may miss.
+    exact : bool
+        Whether no background is compressed.
+    """
+
+    waves: Waves
+    tolerance: float
+    exact: bool = False
+
+    @property
+    def representation(self) -> Waves:
+        return self.waves
+
+    def predict(self, codes: Floats) -> Floats:
+        return self.waves.predict(codes)
+
+    def scaled(self, unit: float) -> WaveSurrogate:
+        return replace(self, waves=self.waves.scaled(unit))
+
+    def compile(self, background: Floats, weights: Floats | None, index: Index = SHAPLEY) -> ProductEngine:
+        return compile_products(self.waves, background, weights, index, ProductSettings(self.tolerance, self.exact))
+
+
+@dataclass(frozen=True, eq=False)
+class SumSurrogate:
+    """Representations whose outputs add up."""
+
+    parts: tuple[Surrogate, ...]
+
+    @property
+    def representation(self) -> tuple[Any, ...]:
+        return tuple(part.representation for part in self.parts)
+
+    def predict(self, codes: Floats) -> Floats:
+        return np.asarray(np.sum([part.predict(codes) for part in self.parts], axis=0))
+
+    def scaled(self, unit: float) -> SumSurrogate:
+        return replace(self, parts=tuple(part.scaled(unit) for part in self.parts))
+
+    def compile(self, background: Floats, weights: Floats | None, index: Index = SHAPLEY) -> SumEngine:
+        return SumEngine(tuple(part.compile(background, weights, index) for part in self.parts))
+
+
+def without_compression(surrogate: Surrogate) -> Surrogate:
+    """Return the same surrogate, explained against every row of a background."""
+    if isinstance(surrogate, SumSurrogate):
+        return SumSurrogate(tuple(without_compression(part) for part in surrogate.parts))
+    return replace(surrogate, exact=True) if isinstance(surrogate, WaveSurrogate) else surrogate
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,44 +175,3 @@ class LevelEngine(WrappingEngine):
         n_levels = np.array([player.n_levels for player in self.code.players])
         n_bits = np.array([player.n_bits for player in self.code.players])
         return [level_lookup(self.inner.terms, self.inner.tables, n_levels, n_bits)]
-
-
-def stack_outputs(ensembles: Sequence[TreeEnsemble]) -> TreeEnsemble:
-    """Ensembles of one output each as one ensemble of several outputs."""
-    return _joined(
-        ensembles,
-        n_outputs=len(ensembles),
-        tree_output=np.repeat(np.arange(len(ensembles)), [e.n_trees for e in ensembles]),
-        base=np.concatenate([e.base for e in ensembles]),
-        values=np.concatenate([e.values for e in ensembles]),
-    )
-
-
-def weighted_sum(ensembles: Sequence[TreeEnsemble], weights: Sequence[float]) -> TreeEnsemble:
-    """The ensemble that predicts the weighted sum of what the others do."""
-    pairs = list(zip(ensembles, weights, strict=True))
-    return _joined(
-        ensembles,
-        tree_output=np.concatenate([e.tree_output for e in ensembles]),
-        base=np.sum([weight * e.base for e, weight in pairs], axis=0),
-        values=np.concatenate([weight * e.values for e, weight in pairs]),
-    )
-
-
-def _joined(ensembles: Sequence[TreeEnsemble], **changes: Any) -> TreeEnsemble:
-    """All nodes in one numbering."""
-    sizes = np.array([e.n_nodes for e in ensembles])
-    start = np.cumsum(sizes) - sizes
-    first = ensembles[0]
-
-    def shifted(name: str) -> NDArray[Any]:
-        parts = [
-            np.where(getattr(e, name) < 0, -1, getattr(e, name) + s)
-            for e, s in zip(ensembles, start, strict=True)
-        ]
-        return np.concatenate(parts)
-
-    changes |= {name: shifted(name) for name in ("roots", "left", "right")}
-    changes |= {name: np.concatenate([getattr(e, name) for e in ensembles]) for name in _SAME}
-    kind = first.kind.removeprefix("surrogate ").removeprefix("scikit-learn ")
-    return first.replace(output_names=None, kind="surrogate " + kind, **changes)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._base.asking.report import Report
+from fouriershap._base.progress import Progress
 from fouriershap._base.units import unit_of
 from fouriershap._rows.levels import Encoding
 from fouriershap._trees.ensemble import TreeEnsemble
@@ -39,12 +39,12 @@ class Task:
     seed : int
     transform : Transform or None
         The sparse transform of the model, where it was tried and is worth a candidate.
-    n_jobs : int or None
+    n_jobs : int
         Threads.
     unit : float
         By which answers were divided.
-    report : Report
-        To which it is told how far fitting is.
+    progress : Progress
+        Shows how far fitting is.
     members : TreeEnsemble or None
         Trees on codes that the model is made of, whatever it makes of them.
     """
@@ -57,9 +57,9 @@ class Task:
     draw: Callable[[int], NDArray[np.float64]]
     seed: int
     transform: Transform | None = None
-    n_jobs: int | None = None
+    n_jobs: int = -1
     unit: float = 1.0
-    report: Report = field(default_factory=lambda: Report(None, 0))
+    progress: Progress = field(default_factory=lambda: Progress(False))
     members: TreeEnsemble | None = None
 
     @property
@@ -67,16 +67,16 @@ class Task:
         return int(self.answers.shape[1])
 
     def judge(self, predictions: NDArray[np.float64]) -> float:
-        """R^2 of predictions (n, n_outputs) by models that were fitted without the row's fold; NaN for none."""
+        """Return R^2 of predictions (n, n_outputs) by models that were fitted without the row's fold; NaN for none."""
         judged = self.is_judged(predictions)
         return r_squared(self.answers[judged], predictions[judged])
 
     def is_judged(self, predictions: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Which rows have a prediction by a model that was fitted without their fold."""
+        """Return which rows have a prediction by a model that was fitted without their fold."""
         return (self.fold >= 0) & ~np.isnan(predictions).any(axis=1)
 
     def best_share(self, first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
-        """Of the second of two predictions, in the mean of both that misses least where both are judged."""
+        """Return the share of the second of two predictions in the mean of both that misses least."""
         both = self.is_judged(first + second)
         apart, missed = (second - first)[both], (self.answers - first)[both]
         share = float((apart * missed).sum() / max((apart**2).sum(), np.finfo(float).tiny))
@@ -112,12 +112,12 @@ class Fit:
 
 
 def make_folds(n: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """A random fold of each of n rows, all of one size but for rounding."""
+    """Return a random fold of each of n rows, all of one size but for rounding."""
     return rng.permutation(np.arange(n) % N_FOLDS)
 
 
 def r_squared(answers: NDArray[np.float64], predictions: NDArray[np.float64]) -> float:
-    """R^2 (n, n_outputs) pooled over outputs; 1 where there is nothing to explain and nothing is missed."""
+    """Return R^2 (n, n_outputs) pooled over outputs; 1 where there is nothing to explain and nothing is missed."""
     unit = unit_of(answers)
     with np.errstate(over="ignore"):  # predictions may be absurd
         error = float(((answers / unit - predictions / unit) ** 2).sum())
@@ -128,7 +128,7 @@ def r_squared(answers: NDArray[np.float64], predictions: NDArray[np.float64]) ->
 
 
 def is_constant(answers: NDArray[np.float64]) -> bool:
-    """Whether answers (n, n_outputs) differ by rounding alone."""
+    """Return whether answers (n, n_outputs) differ by rounding alone."""
     scaled = answers / unit_of(answers)
     spread = float(((scaled - scaled.mean(axis=0)) ** 2).sum())
     return spread <= 1e-24 * float((scaled**2).sum())

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fouriershap._blackbox.black_box_fit import BlackBoxFit
 from fouriershap._blackbox.fidelity import Fidelity
-from fouriershap._blackbox.fit import Fitted
 from fouriershap._blackbox.surrogates import LevelEngine
 from fouriershap._explainers.page_inputs import bit_inputs, encoding_inputs, level_inputs, tree_inputs
 from fouriershap._fourier.spectrum import Spectrum
@@ -158,7 +158,7 @@ def _beside_meaning(beside: BesideMargin, output: str, unit: str) -> list[str]:
 
 
 def blackbox_subject(
-    fitted: Fitted, engine: Engine, rows: Rows, names: tuple[str, ...], budget: int
+    fitted: BlackBoxFit, engine: Engine, rows: Rows, names: tuple[str, ...], budget: int
 ) -> Subject:
     """Of a model that was asked; ``names`` of its columns."""
     encoding, profile = fitted.encoding, {}
@@ -172,7 +172,7 @@ def blackbox_subject(
     told = [
         ("Model", "any that can be called, asked for its answers"),
         ("Method", fitted.method),
-        ("Representation", _representation_text(fitted.surrogate.representation)),
+        ("Representation", _representation_text(fitted.representation)),
         ("Features", _players_text(len(names), encoding.n_players)),
         ("Queries", f"{fitted.fidelity.n_queries:,}"),
         ("Fidelity", _fidelity_text(fitted.fidelity)),

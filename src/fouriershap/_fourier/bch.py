@@ -174,7 +174,11 @@ class BCHCode:
         locator before the length changed, over its discrepancy, times the power of x that is due.
         """
         t, n_keys = odd.shape
-        syndrome = self._all_syndromes(odd)
+        order = (1 << self.field_bits) - 1
+        syndrome = np.zeros((2 * t, n_keys), dtype=np.int64)  # S_0 (unused) to S_(2t-1)
+        syndrome[1::2] = odd
+        for i in range(2, 2 * t, 2):  # the even ones are squares
+            syndrome[i] = self._multiply(syndrome[i // 2], syndrome[i // 2])
         locator = np.zeros((t + 1, n_keys), dtype=np.int64)
         locator[0] = 1
         shifted = np.zeros_like(locator)
@@ -186,21 +190,14 @@ class BCHCode:
                 discrepancy ^= self._multiply(locator[j], syndrome[2 * step + 1 - j])
             change = (discrepancy != 0) & (length <= step)
             updated = locator ^ self._multiply(discrepancy, shifted)
-            scale = self._invert(discrepancy)
+            # 1 / discrepancy, and an arbitrary element where that is 0.
+            scale = self.exp[np.maximum(order - self.log[discrepancy], 0)]
             source = np.where(change, self._multiply(scale, locator), shifted)
             shifted = np.zeros_like(source)
             shifted[2:] = source[:-2]
             length = np.where(change, 2 * step + 1 - length, length)
             locator = updated
         return locator, length
-
-    def _all_syndromes(self, odd: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return S_0 (unused) to S_(2t-1), (2t, n_keys); the even ones are squares."""
-        syndrome = np.zeros((2 * len(odd), odd.shape[1]), dtype=np.int64)
-        syndrome[1::2] = odd
-        for i in range(2, len(syndrome), 2):
-            syndrome[i] = self._multiply(syndrome[i // 2], syndrome[i // 2])
-        return syndrome
 
     def _roots(self, coefficients: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return where 1 + sum_i c_i alpha^(-ip) vanishes, (n_keys, n_bits), for coefficients (t, n_keys)."""
@@ -219,11 +216,6 @@ class BCHCode:
     def _multiply(self, a: NDArray[np.int64], b: NDArray[np.int64]) -> NDArray[np.int64]:
         product: NDArray[np.int64] = self.exp[self.log[a] + self.log[b]]
         return product
-
-    def _invert(self, a: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return 1 / a, and an arbitrary element where a is 0."""
-        order = (1 << self.field_bits) - 1
-        return self.exp[np.maximum(order - self.log[a], 0)]
 
 
 def list_positions(bits: NDArray[np.bool_], width: int) -> Positions:

@@ -1,4 +1,4 @@
-"""What people look at of a spectrum: `TopTerms`, its largest terms by name, and a picture of all terms."""
+"""Views of a spectrum: `TopTerms`, its largest terms by name, and a plot of all terms."""
 
 from __future__ import annotations
 

@@ -59,12 +59,12 @@ class Fit:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a search ends with."""
+    """The result of a search."""
 
     measured: list[Bins]
     fit: Fit
     scale: Scale
-    centre: float  # of the answers, taken off before fitting
+    centre: float  # of the answers, subtracted before fitting
 
     @property
     def exact(self) -> bool:

@@ -29,7 +29,7 @@ _FLIPPED_SHARE = 0.55
 _CHASE_SIGNS, _DEEP_SIGNS = 6, 8
 _TRIPLE_SIGNS = 12
 _DEEP_BINS = 5
-# Of terms that are guessed from terms:
+# For terms that are guessed from related terms:
 _MOST_CANDIDATES = 300_000
 _MOST_RELATED_ROUNDS = 12
 _RELATED_PROGRESS = 0.98
@@ -153,7 +153,9 @@ def _decode_bins(measured: list[Bins], code: Code, fit: Fit, scale: Scale, stage
     positions, valid = code.decode(keys[firsts])
     new = ~np.isin(term_keys(code, positions), term_keys(code, fit.positions))
     evidence = weigh(measured, fit.residuals, positions, scale.floor)
-    passed = new & _gate(evidence, stage)
+    agree = evidence.disagreement < (_AGREE_RELAXED if stage == Stage.RELAXED_FLIPS else _AGREE)
+    agree |= (evidence.purity > _PURE) & (evidence.disagreement < _AGREE_PURE)
+    passed = new & agree & (evidence.z > _ACCEPT_Z)
     # Back from distinct keys to (bin, key) pairs: each bin proposes its best term.
     z = np.zeros(len(firsts))
     z[np.flatnonzero(valid)[passed]] = evidence.z[passed]
@@ -176,12 +178,6 @@ def _all_keys(measured: list[Bins], fit: Fit, scale: Scale, stage: Stage) -> tup
         origins.append(np.repeat(offset + active, read.shape[1]))
         offset += bins.n_bins
     return np.concatenate(keys), np.concatenate(origins)
-
-
-def _gate(evidence: Evidence, stage: Stage) -> NDArray[np.bool_]:
-    agree = evidence.disagreement < (_AGREE_RELAXED if stage == Stage.RELAXED_FLIPS else _AGREE)
-    agree |= (evidence.purity > _PURE) & (evidence.disagreement < _AGREE_PURE)
-    return agree & (evidence.z > _ACCEPT_Z)
 
 
 def _best_of_each(groups: Ints, z: Floats) -> Ints:

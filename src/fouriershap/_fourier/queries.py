@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fouriershap._base.asking.answers import Row
-from fouriershap._base.asking.asker import Asker
-from fouriershap._base.asking.report import Report
+from fouriershap._base.answers import Row
 from fouriershap._base.bits import pack, unpack
-from fouriershap._base.checks import Progress
+from fouriershap._base.checks import ProgressOption
+from fouriershap._base.progress import Progress
+from fouriershap._base.queries import QueryModel
 from fouriershap._base.units import unit_of
 from fouriershap._fourier.gf2 import Bits, Words
 
@@ -34,7 +34,7 @@ class Queries:
         n_bits: int,
         budget: int,
         batch_size: int = BATCH_SIZE,
-        progress: Progress = None,
+        progress: ProgressOption = None,
     ) -> None:
         self._h = h
         self.n_bits = n_bits
@@ -46,7 +46,7 @@ class Queries:
         self.magnitude = 0.0
         self.unit = 1.0
         self._cube = np.full(1 << n_bits, np.nan) if n_bits <= 30 and 1 << n_bits <= budget else None
-        self._report = Report(progress, budget)
+        self._progress = Progress(progress, budget)
 
     @property
     def covers_cube(self) -> bool:
@@ -71,7 +71,7 @@ class Queries:
 
     def close(self) -> None:
         """End the progress bar, if there is one."""
-        self._report.close()
+        self._progress.close()
 
     def _look_up(self, rows: Bits) -> NDArray[np.float64]:
         assert self._cube is not None
@@ -91,7 +91,7 @@ class Queries:
         self.magnitude = max(self.magnitude, float(np.abs(answers).max(initial=0.0)))
         if raw.dtype.kind == "f":
             self.precision = max(self.precision, float(np.finfo(raw.dtype).eps))
-        self._report(self.count)
+        self._progress.count(self.count)
         return answers
 
 
@@ -112,11 +112,11 @@ class BitRows:
         return [tuple(row) for row in taken.tolist()]
 
 
-def asked_by(asker: Asker, n_bits: int) -> Callable[[Bits], NDArray[Any]]:
-    """The asker's function, for rows of bits (n_rows, n_bits): (n_rows,) numbers, of its own type."""
+def asked_by(model: QueryModel, n_bits: int) -> Callable[[Bits], NDArray[Any]]:
+    """The model's function, for rows of bits (n_rows, n_bits): (n_rows,) numbers, of its own type."""
 
     def ask(rows: Bits) -> NDArray[Any]:
-        parts = list(asker.answers_to(BitRows(pack(rows), n_bits)))
+        parts = list(model.answers_to(BitRows(pack(rows), n_bits)))
         out = np.empty(len(rows), np.result_type(*(answers for _, answers in parts)))
         for at, answers in parts:
             out[at] = answers[:, 0]

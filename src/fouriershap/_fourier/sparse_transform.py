@@ -9,16 +9,16 @@ from dataclasses import KW_ONLY, dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fouriershap._base.asking.asker import Asker
-from fouriershap._base.asking.file_store import make_store
-from fouriershap._base.asking.store import Given
-from fouriershap._base.checks import Progress, check_choice, check_whole
+from fouriershap._base.answer_file import open_store
+from fouriershap._base.answers import AnswersOption
+from fouriershap._base.checks import ProgressOption, check_choice, check_whole
 from fouriershap._base.errors import FidelityWarning, InputError
+from fouriershap._base.queries import QueryModel
 from fouriershap._base.short import short
 from fouriershap._base.warn import warn
 from fouriershap._fourier import coded, robust
 from fouriershap._fourier.bch import Code, UnitCode, make_code
-from fouriershap._fourier.fit import Fit, Outcome, drop_noise, refit
+from fouriershap._fourier.fit import Fit, Outcome, drop_noise, is_exact, refit
 from fouriershap._fourier.gf2 import Bits
 from fouriershap._fourier.hashing import Bins, characters, locate, total_queries
 from fouriershap._fourier.queries import BATCH_SIZE, Queries, asked_by
@@ -48,7 +48,7 @@ class Search:
     algorithm: str = "coded"
     random_state: int | np.random.Generator | None = None
     batch_size: int = BATCH_SIZE
-    progress: Progress = None
+    progress: ProgressOption = None
 
     def __post_init__(self) -> None:
         if not callable(self.h):
@@ -86,8 +86,8 @@ def sparse_walsh_hadamard(
     algorithm: str = "coded",
     random_state: int | np.random.Generator | None = None,
     batch_size: int = BATCH_SIZE,
-    progress: Progress = None,
-    answers: Given = None,
+    progress: ProgressOption = None,
+    answers: AnswersOption = None,
 ) -> Spectrum:
     r"""Find the large terms of a function on bits from few of its values.
 
@@ -183,11 +183,11 @@ def sparse_walsh_hadamard(
         batch_size=batch_size,
         progress=progress,
     )
-    store = None if answers is None else make_store(answers, [f"bit {i}" for i in range(n_bits)])
-    asker = Asker(h, "h", int(batch_size), 0, store=store, single=True)
-    with asker.keeping():
-        state = asker.settle(random_state)
-        recovery = recover(replace(search, h=asked_by(asker, int(n_bits)), random_state=state))
+    store = None if answers is None else open_store(answers, [f"bit {i}" for i in range(n_bits)])
+    model = QueryModel(h, "h", int(batch_size), 0, store=store, single=True)
+    with model.attach_answers():
+        state = model.resolve_seed(random_state)
+        recovery = recover(replace(search, h=asked_by(model, int(n_bits)), random_state=state))
         if recovery.fidelity < MIN_FIDELITY:
             warn(
                 f"the spectrum ({len(recovery.spectrum)} terms, {recovery.n_queries:,} queries) explains R^2 = "
@@ -320,12 +320,10 @@ def _finish(outcome: Outcome, code: Code, n_terms: int | None) -> Outcome:
     order = np.argsort(-size, kind="stable")
     if n_terms is not None:
         n_kept = min(len(order), n_terms + 1)
+    elif is_exact(measured, fit, scale):
+        n_kept = len(order)
     else:
-        n_kept = (
-            len(order)
-            if Outcome(measured, fit, scale, outcome.centre).exact
-            else _best_size(measured, fit, order)
-        )
+        n_kept = _best_size(measured, fit, order)
     kept = order[:n_kept]
     fit = refit(measured, fit.positions[kept], fit.coefficients[kept])
     return Outcome(measured, fit, scale, outcome.centre)
@@ -358,13 +356,9 @@ def _best_size(measured: list[Bins], fit: Fit, order: NDArray[np.int64]) -> int:
         for i, size in enumerate(sizes):
             kept = order[:size]
             partial = refit(rest, fit.positions[kept], fit.coefficients[kept])
-            losses[i] += _loss(measured[-1 - fold], partial)
+            bins = measured[-1 - fold]
+            index, signs = locate(bins, partial.positions)
+            left = bins.values.copy()
+            np.add.at(left, index, -partial.coefficients[:, None] * characters(signs, bins.n_shifts))
+            losses[i] += bins.n_bins * float(np.vdot(left, left))
     return sizes[int(np.argmin(losses))]
-
-
-def _loss(bins: Bins, fit: Fit) -> float:
-    """Return the sum of squared errors on a hash."""
-    index, signs = locate(bins, fit.positions)
-    left = bins.values.copy()
-    np.add.at(left, index, -fit.coefficients[:, None] * characters(signs, bins.n_shifts))
-    return bins.n_bins * float(np.vdot(left, left))

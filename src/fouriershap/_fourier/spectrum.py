@@ -233,14 +233,13 @@ class Spectrum:
           temp=high                     +1   20.0 %
         """
         check_whole("top_k", top_k, 0, " of terms to show")
-        if names is None:
-            names = [f"x{bit}" for bit in range(self._n_bits)]
-        elif isinstance(names, str) or len(names) != self._n_bits:
+        if names is not None and (isinstance(names, str) or len(names) != self._n_bits):
             raise InputError(f"names is {short(names)}; give a name for each of the {self._n_bits} bits.")
+        name = [f"x{bit}" for bit in range(self._n_bits)] if names is None else list(map(str, names))
         energies, varying = self._energies(), np.flatnonzero(self._degrees > 0)
         order = varying[np.argsort(-energies[varying], kind="stable")][:top_k]
         frequencies = self.frequencies[order]
-        labels = tuple(" × ".join(str(names[bit]) for bit in np.flatnonzero(f)) for f in frequencies)
+        labels = tuple(" × ".join(name[bit] for bit in np.flatnonzero(f)) for f in frequencies)
         share = energies[order] / self.variance if self.variance > 0 else np.zeros(len(order))
         return TopTerms(labels, frequencies, self.coefficients[order], share)
 

@@ -118,7 +118,7 @@ def _collect(e: TreeEnsemble, leaves: _Leaves) -> Spectrum:
     else:
         output = e.tree_output[e.tree_of_node[leaves.node]]
         values[np.arange(len(values)), output] = e.values[leaves.node, 0]
-    # One more output, the sum of absolute contributions, tells what has cancelled.
+    # One more output, the sum of absolute contributions, shows which terms have cancelled.
     parts_words = [np.zeros((1, leaves.tested.shape[1]), dtype=np.uint64)]
     parts = [np.append(e.base, np.abs(e.base).max())[None]]
     ends = np.cumsum(2.0**leaves.degree)

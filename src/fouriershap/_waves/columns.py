@@ -101,17 +101,14 @@ class Columns:
             raise InputError(
                 f"rows has an unknown label in feature {f}; its codes are 0 to {self.n_levels[f] - 1}."
             )
-        values = np.where(label, LABEL_VALUE, self._compress_tails((known - self.center) / self.scale))
+        scaled = (known - self.center) / self.scale
+        inner = np.clip(scaled, self.low, self.high)
+        beyond = np.clip(scaled, self.least, self.most) - inner
+        values = np.where(label, LABEL_VALUE, inner + np.sign(beyond) * np.log1p(np.abs(beyond)))
         values[gone] = np.broadcast_to(np.where(label, LABEL_VALUE, 1.0), gone.shape)[gone]
         step = np.where(label, known, 0.0)
         step[gone] = np.broadcast_to(np.maximum(self.n_levels, 1), gone.shape)[gone]
         return values, (self.first + step).astype(np.int32)
-
-    def _compress_tails(self, values: Floats) -> Floats:
-        """Return values with compressed tails."""
-        inner = np.clip(values, self.low, self.high)
-        beyond = np.clip(values, self.least, self.most) - inner
-        return np.asarray(inner + np.sign(beyond) * np.log1p(np.abs(beyond)))
 
     def design(self, rows: Any, dtype: Any = np.float32) -> NDArray[Any]:
         """Return all columns (n_rows, n_columns)."""

@@ -122,15 +122,15 @@ class Products:
         """Return the same with sines for ridges whose scores lie between two bounds, and the largest error of that."""
         if self.ridges is None:
             return self, np.zeros(self.n_outputs)
-        made = expand(self.ridges, low, high, origin)
+        constant, linear, sines, error = expand(self.ridges, low, high, origin)
         whole = replace(
             self,
-            linear=self.linear + made.linear,
-            constant=self.constant + made.constant,
-            terms=(*self.terms, made.terms),
+            linear=self.linear + linear,
+            constant=self.constant + constant,
+            terms=(*self.terms, sines),
             ridges=None,
         )
-        return whole, made.error
+        return whole, error
 
     # Files
 

@@ -91,40 +91,28 @@ class Ridges:
         require(self.link in SHAPES, "its ridges are of an unknown function")
 
 
-class Expansion(NamedTuple):
-    """Ridges as sines: a constant (n_outputs,), a linear part (n_features, n_outputs), terms, and the largest error."""
-
-    constant: Floats
-    linear: Floats
-    terms: Exponentials
-    error: Floats
-
-
-def n_sines(link: Link, reach: Floats) -> NDArray[np.int64]:
-    """Return how many sines ridges need whose scores stay within a reach (n_ridges,)."""
-    s = SHAPES[link]
-    counts = np.ceil(s.most * (reach + s.gap) / (2 * np.pi))
-    if not counts.sum() <= MOST_TERMS:  # also refuses NaN
-        raise InputError(
-            f"scores of {len(reach):,} directions reach {reach.max():.3g}, which needs {counts.sum():.6g} sines; the "
-            f"limit is {MOST_TERMS:,}. Use output='raw', scale the features (where scores are that large, the "
-            "response is a step), or use fs.BlackBoxExplainer(model, background)."
-        )
-    return np.asarray(counts, dtype=np.int64)
-
-
-def expand(ridges: Ridges, low: Floats, high: Floats, origin: Floats) -> Expansion:
+def expand(
+    ridges: Ridges, low: Floats, high: Floats, origin: Floats
+) -> tuple[Floats, Floats, Exponentials, Floats]:
     """Return sines that equal the ridges wherever scores lie between ``low`` and ``high`` (n_ridges,).
 
-    Angles are counted from ``origin`` (n_features,); rows near it lose the fewest digits.
+    They are a constant (n_outputs,), a linear part (n_features, n_outputs), and terms; the last is their largest error
+    (n_outputs,). Angles are counted from ``origin`` (n_features,); rows near it lose the fewest digits.
     """
     s = SHAPES[ridges.link]
     flat = (low > s.gap) | (high < -s.gap)  # 1 or 0 for all scores in reach
     constant = (ridges.weights * (flat & (low > 0))[:, None]).sum(axis=0)
     bent = np.flatnonzero(~flat)
     reach = np.maximum(np.abs(low), np.abs(high))[bent]
-    counts = n_sines(ridges.link, reach)
     period = reach + s.gap
+    needed = np.ceil(s.most * period / (2 * np.pi))
+    if not needed.sum() <= MOST_TERMS:  # also refuses NaN
+        raise InputError(
+            f"scores of {len(reach):,} directions reach {reach.max():.3g}, which needs {needed.sum():.6g} sines; the "
+            f"limit is {MOST_TERMS:,}. Use output='raw', scale the features (where scores are that large, the "
+            "response is a step), or use fs.BlackBoxExplainer(model, background)."
+        )
+    counts = needed.astype(np.int64)
     which = np.repeat(np.arange(len(bent)), counts)
     step = np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts, counts) + 1
     frequency = 2 * np.pi * step / period[which]
@@ -140,4 +128,4 @@ def expand(ridges: Ridges, low: Floats, high: Floats, origin: Floats) -> Expansi
     rates = np.stack([np.zeros((len(which), len(origin))), frequency[:, None] * directions[which]])
     # Both bounds are 1e-11 of a ridge (see `Shape`).
     error = 3e-11 * np.abs(ridges.weights).sum(axis=0)
-    return Expansion(constant, linear, Exponentials(rates, origin, coefficients), error)
+    return constant, linear, Exponentials(rates, origin, coefficients), error

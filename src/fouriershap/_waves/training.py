@@ -20,12 +20,7 @@ _WORK_PER_CALL = 4e8  # multiplications, some 50 ms: Ctrl-C works between calls
 _BATCH = 16  # batches are multiples of it
 _ROWS_PER_BLOCK = 4096
 
-
 Tick = Callable[[float], None]
-
-
-def _no_tick(_: float) -> None:
-    """Report nothing."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +78,7 @@ def fit_waves(
     rng: np.random.Generator,
     held_out: tuple[Singles, Floats] | None = None,
     start: tuple[Singles, Singles] | None = None,
-    tick: Tick = _no_tick,
+    tick: Tick = lambda _: None,
 ) -> Fitted:
     """Fit waves to answers.
 
@@ -100,7 +95,9 @@ def fit_waves(
         Called now and then with the number of multiplications done since; an exception that it raises ends the fit.
     """
     n_waves, n_columns, n_outputs = settings.n_waves, inputs.shape[1], targets.shape[1]
-    frequencies, phases = _random_waves(n_waves - (0 if start is None else len(start[1])), n_columns, rng)
+    n_random = n_waves - (0 if start is None else len(start[1]))
+    frequencies = (rng.standard_normal((n_random, n_columns)) / np.sqrt(n_columns)).astype(np.float32)
+    phases = rng.uniform(0, 2 * np.pi, n_random).astype(np.float32)
     if start is not None:
         frequencies, phases = np.concatenate([start[0], frequencies]), np.concatenate([start[1], phases])
     weights = _least_squares(inputs, targets, frequencies, phases, (_FIRST_RIDGE,))[0].astype(np.float32)
@@ -120,11 +117,6 @@ def fit_waves(
     return Fitted(frequencies, phases, candidates[int(np.argmin(missed))])
 
 
-def _random_waves(n_waves: int, n_columns: int, rng: np.random.Generator) -> tuple[Singles, Singles]:
-    frequencies = rng.standard_normal((n_waves, n_columns)) / np.sqrt(n_columns)
-    return frequencies.astype(np.float32), rng.uniform(0, 2 * np.pi, n_waves).astype(np.float32)
-
-
 def _train(
     inputs: Singles,
     targets: Singles,
@@ -134,27 +126,23 @@ def _train(
     tick: Tick,
 ) -> None:
     n_batch = max(min(settings.n_batch, len(inputs)) // _BATCH, 1) * _BATCH
-    order = _batches(len(inputs), n_batch, settings.n_epochs, rng)
+    # Every row once per epoch, except for an incomplete batch.
+    each = max(len(inputs) // n_batch, 1) * n_batch
+    epochs = [np.resize(rng.permutation(len(inputs)), each) for _ in range(settings.n_epochs)]
+    order = np.concatenate(epochs).reshape(-1, n_batch).astype(np.int32)  # (n_steps, n_batch)
     step = np.arange(1, len(order) + 1)
     rate = settings.rate * 0.5 * (1 + np.cos(np.pi * step / len(order)))
     schedule = np.stack([rate / (1 - 0.9**step), 1 / (1 - 0.99**step), 1 - rate * DECAY], axis=1)
     schedule = schedule.astype(np.float32)
     moments = np.zeros((2, len(parameters)), dtype=np.float32)
-    each = settings.work(len(inputs), inputs.shape[1]) / len(order)
-    n_steps = max(int(_WORK_PER_CALL / each), 1)
+    work = settings.work(len(inputs), inputs.shape[1]) / len(order)
+    n_steps = max(int(_WORK_PER_CALL / work), 1)
     for i in range(0, len(order), n_steps):
         part = slice(i, i + n_steps)
         kernels.waves.train(
             inputs, targets, order[part], schedule[part], settings.n_waves, parameters, moments
         )
-        tick(each * len(order[part]))
-
-
-def _batches(n: int, n_batch: int, n_epochs: int, rng: np.random.Generator) -> NDArray[np.int32]:
-    """Return batches of rows (n_steps, n_batch) int32: every row once per epoch, except for an incomplete batch."""
-    each = max(n // n_batch, 1)
-    epochs = [np.resize(rng.permutation(n), each * n_batch) for _ in range(n_epochs)]
-    return np.concatenate(epochs).reshape(-1, n_batch).astype(np.int32)
+        tick(work * len(order[part]))
 
 
 def _terms(inputs: Singles, frequencies: Singles, phases: Singles) -> Singles:

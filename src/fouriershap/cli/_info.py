@@ -54,7 +54,7 @@ def _holds(explainer: Explainer) -> Lines:
     lines = [("holds", "black box explainer"), ("model", f"asked {found.n_queries:,} times")]
     return [
         *lines,
-        ("method", explainer.method),
+        ("method", explainer.fit.method),
         ("fidelity", f"R² {found.r2:.4f} [{found.low:.4f}, {found.high:.4f}]"),
     ]
 

@@ -55,7 +55,8 @@ def run(folder: Path) -> Section:
     ]
     text = (
         f"A network of two layers: {len(X)} patients, {X.shape[1]} measurements, {_BACKGROUND} patients as background. "
-        f"The representation ({explainer.method}) has R² {fidelity.r2:.3f} [{fidelity.low:.3f}, {fidelity.high:.3f}] "
+        f"The representation ({explainer.fit.method}) has R² {fidelity.r2:.3f} [{fidelity.low:.3f}, "
+        f"{fidelity.high:.3f}] "
         f"on answers that it has not seen; its SHAP values agree with the enumeration to R² {agreement:.3f}."
     )
     picture = folder / "blackbox.png"

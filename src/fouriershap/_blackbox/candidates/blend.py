@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import time
 
-from fouriershap._blackbox.sum_surrogate import SumSurrogate
+from fouriershap._blackbox.surrogates import SumSurrogate
 from fouriershap._blackbox.task import Fit, Task
 
 
 def blend(task: Task, trees: Fit, waves: Fit) -> Fit:
-    """The best weighted mean of two fits, judged where both are."""
+    """Return the best weighted mean of two fits, judged where both are."""
     begin = time.perf_counter()
     share = task.best_share(trees.predictions, waves.predictions)
     predictions = (1 - share) * trees.predictions + share * waves.predictions

@@ -53,7 +53,7 @@ class Kernel:
     weights: Floats
 
     def predict(self, inputs: NDArray[np.float32]) -> Floats:
-        """Outputs (n_rows, n_outputs) of columns (n_rows, n_columns)."""
+        """Return outputs (n_rows, n_outputs) of columns (n_rows, n_columns)."""
         blocks = (inputs[i : i + _ROWS_PER_BLOCK] for i in range(0, len(inputs), _ROWS_PER_BLOCK))
         weights = self.weights.astype(self.centres.dtype)
         parts = [
@@ -64,12 +64,12 @@ class Kernel:
 
 
 def can_fit_kernel(n_columns: int) -> bool:
-    """Whether columns are few enough for a metric, and scipy is there; who has scikit-learn or LightGBM has it."""
+    """Return whether columns are few enough for a metric, and scipy is installed."""
     return n_columns <= MOST_COLUMNS and importlib.util.find_spec("scipy") is not None
 
 
 def kernel_work(n_answers: int) -> float:
-    """Multiplications of a fit, about."""
+    """Return the approximate number of multiplications of a fit."""
     n_centres = _n_centres(n_answers)
     return 2.0 * n_answers * n_centres**2 + 4.0 * n_centres**3
 
@@ -85,7 +85,7 @@ def fit_kernel(
     nets: list[Fitted],
     rng: np.random.Generator,
 ) -> tuple[Kernel, Floats]:
-    """The kernel fitted to all answers, and what it says of each fold when fitted to the others; NaN outside of folds.
+    """Fit the kernel to all answers, and predict each fold by a fit to the others; NaN outside of folds.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def fit_kernel(
     lower = np.asarray(cholesky(between, lower=True, overwrite_a=True, check_finite=False), dtype=dtype)
 
     def features(rows: NDArray[np.float32]) -> NDArray[np.floating]:
-        """(n_rows, n_centres): whose scalar products are the kernel's."""
+        """Return features (n_rows, n_centres) whose scalar products are the kernel's."""
         bells = _bells(_moved(rows, root, centres), centres, width)
         return np.asarray(solve_triangular(lower, bells.T, lower=True, check_finite=False).T)
 
@@ -128,7 +128,7 @@ def _ridge_by_folds(
     fold: NDArray[np.int64],
     ridge: float,
 ) -> tuple[Floats, Floats]:
-    """Weights of the features, and predictions of each fold by the others."""
+    """Return weights of the features, and predictions of each fold by the others."""
     parts = [np.flatnonzero(fold == k) for k in range(-1, N_FOLDS)]
     rows = [features(inputs[part]) for part in parts]
     grams = [np.asarray(each.T @ each, dtype=np.float64) for each in rows]
@@ -149,7 +149,7 @@ def _solve(gram: Floats, moment: Floats, ridge: float) -> Floats:
 
 
 def _slopes(nets: list[Fitted], inputs: NDArray[np.float32], n_outputs: int) -> Floats:
-    """Mean outer product (n_columns, n_columns) of the slopes of waves, summed over outputs."""
+    """Return the mean outer product (n_columns, n_columns) of the slopes of waves, summed over outputs."""
     n_columns = inputs.shape[1]
     total = np.zeros((n_columns, n_columns))
     for net in nets:
@@ -165,7 +165,7 @@ def _slopes(nets: list[Fitted], inputs: NDArray[np.float32], n_outputs: int) -> 
 
 
 def _root(values: Floats, vectors: Floats, inputs: NDArray[np.float32], power: float) -> Floats:
-    """The square root of a power of the slopes, by their directions, with rows at a mean square distance of 2."""
+    """Return the square root of a power of the slopes, scaled so that rows have a mean square distance of 2."""
     values = np.maximum(values, 0.0) ** power if power else np.ones_like(values)
     root = vectors * np.sqrt(values)
     spread = float(np.var(inputs @ root, axis=0).sum())
@@ -179,7 +179,7 @@ def _choose_shape(
     slopes: Floats,
     rng: np.random.Generator,
 ) -> tuple[Floats, float, float]:
-    """Root, width and ridge that some answers of fold 0 like best, by some others."""
+    """Choose root, width and ridge by some answers of fold 0, fitted to some others."""
     n = min(_N_TRIED, len(inputs) // 3)
     some, test = (rng.permutation(np.flatnonzero(rows))[:n] for rows in (fold != 0, fold == 0))
     best = np.inf, np.eye(inputs.shape[1]), 1.0, 1.0
@@ -200,7 +200,7 @@ def _moved(rows: NDArray[np.float32], root: Floats, like: NDArray[np.floating]) 
 
 
 def _bells(rows: NDArray[np.floating], centres: NDArray[np.floating], width: float) -> NDArray[np.floating]:
-    """The kernel (n_rows, n_centres): a bell, some of a straight line, and a constant."""
+    """Return the kernel (n_rows, n_centres): a bell, some of a straight line, and a constant."""
     products = rows @ centres.T
     squares = (rows**2).sum(axis=1)[:, None] + (centres**2).sum(axis=1) - 2 * products
     np.maximum(squares, 0, out=squares)

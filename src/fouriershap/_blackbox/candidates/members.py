@@ -1,6 +1,6 @@
-"""Candidate "members": trees that a model is made of, by the weights that answers ask for, and boosted trees.
+"""Candidate "members": trees that a model is made of, weighted by least squares, and boosted trees for the rest.
 
-What a calibration or a last step makes of its members is mostly linear in what they say, and that has exact values.
+A calibration or a last step is mostly linear in its members' outputs, and that part has exact values.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _ALIKE = 1e-9  # singular values below this share tell of outputs that say the s
 
 
 def find_members(model: Any, encoding: Encoding) -> TreeEnsemble | None:
-    """The members of a model as trees on codes; None where there are none that can be, or they take long to explain."""
+    """Return the members of a model as trees on codes; None where it has none, or they take long to explain."""
     labels = {f.columns[0]: f.levels for f in encoding.features if f.kind == LABEL}
     found = read_members(model, labels, MOST_LEAVES)
     if found is None or found.rules.zero_as_missing or not np.isnan(found.rules.missing_value):
@@ -43,7 +43,7 @@ def find_members(model: Any, encoding: Encoding) -> TreeEnsemble | None:
 
 
 def members_on_codes(members: TreeEnsemble | None, encoding: Encoding) -> TreeEnsemble | None:
-    """The same, of members whose rows hold the numbers of levels where columns hold labels."""
+    """Return members on codes, given members on rows that hold the numbers of levels in place of labels."""
     if members is None or members.n_features != len(encoding.column_player):
         return None
     place = np.zeros(members.n_features, dtype=np.int64)
@@ -59,12 +59,12 @@ def members_on_codes(members: TreeEnsemble | None, encoding: Encoding) -> TreeEn
 
 
 def fit_members(task: Task) -> Fit:
-    """Weights of the members' outputs by least squares, then trees on what is left; judged on one fold."""
+    """Fit weights of the members' outputs by least squares, then trees to the rest; judge on one fold."""
     members = task.members
     if members is None:
         raise InputError(
-            "method='members' is for a model of models whose members are trees, not too large, and this one has none "
-            "that could be read; use method='auto'."
+            "method='members' is for a model of models whose members are trees, not too large; this one has none that "
+            "can be read. Use method='auto'."
         )
     begin = time.perf_counter()
     inside = task.fold != 0
@@ -88,14 +88,14 @@ def fit_members(task: Task) -> Fit:
 
 
 def _alike(fitted: TreeEnsemble, members: TreeEnsemble, encoding: Encoding) -> TreeEnsemble:
-    """Fitted trees, which take the numbers of levels for numbers, with sets of levels where members have these."""
+    """Return fitted trees, which test the numbers of levels, with sets of levels where members have these."""
     labelled = np.flatnonzero(members.is_categorical)
     tables = {int(f): np.arange(len(encoding.features[f].levels), dtype=np.float64) for f in labelled}
-    return split_by_level(fitted.replace(casting=""), tables)
+    return split_by_level(fitted, tables)
 
 
 def _dependent(answers: Floats) -> tuple[Floats, Floats]:
-    """All outputs as ``matrix @ some + shift``: without the last where all add up to the same, as probabilities do."""
+    """Return all outputs as ``matrix @ some + shift``: without the last where their sum is constant."""
     n = answers.shape[1]
     total = answers.sum(axis=1)
     if n == 1 or np.ptp(total) > _SAME_SUM * np.abs(answers).max():
@@ -103,14 +103,14 @@ def _dependent(answers: Floats) -> tuple[Floats, Floats]:
     return np.vstack([np.eye(n - 1), -np.ones(n - 1)]), np.append(np.zeros(n - 1), total.mean())
 
 
-def _outputs(members: TreeEnsemble, codes: Floats, n_jobs: int | None) -> Floats:
+def _outputs(members: TreeEnsemble, codes: Floats, n_jobs: int) -> Floats:
     player = np.arange(members.n_features, dtype=np.int32)
     model = make_model(members, player, 0, np.dtype(np.float64))
     return TreeEngine(model, make_background(model, None)).predict(codes, n_jobs)
 
 
 def _least_squares(said: Floats, answers: Floats) -> tuple[NDArray[np.float64], Floats]:
-    """Weights (n_members, n_outputs) and shift (n_outputs,)."""
+    """Return weights (n_members, n_outputs) and shift (n_outputs,)."""
     centre, mean = said.mean(axis=0), answers.mean(axis=0)
     scale = said.std(axis=0)
     scale[scale == 0] = 1.0

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from fouriershap._base.asking.report import Meter
 from fouriershap._blackbox.candidates.trees import (
     MOST_DEPTH,
     SHAPES,
@@ -35,7 +34,7 @@ LONGEST = 600  # where trees are worth some care
 
 
 def missed_at_a_look(task: Task) -> float:
-    """What a few trees miss of the answers of the output that varies most: 1 - R^2."""
+    """Return 1 - R^2 of a few trees, for the output that varies most."""
     inside, outside = task.fold != 0, task.fold == 0
     y = task.answers[:, int(np.argmax(task.answers.var(axis=0)))]
     booster = _boost_lightgbm if _has_lightgbm() else boost
@@ -47,12 +46,12 @@ def missed_at_a_look(task: Task) -> float:
 
 
 def fit_quick_trees(task: Task) -> Fit:
-    """Boosted trees of one shape, judged on one fold."""
+    """Fit boosted trees of one shape, judged on one fold."""
     return _fit(task, (SHAPE,), LENGTH, (0,))
 
 
 def fit_best_trees(task: Task, folds: Sequence[int]) -> Fit:
-    """With some care: of several shapes, judged on these folds; by LightGBM on all of them or on the first."""
+    """Fit boosted trees of several shapes, judged on these folds; by LightGBM on all of them or on the first."""
     if not _has_lightgbm():
         return fit_trees(task, folds)
     return _fit(task, SHAPES, LONGEST, folds if len(folds) == N_FOLDS else folds[:1])
@@ -61,9 +60,9 @@ def fit_best_trees(task: Task, folds: Sequence[int]) -> Fit:
 def _fit(task: Task, shapes: Sequence[tuple[float, int]], longest: int, folds: Sequence[int]) -> Fit:
     begin = time.perf_counter()
     grown: list[Grown] = []
-    meter = Meter(task.report, task.n_outputs * len(shapes) * longest)
+    task.progress.start(task.n_outputs * len(shapes) * longest)
     for y in np.ascontiguousarray(task.answers.T):
-        tried = [(*_best_length(task, y, shape, longest, meter.tick), shape) for shape in shapes]
+        tried = [(*_best_length(task, y, shape, longest, task.progress.tick), shape) for shape in shapes]
         _, trees, shape = min(tried, key=lambda each: each[0])
         grown.append(_judged(task, y, shape, trees))
         for k in folds[1:]:
@@ -74,7 +73,7 @@ def _fit(task: Task, shapes: Sequence[tuple[float, int]], longest: int, folds: S
 def _best_length(
     task: Task, y: Floats, shape: tuple[float, int], longest: int, tick: Tick
 ) -> tuple[float, TreeEnsemble]:
-    """As many trees as miss least on the fold that is left out, and what they miss.
+    """Return the lowest loss on the fold that is left out, and the trees that have it.
 
     ``tick`` is told how many trees were grown, now and then.
     """
@@ -95,7 +94,7 @@ def _best_length(
 
 
 def _judged(task: Task, y: Floats, shape: tuple[float, int], trees: TreeEnsemble) -> Grown:
-    """On the fold that is left out; their leaves are fitted again where that helps there."""
+    """Judge trees on the fold that is left out; refit their leaves where that helps there."""
     inside, outside = task.fold != 0, task.fold == 0
     refitted = refit_leaves(trees, task.codes[inside], y[inside])
     plain, fitted = (each.predict(task.codes[outside])[:, 0] for each in (trees, refitted))
@@ -115,7 +114,7 @@ def _judge_also(task: Task, y: Floats, grown: Grown, k: int) -> None:
 
 
 def grow(codes: Floats, y: Floats, shape: tuple[float, int], length: int, seed: int) -> TreeEnsemble:
-    """Boosted trees of a shape and length."""
+    """Grow boosted trees of a shape and length."""
     if _has_lightgbm():
         return read_model(_boost_lightgbm(codes, y, shape, length, seed)).trees
     return read_hist_gradient_boosting(boost(codes, y, shape, length, seed)).trees
@@ -133,7 +132,7 @@ def _boost_lightgbm(
     seed: int,
     judges: tuple[Floats, Floats, list[float], Tick] | None = None,
 ) -> Any:
-    """A Booster; with ``judges``, the loss on their answers after each tree is added to their list, and told.
+    """Return a Booster; with ``judges``, append the loss on their answers after each tree to their list, and tick.
 
     As by scikit-learn, a single row may have a leaf (see `boost`).
     """

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from fouriershap._base.errors import InputError
 from fouriershap._blackbox.bit_code import BitCode
-from fouriershap._blackbox.candidates.exact import all_rows
+from fouriershap._blackbox.candidates.enumeration import all_rows
 from fouriershap._blackbox.surrogates import SpectrumSurrogate
 from fouriershap._blackbox.task import N_FOLDS, Fit, Task, r_squared
 from fouriershap._fourier.sparse_transform import (
@@ -86,22 +86,22 @@ class Transform:
         return self.r2 >= EXACT
 
     def recoded(self, changes: Sequence[Floats | None]) -> Transform:
-        """The same transform after `Encoding.reordered`."""
+        """Return the same transform after `Encoding.reordered`."""
         return replace(self, code=self.code.recoded(changes))
 
     def in_unit(self, unit: float) -> Transform:
-        """The same transform of the model's answers in another unit."""
+        """Return the same transform of the model's answers in another unit."""
         return replace(self, coefficients=self.coefficients / unit, answers=self.answers / unit)
 
     def certified(self, points: Bits, answers: Floats) -> Transform:
-        """The same transform, judged by other points and their answers."""
+        """Return the same transform, judged by other points and their answers."""
         spectrum = _spectrum(self.frequencies, self.coefficients.reshape(-1, answers.shape[1]))
         r2 = r_squared(answers, spectrum(points).reshape(answers.shape)) if len(points) else 0.0
         return replace(self, r2=r2, points=points, answers=answers, exhaustive=False)
 
 
 def transform(ask: Ask, code: BitCode, budget: int, limits: Limits, seed: int) -> Transform:
-    """The transform that was asked for by name: most of the budget is its own."""
+    """Return the transform that was asked for by name: most of the budget is its own."""
     on_bits = _OnBits(ask, seed)
     search = _search(on_bits, code, int(SHARE * budget), limits, seed)
     needed = math.ceil(min(least_queries(make_search_code(search)), 2.0**code.n_bits) / SHARE)
@@ -114,7 +114,7 @@ def transform(ask: Ask, code: BitCode, budget: int, limits: Limits, seed: int) -
 
 
 def probe(ask: Ask, code: BitCode, budget: int, limits: Limits, seed: int) -> Transform | None:
-    """The transform if a first look, at an eighth of the budget, says that the model is sparse; else None.
+    """Return the transform if a first look, at an eighth of the budget, shows that the model is sparse; else None.
 
     The same seed asks the same rows first, and known answers are free: going on costs only what is new.
     """
@@ -142,7 +142,7 @@ class _OnBits:
         self._asked: list[tuple[Bits, Floats]] = []
 
     def __call__(self, bits: Bits) -> Floats:
-        """A random mix of the outputs: it has the terms of all of them."""
+        """Return a random mix of the outputs, which has the terms of all of them."""
         answers = self.ask(bits)
         self._asked.append((bits, answers))
         if not len(self._weights):
@@ -153,7 +153,7 @@ class _OnBits:
         self._asked.clear()
 
     def coefficients(self, found: Recovery) -> Floats:
-        """(n_terms, n_outputs): those found; of several outputs, least squares on what the search asked."""
+        """Return coefficients (n_terms, n_outputs): of several outputs, by least squares on what the search asked."""
         if len(self._weights) == 1:
             return found.spectrum.coefficients[:, None]
         bits = np.concatenate([rows for rows, _ in self._asked])
@@ -194,7 +194,7 @@ def _run(search: Search, on_bits: _OnBits, code: BitCode, limits: Limits) -> Tra
 
 
 def fit_swht(task: Task) -> Fit:
-    """The transform's terms with coefficients a* + d, d the ridge regression of what a* misses on hybrids."""
+    """Fit coefficients a* + d of the transform's terms: d is the ridge regression of what a* misses on hybrids."""
     begin = time.perf_counter()
     found = task.transform
     assert found is not None
@@ -249,7 +249,7 @@ class _Normal:
         return _Normal(self.matrix - other.matrix, self.target - other.target, self.n_rows - other.n_rows)
 
     def solve(self, strength: float) -> Floats:
-        """Coefficients (n_terms, n_outputs) of the ridge regression; zero for infinite strength."""
+        """Return coefficients (n_terms, n_outputs) of the ridge regression; zero for infinite strength."""
         if np.isinf(strength):
             return np.zeros_like(self.target)
         pull = strength * self.n_rows * np.eye(len(self.matrix))
@@ -257,13 +257,13 @@ class _Normal:
 
 
 def sign_matrix(bits: Bits, frequencies: NDArray[np.bool_]) -> NDArray[np.float32]:
-    """(-1)^<f, x> for every row and term, (n, n_terms); counts of them are exact in single precision."""
+    """Return (-1)^<f, x> for every row and term, (n, n_terms); counts of them are exact in single precision."""
     odd = bits.astype(np.float32) @ frequencies.T.astype(np.float32) % 2
     return np.asarray(1 - 2 * odd, dtype=np.float32)
 
 
 def _support(found: Transform, n_outputs: int) -> tuple[NDArray[np.bool_], Floats]:
-    """The terms, and, unless their number is limited, the constant and every single bit."""
+    """Return the terms, and, unless their number is limited, the constant and every single bit."""
     frequencies, prior = found.frequencies, found.coefficients.reshape(-1, n_outputs)
     if found.limits.n_terms is None and not found.is_exact:
         n_bits = found.code.n_bits

@@ -16,10 +16,11 @@ import numpy as np
 
 from fouriershap._base.checks import need
 from fouriershap._base.parallel import for_each_block
-from fouriershap._blackbox.surrogates import TreeSurrogate, stack_outputs
+from fouriershap._blackbox.surrogates import TreeSurrogate
 from fouriershap._blackbox.task import N_FOLDS, Fit, Task
 from fouriershap._libraries.sklearn.trees import read_hist_gradient_boosting
 from fouriershap._shapley.engine import Floats
+from fouriershap._trees.arithmetic import side_by_side
 from fouriershap._trees.ensemble import TreeEnsemble, find_leaves
 
 FIRST = 100  # trees
@@ -56,7 +57,7 @@ class Grown:
 
 
 def fit_trees(task: Task, folds: Sequence[int] = range(N_FOLDS)) -> Fit:
-    """Boosted trees, one model per output, judged on some folds."""
+    """Fit boosted trees, one model per output, judged on some folds."""
     begin = time.perf_counter()
     grown = [_best_shape(task, y, folds) for y in np.ascontiguousarray(task.answers.T)]
     return as_fit(task, grown, begin, _grow)
@@ -67,7 +68,7 @@ def _grow(codes: Floats, y: Floats, shape: tuple[float, int], length: int, seed:
 
 
 def as_fit(task: Task, grown: list[Grown], begin: float, grow: Grow) -> Fit:
-    """What trees of some shape and length by output are as a candidate; ``grow`` grows them from all answers."""
+    """Return trees of some shape and length by output as a candidate; ``grow`` grows them from all answers."""
     held_out = np.column_stack([g.predictions for g in grown])
 
     def make() -> TreeSurrogate:
@@ -75,7 +76,7 @@ def as_fit(task: Task, grown: list[Grown], begin: float, grow: Grow) -> Fit:
         for g, y in zip(grown, np.ascontiguousarray(task.answers.T), strict=True):
             ensemble = grow(task.codes, y, g.shape, g.length, task.seed)
             ensembles.append(refit_leaves(ensemble, task.codes, y) if g.refitted else ensemble)
-        return TreeSurrogate(stack_outputs(ensembles), task.encoding.player)
+        return TreeSurrogate(side_by_side(ensembles), task.encoding.player)
 
     sizes = ", ".join(f"{g.length} of {g.shape[1]} leaves{', refitted' * g.refitted}" for g in grown[:3])
     note = f"trees: {sizes}{', ...' * (len(grown) > 3)}"
@@ -83,7 +84,7 @@ def as_fit(task: Task, grown: list[Grown], begin: float, grow: Grow) -> Fit:
 
 
 def _best_shape(task: Task, y: Floats, folds: Sequence[int]) -> Grown:
-    """The shape that does best on some folds, judged on all that are asked for."""
+    """Choose the shape that does best on some folds, and judge it on all that are asked for."""
     tried_on = [k for k in TRIED_ON if k in folds][: max(len(folds) // 2, 1)]
     inside = np.isin(task.fold, tried_on)
 
@@ -98,7 +99,7 @@ def _best_shape(task: Task, y: Floats, folds: Sequence[int]) -> Grown:
 def _cross_validate(
     task: Task, y: Floats, shape: tuple[float, int], folds: Sequence[int], longest: int
 ) -> Grown:
-    """Best number of trees by the summed loss over folds, and whether refitting their leaves helps.
+    """Find the best number of trees by the summed loss over folds, and whether refitting their leaves helps.
 
     One validation split stops far too early on heavy tails; the sum over folds does not.
     """
@@ -129,7 +130,7 @@ def loss_by_length(model: Any, codes: Floats, y: Floats) -> Floats:
 
 
 def _judge(task: Task, y: Floats, shape: tuple[float, int], length: int, models: dict[int, Any]) -> Grown:
-    """Predictions of each fold by the first ``length`` trees, refitted or not, whichever is better."""
+    """Predict each fold by the first ``length`` trees, refitted or not, whichever is better."""
     plain, refitted = np.full((2, len(y)), np.nan)
     for k, model in models.items():
         inside = task.fold != k
@@ -145,7 +146,7 @@ def _judge(task: Task, y: Floats, shape: tuple[float, int], length: int, models:
 def boost(
     codes: Floats, y: Floats, shape: tuple[float, int], length: int, seed: int, model: Any = None
 ) -> Any:
-    """A fitted HistGradientBoostingRegressor; with ``model`` that one, grown on to ``length`` trees.
+    """Return a fitted HistGradientBoostingRegressor; with ``model`` that one, grown on to ``length`` trees.
 
     Answers come without noise, so a single row may have a leaf: what is rare in the data (a letter at a site, a
     mutation) often matters most. Where answers are noisy, K folds stop early instead.
@@ -171,7 +172,7 @@ def boost(
 
 
 def count_bins(codes: Floats) -> int:
-    """As many as the feature with most levels has: scikit-learn clears all of them, used or not, for every node."""
+    """Return as many bins as the feature with most levels has: scikit-learn clears all of them for every node."""
     most = max(len(np.unique(column[~np.isnan(column)])) for column in codes.T)
     return int(np.clip(most, 2, 255))
 
@@ -193,7 +194,7 @@ def _regressor() -> Any:
 
 
 def refit_leaves(ensemble: TreeEnsemble, codes: Floats, y: Floats) -> TreeEnsemble:
-    """The same trees with values that fit answers y (n,) better; one output, no categorical nodes."""
+    """Return the same trees with values that fit answers y (n,) better; one output, no categorical nodes."""
     linalg = need("scipy.sparse.linalg", "refitting leaves", "[blackbox]")
     rows = design(ensemble, codes)
     values = ensemble.values[:, 0]
@@ -203,7 +204,7 @@ def refit_leaves(ensemble: TreeEnsemble, codes: Floats, y: Floats) -> TreeEnsemb
 
 
 def design(ensemble: TreeEnsemble, codes: Floats) -> Any:
-    """Which leaves each row reaches: a sparse matrix (n_rows, n_nodes) of ones."""
+    """Return which leaves each row reaches: a sparse matrix (n_rows, n_nodes) of ones."""
     from scipy.sparse import csr_matrix
 
     leaves = find_leaves(ensemble, codes.astype(ensemble.dtype, copy=False))

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from fouriershap._blackbox.surrogates import WaveSurrogate
 from fouriershap._blackbox.task import Task
-from fouriershap._blackbox.wave_surrogate import WaveSurrogate
 from fouriershap._rows.levels import NUMBER
 from fouriershap._shapley.engine import Floats
 from fouriershap._waves.columns import Columns, columns_of
@@ -79,7 +79,7 @@ class Answers:
         return np.concatenate([self.outputs.values, self.logits.values], axis=1)
 
     def read(self, said: Floats) -> Floats:
-        """Outputs (n_rows, n_outputs) of mean 0 and spread 1, by what a teacher says of the targets."""
+        """Return outputs (n_rows, n_outputs) of mean 0 and spread 1, from a teacher's predictions of the targets."""
         said = said[:, : self.n_outputs]
         if not self.linked or self.logits is None:
             return said
@@ -87,11 +87,11 @@ class Answers:
         return self.outputs.there(chances / self.unit)
 
     def mean(self, nets: list[Fitted], inputs: NDArray[np.float32]) -> Floats:
-        """Outputs of mean 0 and spread 1 by the mean of what several nets say of the targets."""
+        """Return outputs of mean 0 and spread 1, from the mean of several nets' predictions of the targets."""
         return self.read(np.mean([net.predict(inputs) for net in nets], axis=0))
 
     def surrogate(self, fitted: Fitted, tolerance: float) -> WaveSurrogate:
-        """Of waves that were fitted to the outputs."""
+        """Return the surrogate of waves that were fitted to the outputs."""
         weights = fitted.weights[:, : self.n_outputs] * self.outputs.scale
         ends = [len(fitted.frequencies), len(weights) - 1]
         amplitudes, linear, constant = np.split(weights, ends)
@@ -102,7 +102,7 @@ class Answers:
 
 
 def prepare(task: Task) -> Answers:
-    """Answers of a task; whether they are probabilities is seen from themselves."""
+    """Return the answers of a task; they count as probabilities if all are from 0 to 1."""
     features = task.encoding.features
     n_levels = np.array([0 if f.kind == NUMBER else len(f.levels) for f in features], dtype=np.int32)
     missing = np.array([f.missing for f in features])

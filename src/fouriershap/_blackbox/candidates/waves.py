@@ -9,13 +9,12 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._base.asking.report import Meter
 from fouriershap._base.parallel import for_each_block
 from fouriershap._base.threads import one_blas_thread
 from fouriershap._blackbox.candidates.kernel import Kernel, can_fit_kernel, fit_kernel, kernel_work
 from fouriershap._blackbox.candidates.wave_answers import Answers, prepare
+from fouriershap._blackbox.surrogates import WaveSurrogate
 from fouriershap._blackbox.task import N_FOLDS, Fit, Task, r_squared
-from fouriershap._blackbox.wave_surrogate import WaveSurrogate
 from fouriershap._shapley.engine import Floats
 from fouriershap._waves.training import Fitted, Settings, fit_waves
 
@@ -78,7 +77,7 @@ class _Teachers:
         return len(self.answers.inputs) >= _MANY_ANSWERS
 
     def say(self, inputs: NDArray[np.float32]) -> Floats:
-        """Outputs (n_rows, n_outputs) of mean 0 and spread 1."""
+        """Return outputs (n_rows, n_outputs) of mean 0 and spread 1."""
         said = self.answers.mean(self.nets, inputs)
         if self.kernel is None:
             return said
@@ -86,7 +85,7 @@ class _Teachers:
 
 
 def fit_waves_candidate(task: Task, hopeless: float = np.inf) -> Fit:
-    """Waves, all outputs together; only one fit is made where that misses more of the answers than is ``hopeless``."""
+    """Fit waves to all outputs together; stop after one fit if that misses more than is ``hopeless``."""
     begin = time.perf_counter()
     with one_blas_thread():
         answers, nets, plain = _fit_folds(task, prepare(task), hopeless)
@@ -113,7 +112,7 @@ def fit_waves_candidate(task: Task, hopeless: float = np.inf) -> Fit:
 
 
 def _taught(task: Task, teachers: _Teachers, fit: Fit) -> Fit:
-    """A sum of waves cannot repeat a sigmoid of them to the last: what will be explained is what is judged."""
+    """Judge what will be explained: a sum of waves cannot repeat a sigmoid of waves exactly."""
     begin, missed = time.perf_counter(), max(1 - fit.r2, _LEAST)
     student = _teach(task, teachers, missed)
     predictions = fit.predictions + student.strayed * teachers.answers.outputs.scale
@@ -123,14 +122,14 @@ def _taught(task: Task, teachers: _Teachers, fit: Fit) -> Fit:
 
 
 def _is_kernel_worth(answers: Answers, missed: float) -> bool:
-    """Whether a kernel can add to what waves miss; many logits leave it nothing, and its labels take seconds."""
+    """Return whether a kernel can add to the waves; with many logits it cannot, and its labels take seconds."""
     if missed <= LEAST_MISSED or not can_fit_kernel(answers.columns.n_columns):
         return False
     return not (answers.linked and len(answers.inputs) >= _MANY_ANSWERS)
 
 
 def _with_kernel(task: Task, teachers: _Teachers, predictions: Floats) -> tuple[_Teachers, Floats]:
-    """A kernel beside the waves, by the share that the folds ask for, and what both say of the folds."""
+    """Add a kernel to the waves, with the share that is best on the folds, and predict the folds by both."""
     answers, rng = teachers.answers, np.random.default_rng([task.seed, N_FOLDS])
     targets = answers.targets[:, : task.n_outputs]
     kernel, said = fit_kernel(answers.inputs, targets, task.fold, teachers.nets, rng)
@@ -143,7 +142,7 @@ def _with_kernel(task: Task, teachers: _Teachers, predictions: Floats) -> tuple[
 
 
 def expected_seconds(n_answers: int, n_columns: int) -> tuple[float, float]:
-    """About what fitting the folds and teaching the student take, on one thread."""
+    """Estimate the seconds for fitting the folds and for teaching the student, on one thread."""
     n = n_answers * (N_FOLDS - 1) // N_FOLDS
     sizes = [FEW] * (_rounds(n, FEW) * N_FOLDS) + [MANY] * (n >= _MANY_ANSWERS)
     folds = sum(_settings(n, n_waves).work(n, n_columns) for n_waves in sizes) + kernel_work(n_answers)
@@ -161,7 +160,7 @@ def _student_settings(n_waves: int, n_labels: int) -> Settings:
 
 
 def _student_sizes(teachers: _Teachers, n_players: int) -> list[int]:
-    """Waves of the student, more where fewer miss too much of its teachers: a row costs waves times players."""
+    """Return numbers of waves to try for the student; a row costs waves times players."""
     linked = teachers.answers.linked
     few = teachers.kernel is None and len(teachers.nets[0].frequencies) == FEW and not linked
     if few or n_players > FEW_PLAYERS:
@@ -172,7 +171,7 @@ def _student_sizes(teachers: _Teachers, n_players: int) -> list[int]:
 
 
 def _n_free(teachers: _Teachers) -> int:
-    """Hybrids that the student learns from: more where it is they that limit it, not what its teachers know."""
+    """Return the number of hybrids that the student learns from: more where they are what limits it."""
     n_answers, n_columns = teachers.answers.inputs.shape
     most = MOST_FREE
     if teachers.answers.linked and teachers.has_many:
@@ -187,7 +186,7 @@ def _settings(n_answers: int, n_waves: int) -> Settings:
 
 
 def _fit_folds(task: Task, answers: Answers, hopeless: float) -> tuple[Answers, list[Fitted], Fitted]:
-    """Some fits without each fold, in turn; the first say to what waves are fitted, and how many there are.
+    """Fit waves without each fold, in turn; the first fits decide the targets and the number of waves.
 
     Then, beside them, the first fit of outputs.
     """
@@ -199,7 +198,8 @@ def _fit_folds(task: Task, answers: Answers, hopeless: float) -> tuple[Answers, 
     if answers.logits is not None and n_inside >= _FEW_ANSWERS:
         ways.append(replace(answers, linked=True))
     trying = (len(ways) - 1) * work[FEW] + sum(work[size] for size in sizes)
-    meter = Meter(task.report, (rounds[FEW] * N_FOLDS - 1) * work[FEW] + trying)
+    progress = task.progress
+    progress.start((rounds[FEW] * N_FOLDS - 1) * work[FEW] + trying)
 
     def fit(which: int, n_waves: int, way: Answers) -> Fitted:
         inside, outside = task.fold != which % N_FOLDS, task.fold == which % N_FOLDS
@@ -207,19 +207,19 @@ def _fit_folds(task: Task, answers: Answers, hopeless: float) -> tuple[Answers, 
         judges = way.inputs[outside], way.targets[outside]
         settings = _settings(int(inside.sum()), n_waves)
         some = way.inputs[inside], way.targets[inside]
-        return fit_waves(*some, settings, rng, judges, tick=meter.tick)
+        return fit_waves(*some, settings, rng, judges, tick=progress.tick)
 
     first: dict[tuple[int, bool], Fitted] = {}
     together: dict[tuple[int, bool], float] = {}  # missed of all outputs, as candidates are compared
     outside = task.fold == 0
 
     def try_fits(fits: list[tuple[int, Answers]]) -> dict[tuple[int, bool], float]:
-        """What each of these numbers of waves, fitted to these targets, misses; every output counts alike."""
+        """Return what each of these numbers of waves, fitted to these targets, misses; every output counts alike."""
 
         def work_on(begin: int, end: int) -> None:
             first.update(((n, way.linked), fit(0, n, way)) for n, way in fits[begin:end])
 
-        for_each_block(work_on, len(fits), 1, task.n_jobs, meter.stop)
+        for_each_block(work_on, len(fits), 1, task.n_jobs, progress.stop)
         inputs, outputs = answers.inputs[outside], answers.outputs
         said = {(n, way.linked): way.mean([first[n, way.linked]], inputs) for n, way in fits}
         for which, each in said.items():
@@ -237,12 +237,12 @@ def _fit_folds(task: Task, answers: Answers, hopeless: float) -> tuple[Answers, 
     n_waves = MANY if missed.get((MANY, linked), np.inf) < WORTH_MANY * missed[FEW, linked] else FEW
     nets = {0: first[n_waves, linked]}
     n_nets = N_FOLDS * rounds[n_waves] if together[n_waves, linked] <= hopeless else 1
-    meter.total = trying + (n_nets - 1) * work[n_waves]
+    progress.adjust(trying + (n_nets - 1) * work[n_waves])
 
     def fit_some(begin: int, end: int) -> None:
         nets.update((which, fit(which, n_waves, answers)) for which in range(begin + 1, end + 1))
 
-    for_each_block(fit_some, n_nets - 1, 1, task.n_jobs, meter.stop)
+    for_each_block(fit_some, n_nets - 1, 1, task.n_jobs, progress.stop)
     return answers, [nets[which] for which in range(n_nets)], first[FEW, False]
 
 
@@ -264,7 +264,7 @@ class _Student:
     strayed: Floats
 
     def surrogate(self, answers: Answers, missed: float) -> WaveSurrogate:
-        """Its background may be compressed by a share of what it misses, its teachers' misses included."""
+        """Return the surrogate; its background may be compressed by a share of what it and its teachers miss."""
         return answers.surrogate(self.waves, max(COMPRESSED * (missed + self.untaught), LEAST_COMPRESSED))
 
 
@@ -273,7 +273,7 @@ def _distil(task: Task, teachers: _Teachers, missed: float) -> WaveSurrogate:
 
 
 def _teach(task: Task, teachers: _Teachers, missed: float) -> _Student:
-    """One sum of waves that repeats its teachers: what they say of more hybrids costs no query."""
+    """Fit one sum of waves to its teachers' predictions of many hybrids, which cost no query."""
     answers = teachers.answers
     with one_blas_thread():
         n_free = _n_free(teachers)
@@ -284,10 +284,12 @@ def _teach(task: Task, teachers: _Teachers, missed: float) -> _Student:
         judges = inputs[check], labels[check]
         for n_waves in _student_sizes(teachers, task.encoding.n_players):
             settings = _student_settings(n_waves, n_free)
-            meter = Meter(task.report, settings.work(len(inputs) - N_CHECK, inputs.shape[1]))
+            task.progress.start(settings.work(len(inputs) - N_CHECK, inputs.shape[1]))
             rng = np.random.default_rng([task.seed, N_FOLDS, n_waves])
             start = _join(teachers.start, n_waves)
-            student = fit_waves(inputs[train], labels[train], settings, rng, judges, start, meter.tick)
+            student = fit_waves(
+                inputs[train], labels[train], settings, rng, judges, start, task.progress.tick
+            )
             untaught = 1 - r_squared(labels[check], student.predict(judges[0]))
             if untaught < max(GOOD_ENOUGH * missed, ALWAYS_GOOD):
                 break
@@ -296,12 +298,12 @@ def _teach(task: Task, teachers: _Teachers, missed: float) -> _Student:
 
 
 def _parts(n: int) -> list[int]:
-    """Sizes of parts in which so many hybrids are drawn: drawing takes several times the memory of what is kept."""
+    """Return sizes of parts in which hybrids are drawn: drawing takes several times the memory of the result."""
     return [min(_MOST_DRAWN, n - begin) for begin in range(0, n, _MOST_DRAWN)]
 
 
 def _join(nets: list[Fitted], n_waves: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Frequencies and phases of at most so many waves: those of as few nets as have them, the strongest first."""
+    """Return frequencies and phases of at most so many waves, the strongest of as few nets as have them."""
     some = nets[: -(-n_waves // len(nets[0].frequencies))]
     strength = [(net.weights[: len(net.frequencies)] ** 2).sum(axis=1) for net in some]
     kept = np.argsort(-np.concatenate(strength), kind="stable")[:n_waves]

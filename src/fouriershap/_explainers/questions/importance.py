@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fouriershap._base.checks import check_choice, check_whole
 from fouriershap._base.errors import InputError
-from fouriershap._base.parallel import Watch
+from fouriershap._base.progress import Progress
 from fouriershap._explainers.questions import losses, pictures
 from fouriershap._explainers.questions.answer import PicturedAnswer, bracket, repeated
 from fouriershap._explainers.questions.means import (
@@ -292,7 +292,7 @@ class _Judge:
         codes, values, y, saved, w = self.sample.rows
         n_rows = self.additive.n_rows
         exactly = n_rows * self.exact_row <= self.budget and len(codes) == n_rows
-        with Watch(self.explainer.progress):
+        with Progress(self.explainer.progress):
             if exactly:
                 rounds = [losses.exact_savings(self.loss, self.scene, codes, y) - saved]
             else:

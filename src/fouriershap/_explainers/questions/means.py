@@ -17,7 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from fouriershap._base.checks import as_floats
 from fouriershap._base.errors import InputError
-from fouriershap._base.parallel import Watch, enter
+from fouriershap._base.parallel import enter
+from fouriershap._base.progress import Progress
 from fouriershap._base.short import short
 from fouriershap._explainers.questions.moments import Floats
 from fouriershap._rows.frames import Rows
@@ -113,7 +114,7 @@ def background_blocks(
     step = terms.rows_per_block(n_outputs * len(engines))
     for first in range(0, len(codes), step):
         part = codes[first : first + step]
-        with Watch(explainer.progress):
+        with Progress(explainer.progress):
             enter("the background's own error", len(engines))
             values = [engine.shap_values(part, explainer.n_jobs) for engine in engines]
         found = [

@@ -1,4 +1,4 @@
-"""Look-up tables read under XLA: the kernel `tables_numpy.explain` as gathers and additions on a device."""
+"""Look-up tables under XLA: the kernel `tables_numpy.explain` as gathers and additions on a device."""
 
 from __future__ import annotations
 
@@ -33,9 +33,8 @@ _AT_A_TIME_ELSEWHERE = 256
 class JaxTables:
     """A `TableSet` on the device of JAX; it is put there when it is first used.
 
-    ``precision`` is that of the totals; None for double on a CPU, single on an accelerator. Tables are never wider
-    than totals. ``memory`` is a budget on the device in bytes, the tables included; None for a quarter of what it
-    has.
+    ``precision`` is that of the totals; None for double on a CPU, single on an accelerator. Tables are at most as
+    precise. ``memory`` is a budget on the device in bytes, including the tables; None for a quarter of what it has.
     """
 
     def __init__(self, tables: TableSet, precision: str | None, memory: int | float | None) -> None:
@@ -66,7 +65,7 @@ class JaxTables:
                 out[first:last] += values[: last - first].reshape(out[first:last].shape)
 
     def _put(self, dtype: np.dtype[Any]) -> Any:
-        """The tables on the device, put there once."""
+        """Return the tables on the device, where they are put once."""
         with self._lock:
             if self._arrays is None:
                 values = self.tables.values.reshape(-1, WIDTH)
@@ -89,7 +88,7 @@ class JaxTables:
 
 
 def _join(codes: Codes, first: int, last: int) -> NDArray[Any]:
-    """All codes (n8 + n16, rows) as uint8, or as uint16 where there are wide ones.
+    """Return all codes (n8 + n16, rows) as uint8, or as uint16 if there are wide ones.
 
     The wide ones come last and backwards, so that line ~c of them is line c counted from the end, as usual.
     """
@@ -98,7 +97,7 @@ def _join(codes: Codes, first: int, last: int) -> NDArray[Any]:
 
 
 def _bands(tables: TableSet) -> tuple[list[Any], NDArray[np.int32]]:
-    """Cuts of blocks that have about as many, padded with cuts of weight 0; and each block's place among them.
+    """Group blocks that have about as many cuts, padded with cuts of weight 0; also return each block's place.
 
     A band is (columns, at, weight), each (blocks, cuts), and base (blocks,), all int32. Cuts on missing values
     are never left out: other codes do not reach them.
@@ -121,7 +120,7 @@ def _bands(tables: TableSet) -> tuple[list[Any], NDArray[np.int32]]:
 
 
 def _look_ups(tables: TableSet, place: NDArray[np.int32], at_a_time: int) -> tuple[NDArray[np.int32], ...]:
-    """One look-up per table and output: (steps, at a time) block and first entry, (..., 8) lines of the result.
+    """Return one look-up per table and output: (steps, at a time) block and first entry, (..., 8) lines of the result.
 
     Line ``player * n_outputs + output`` is where a column goes; the line after the last takes what has none.
     """
@@ -147,7 +146,7 @@ def _in_steps(array: NDArray[np.int32], at_a_time: int, filler: int) -> NDArray[
 
 
 def explain(bands: Any, look_ups: Any, values: Any, codes: Any, n_lines: int, dtype: Any) -> Any:
-    """Sums (R, n_lines) of the table entries of rows with codes (n_columns, R)."""
+    """Return sums (R, n_lines) of the table entries of rows with codes (n_columns, R)."""
 
     def patterns_of_block(column: Any, at: Any, weight: Any, base: Any) -> Any:
         reached = codes[column].astype(jnp.int32) >= at[:, None]

@@ -32,6 +32,7 @@ from fouriershap._shapley.spectrum.terms import Terms
 
 Arrays = tuple[NDArray[Any], ...]
 _FEW_ROWS = 1024  # rows of a chunk as long as their number is unknown
+_jit, _jit_by_players = partial(jax.jit), partial(jax.jit, static_argnames="n_players")
 
 
 @dataclass(frozen=True)
@@ -100,12 +101,12 @@ class Base:
         return Layout(terms.n_terms, part, (np.append(terms.atom_player, np.int32(0)),))
 
     @staticmethod
-    @jax.jit
+    @_jit
     def prepare(shared: Any, part: Any, background: Any, weights: Any) -> Any:
         return *shared, *part, background.T, weights
 
     @staticmethod
-    @partial(jax.jit, static_argnames="n_players")
+    @_jit_by_players
     def explain(state: Any, rows: Any, n_players: int) -> Any:
         player, frequencies, coefficients, background, weights = state
 
@@ -132,17 +133,15 @@ class Base:
         return state, (triples + rows * sizes.n_atoms * sizes.n_outputs) * sizes.itemsize
 
 
-class Precompute:
+class Precompute(Base):
     """What depends on term and background alone is computed once and kept.
 
     For every term f and background row x, this is the character with its weight, and its products with the bits
     that x has inside f.
     """
 
-    lay_out = staticmethod(Base.lay_out)
-
     @staticmethod
-    @jax.jit
+    @_jit
     def prepare(shared: Any, part: Any, background: Any, weights: Any) -> Any:
         """Return products (terms, n_atoms + 1, B), and the background inside each term (terms, words, B)."""
         frequencies, coefficients = part
@@ -151,7 +150,7 @@ class Precompute:
         return *shared, frequencies, coefficients, packed, _kept_products(inside, packed, weights)
 
     @staticmethod
-    @partial(jax.jit, static_argnames="n_players")
+    @_jit_by_players
     def explain(state: Any, rows: Any, n_players: int) -> Any:
         player, frequencies, coefficients, packed, products = state
 
@@ -194,7 +193,7 @@ class Sparse:
         return Layout(terms.n_terms, part)
 
     @staticmethod
-    @jax.jit
+    @_jit
     def prepare(shared: Any, part: Any, background: Any, weights: Any) -> Any:
         """Return products (terms, D + 1, B), and the packed background (terms, words, B)."""
         atoms = background[part[0]]
@@ -202,7 +201,7 @@ class Sparse:
         return *part, packed, _kept_products(atoms, packed, weights)
 
     @staticmethod
-    @partial(jax.jit, static_argnames="n_players")
+    @_jit_by_players
     def explain(state: Any, rows: Any, n_players: int) -> Any:
         positions, players, coefficients, packed, products = state
 
@@ -234,7 +233,7 @@ class Positional:
 
     @staticmethod
     def lay_out(terms: Terms) -> Layout:
-        """Return unit l, the l-th term of every player: positions (players, degree), coefficients (players, outputs)."""
+        """Return unit l, the l-th term of each player: positions (players, degree), coefficients (players, outputs)."""
         degrees = terms.degrees
         degree = int(degrees.max(initial=1))
         owner = terms.atom_player[terms.atoms]
@@ -261,14 +260,14 @@ class Positional:
         return Layout(int(np.diff(start).max(initial=0)), part)
 
     @staticmethod
-    @jax.jit
+    @_jit
     def prepare(shared: Any, part: Any, background: Any, weights: Any) -> Any:
         """Return the packed background (units, players, words, B) and its signed weights (units, players, B)."""
         packed = _pack(background[part[0]])
         return *part, packed, _signed_weights(packed, weights)
 
     @staticmethod
-    @partial(jax.jit, static_argnames="n_players")
+    @_jit_by_players
     def explain(state: Any, rows: Any, n_players: int) -> Any:
         positions, coefficients, packed, signed = state
 
@@ -362,7 +361,9 @@ class Prepared:
             shared = tuple(jnp.asarray(array) for array in self._layout.shared)
         for first, last in chunks(self._layout.n_units, units):
             size = padded_size(last - first, least=1)
-            part = tuple(pad(_cast(array, self.dtype), size) for array in self._layout.part(first, last))
+            arrays = self._layout.part(first, last)
+            cast = (a.astype(self.dtype) if a.dtype.kind == "f" else a for a in arrays)
+            part = tuple(pad(array, size) for array in cast)
             for begin, end in chunks(len(self._weights), rows):
                 size = padded_size(end - begin)
                 background = pad(self._background[:, begin:end], size, axis=1)
@@ -388,10 +389,6 @@ class Prepared:
 def _atoms(terms: Terms, bits: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Return atoms (n_atoms + 1, n_rows); the last one is the padding, always 0."""
     return pad(terms.values(bits), terms.n_atoms + 1)
-
-
-def _cast(array: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
-    return array.astype(dtype) if array.dtype.kind == "f" else array
 
 
 def _each_summed(function: Callable[..., Any], *arrays: Any) -> Any:

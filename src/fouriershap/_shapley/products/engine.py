@@ -52,6 +52,7 @@ _REASONS = {
     "subsets": "few players: every coalition has its table",
     "mixture": "a few products of marginals stand for the background",
 }
+_RAW = Raw()
 NO_LOOKUP = "products over features, which are not linear, are no tables that a page could look up."
 
 
@@ -130,7 +131,7 @@ class ProductEngine(BaseEngine):
     n_background: int | None
     settings: ProductSettings
     background: BackgroundRows | None = None
-    output: Output = Raw()
+    output: Output = _RAW
     device: str = "cpu"
 
     @property
@@ -302,7 +303,7 @@ def compile_products(
     centre = np.average(model.additive(weighted.rows), axis=0, weights=weighted.weights)
     expected = np.average(model.predict(weighted.rows), axis=0, weights=weighted.weights)
     background = BackgroundRows(rows, weights)
-    about = (len(rows), settings, background, Raw() if output is None else output)
+    about = (len(rows), settings, background, _RAW if output is None else output)
     return ProductEngine(model, strategy, centre, expected, index, *about)
 
 

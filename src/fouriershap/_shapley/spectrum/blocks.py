@@ -16,8 +16,8 @@ from fouriershap._trees.codes import Codes, empty_codes
 
 BLOCK_ATOMS = 8  # 256 patterns: byte arithmetic, and a table of 16 KB that stays in the first-level cache
 MOST_ATOMS = 16  # patterns are 16-bit numbers
-# Score of a term by the number of atoms that a block lacks (see `kernels.build_numpy.cover`): a term that
-# the next atom would complete counts most, terms further away decide between equals.
+# Score of a term by the number of its atoms that a block lacks (see `kernels.build_numpy.cover`): a term that the
+# next atom would complete counts most, terms further away break ties.
 _COVER_WEIGHTS = np.array([0, 4096, 64, 1, 0, 0, 0, 0, 0], dtype=np.int64)
 
 
@@ -55,11 +55,11 @@ class Cover:
     def __len__(self) -> int:
         return len(self.start) - 1
 
-    def nbytes(self, terms: Terms) -> int:
-        """Memory of the tables, at most: a block may have fewer players than atoms."""
-        sizes = np.diff(self.start)
-        tables = (np.int64(1) << sizes) * -(-sizes // WIDTH)
-        return int(tables.sum()) * WIDTH * 8 * terms.n_outputs
+    def nbytes(self, n_outputs: int, order: int) -> int:
+        """Return an upper bound of the memory of tables for players (order 1) or pairs of them (order 2)."""
+        atoms = np.diff(self.start)
+        members = atoms if order == 1 else atoms * (atoms - 1) // 2
+        return int(((np.int64(1) << atoms) * -(-members // WIDTH)).sum()) * WIDTH * 8 * n_outputs
 
     def _masks(self, terms: Terms, block: NDArray[np.int32]) -> NDArray[np.uint32]:
         """Find each atom of each term among the atoms of its block, all at once by a sorted search."""
@@ -76,6 +76,20 @@ class Cover:
         return masks
 
 
+def cover_within(
+    terms: Terms, wanted: NDArray[np.bool_], memory: int, order: int
+) -> tuple[Cover, NDArray[np.bool_]]:
+    """Cover the wanted terms, or if their tables would exceed the memory, fewer of them; also return which."""
+    kept = wanted.copy()
+    while True:
+        cover = Cover(terms.select(kept))
+        need = cover.nbytes(terms.n_outputs, order)
+        if need <= memory:
+            return cover, kept
+        by_degree = np.flatnonzero(kept)[np.argsort(terms.degrees[kept], kind="stable")]
+        kept[by_degree[int(0.9 * memory / need * len(by_degree)) :]] = False
+
+
 def _reorder(terms: Terms, order: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     sizes = terms.degrees[order]
     start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
@@ -84,14 +98,14 @@ def _reorder(terms: Terms, order: NDArray[np.int64]) -> tuple[NDArray[np.int64],
 
 
 def atom_codes(terms: Terms, bits: NDArray[np.uint8]) -> Codes:
-    """Atoms as codes: 0 and 1."""
+    """Return the atoms of rows of bits as codes 0 and 1."""
     codes = empty_codes(terms.n_atoms, 0, len(bits))
     codes.narrow[:, : len(bits)] = terms.values(bits)
     return codes
 
 
 def table_bytes(terms: Terms) -> NDArray[np.int64]:
-    """Memory of a table of its own for each term: an upper bound of what it costs in a block."""
+    """Return the memory of a separate table for each term: an upper bound of its memory in a block."""
     patterns = np.int64(1) << np.clip(terms.degrees, BLOCK_ATOMS, 40)
     return patterns * -(-terms.degrees // WIDTH) * (WIDTH * 8 * terms.n_outputs)
 
@@ -106,8 +120,8 @@ def compile_terms(
 ) -> TableSet:
     """Build the tables of terms of at most `MOST_ATOMS` atoms from background rows (n, n_bits).
 
-    ``keys`` (n,) int64, sorted: the pairs of players (`pair_keys`) to build tables of interactions for; None
-    for tables of values.
+    ``keys`` (n,) int64, sorted, are the pairs of players (`pair_keys`) whose interactions the tables hold; None
+    for values of players.
     """
     sizes = np.diff(cover.start)
     blocks = Blocks(
@@ -147,14 +161,14 @@ def compile_terms(
 
 
 def _players(terms: Terms, cover: Cover) -> Members:
-    """The players of each block; its terms know them by their atoms."""
+    """Return the players of each block, placed by their atoms."""
     owner = np.repeat(np.arange(len(cover)), np.diff(cover.start))
     bit, most = np.arange(len(owner)) - cover.start[owner], int(np.diff(cover.start).max(initial=0))
     return Members(owner, terms.atom_player[cover.atoms], bit, most)
 
 
 def _pairs(terms: Terms, cover: Cover, keys: NDArray[np.int64]) -> Members:
-    """The pairs of players of each block, those with these keys."""
+    """Return the pairs of players of each block that have these keys."""
     owner, first, second = pairs_within(cover.start)
     player = terms.atom_player[cover.atoms]
     key = pair_keys(player[first], player[second], terms.n_players)

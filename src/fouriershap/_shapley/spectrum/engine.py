@@ -20,11 +20,10 @@ from fouriershap._shapley.jax import put_tables
 from fouriershap._shapley.outputs.kinds import Raw
 from fouriershap._shapley.policy import LastPairs
 from fouriershap._shapley.sets import InteractionEngine, Keys
-from fouriershap._shapley.spectrum.blocks import MOST_ATOMS, Cover, atom_codes, compile_terms
-from fouriershap._shapley.spectrum.direct import add_direct
+from fouriershap._shapley.spectrum.blocks import MOST_ATOMS, atom_codes, compile_terms, cover_within
+from fouriershap._shapley.spectrum.direct import add_differences, add_direct
+from fouriershap._shapley.spectrum.interactions import SpectrumPairs, make_spectrum_pairs, make_spectrum_sets
 from fouriershap._shapley.spectrum.lookups import bit_lookup
-from fouriershap._shapley.spectrum.orders import make_spectrum_sets
-from fouriershap._shapley.spectrum.pairs import SpectrumPairs, add_differences, make_spectrum_pairs
 from fouriershap._shapley.spectrum.plan import Plan, plan_terms
 from fouriershap._shapley.spectrum.terms import Terms, make_terms
 from fouriershap._shapley.tables import TableSet, tables_from_arrays, tables_to_arrays
@@ -42,7 +41,7 @@ class SpectrumEngine(BaseEngine):
     terms: Terms  # all of them
     tables: TableSet
     rest: Terms  # those without a table
-    # (n, n_bits) what terms without a table and interactions need; files keep it only for these.
+    # (n, n_bits) background rows, for terms without a table and interactions; files keep them only for these.
     kept_rows: NDArray[np.uint8]
     weights: Floats | None  # (n,)
     expected: Floats  # (n_outputs,)
@@ -50,7 +49,7 @@ class SpectrumEngine(BaseEngine):
     index: Index
     memory: int
     n_background: int | None
-    reader: Any = None  # what reads the tables: themselves, or a copy under XLA
+    reader: Any = None  # reads the tables under XLA; None for the native kernels
     last_pairs: LastPairs[SpectrumPairs] = field(default_factory=LastPairs)
     output = Raw()
 
@@ -107,8 +106,8 @@ class SpectrumEngine(BaseEngine):
         def make() -> SpectrumPairs:
             if not len(self.kept_rows):
                 raise InputError(
-                    "these tables were loaded from a file that has no interaction tables, and the background is not "
-                    "in it. Save them with save(path, interactions=True)."
+                    "these tables were loaded from a file without the background, which interactions need. Save "
+                    "with save(path, interactions=True)."
                 )
             settings = (self.kept_rows, self.weights, self.memory, self.index, wanted)
             return make_spectrum_pairs(self.terms, *settings)
@@ -116,7 +115,7 @@ class SpectrumEngine(BaseEngine):
         return self.last_pairs.get(wanted, make)
 
     def lookups(self, budget: int) -> list[PageLookup] | str:
-        del budget  # what is built is used
+        del budget  # tables are built already
         return NO_TABLE if self.rest.n_terms else [bit_lookup(self.terms, self.tables)]
 
     def with_background(self, rows: NDArray[Any], weights: Floats | None) -> SpectrumEngine:
@@ -126,12 +125,12 @@ class SpectrumEngine(BaseEngine):
     def to(
         self, device: str, precision: str | None = None, memory: int | float | None = None
     ) -> SpectrumEngine:
-        """On "jax": ``precision`` of tables and totals, and a budget of the device in bytes."""
+        """Return the same on a device; on "jax" with a precision of tables and totals, and a budget in bytes."""
         reader = put_tables(self.tables, precision, memory) if device == "jax" else None
         return replace(self, reader=reader)
 
     def plan(self, n_rows: int | None) -> Plan:
-        del n_rows  # what is built is used
+        del n_rows  # tables are built already
         return self.made_by
 
     @property
@@ -150,7 +149,7 @@ class SpectrumEngine(BaseEngine):
     def to_contents(self, interactions: bool, background: bool = False) -> Contents:
         """Return tables, terms, and the background where interactions or terms without a table need it."""
         if interactions and not len(self.kept_rows):
-            self._pairs(None)  # says why there is nothing to save
+            self._pairs(None)  # raises
         arrays = tables_to_arrays(self.tables) | {"expected": self.expected}
         for name in _TERM_ARRAYS:
             arrays[f"terms.{name}"] = getattr(self.terms, name)
@@ -165,7 +164,7 @@ class SpectrumEngine(BaseEngine):
 
     @classmethod
     def from_contents(cls, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> SpectrumEngine:
-        """The inverse of `to_contents`: nothing is compiled, tables stay where they are."""
+        """Build from what `to_contents` returned: nothing is compiled, tables stay memory-mapped."""
         sizes = (take(header, "n_bits", int), take(header, "n_players", int))
         check_packed(arrays["background"], sizes[0])
         terms, rest = (
@@ -179,13 +178,13 @@ class SpectrumEngine(BaseEngine):
         verify_weights(weights, background)
         verify_numbers(np.dtype(np.float64), (arrays["expected"],), terms.n_outputs)
         lost = rest.n_terms and not len(background)
-        require(not lost, "terms without tables need a background, which is not there")
+        require(not lost, "terms without tables need a background, which is missing")
         n_background = take_size(header, "n_background")
         known = not len(background) or n_background in (None, len(background))
-        require(known, "its background has another number of rows than it says")
+        require(known, "its background does not have the stated number of rows")
         plan = take(header, "plan", Plan)
         counts = (plan.n_direct_terms, plan.n_table_terms) == (rest.n_terms, terms.n_terms - rest.n_terms)
-        require(counts, "its plan is that of other terms")
+        require(counts, "its plan does not match its terms")
         index = find_index(take(header, "index", str))
         parts = (background, weights, arrays["expected"], plan, index, stored_memory(header.get("memory")))
         return cls(terms, tables, rest, *parts, n_background)
@@ -200,13 +199,14 @@ def compile_spectrum(
     method: str = "auto",
     index: Index = SHAPLEY,
 ) -> SpectrumEngine:
-    """Put the terms into tables for which that pays; ``n_rows`` to come may decide it, None for any number."""
+    """Compile terms into tables where that pays for ``n_rows`` rows; None for any number."""
     plan, wanted = plan_terms(terms, n_rows, len(background), weights is not None, memory, method)
-    tables, in_tables = _tables_within(terms, wanted, background, weights, memory, index)
+    cover, in_tables = cover_within(terms, wanted, memory, order=1)
+    tables = compile_terms(terms.select(in_tables), cover, background, weights, index)
     plan = plan.after(int(in_tables.sum()), tables.nbytes, memory)
     if method == "tables" and plan.n_direct_terms:
         raise CapacityError(
-            f"{plan.n_direct_terms} of {terms.n_terms} terms do not fit into tables (at most {MOST_ATOMS} players a "
+            f"{plan.n_direct_terms} of {terms.n_terms} terms do not fit into tables (at most {MOST_ATOMS} players per "
             f"term, and {memory:,} bytes in all). Raise `memory`, or use method='auto', which explains them "
             "by the closed form."
         )
@@ -214,25 +214,6 @@ def compile_spectrum(
     rest = terms.select(~in_tables)
     parts = (background, weights, expected, plan, index, memory, len(background))
     return SpectrumEngine(terms, tables, rest, *parts)
-
-
-def _tables_within(
-    terms: Terms,
-    wanted: NDArray[np.bool_],
-    background: NDArray[np.uint8],
-    weights: Floats | None,
-    memory: int,
-    index: Index,
-) -> tuple[TableSet, NDArray[np.bool_]]:
-    """Compile the wanted terms; where their blocks come out larger than the budget, fewer of them."""
-    kept = wanted.copy()
-    while True:
-        cover = Cover(terms.select(kept))
-        if cover.nbytes(terms) <= memory:
-            return compile_terms(terms.select(kept), cover, background, weights, index), kept
-        by_degree = np.flatnonzero(kept)[np.argsort(terms.degrees[kept], kind="stable")]
-        share = 0.9 * memory / cover.nbytes(terms)
-        kept[by_degree[int(share * len(by_degree)) :]] = False
 
 
 def make_engine(

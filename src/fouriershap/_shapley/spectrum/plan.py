@@ -1,4 +1,4 @@
-"""What tables and the closed form cost, and which terms are explained how."""
+"""Costs of tables and of the closed form, and the choice between them for each term."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LOOK_UP = 2.0  # per row and table
 _BUILD_ENTRY = 1.5  # per table entry
 _HISTOGRAM = 1.0  # per background row and block
 _CALL = 200_000.0  # fixed cost of compiling
-_TERMS_PER_BLOCK = 6.0  # what gathering low-degree terms into blocks brings, at the least
+_TERMS_PER_BLOCK = 6.0  # least number of low-degree terms that share a block
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Plan(EnginePlan):
     direct_seconds: float
 
     def after(self, n_table_terms: int, table_bytes: int, memory: int) -> Plan:
-        """The plan as it was carried out: blocks may have come out larger than the budget."""
+        """Return the plan as it was carried out: blocks may have exceeded the budget."""
         plan = replace(self, table_bytes=table_bytes)
         if n_table_terms == self.n_table_terms:
             return plan
@@ -59,38 +59,28 @@ class Plan(EnginePlan):
         )
 
 
-def direct_cost(terms: Terms, n_rows: int, n_background: int, weighted: bool) -> NDArray[np.float64]:
-    """(n_terms,) nanoseconds of the closed form."""
-    words = -(-n_background // 64) * (_DIRECT_WEIGHTED if weighted else 1.0)
-    return np.multiply(terms.degrees, float(n_rows) * words * _DIRECT_WORD, dtype=np.float64)
-
-
-def table_cost(terms: Terms, n_rows: int, n_background: int) -> NDArray[np.float64]:
-    """(n_terms,) nanoseconds of building and looking up each term's share of its table."""
-    shared = np.where(terms.degrees <= BLOCK_ATOMS, _TERMS_PER_BLOCK, 1.0)
-    entries = table_bytes(terms) / 8.0
-    tables = -(-terms.degrees // 8) * terms.n_outputs
-    per_block = entries * _BUILD_ENTRY + n_background * _HISTOGRAM + n_rows * tables * _LOOK_UP
-    return np.asarray(per_block / shared)
-
-
 def plan_terms(
     terms: Terms, n_rows: int | None, n_background: int, weighted: bool, memory: int, method: str = "auto"
 ) -> tuple[Plan, NDArray[np.bool_]]:
-    """Choose how each term is explained; also returns (n_terms,) bool, True for tables.
+    """Choose how each term is explained; also return (n_terms,) bool, True for tables.
 
     ``n_rows`` None means "any number": whatever fits goes into tables. So does ``method="tables"``.
     """
     degrees = terms.degrees
     feasible = degrees <= MOST_ATOMS
-    # Low-degree terms share blocks, so their own tables would be an upper bound far too high.
-    need = np.where(degrees <= BLOCK_ATOMS, table_bytes(terms) / _TERMS_PER_BLOCK, table_bytes(terms))
+    # Low-degree terms share blocks, so separate tables would be far too high an upper bound.
+    own_bytes = table_bytes(terms)
+    need = np.where(degrees <= BLOCK_ATOMS, own_bytes / _TERMS_PER_BLOCK, own_bytes)
     by_size = np.argsort(degrees, kind="stable")
     fits = np.zeros(terms.n_terms, dtype=bool)
     fits[by_size] = np.cumsum(np.where(feasible, need, np.inf)[by_size]) <= memory
     rows = 10**6 if n_rows is None else n_rows
-    direct = direct_cost(terms, rows, n_background, weighted)
-    tables = table_cost(terms, rows, n_background)
+    words = -(-n_background // 64) * (_DIRECT_WEIGHTED if weighted else 1.0)
+    direct = np.multiply(degrees, float(rows) * words * _DIRECT_WORD, dtype=np.float64)
+    # Building and reading each term's share of its table.
+    n_tables = -(-degrees // 8) * terms.n_outputs
+    per_block = own_bytes / 8.0 * _BUILD_ENTRY + n_background * _HISTOGRAM + rows * n_tables * _LOOK_UP
+    tables = per_block / np.where(degrees <= BLOCK_ATOMS, _TERMS_PER_BLOCK, 1.0)
     worth = fits.copy()
     if method == "direct":
         worth[:] = False
@@ -102,7 +92,7 @@ def plan_terms(
     elif in_tables == 0:
         strategy = "direct"
         reason = (
-            "it was asked for"
+            "it was requested"
             if method == "direct"
             else (
                 "building tables would cost more than it saves for so few rows and background rows"

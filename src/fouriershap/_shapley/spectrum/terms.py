@@ -1,9 +1,8 @@
-"""Terms: a spectrum seen from its players.
+"""Terms: a spectrum in terms of its players.
 
-To a player, a frequency is one bit: the parity of the player's bits that the frequency touches. Such a
-parity is called an *atom*. A term is a product of atoms of distinct players, whatever number of bits a
-player owns, so everything after this file knows atoms and players alone. With one bit per player the
-atoms are the bits.
+For a player, a frequency is one bit: the parity of the player's bits that the frequency touches. Such a parity is an
+*atom*. A term is a product of atoms of distinct players, however many bits a player owns, so engines need only atoms
+and players. With one bit per player, the atoms are the bits.
 """
 
 from __future__ import annotations
@@ -29,9 +28,8 @@ class Terms:
     n_bits: int
     n_players: int
     atom_start: NDArray[np.int64]  # (n_atoms + 1,)
-    atom_bits: NDArray[
-        np.int32
-    ]  # atom a is the parity of the bits ``atom_bits[atom_start[a]:atom_start[a + 1]]``
+    # Atom a is the parity of the bits ``atom_bits[atom_start[a]:atom_start[a + 1]]``.
+    atom_bits: NDArray[np.int32]
     atom_player: NDArray[np.int32]  # (n_atoms,)
     start: NDArray[np.int64]  # (n_terms + 1,)
     atoms: NDArray[np.int32]  # term k is the product of the characters of ``atoms[start[k]:start[k + 1]]``
@@ -56,7 +54,7 @@ class Terms:
         return np.diff(self.start)
 
     def values(self, bits: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """Atoms (n_atoms, n_rows) of rows of bits (n_rows, n_bits), as 0 and 1."""
+        """Return atoms (n_atoms, n_rows) of rows of bits (n_rows, n_bits), as 0 and 1."""
         columns = np.ascontiguousarray(bits.T)
         if len(self.atom_bits) == self.n_atoms:  # every atom is a single bit
             in_order = np.array_equal(self.atom_bits, np.arange(self.n_bits))
@@ -67,8 +65,8 @@ class Terms:
             np.bitwise_xor.reduce(columns[mine], axis=0, out=out[a])
         return out
 
-    def evaluate(self, bits: NDArray[np.uint8], n_jobs: int | None = None) -> NDArray[np.float64]:
-        """The sum of all terms, the constant included: (n_rows, n_outputs)."""
+    def evaluate(self, bits: NDArray[np.uint8], n_jobs: int = -1) -> NDArray[np.float64]:
+        """Return the sum of all terms, the constant included, (n_rows, n_outputs)."""
         out = np.empty((len(bits), self.n_outputs))
 
         def work(first: int, last: int) -> None:
@@ -82,7 +80,7 @@ class Terms:
         return out
 
     def select(self, kept: NDArray[np.bool_]) -> Terms:
-        """Some of the terms, over the same atoms."""
+        """Return some of the terms, over the same atoms."""
         degrees = self.degrees[kept]
         start = np.concatenate([[0], np.cumsum(degrees)]).astype(np.int64)
         atoms = self.atoms[np.repeat(kept, self.degrees)]
@@ -91,13 +89,13 @@ class Terms:
 
 
 def make_terms(spectrum: Spectrum, players: ArrayLike | None = None) -> Terms:
-    """See a spectrum from its players, as callers number them."""
+    """Return the terms of a spectrum for players as callers give them."""
     owner = check_players(players, spectrum.n_bits)
     return terms_of(spectrum, owner, int(owner.max(initial=-1)) + 1)
 
 
 def terms_of(spectrum: Spectrum, owner: NDArray[np.int32], n_players: int) -> Terms:
-    """See a spectrum from its players: ``owner`` (n_bits,) of each bit; a player may own none."""
+    """Return the terms of a spectrum, given the ``owner`` (n_bits,) of each bit; a player may own no bit."""
     constant = spectrum.matrix[spectrum.degrees == 0].sum(axis=0)
     varying = spectrum.select(spectrum.degrees > 0)
     if np.array_equal(owner, np.arange(spectrum.n_bits)):
@@ -118,7 +116,7 @@ def terms_of(spectrum: Spectrum, owner: NDArray[np.int32], n_players: int) -> Te
 def _find_atoms(
     frequencies: NDArray[np.bool_], owner: NDArray[np.int32], n_players: int
 ) -> tuple[list[NDArray[np.int32]], NDArray[np.int32], NDArray[np.int64], NDArray[np.int32]]:
-    """The distinct masks of every player, and each frequency as a list of them."""
+    """Return the distinct masks of every player, and each frequency as a list of them."""
     atom_of = np.full((len(frequencies), n_players), -1, dtype=np.int32)
     masks: list[NDArray[np.int32]] = []
     atom_player: list[int] = []

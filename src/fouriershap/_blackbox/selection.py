@@ -69,12 +69,12 @@ def fit_candidates(task: Task, method: str, fits: dict[str, Fit]) -> None:
         _try(task, fits)
     else:
         for name in ("waves", "trees") if method == BLEND else (method,):
-            task.report.enter(STAGES.get(name, CHOOSING))
+            task.progress.enter(STAGES.get(name, CHOOSING))
             fits[name] = CANDIDATES[name](task)
 
 
 def choose(task: Task, method: str, fits: dict[str, Fit]) -> tuple[Fit, tuple[Candidate, ...]]:
-    """The candidate asked for, or the best by K-fold R^2, and the comparison."""
+    """Return the candidate asked for, or the best by K-fold R^2, and the comparison."""
     fits = dict(fits)
     r2 = _on_common_rows(task, fits)
     best = max(fits.values(), key=lambda fit: r2[fit.name])
@@ -88,19 +88,19 @@ def choose(task: Task, method: str, fits: dict[str, Fit]) -> tuple[Fit, tuple[Ca
 
 
 def _try(task: Task, fits: dict[str, Fit]) -> None:
-    """Members that are trees; else the sparse transform where its look paid, waves, and trees where they come near."""
+    """Fit members that are trees; else the sparse transform if promising, waves, and trees where they come near."""
     if task.members is not None:
-        task.report.enter(STAGES[MEMBERS])
+        task.progress.enter(STAGES[MEMBERS])
         fits[MEMBERS] = fit_members(task)
         return
     if task.transform is not None:
         fits["swht"] = fit_swht(task)
         if fits["swht"].r2 >= EXACT:  # nothing can be better
             return
-    task.report.enter(STAGES["waves"])
+    task.progress.enter(STAGES["waves"])
     by_trees = missed_at_a_look(task)
     fits["waves"] = fit_waves_candidate(task, HOPELESS * by_trees)
-    task.report.enter(STAGES["trees"])
+    task.progress.enter(STAGES["trees"])
     missed = 1 - max(fit.r2 for fit in fits.values())
     if missed > GOOD and by_trees < PROMISING * missed:
         fits["trees"] = fit_quick_trees(task)
@@ -112,6 +112,6 @@ def _try(task: Task, fits: dict[str, Fit]) -> None:
 
 
 def _on_common_rows(task: Task, fits: dict[str, Fit]) -> dict[str, float]:
-    """R^2 of each fit on the answers that all of them are judged by."""
+    """Return R^2 of each fit on the answers that all of them are judged by."""
     common = np.logical_and.reduce([task.is_judged(fit.predictions) for fit in fits.values()])
     return {name: r_squared(task.answers[common], fit.predictions[common]) for name, fit in fits.items()}

@@ -1,4 +1,4 @@
-"""Candidate "exact": the model asked at every combination of levels, as a spectrum."""
+"""Candidate "enumerate": the model asked at every combination of levels, as a spectrum."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST_BITS = 18
 
 
 def n_combinations(code: BitCode) -> int:
-    """How many rows there are."""
+    """Return the number of combinations of levels."""
     product = 1
     for player in code.players:
         product *= player.n_levels
@@ -30,28 +30,28 @@ def fits(code: BitCode, budget: int) -> bool:
 
 
 def check_fits(encoding: Encoding, pool_codes: Floats, budget: int) -> BitCode:
-    """The code of all levels, or an error that says what would do."""
+    """Return the code of all levels; raise if asking all combinations is not feasible."""
     code = exact_code(encoding, pool_codes)
     if n_combinations(code) > budget:
         raise InputError(
-            f"method='exact' asks every combination of levels: {n_combinations(code):,} queries, but budget is "
+            f"method='enumerate' asks every combination of levels: {n_combinations(code):,} queries, but budget is "
             f"{budget:,}. Raise the budget, or use method='auto'."
         )
     if code.n_bits > MOST_BITS:
         raise InputError(
-            f"method='exact' needs {code.n_bits} bits for the levels of the players; at most {MOST_BITS} are "
+            f"method='enumerate' needs {code.n_bits} bits for the levels of the players; at most {MOST_BITS} are "
             "feasible. Use method='auto'."
         )
     return code
 
 
 def all_rows(code: BitCode) -> NDArray[np.uint8]:
-    """Every row of bits (2^n_bits, n_bits), position p holding bit i as ``p >> i & 1``."""
+    """Return every row of bits (2^n_bits, n_bits), position p holding bit i as ``p >> i & 1``."""
     return (np.arange(1 << code.n_bits)[:, None] >> np.arange(code.n_bits) & 1).astype(np.uint8)
 
 
 def combinations(code: BitCode) -> tuple[Ints, Ints]:
-    """Positions (n_combinations,) in `all_rows` of what is different, and which one each row (2^n_bits,) shows."""
+    """Return positions (n_combinations,) of distinct rows in `all_rows`, and which one each row (2^n_bits,) equals."""
     position, out, first = np.arange(1 << code.n_bits), np.zeros(1 << code.n_bits, dtype=np.int64), 0
     for player in code.players:
         number = position >> first & ((1 << player.n_bits) - 1)
@@ -62,13 +62,13 @@ def combinations(code: BitCode) -> tuple[Ints, Ints]:
 
 
 def find_combinations(code: BitCode, bits: NDArray[np.uint8]) -> Ints:
-    """Which combination rows of bits (n, n_bits) show."""
+    """Return the combination of each row of bits (n, n_bits)."""
     positions = bits.astype(np.int64) @ (1 << np.arange(code.n_bits))
     return combinations(code)[1][positions]
 
 
-def exact_surrogate(code: BitCode, answers: Floats) -> SpectrumSurrogate:
-    """From the answers to `all_rows` (2^n_bits, n_outputs)."""
+def make_surrogate(code: BitCode, answers: Floats) -> SpectrumSurrogate:
+    """Return the surrogate from the answers to `all_rows` (2^n_bits, n_outputs)."""
     values = answers[:, 0] if answers.shape[1] == 1 else answers
     spectrum = walsh_hadamard(values, code.n_bits)
     # What a transform of exact values leaves below rounding is no term.

@@ -1,7 +1,8 @@
-"""Interactions of any order of a spectrum: the closed form, by the patterns that rows and background have of a term.
+"""Interactions of a spectrum: pairs by tables, as values, and sets of any size by the closed form.
 
-A character of a row and a background row is a sign times a product over the players that differ, -1 for each who comes
-from the row. Among these players all are alike, so a set of them gets a share that depends on sizes alone.
+For sets, rows and background rows are grouped by their pattern within a term. A character of a row and a background
+row is a sign times a product over the players that differ, -1 for each that comes from the row. These players are all
+alike, so the share of a set of them depends on sizes alone.
 """
 
 from __future__ import annotations
@@ -15,23 +16,74 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.errors import CapacityError
-from fouriershap._shapley.indices import InteractionIndex, character_shares
+from fouriershap._shapley.indices import Index, InteractionIndex, character_shares
 from fouriershap._shapley.sets import (
     Floats,
     Keys,
+    QuickInteractions,
     count_sets,
     keys_within,
     lost_background,
+    pair_keys,
+    pairs_within,
     select_keys,
     set_keys,
 )
+from fouriershap._shapley.spectrum.blocks import MOST_ATOMS, atom_codes, compile_terms, cover_within
+from fouriershap._shapley.spectrum.direct import add_differences
 from fouriershap._shapley.spectrum.terms import Terms
+from fouriershap._shapley.tables import TableSet
 
 _ROWS_PER_BLOCK = 4096
-_MOST_PLAYERS = 62  # of a term: its pattern is a whole number
+_MOST_PLAYERS = 62  # of a term: its pattern is an int64
 _MOST_SETS = 1 << 20  # of a term
-_NUMBERS = 1 << 21  # most numbers of a step
-_TIMED = 16  # terms, and rows, that tell what all of them will take
+_NUMBERS = 1 << 21  # largest number of values at a time
+_TIMED = 16  # terms, and rows, from which the time of all is estimated
+
+
+@dataclass(frozen=True, eq=False)
+class SpectrumPairs(QuickInteractions):
+    """Interactions of pairs in a spectrum (see `InteractionEngine`); rows are bits (n, n_bits) uint8."""
+
+    terms: Terms
+    keys: Keys
+    tables: TableSet
+    rest: Terms  # terms without a table
+    background: NDArray[np.uint8]
+    weights: NDArray[np.float64] | None
+    index: Index
+
+    @property
+    def n_outputs(self) -> int:
+        return self.terms.n_outputs
+
+    @property
+    def rows_per_block(self) -> int:
+        return _ROWS_PER_BLOCK
+
+    def add(self, rows: NDArray[Any], out: NDArray[np.float64]) -> None:
+        self.tables.add(atom_codes(self.terms, rows), out)
+        add_differences(self.rest, rows, self.background, self.weights, self.index, self.keys, out)
+
+
+def make_spectrum_pairs(
+    terms: Terms,
+    background: NDArray[np.uint8],
+    weights: NDArray[np.float64] | None,
+    memory: int,
+    index: Index,
+    wanted: NDArray[np.int64] | None,
+) -> SpectrumPairs:
+    """Build the pair tables of the terms that fit; ``wanted`` (n,) keys of pairs, None for all that occur."""
+    _, first, second = pairs_within(terms.start)
+    player = terms.atom_player[terms.atoms]
+    keys = np.unique(pair_keys(player[first], player[second], terms.n_players))
+    keys = keys if wanted is None else np.intersect1d(keys, wanted)
+    wide_enough = terms.degrees >= 2
+    cover, kept = cover_within(terms, wide_enough & (terms.degrees <= MOST_ATOMS), memory, order=2)
+    tables = compile_terms(terms.select(kept), cover, background, weights, index, keys)
+    rest = terms.select(~kept & wide_enough)
+    return SpectrumPairs(terms, keys, tables, rest, background, weights, index)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +128,7 @@ class SpectrumSets:
             out[:, columns] += found[which_row][:, :, None] * terms.coefficients[k]
 
     def _columns(self, players: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The sets of a term's players that are wanted, as words of their positions, and their columns."""
+        """Return the wanted sets of a term's players, as words of their positions, and their columns."""
         words, keys = [], []
         for size in range(1, min(self.order, len(players)) + 1):
             chosen = np.array(list(combinations(range(len(players)), size)), dtype=np.int64)
@@ -99,7 +151,7 @@ class SpectrumSets:
         blocks = -(-len(rows) // _ROWS_PER_BLOCK)
         players = int(self.terms.degrees.max(initial=0))
         why = f"{self.terms.n_terms:,} terms of up to {players} players"
-        # A term has its own cost, however few the rows; beyond that, patterns repeat.
+        # The cost of a term hardly depends on the number of rows, since patterns repeat.
         return (
             seconds * blocks,
             f"{why}, {count_sets(players, self.order):,} sets each, for {len(rows):,} rows",
@@ -107,7 +159,7 @@ class SpectrumSets:
 
 
 def _patterns(atoms: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """A number per row from atoms (n_atoms, n_rows) of 0 and 1."""
+    """Return a number per row from atoms (n_atoms, n_rows) of 0 and 1."""
     place = np.arange(len(atoms), dtype=np.int64)[:, None]
     return np.asarray((atoms.astype(np.int64) << place).sum(axis=0))
 
@@ -119,7 +171,7 @@ def _shares_of_patterns(
     members: NDArray[np.int64],
     shares: Floats,
 ) -> Floats:
-    """(n_patterns, n_sets): what the sets get of a coefficient of 1, for each pattern of rows."""
+    """Return the shares of the sets in a coefficient of 1, (n_patterns, n_sets), for each pattern of rows."""
     out = np.zeros((len(of_rows), len(members)))
     size = np.bitwise_count(members)
     step = max(1, _NUMBERS // (len(of_others) * len(members)))
@@ -148,7 +200,7 @@ def make_spectrum_sets(
     if most > _MOST_PLAYERS or count_sets(most, order) > _MOST_SETS:
         raise CapacityError(
             f"order={order}: a term of the spectrum has {most} players, {count_sets(most, order):,} sets of them; "
-            f"at most {_MOST_PLAYERS} players and {_MOST_SETS:,} sets can be had. Take a lower order, or prune it."
+            f"the limit is {_MOST_PLAYERS} players and {_MOST_SETS:,} sets. Use a lower order, or prune the spectrum."
         )
     if wanted is None:
         members = np.zeros((terms.n_terms, terms.n_players), dtype=bool)

@@ -1,4 +1,4 @@
-"""Honest .fshap files of every kind, with rows that each explains: what `lies` starts from."""
+"""Valid .fshap files of every kind, with rows that each explains: what `corrupt_files` starts from."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def black_box(method: str) -> Callable[[], tuple[Any, Any]]:
         rng = np.random.default_rng(0)
         X = pd.DataFrame({"grade": rng.choice(list("abc"), 80), "n": rng.integers(0, 3, 80)})
         X[["kind_x", "kind_y"]] = np.eye(3)[rng.integers(0, 3, 80)][:, :2]
-        X["age"] = rng.normal(size=80).round(2) if method != "exact" else 0
+        X["age"] = rng.normal(size=80).round(2) if method != "enumerate" else 0
         X.loc[3, "grade"] = None
 
         def predict(rows: pd.DataFrame) -> np.ndarray:
@@ -221,7 +221,7 @@ MAKERS: dict[str, Callable[[], tuple[Any, Any]]] = {
     "exact probability": probability(True),
     "path-dependent": path_dependent,
     "pipeline": pipeline,
-    "black box, exact": black_box("exact"),
+    "black box, exact": black_box("enumerate"),
     "black box, trees": black_box("trees"),
     "black box, swht": black_box("swht"),
     "black box, waves": black_box("waves"),

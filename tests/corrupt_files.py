@@ -1,6 +1,6 @@
-"""Lying files: of every kind, altered, written with a valid checksum; and all that can be done with a file.
+"""Corrupt files: of every kind, altered, written with a valid checksum; and all that can be done with a file.
 
-`python lies.py first last` tries files number first ... last - 1, each in a child process with a limit of memory.
+`python corrupt_files.py first last` tries files number first ... last - 1, each in a child process with limited memory.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import fouriershap as fs
 from fouriershap._base import files as _io
 from fouriershap.cli._explainers import csv_kinds
 from fouriershap.cli._info import _describe as describe
-from honest_files import NAMES, original
+from valid_files import NAMES, original
 
 ROOM = 1 << 30  # bytes that a child may take beyond what it has when it starts
 NUMBERS = [0, -1, 1, 2, 3, 7, 10**9, 10**18, 2**31, 2**63, -(2**63), 10**400, 0.5, -1.5, 1e300]
@@ -32,7 +32,7 @@ OTHERS = [None, True, False, "", *TEXTS, "x" * 5000, [], {}, [1], ["a"], [[]], {
 TYPES = [np.float64, np.float32, np.int64, np.int32, np.uint64, np.uint16, np.uint8, np.bool_]
 
 
-# Lies
+# Changes
 
 
 def places(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -245,7 +245,7 @@ def acts(loaded: Any, rows: Any, again: Path, report: bool) -> list[Callable[[],
         more = [
             lambda: loaded(rows),
             loaded.prune_bound,
-            lambda: repr(loaded.top_terms()),
+            lambda: repr(loaded.fit.top_terms()),
             lambda: loaded.frequencies,
         ]
         more += [
@@ -272,13 +272,13 @@ def acts(loaded: Any, rows: Any, again: Path, report: bool) -> list[Callable[[],
     if isinstance(loaded, fs.BlackBoxExplainer):
         shared += [
             lambda: loaded.predict(rows),
-            lambda: repr(loaded.candidates),
+            lambda: repr(loaded.fit.candidates),
             lambda: repr(loaded.fidelity),
         ]
         shared += [
             lambda: float(loaded.fidelity),
-            lambda: loaded.bit_names,
-            lambda: repr(loaded.top_terms(3)),
+            lambda: loaded.fit.bit_names,
+            lambda: repr(loaded.fit.top_terms(3)),
         ]
         shared += [lambda: loaded.with_background(rows).shap_values(rows, n_jobs=1)]
     if report:
@@ -320,7 +320,7 @@ def _try_all(numbers: range, log: Any, folder: str) -> None:
 
 
 def try_all(numbers: range) -> tuple[dict[str, int], list[tuple[int, str, str]]]:
-    """How many lies were refused and loaded, and the faults: number, name, traceback or how the child ended."""
+    """How many files were refused and loaded, and the faults: number, name, traceback or how the child ended."""
     for name in NAMES:
         original(name)  # before the fork: once for all children
     context = multiprocessing.get_context("fork")

@@ -1,4 +1,4 @@
-"""Asking the model about hybrids: never the same row twice, unless that is what is wanted."""
+"""Queries of a model about hybrids: never the same row twice, unless that is wanted."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._base.asking.answers import Row
-from fouriershap._base.asking.asker import Asker
-from fouriershap._base.asking.report import Report
+from fouriershap._base.answers import Row
+from fouriershap._base.queries import QueryModel
 from fouriershap._rows.pool import Pool
 
 
@@ -39,59 +38,48 @@ class Hybrids:
         return list(zip(*columns, strict=True))
 
 
-class Oracle:
-    """A model that is asked about hybrids of the rows of a pool, in the caller's type."""
+class HybridModel:
+    """A model that is asked about hybrids of the rows of a pool, in the caller's type.
 
-    def __init__(self, asker: Asker, column_player: NDArray[np.int32]) -> None:
-        self._asker, self._column_player = asker, column_player
+    ``queries`` counts and keeps what it is asked.
+    """
+
+    def __init__(self, queries: QueryModel, column_player: NDArray[np.int32]) -> None:
+        self.queries, self._column_player = queries, column_player
         self._answers: list[NDArray[np.float64]] = []
         self._position: dict[bytes, int] = {}
 
     @property
     def count(self) -> int:
-        """Rows that were answered, by the model or by a store."""
-        return self._asker.count
-
-    @property
-    def n_asked(self) -> int:
-        """Rows that the model was asked."""
-        return self._asker.n_asked
-
-    @property
-    def report(self) -> Report:
-        """To whom it is told how far a fit is."""
-        return self._asker.report
-
-    def keeping(self) -> contextlib.AbstractContextManager[None]:
-        """Within it, answers are kept, whatever happens: see `Asker.keeping`."""
-        return self._asker.keeping()
+        """Number of rows answered, by the model or by a store."""
+        return self.queries.count
 
     def ask(self, pool: Pool, index: NDArray[np.int32], codes: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Answers (n, n_outputs) for hybrids ``index`` (n, n_players) with ``codes``; known ones are free."""
+        """Return answers (n, n_outputs) for hybrids ``index`` (n, n_players) with ``codes``; known ones are free."""
         keys = row_keys(codes)
         fresh = np.array([i for i in first_rows(keys) if keys[i] not in self._position], dtype=np.int64)
-        for at, answers in self._asker.answers_to(self._hybrids(pool, index[fresh])):
+        for at, answers in self.queries.answers_to(Hybrids(pool, index[fresh], self._column_player)):
             self._position.update((keys[i], len(self._answers) + k) for k, i in enumerate(fresh[at].tolist()))
             self._answers.extend(answers.astype(np.float64))
         return np.array([self._answers[self._position[key]] for key in keys]).reshape(
-            len(keys), self._asker.n_outputs
+            len(keys), self.queries.n_outputs
         )
 
     def ask_again(self, pool: Pool, index: NDArray[np.int32]) -> NDArray[np.float64]:
-        """Fresh answers to rows that are known already: what a model without noise would repeat."""
-        out = np.empty((len(index), self._asker.n_outputs))
-        for at, answers in self._asker.answers_to(self._hybrids(pool, index)):
+        """Return fresh answers to rows that are known already, which a model without noise repeats."""
+        out = np.empty((len(index), self.queries.n_outputs))
+        for at, answers in self.queries.answers_to(Hybrids(pool, index, self._column_player)):
             out[at] = answers
         return out
 
     @contextlib.contextmanager
-    def passing(self) -> Iterator[None]:
-        """What is asked within is forgotten afterwards, so that memory does not grow with the rows explained.
+    def transient(self) -> Iterator[None]:
+        """Forget afterwards what is asked within, so that memory does not grow with the rows explained.
 
         Unless something is raised: then the same rows will be asked for again.
         """
         n_answers = len(self._answers)
-        with self._asker.passing():
+        with self.queries.transient():
             yield
         del self._answers[n_answers:]
         while self._position:
@@ -101,27 +89,24 @@ class Oracle:
                 break
 
     def is_known(self, codes: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Which rows have been answered."""
+        """Return which rows have been answered."""
         return np.array([key in self._position for key in row_keys(codes)], dtype=bool)
 
-    def recode(self, change: Callable[[NDArray[np.float64]], NDArray[np.float64]]) -> None:
+    def remap(self, change: Callable[[NDArray[np.float64]], NDArray[np.float64]]) -> None:
         """Follow a change of the codes, by which answers are known."""
         codes = np.array([np.frombuffer(key) for key in self._position])
         self._position = dict(zip(row_keys(change(codes)), self._position.values(), strict=True))
 
-    def _hybrids(self, pool: Pool, index: NDArray[np.int32]) -> Hybrids:
-        return Hybrids(pool, index, self._column_player)
-
 
 def _plain(value: Any) -> Any:
-    """Decimals and the like as they are asked about: as numbers."""
+    """Return decimals and the like as they are asked about: as numbers."""
     if isinstance(value, str | int | float) or not isinstance(value, Number):
         return value
     return float(value)  # type: ignore[arg-type]
 
 
 def first_rows(keys: list[bytes]) -> list[int]:
-    """Where each different row comes first."""
+    """Return where each different row comes first."""
     first: dict[bytes, int] = {}
     for i, key in enumerate(keys):
         first.setdefault(key, i)
@@ -129,6 +114,6 @@ def first_rows(keys: list[bytes]) -> list[int]:
 
 
 def row_keys(codes: NDArray[np.float64]) -> list[bytes]:
-    """Rows as bytes: equal for equal rows; missing values are alike."""
+    """Return rows as bytes: equal for equal rows; missing values are alike."""
     rows = np.ascontiguousarray(np.where(np.isnan(codes), np.nan, codes))
     return [row.tobytes() for row in rows]

@@ -1,4 +1,4 @@
-"""Files that lie, with a valid checksum: the kernels trust their arrays, so `load` must not."""
+"""Corrupt files with a valid checksum: the kernels trust their arrays, so `load` must not."""
 
 from __future__ import annotations
 
@@ -93,8 +93,8 @@ def put(position: int, value: Any) -> Any:
         ("weights", lambda a: a.astype(np.float32)),
     ],
 )
-def test_tables_that_lie(tmp_path: Path, name: str, change: Any) -> None:
-    path = tmp_path / "lie.fshap"
+def test_tables_that_are_corrupt(tmp_path: Path, name: str, change: Any) -> None:
+    path = tmp_path / "corrupt.fshap"
     small_tables(9000).save(path)
     tamper(path, name, change)
     with pytest.raises(fs.FileFormatError):
@@ -120,8 +120,8 @@ def test_tables_that_lie(tmp_path: Path, name: str, change: Any) -> None:
         ("dropped_coefficients", lambda a: a.astype(np.float32)),
     ],
 )
-def test_spectra_that_lie(tmp_path: Path, name: str, change: Any) -> None:
-    path = tmp_path / "lie.fshap"
+def test_spectra_that_are_corrupt(tmp_path: Path, name: str, change: Any) -> None:
+    path = tmp_path / "corrupt.fshap"
     small_spectrum().prune(max_terms=2).save(path)
     tamper(path, name, change)
     with pytest.raises(fs.FileFormatError):
@@ -147,12 +147,12 @@ def test_a_spectrum_of_nothing_in_a_thousand_million_bits(tmp_path: Path) -> Non
         ("player_names", lambda names: "".join(names)),
     ],
 )
-def test_spectrum_explainers_that_lie(tmp_path: Path, name: str, change: Any) -> None:
-    path = tmp_path / "lie.fshap"
+def test_spectrum_explainers_that_are_corrupt(tmp_path: Path, name: str, change: Any) -> None:
+    path = tmp_path / "corrupt.fshap"
     h = fs.Spectrum([[1, 0, 0], [0, 1, 1]], [1.0, 0.5])
     fs.SpectrumExplainer(h, np.zeros((1, 3)), groups={"last": [1, 2]}).save(path)
     tamper(path, name, change)
-    with pytest.raises(fs.FileFormatError, match="lie"):
+    with pytest.raises(fs.FileFormatError, match="corrupt"):
         fs.load(path)
 
 
@@ -229,18 +229,18 @@ def deep_trees() -> fs.TreeExplainer:
         ("pipeline", lambda _: "yes"),
     ],
 )
-def test_trees_that_lie(tmp_path: Path, name: str, change: Any) -> None:
-    path = tmp_path / "lie.fshap"
-    honest = saved_once("deep trees")
-    files.write(path, *honest[:3])
-    assert "background" in honest.arrays and "values" in honest.arrays
+def test_trees_that_are_corrupt(tmp_path: Path, name: str, change: Any) -> None:
+    path = tmp_path / "corrupt.fshap"
+    valid = saved_once("deep trees")
+    files.write(path, *valid[:3])
+    assert "background" in valid.arrays and "values" in valid.arrays
     tamper(path, name, change)
     with pytest.raises(fs.FileFormatError):
         fs.load(path)
 
 
 def small_black_box(method: str) -> fs.BlackBoxExplainer:
-    X = np.random.default_rng(0).integers(0, 3, size=(60, 3 if method == "exact" else 8)).astype(float)
+    X = np.random.default_rng(0).integers(0, 3, size=(60, 3 if method == "enumerate" else 8)).astype(float)
     options: dict[str, Any] = {"budget": 300, "min_fidelity": -9, "random_state": 0, "categorical": [2]}
     return fs.BlackBoxExplainer(lambda rows: rows[:, 0] * rows[:, 1], X, method=method, **options)
 
@@ -249,7 +249,7 @@ def small_black_box(method: str) -> fs.BlackBoxExplainer:
 def saved_once(name: str) -> files.Contents:
     """What a file would hold."""
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "honest.fshap"
+        path = Path(folder) / "valid.fshap"
         (deep_trees() if name == "deep trees" else small_black_box(name)).save(path)
         return files.read(path)
 
@@ -290,13 +290,13 @@ LIES_OF_BLACK_BOXES: list[tuple[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("method", ["trees", "exact"])
+@pytest.mark.parametrize("method", ["trees", "enumerate"])
 @pytest.mark.parametrize(("name", "change"), LIES_OF_BLACK_BOXES)
-def test_black_boxes_that_lie(tmp_path: Path, name: str, change: Any, method: str) -> None:
-    path = tmp_path / "lie.fshap"
+def test_black_boxes_that_are_corrupt(tmp_path: Path, name: str, change: Any, method: str) -> None:
+    path = tmp_path / "corrupt.fshap"
     files.write(path, *saved_once(method)[:3])
     tamper(path, name, change)
-    with pytest.raises(fs.FileFormatError, match="lie"):
+    with pytest.raises(fs.FileFormatError, match="corrupt"):
         fs.load(path)
 
 
@@ -319,11 +319,11 @@ def test_black_boxes_that_lie(tmp_path: Path, name: str, change: Any, method: st
         ("spectrum.words", lambda a: a[:, :0]),
     ],
 )
-def test_levels_that_lie(tmp_path: Path, name: str, change: Any) -> None:
-    path = tmp_path / "lie.fshap"
-    files.write(path, *saved_once("exact")[:3])
+def test_levels_that_are_corrupt(tmp_path: Path, name: str, change: Any) -> None:
+    path = tmp_path / "corrupt.fshap"
+    files.write(path, *saved_once("enumerate")[:3])
     tamper(path, name, change)
-    with pytest.raises(fs.FileFormatError, match="lie"):
+    with pytest.raises(fs.FileFormatError, match="corrupt"):
         fs.load(path)
 
 

@@ -1,1 +1,0 @@
-"""Asking a function that costs something: in batches, counted, and every answer kept for the next time."""
