@@ -79,8 +79,5 @@ class _Encoder:
 
 def _on_levels(trees: TreeEnsemble, encoding: Encoding) -> TreeEnsemble | None:
     """Return the trees for rows in which everything that counts as missing is NaN already, and labels are levels."""
-    clean = trees.replace(
-        missing_value=np.nan, zero_as_missing=np.zeros(trees.n_features, dtype=bool), vocabularies={}
-    )
     labels = [f for f in encoding.features if f.kind == LABEL]
-    return split_by_level(clean, {f.columns[0]: np.array(f.levels, dtype=np.float64) for f in labels})
+    return split_by_level(trees, {f.columns[0]: np.array(f.levels, dtype=np.float64) for f in labels})
