@@ -90,12 +90,10 @@ def first_trees(reading: Reading, limit: int) -> Reading:
 
 def side_by_side(parts: Sequence[Reading]) -> Reading:
     """Return all outputs of all parts, in their order."""
-    ends = np.cumsum([part.n_outputs for part in parts])
-    placed = []
+    ends, placed = np.cumsum([part.n_outputs for part in parts]).tolist(), []
     for part, end in zip(parts, ends, strict=True):
-        matrix = np.zeros((ends[-1], part.n_outputs))
-        matrix[np.arange(end - part.n_outputs, end), np.arange(part.n_outputs)] = 1.0
-        placed.append(map_outputs(part, matrix))
+        among = trees.among_outputs(part.trees, end - part.n_outputs, ends[-1])
+        placed.append(part.replace(representation=among, output_names=None))
     return add(placed)
 
 
