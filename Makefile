@@ -13,6 +13,12 @@ export FOURIERSHAP_DATA ?= $(abspath $(DATA))
 endif
 export MPLBACKEND ?= Agg
 
+# Without a C++ compiler the NumPy kernels are installed: exact, but slow. SLOW says so before each installation.
+ifeq ($(shell command -v $${CXX:-c++} || command -v g++ || command -v clang++),)
+export FOURIERSHAP_BUILD ?= numpy
+SLOW = @echo "no C++ compiler found: installing the NumPy kernels, which are 10 to 100 times slower"
+endif
+
 .PHONY: help demo check coverage test test-versions test-sanitize test-compilers wheel docs-check format lint types unit docs bench bench-here bench-status fuzz paper readme-table clean
 
 help:
@@ -34,6 +40,7 @@ help:
 	@echo "make clean   remove the environments and everything built"
 
 $(VENV)/.test: $(SOURCES)
+	$(SLOW)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --editable '.[test]'
@@ -43,18 +50,21 @@ $(VENV)/.test: $(SOURCES)
 	@touch $@
 
 $(VENV)/.demo: $(SOURCES)
+	$(SLOW)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --editable '.[demo]'
 	@touch $@
 
 $(VENV)/.docs: $(SOURCES)
+	$(SLOW)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --editable '.[docs]'
 	@touch $@
 
 $(VENV)/.bench: $(SOURCES)
+	$(SLOW)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --editable '.[bench]'
@@ -127,7 +137,7 @@ WATCHED = LD_PRELOAD="$(shell $(CXX) -print-file-name=libasan.so) $(shell $(CXX)
   ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 $(SANITIZE)/bin/python
 
 test-sanitize: $(SANITIZE)/.test
-	$(WATCHED) -c 'from fouriershap._kernels import _native; assert _native.sanitized()'
+	$(WATCHED) -c 'from fouriershap._kernels import _native; assert _native.sanitized'
 	$(WATCHED) -m pytest -n auto --dist loadgroup $(SANITIZE_TESTS)
 
 format: $(VENV)/.test

@@ -1,7 +1,7 @@
 """Compile the kernels for processors and systems that are not at hand: ``make test-compilers``.
 
-Zig, a package on PyPI, is a Clang with the headers of many systems. Nothing is linked or run: that kernels compile for
-Windows, macOS and ARM is what can be known without them. Bindings need the headers of Python there, and are left out.
+Zig, a package on PyPI, is a Clang with the headers of many systems. Nothing is linked or run: this only shows that the
+kernels compile for Windows, macOS and ARM. Bindings need the headers of Python there, and are left out.
 """
 
 from __future__ import annotations
@@ -30,17 +30,16 @@ OPTIONS = (
     "-fno-trapping-math",
     "-Wall",
     "-Wno-psabi",
-    "-DFS_LEVEL=here",
 )
 
 
 def sources() -> list[Path]:
-    """The kernels, without their bindings."""
+    """Return the kernels, without their bindings."""
     return sorted(path for path in KERNELS.glob("*.cpp") if not path.stem.endswith("module"))
 
 
 def failure(target: str, option: str, source: Path) -> str:
-    """What the compiler says, empty where it is content."""
+    """Return what the compiler says, empty where it succeeds."""
     with TemporaryDirectory() as folder:
         command = [
             sys.executable,
@@ -58,7 +57,7 @@ def failure(target: str, option: str, source: Path) -> str:
 
 
 def main() -> int:
-    """The number of kernels that do not compile somewhere."""
+    """Return the number of kernels that do not compile somewhere."""
     cases = [(target, option) for target, options in TARGETS.items() for option in options]
     failed = 0
     with ThreadPoolExecutor(cpu_count()) as pool:

@@ -56,7 +56,7 @@ def check_workers(explain_files: ExplainFiles, folder: Path, given: str, patch: 
     explainer, rows = write_rows(folder / "rows", (45, 30), group_rows=10)
     explainer.save(folder / "e.fshap")
     source = explainer if given == "object" else folder / "e.fshap"
-    options = {"out": "top_k", "top_k": 2}
+    options = {"layout": "top_k", "top_k": 2}
     n_rows = explain_files(folder / "rows", folder / "answer", source, ids=["key"], **options)
     assert n_rows == len(rows)
     assert names_in(folder / "answer") == [f"part-{number:05d}.parquet" for number in range(5)]
@@ -116,8 +116,8 @@ def check_refusals(explain_files: ExplainFiles, folder: Path) -> None:
         explain_files(folder / "rows", target, explainer)
     with pytest.raises(fs.InputError, match=r"source .*does not exist"):
         explain_files(folder / "nothing", target, explainer, ids=["key"])
-    with pytest.raises(fs.InputError, match="out is 'rows'"):
-        explain_files(folder / "rows", target, explainer, ids=["key"], out="rows")
+    with pytest.raises(fs.InputError, match="layout is 'rows'"):
+        explain_files(folder / "rows", target, explainer, ids=["key"], layout="rows")
     assert not target.exists()
 
 

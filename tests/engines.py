@@ -56,7 +56,7 @@ class Example(NamedTuple):
 
     def single_process(self, plain: bool = False) -> pd.DataFrame:
         """The answer of this process; ``plain`` for what engines without categories show as the value."""
-        rows = plain_categories(self.rows) if plain and self.options["out"] == "top_k" else self.rows
+        rows = plain_categories(self.rows) if plain and self.options["layout"] == "top_k" else self.rows
         return next(self.explainer.explain_batches([rows], **self.options))
 
     def given(self, folder: Any) -> Any:
@@ -82,7 +82,7 @@ def examples(draw: st.DrawFn, empty_parts: bool = True) -> Example:
     X = X.assign(key=keys, name=names)[list(rng.permutation([*X.columns, *IDS]))]
     bounds = sorted(rng.integers(0, n_rows + 1, size=3).tolist())
     parts = [X[first:last] for first, last in pairwise([0, *bounds, n_rows]) if empty_parts or last > first]
-    options = {"ids": IDS, "out": draw(st.sampled_from(["columns", "array", "top_k"])), "top_k": 2}
+    options = {"ids": IDS, "layout": draw(st.sampled_from(["columns", "array", "top_k"])), "top_k": 2}
     return Example(explainer, parts, draw(st.sampled_from(SOURCES)), options)
 
 

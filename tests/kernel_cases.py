@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from fouriershap._base.bits import pack
 from fouriershap._shapley.indices import SHAPLEY, term_shares
 from fouriershap._trees.codes import Codebook
+from reference_kernels import Bound
 from strategies import generators, random_frequencies
 
 
 class Case(NamedTuple):
-    """A call of a kernel, and how far its floating-point results may be from its twin's."""
+    """A call of a kernel, and how far its floating-point results may be from the reference's."""
 
     arguments: tuple[Any, ...]
     atol: float = 0.0
@@ -43,9 +44,8 @@ def evaluate(draw: Draw) -> Case:
     columns = pack(rng.integers(0, 2, size=(n_atoms, n_rows)).astype(np.uint8))
     terms = flat(random_frequencies(rng, n_terms, n_atoms, 9))
     words = int(rng.integers(0, columns.shape[1])), columns.shape[1]
-    parity, out = np.zeros(n_terms, dtype=np.uint64), np.full((n_rows, n_outputs), 7.0)
-    arguments = (columns, *terms, rng.standard_normal((n_terms, n_outputs)), *words, parity, out)
-    return Case(arguments, atol=1e-12 * (n_terms + 1))
+    given = Bound("bits.Terms", (*terms, rng.standard_normal((n_terms, n_outputs))))
+    return Case((given, columns, *words, np.full((n_rows, n_outputs), 7.0)), atol=1e-12 * (n_terms + 1))
 
 
 @st.composite
@@ -65,7 +65,8 @@ def direct(draw: Draw) -> Case:
     owner = rng.permutation(n_atoms).astype(np.int32)
     coefficients = rng.standard_normal((n_terms, n_outputs))
     out = rng.standard_normal((n_rows, n_atoms, n_outputs))
-    arguments = (rows, background, n_background, weights, *terms, owner, coefficients, out)
+    given = Bound("bits.Terms", (*terms, coefficients))
+    arguments = (given, rows, background, n_background, weights, owner, out)
     return Case(arguments, atol=1e-11 * (1 + n_terms) * n_background)
 
 
@@ -89,9 +90,9 @@ def spectrum_tables(draw: Draw) -> Case:
     n_slots = most if order == 1 else max(1, most * (most - 1) // 2)
     slots = rng.integers(-1, 8, size=(len(table_block), n_slots)).astype(np.int32)
     blocks = (block_bits, offset, rng.random(offset[-1]), term_start, term_mask, coefficients)
-    tables = (table_block.astype(np.int32), table_offset[:-1].copy(), slots, order, 0, len(table_block))
-    values = np.full(table_offset[-1], 7.0)
-    return Case((*blocks, term_shares(SHAPLEY, order, 9), *tables, values), atol=1e-9)
+    bound = Bound("build.SpectrumBlocks", (*blocks, term_shares(SHAPLEY, order, 9)))
+    tables = (table_block.astype(np.int32), table_offset[:-1].copy(), slots)
+    return Case((bound, *tables, np.full(table_offset[-1], 7.0)), atol=1e-9)
 
 
 @st.composite
@@ -167,7 +168,8 @@ def raw_rows(draw: Draw) -> tuple[Codebook, NDArray[Any]]:
 @st.composite
 def encode32(draw: Draw) -> Case:
     book, rows = draw(raw_rows())
-    return Case((rows, *book._search, np.full((book.n_features, len(rows)), -7, dtype=np.int32)))
+    out = np.full((book.n_features, len(rows)), -7, dtype=np.int32)
+    return Case((Bound("encode.Levels", book.search_arrays()), rows, out))
 
 
 @st.composite
@@ -176,17 +178,17 @@ def encode(draw: Draw) -> Case:
     column = book.columns(np.array([draw(st.booleans()) for _ in range(book.n_features)]))
     stride = (-(-len(rows) // 64) | 1) * 64
     codes = np.zeros((book.n_features, stride), np.uint8), np.zeros((book.n_features, stride), np.uint16)
-    return Case((rows, *book._search, column, *codes))
+    return Case((Bound("encode.Levels", book.search_arrays()), rows, column, *codes))
 
 
 @st.composite
-def pages(draw: Draw) -> Case:
-    rng, n_rows, n_pages = draw(generators()), draw(st.integers(1, 200)), draw(st.integers(0, 5))
+def remap(draw: Draw) -> Case:
+    rng, n_rows, n_lines = draw(generators()), draw(st.integers(1, 200)), draw(st.integers(0, 5))
     stride = -(-n_rows // 64) * 64
     codes16 = rng.integers(0, 900, size=(3, stride)).astype(np.uint16)
-    source = rng.integers(0, 3, size=n_pages).astype(np.int32)
-    offset, lut = rng.integers(0, 100, size=n_pages), rng.integers(0, 256, size=1000).astype(np.uint8)
-    return Case((codes16, n_rows, source, offset, lut, 2, np.zeros((2 + n_pages, stride), np.uint8)))
+    source = rng.integers(0, 3, size=n_lines).astype(np.int32)
+    offset, lut = rng.integers(0, 100, size=n_lines), rng.integers(0, 256, size=1000).astype(np.uint8)
+    return Case((codes16, n_rows, source, offset, lut, 2, np.zeros((2 + n_lines, stride), np.uint8)))
 
 
 # tables
@@ -271,14 +273,15 @@ class Layout:
         return self.codes8, self.codes16, self.n_rows, self.missing
 
     @property
-    def tables(self) -> tuple[Any, ...]:
+    def tables(self) -> Bound:
         groups = (self.group_start, self.group_players, self.group_output, self.group_width)
-        return self.table_block, self.table_offset, *groups, self.values
+        tables = (self.table_block, self.table_offset, *groups, self.values)
+        return Bound("tables.TableSet", (self.blocks, *tables, self.n_players, self.n_outputs))
 
     @property
-    def blocks(self) -> tuple[Any, ...]:
+    def blocks(self) -> Bound:
         cuts = (self.cut_start, self.cut_missing, self.cut_column, self.cut_at, self.cut_weight)
-        return *cuts, self.block_base, self.block_patterns
+        return Bound("tables.Blocks", (*cuts, self.block_base, self.block_patterns))
 
 
 @st.composite
@@ -288,8 +291,9 @@ def explain(draw: Draw) -> Case:
     layout = Layout(rng, n_rows, n_players, n_outputs, dtype)
     rows_per_block = draw(st.sampled_from([64, 128, 1024]))
     out = rng.standard_normal((n_rows, n_players, n_outputs))
-    arguments = (*layout.codes, *layout.blocks, *layout.tables, rows_per_block, out)
-    return Case(arguments, atol=1e-4 if dtype == np.float32 else 1e-12)
+    return Case(
+        (layout.tables, *layout.codes, rows_per_block, out), atol=1e-4 if dtype == np.float32 else 1e-12
+    )
 
 
 @st.composite
@@ -300,7 +304,7 @@ def histogram(draw: Draw) -> Case:
     offset = np.concatenate([[0], np.cumsum(layout.block_patterns, dtype=np.int64)])
     first, last = sorted(rng.integers(0, len(layout.block_base) + 1, size=2).tolist())
     out = rng.random(offset[-1])
-    return Case((*layout.codes, weights, *layout.blocks, offset, first, last, out), rtol=1e-12)
+    return Case((layout.blocks, *layout.codes, weights, offset, first, last, out), rtol=1e-12)
 
 
 # products
@@ -421,7 +425,7 @@ CASES: dict[str, Callable[[], st.SearchStrategy[Case]]] = {
     "numbers.parse_lines": parse_lines,
     "encode.encode": encode,
     "encode.encode32": encode32,
-    "encode.pages": pages,
+    "encode.remap": remap,
     "products.components": components,
     "products.games": games,
     "products.subset_sums": subset_sums,

@@ -1,4 +1,4 @@
-"""Calls one kernel with less memory than its scratch needs: ``python out_of_memory.py walk.predict``.
+"""Call one kernel with less memory than its scratch needs: ``python out_of_memory.py walk.predict``.
 
 A program of its own, since a limit of memory holds for a whole process. Prints what the kernel raises.
 """
@@ -18,8 +18,9 @@ from numpy import uint32 as u32
 from numpy import uint64 as u64
 
 from fouriershap._shapley.indices import quadrature
+from reference_kernels import Bound, make_all
 
-# Scratch of hundreds of megabytes. The arguments are as large, but they are pages that nobody ever touches.
+# Scratch of hundreds of megabytes. The arguments are as large, but their pages are never touched.
 BIG = 1 << 26
 SPARE = 64 << 20  # what the process may still get
 
@@ -30,9 +31,14 @@ def whole(*values: int, dtype: Any = i32) -> Any:
 
 def direct() -> tuple[Any, ...]:
     """A term of very many atoms."""
-    rows, background = zeros((1, 1), np.uint8), zeros((1, 1), u64)
-    terms = whole(0, BIG, dtype=i64), zeros(BIG, i32)
-    return rows, background, 64, zeros(0), *terms, zeros(1, i32), ones((1, 1)), zeros((1, 1, 1))
+    terms = Bound("bits.Terms", (whole(0, BIG, dtype=i64), zeros(BIG, i32), ones((1, 1))))
+    return terms, zeros((1, 1), np.uint8), zeros((1, 1), u64), 64, zeros(0), zeros(1, i32), zeros((1, 1, 1))
+
+
+def evaluate() -> tuple[Any, ...]:
+    """Very many terms, without outputs."""
+    terms = Bound("bits.Terms", (zeros(BIG // 4 + 1, i64), zeros(0, i32), zeros((BIG // 4, 0))))
+    return terms, zeros((0, 1), u64), 0, 1, zeros((64, 0))
 
 
 def cover() -> tuple[Any, ...]:
@@ -49,36 +55,47 @@ def group() -> tuple[Any, ...]:
 def spectrum_tables() -> tuple[Any, ...]:
     """A block of 26 bits, without outputs."""
     blocks = whole(26), whole(0, BIG, dtype=i64), zeros(BIG), zeros(2, i64), zeros(0, u32), zeros((0, 0))
-    return *blocks, zeros((1, 1, 2)), zeros(1, i32), zeros(1, i64), zeros((1, 26), i32), 1, 0, 1, zeros(0)
+    bound = Bound("build.SpectrumBlocks", (*blocks, zeros((1, 1, 2))))
+    return bound, zeros(1, i32), zeros(1, i64), zeros((1, 26), i32), zeros(0)
 
 
 def explain() -> tuple[Any, ...]:
     """Very many players."""
     codes = zeros((1, 64), np.uint8), zeros((0, 64), np.uint16), 8, False
-    blocks = zeros(2, i32), zeros(1, i32), zeros(0, i32), zeros(0, np.uint16), zeros(0, i32)
+    cuts = zeros(2, i32), zeros(1, i32), zeros(0, i32), zeros(0, np.uint16), zeros(0, i32)
+    blocks = Bound("tables.Blocks", (*cuts, zeros(1, i32), ones(1, i32)))
     groups = whole(0, 1), zeros((1, 8), i32), zeros(1, i32), ones(1, i32)
-    tables = zeros(1, i32), zeros(1, i64), *groups, zeros(8)
-    return *codes, *blocks, zeros(1, i32), ones(1, i32), *tables, 64, zeros((8, BIG // 16, 1))
+    tables = Bound("tables.TableSet", (blocks, zeros(1, i32), zeros(1, i64), *groups, zeros(8), BIG // 16, 1))
+    return tables, *codes, 64, zeros((8, BIG // 16, 1))
+
+
+def leaves(n: int) -> Any:
+    """Very many trees of one leaf."""
+    return np.full(n, -1, i32)
 
 
 def cut_trees() -> tuple[Any, ...]:
     """Very many nodes."""
-    nodes = zeros(BIG, i32), zeros(BIG, i32), zeros(BIG, bool), *zeros((3, BIG), i32)
-    features = zeros((0, 1), u64), ones(1, i32), zeros(1, i32), zeros(BIG), ones(1, bool)
-    return zeros(1, i32), *nodes, *features, 256, 8, 1.0, 1.0, 1.0
+    n = BIG // 4
+    nodes = leaves(n), zeros(n, i32), zeros(n, bool), zeros(n, i32), zeros(n, i32), leaves(n)
+    rest = zeros((0, 1), u64), ones(1, i32), zeros(1, i32), zeros(n)
+    return Bound("tree_blocks.Trees", (zeros(1, i32), *nodes, *rest)), ones(1, bool), 256, 8, 1.0, 1.0, 1.0
 
 
 def profile_trees() -> tuple[Any, ...]:
     """Very many nodes."""
-    return zeros(1, i32), *zeros((3, BIG), i32), zeros(1, i32), zeros((1, 4))
+    return zeros(1, i32), leaves(BIG // 2), *zeros((2, BIG // 2), i32), zeros(1, i32), zeros((1, 4))
 
 
 def fill() -> tuple[Any, ...]:
     """A block of very many patterns, with one leaf and no players."""
-    leaves = zeros(2, i64), zeros(0, i32), whole(0, 1, dtype=i64), zeros(1, i32), zeros(2, i64), zeros(0, i32)
-    rest = zeros(0), zeros(2, i64), zeros(0, u32), ones((1, 1)), zeros(8), whole(0, 8, dtype=i64)
-    tables = zeros(1, i32), zeros(1, i64), zeros((1, 1), i32), 1, 0, 1, zeros(8 * BIG), zeros(1)
-    return zeros(BIG), whole(0, BIG, dtype=i64), whole(BIG), *leaves, *rest, *tables
+    features = whole(0, 2, dtype=i64), whole(8192, 8192)
+    leaf = whole(0, 1, dtype=i64), zeros(1, i32), zeros(2, i64), zeros(0, i32), zeros(0)
+    fails = whole(0, 16384, dtype=i64), zeros(16384, u32)
+    quadrature_of = ones((1, 1)), zeros(8), whole(0, 8, dtype=i64)
+    blocks = Bound("tree_tables.Blocks", (whole(BIG), *features, *leaf, *fails, *quadrature_of))
+    layout = Bound("tree_tables.Layout", (zeros(1, i32), zeros(1, i64), zeros((1, 1), i32), 1))
+    return blocks, layout, zeros(BIG), whole(0, BIG, dtype=i64), 0, 1, zeros(8 * BIG), zeros(1)
 
 
 def components() -> tuple[Any, ...]:
@@ -102,29 +119,30 @@ def train() -> tuple[Any, ...]:
 EIGHT = zeros((1, 8), i32), 0, 8
 ROWS = zeros((1, 1), i32), 0, 1
 AGAINST = *ROWS, zeros((1, 1), i32), ones(1), ones((2, 2))
-PATHS = ones(3), whole(4), zeros(1, i64), np.full(4, 0.5), ones(4)
-STREAMED = (
-    *EIGHT,
-    zeros((1, 8), i32),
-    ones(8) / 8,
-    *quadrature("shapley", 31),
-    ones((33, 33)),
-    True,
-    9,
-    9,
-    0,
-    True,
-)
-SETS = *ROWS, zeros((1, 1), i32), ones(1), ones((2, 2, 2)), ones(1, i64), 2, zeros((1, 1, 1))
-NO_PAIRS = zeros((1, 1), i32), zeros((1, 1, 1))
+INDEX = Bound("stream.Index", (*quadrature("shapley", 31), ones((33, 33)), True))
+STREAMED = *EIGHT, zeros((1, 8), i32), ones(8) / 8, INDEX, 9, 9, 0, True
 
 
-def tree(depth: int = 1, n_features: int = 1) -> tuple[Any, ...]:
-    """A node with two leaves, which says that it is deeper or has more features."""
+def paths(n_points: int = 4) -> Bound:
+    points = whole(n_points), zeros(1, i64), zeros(n_points), zeros(n_points)
+    return Bound("walk.Paths", (ones(3), *points))
+
+
+def tree(n_players: int = 1, n_features: int = 1) -> Bound:
+    """A node with two leaves."""
     nodes = np.array([[0, 1, 1, 2], [-1, 0, -1, -1], [-1, 0, -1, -1]], dtype=i32)
     features = zeros(n_features, i32), np.full(n_features, 3, i32), zeros(n_features, i32)
-    of_tree = zeros(1, i32), zeros(1, i32), ones(1, i32), whole(depth)
-    return nodes, ones((3, 1)), *of_tree, *features, zeros(n_features, bool), zeros((0, 1), u64)
+    sets = zeros(n_features, bool), zeros((0, 1), u64)
+    return Bound(
+        "walk.Trees", (nodes, ones((3, 1)), zeros(1, i32), zeros(1, i32), *features, *sets, n_players)
+    )
+
+
+def orders() -> tuple[Any, ...]:
+    """Very many rows, each of which may become a group."""
+    n = 1 << 17
+    sets = ones((2, 2, 2)), ones(1, i64), 2, zeros((n, 1, 1))
+    return tree(), zeros((1, n), i32), 0, n, zeros((1, 1), i32), ones(1), *sets
 
 
 def values(n_players: int) -> Any:
@@ -133,41 +151,39 @@ def values(n_players: int) -> Any:
 
 ARGUMENTS: dict[str, Callable[[], tuple[Any, ...]]] = {
     "bits.direct": direct,
+    "bits.evaluate": evaluate,
     "build.cover": cover,
     "build.group": group,
     "build.spectrum_tables": spectrum_tables,
     "nodes.are_trees": lambda: (zeros(1, i32), *zeros((3, 4 * BIG), i32)),
     "nodes.levels": lambda: (zeros(BIG, i32), zeros(BIG), zeros(2, i64), zeros(BIG, i64), zeros(BIG)),
-    "orders.interventional": lambda: (*tree(depth=BIG), *SETS),
+    "orders.interventional": orders,
     "products.components": components,
     "products.games": lambda: (subsets()[0], zeros((1, BIG, 2, 0)), zeros((0, BIG, 1))),
     "products.subset_sums": subsets,
-    "stream.count_twigs": lambda: (*tree(), 8 * BIG, zeros((1, 2), i64)),
-    "stream.interventional": lambda: (*tree(), *STREAMED, values(BIG)),
+    "stream.count_bottom_subtrees": lambda: (tree(BIG), zeros((1, 2), i64)),
+    "stream.interventional": lambda: (tree(BIG), *STREAMED, values(BIG)),
     "tables.explain": explain,
     "tree_blocks.cut_trees": cut_trees,
     "tree_blocks.profile_trees": profile_trees,
     "tree_tables.fill": fill,
-    "walk.interventional_joint": lambda: (*tree(), *AGAINST, values(BIG)),
-    "walk.interventional_rows": lambda: (*tree(), *AGAINST, values(BIG)),
-    "walk.interventional_pairs": lambda: (*tree(depth=BIG), *AGAINST, *NO_PAIRS),
-    "walk.path_dependent": lambda: (*tree(), *PATHS, *ROWS, values(BIG // 16)),
-    "walk.path_dependent_pairs": lambda: (*tree(depth=BIG), *PATHS, *ROWS, *NO_PAIRS),
-    "walk.predict": lambda: (*tree(n_features=BIG // 32), *ROWS, zeros((1, 1))),
-    "walk.leaf_visits": lambda: (*tree(), ROWS[0], ROWS[0], 8 * BIG, zeros(1)),
+    "walk.interventional": lambda: (tree(BIG), *AGAINST, False, values(BIG)),
+    "walk.path_dependent": lambda: (tree(BIG // 16), paths(), *ROWS, values(BIG // 16)),
+    "walk.path_dependent_pairs": lambda: (tree(), paths(BIG), *ROWS, zeros((1, 1), i32), values(1)),
+    "walk.predict": lambda: (tree(n_features=BIG // 32), *ROWS, zeros((1, 1))),
+    "walk.leaf_visits": lambda: (tree(2 * BIG), ROWS[0], ROWS[0], zeros(1)),
     "waves.train": train,
-    "walk.path_shape": lambda: (*tree(), BIG, zeros(1, i32), zeros(1, i32)),
 }
-# These work in memory that they are given, or on the stack.
+# These work in memory that they are given, on the stack, or in very little.
 WITHOUT_SCRATCH = {
-    "bits.evaluate",
     "encode.encode",
     "encode.encode32",
-    "encode.pages",
+    "encode.remap",
     "leaves.find",
     "nodes.pack",
     "numbers.parse_lines",
     "tables.histogram",
+    "walk.interventional_pairs",
     "waves.factors",
 }
 
@@ -178,7 +194,8 @@ def main(name: str) -> None:
     from fouriershap._kernels import _native
 
     family, function = name.split(".")
-    kernel, arguments = getattr(getattr(_native, family), function), ARGUMENTS[name]()
+    kernel = getattr(getattr(_native, family), function)
+    arguments = make_all(ARGUMENTS[name](), lambda of: getattr(_native, of))
     in_use = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (in_use + SPARE, in_use + SPARE))
     try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
@@ -21,12 +20,11 @@ from fouriershap._shapley.indices import (
 )
 from fouriershap._shapley.sets import n_places, radix_of, set_keys
 from fouriershap._shapley.trees import walk
-from fouriershap._shapley.trees.blocks import coded_arrays
 from fouriershap._trees.codes import CodedTrees
 from kernel_cases import Case
+from reference_kernels import Bound, reference_of
 from strategies import generators
 from tree_oracles import RandomTrees, random_codes
-from twins import twin_of
 
 Ints = NDArray[np.int32]
 
@@ -109,10 +107,17 @@ def find_leaves(draw: st.DrawFn) -> Case:
     threshold = np.where(rng.random(e.n_nodes) < 0.05, np.nan, e.threshold).astype(dtype)
     nodes = e.feature, threshold, e.left, e.right, e.missing_left, e.category_set
     out = np.full((len(rows), e.n_trees), -7, np.int32)
-    return Case((rows, e.roots, *nodes, e.set_start, e.set_categories, out))
+    trees = Bound("leaves.Trees", (e.roots, *nodes, e.set_start, e.set_categories))
+    return Case((trees, rows, out))
 
 
 # tree_blocks, tree_tables
+
+
+def coded_trees(coded: CodedTrees, players: Ints) -> Bound:
+    e = coded.ensemble
+    shape = (e.roots, e.feature, coded.cut, e.missing_left, e.left, e.right, e.category_set)
+    return Bound("tree_blocks.Trees", (*shape, coded.set_bits, coded.book.n_codes, players, e.cover))
 
 
 @st.composite
@@ -120,7 +125,7 @@ def cut_trees(draw: st.DrawFn) -> Case:
     coded, players, rng = draw(ensembles())
     wanted = rng.random(coded.ensemble.n_trees) < 0.8
     limits = draw(st.sampled_from([(256, 8), (16, 3), (4096, 12)]))
-    return Case((*coded_arrays(coded, players), wanted, *limits, 0.7, 0.03, 0.001), rtol=1e-12)
+    return Case((coded_trees(coded, players), wanted, *limits, 0.7, 0.03, 0.001), rtol=1e-12)
 
 
 @st.composite
@@ -136,7 +141,8 @@ def fill(draw: st.DrawFn) -> Case:
     coded, players, rng = draw(ensembles())
     order, dtype = draw(st.integers(1, 2)), draw(st.sampled_from([np.float32, np.float64]))
     wanted = np.ones(coded.ensemble.n_trees, dtype=bool)
-    blocks = twin_of("tree_blocks").cut_trees(*coded_arrays(coded, players), wanted, 256, 8, 0.7, 0.03, 1e-3)
+    trees = coded_trees(coded, players).make(reference_of)
+    blocks = reference_of("tree_blocks").cut_trees(trees, wanted, 256, 8, 0.7, 0.03, 1e-3)
     patterns, width = blocks["n_patterns"], coded.ensemble.values.shape[1]
     offset = np.concatenate([[0], np.cumsum(patterns, dtype=np.int64)])
     histograms = (
@@ -152,19 +158,13 @@ def fill(draw: st.DrawFn) -> Case:
             slots[table, place] = slot
     sizes = patterns[table_block].astype(np.int64) * (8 * width)
     table_offset = np.cumsum(sizes) - sizes
-    names = (
-        "feature_start",
-        "feature_states",
-        "leaf_start",
-        "leaf_node",
-        "leaf_player_start",
-        "leaf_players",
-    )
-    leaves = [blocks[name] for name in (*names, "leaf_ratio", "fail_start", "fail")]
-    tables = (table_block.astype(np.int32), table_offset, slots, order, 0, len(table_block))
+    names = reference_of("tree_tables").Blocks._fields[:10]
+    leaves = [blocks[name] for name in names]
+    bound = Bound("tree_tables.Blocks", (*leaves, coded.ensemble.values, *quadrature(SHAPLEY, 16)))
+    layout = Bound("tree_tables.Layout", (table_block.astype(np.int32), table_offset, slots, order))
     out = np.full(sizes.sum(), 7, dtype=dtype), np.full(len(blocks["leaf_node"]), 7.0)
-    arguments = (histograms, offset, patterns, *leaves, coded.ensemble.values, *quadrature(SHAPLEY, 16))
-    return Case((*arguments, *tables, *out), *((1e-5, 1e-5) if dtype == np.float32 else (1e-11, 1e-9)))
+    arguments = (bound, layout, histograms, offset, 0, len(table_block), *out)
+    return Case(arguments, *((1e-5, 1e-5) if dtype == np.float32 else (1e-11, 1e-9)))
 
 
 # walk
@@ -178,6 +178,10 @@ def walks(
     return walk.prepare(coded, players), coded, rng
 
 
+def bound(trees: walk.WalkTrees) -> Bound:
+    return Bound("walk.Trees", tuple(getattr(trees, name) for name in reference_of("walk").Trees._fields))
+
+
 def row_range(rng: np.random.Generator, n_rows: int) -> tuple[int, int]:
     first, last = sorted(rng.integers(n_rows + 1, size=2).tolist())
     return (0, n_rows) if rng.random() < 0.5 else (first, last)
@@ -187,29 +191,30 @@ def row_range(rng: np.random.Generator, n_rows: int) -> tuple[int, int]:
 def interventional(draw: st.DrawFn) -> Case:
     """Blocks of rows and chunks of background that take one to four words, and several of them.
 
-    With more than 64 players on a path `joint` goes row by row.
+    With more than 64 players on a path rows are walked one by one.
     """
     trees, coded, rng = draw(st.one_of(walks(long=True), walks(30)))
     shapes = [(1, 1), (3, 70), (70, 3), (150, 150), (300, 40), (40, 300), (9, 600)]
-    if trees.tree_players.max() > 64:  # of which the twin works on every leaf of a long chain
+    if trees.tree_players.max() > 64:  # of which the reference works on every leaf of a long chain
         shapes = shapes[:3]
     n_rows, n_background = draw(st.sampled_from(shapes))
     codes, background = random_codes(rng, coded, n_rows), random_codes(rng, coded, n_background)
     weights = rng.dirichlet(np.ones(n_background))
     out = rng.standard_normal((n_rows, trees.n_players, trees.n_outputs))
     index = draw(st.sampled_from([*INDICES.values()]))
-    given = (codes, *row_range(rng, n_rows), background, weights, trees.moments(index), out)
-    return Case((*trees.arrays, *given), atol=1e-9)
+    by_row = draw(st.booleans())
+    given = (codes, *row_range(rng, n_rows), background, weights, trees.moments(index), by_row, out)
+    return Case((bound(trees), *given), atol=1e-9)
 
 
-def paths(draw: st.DrawFn, trees: walk.WalkTrees) -> tuple[Any, ...]:
+def paths(draw: st.DrawFn, trees: walk.WalkTrees) -> Bound:
     """Quadrature of a number of points for each tree: no fewer than it needs, all that have code of their own."""
     enough = -(-int(trees.tree_players.max(initial=1)) // 8) * 4
     sizes = [n for n in (4, 8, 12, 16, 20, 48) if n >= enough]
     n_points = np.array([draw(st.sampled_from(sizes)) for _ in range(trees.n_trees)], dtype=np.int32)
     t, weights = zip(*(points(SHAPLEY, n) for n in n_points.tolist()), strict=True)
     start = np.concatenate([[0], np.cumsum(n_points)])[:-1].astype(np.int64)
-    return trees.ratio, n_points, start, np.concatenate(t), np.concatenate(weights)
+    return Bound("walk.Paths", (trees.ratio, n_points, start, np.concatenate(t), np.concatenate(weights)))
 
 
 @st.composite
@@ -218,7 +223,7 @@ def path_dependent(draw: st.DrawFn) -> Case:
     n_rows = draw(st.sampled_from([18, 1, 16]))  # two blocks of rows, one, and one that is full
     given = (random_codes(rng, coded, n_rows), *row_range(rng, n_rows))
     out = rng.standard_normal((n_rows, trees.n_players, trees.n_outputs))
-    return Case((*trees.arrays, *paths(draw, trees), *given, out), atol=1e-9)
+    return Case((bound(trees), paths(draw, trees), *given, out), atol=1e-9)
 
 
 def pair_columns(trees: walk.WalkTrees, rng: np.random.Generator) -> tuple[Ints, int]:
@@ -236,7 +241,7 @@ def interventional_pairs(draw: st.DrawFn) -> Case:
     weights = rng.dirichlet(np.ones(background.shape[1]))
     out = rng.standard_normal((20, n_pairs, trees.n_outputs))
     given = (codes, *row_range(rng, 20), background, weights, trees.moments(SHAPLEY), columns, out)
-    return Case((*trees.arrays, *given), atol=1e-9)
+    return Case((bound(trees), *given), atol=1e-9)
 
 
 @st.composite
@@ -256,7 +261,7 @@ def interventional_orders(draw: st.DrawFn) -> Case:
     )
     out = rng.standard_normal((n_rows, len(keys), trees.n_outputs))
     against = (codes, *row_range(rng, n_rows), background, weights)
-    return Case((*trees.arrays, *against, shares, keys, radix_of(trees.n_players), out), atol=1e-9)
+    return Case((bound(trees), *against, shares, keys, radix_of(trees.n_players), out), atol=1e-9)
 
 
 @st.composite
@@ -265,7 +270,7 @@ def path_dependent_pairs(draw: st.DrawFn) -> Case:
     columns, n_pairs = pair_columns(trees, rng)
     out = rng.standard_normal((20, n_pairs, trees.n_outputs))
     given = (random_codes(rng, coded, 20), *row_range(rng, 20), columns, out)
-    return Case((*trees.arrays, *paths(draw, trees), *given), atol=1e-9)
+    return Case((bound(trees), paths(draw, trees), *given), atol=1e-9)
 
 
 @st.composite
@@ -273,7 +278,7 @@ def predict(draw: st.DrawFn) -> Case:
     trees, coded, rng = draw(walks())
     n_rows = draw(st.integers(1, 150))
     out = rng.standard_normal((n_rows, trees.n_outputs))
-    return Case((*trees.arrays, random_codes(rng, coded, n_rows), *row_range(rng, n_rows), out), atol=1e-12)
+    return Case((bound(trees), random_codes(rng, coded, n_rows), *row_range(rng, n_rows), out), atol=1e-12)
 
 
 @st.composite
@@ -281,14 +286,7 @@ def leaf_visits(draw: st.DrawFn) -> Case:
     trees, coded, rng = draw(walks())
     n = draw(st.integers(0, 70))
     codes = random_codes(rng, coded, n), random_codes(rng, coded, n)
-    return Case((*trees.arrays, *codes, trees.n_players, np.zeros(trees.n_trees)), rtol=1e-12)
-
-
-@st.composite
-def path_shape(draw: st.DrawFn) -> Case:
-    trees, _, _ = draw(walks())
-    out = np.zeros((2, trees.n_trees), dtype=np.int32)
-    return Case((*trees.arrays, trees.n_players, *out))
+    return Case((bound(trees), *codes, np.zeros(trees.n_trees)), rtol=1e-12)
 
 
 # stream
@@ -307,10 +305,10 @@ def stream(draw: st.DrawFn) -> Case:
     single = draw(st.booleans())
     out = np.ones((n_rows, trees.n_players, trees.n_outputs))
     arguments = (codes, first, n_rows, background, rng.dirichlet(np.ones(n_background)))
-    of_index = (*quadrature(index, 31), moments(index, 32), index.adds_up)
+    of_index = Bound("stream.Index", (*quadrature(index, 31), moments(index, 32), index.adds_up))
     ways = (*ways, draw(st.sampled_from([0, 2, 8])), single)
     atol = (2e-5 if single else 1e-11) * float(np.abs(coded.ensemble.values).max(initial=1.0))
-    return Case((*trees.arrays, *arguments, *of_index, *ways, out), atol=atol)
+    return Case((bound(trees), *arguments, of_index, *ways, out), atol=atol)
 
 
 def _padded(codes: Ints) -> Ints:
@@ -318,10 +316,10 @@ def _padded(codes: Ints) -> Ints:
 
 
 @st.composite
-def count_twigs(draw: st.DrawFn) -> Case:
+def count_bottom_subtrees(draw: st.DrawFn) -> Case:
     coded, players, _ = draw(ensembles(most_features=12))
     trees = walk.prepare(coded, players)
-    return Case((*trees.arrays, trees.n_players, np.ones((trees.n_trees, 5), dtype=np.int64)))
+    return Case((bound(trees), np.ones((trees.n_trees, 5), dtype=np.int64)))
 
 
 CASES: dict[str, Callable[[], st.SearchStrategy[Case]]] = {
@@ -330,17 +328,15 @@ CASES: dict[str, Callable[[], st.SearchStrategy[Case]]] = {
     "nodes.levels": levels,
     "nodes.pack": pack,
     "orders.interventional": interventional_orders,
-    "stream.count_twigs": count_twigs,
+    "stream.count_bottom_subtrees": count_bottom_subtrees,
     "stream.interventional": stream,
     "tree_blocks.cut_trees": cut_trees,
     "tree_blocks.profile_trees": profile_trees,
     "tree_tables.fill": fill,
-    "walk.interventional_joint": interventional,
+    "walk.interventional": interventional,
     "walk.interventional_pairs": interventional_pairs,
-    "walk.interventional_rows": interventional,
     "walk.leaf_visits": leaf_visits,
     "walk.path_dependent": path_dependent,
     "walk.path_dependent_pairs": path_dependent_pairs,
-    "walk.path_shape": path_shape,
     "walk.predict": predict,
 }

@@ -46,7 +46,7 @@ def _builds(folder: Path) -> tuple[dict[str, dict[str, Any]], str]:
     """Arguments of `run_child` per build, and why the native one is missing, if it is."""
     builds: dict[str, dict[str, Any]] = {
         PORTABLE: {},
-        BASELINE: {"environment": {"FOURIERSHAP_BASELINE": "1"}},
+        BASELINE: {"environment": {"FOURIERSHAP_KERNELS": "baseline"}},
     }
     target = folder / "native"
     settings = {"cmake.define.FOURIERSHAP_NATIVE": "ON", "build-dir": str(folder / "build")}

@@ -25,9 +25,9 @@ from fouriershap._base.errors import (
 if TYPE_CHECKING:
     from fouriershap import analysis, plots, spectra
     from fouriershap._base.progress import Stage
-    from fouriershap._blackbox.explain import BlackBoxFit
+    from fouriershap._blackbox.black_box_fit import BlackBoxFit
     from fouriershap._blackbox.fidelity import Fidelity, Interval
-    from fouriershap._blackbox.select import Candidate
+    from fouriershap._blackbox.selection import Candidate
     from fouriershap._explainers.batches import OutputColumn
     from fouriershap._explainers.constructors import (
         BlackBoxExplainer,
@@ -56,8 +56,8 @@ if TYPE_CHECKING:
 # Names that are imported at their first use, so that `import fouriershap` costs little more than NumPy. "" is a module.
 _HOMES = {
     "BlackBoxExplainer": "_explainers.constructors",
-    "BlackBoxFit": "_blackbox.explain",
-    "Candidate": "_blackbox.select",
+    "BlackBoxFit": "_blackbox.black_box_fit",
+    "Candidate": "_blackbox.selection",
     "Cohorts": "analysis.cohorts",
     "Drift": "analysis.drift",
     "Explainer": "_explainers.explainer",

@@ -1,4 +1,4 @@
-"""Pictures of interactions: a heat map of all pairs, and a network of the strongest ones (matplotlib)."""
+"""Plots of interactions: a heat map of all pairs, and a network of the strongest ones (matplotlib)."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ __all__ = ["interaction_heatmap", "interaction_network"]
 
 
 def interaction_heatmap(
-    values: ArrayLike, names: Sequence[str] | None = None, *, top: int = 12, output: int = 0, ax: Any = None
+    values: ArrayLike, names: Sequence[str] | None = None, *, top_k: int = 12, output: int = 0, ax: Any = None
 ) -> Any:
-    """Mean absolute interactions of the strongest players, main effects on the diagonal.
+    """Plot mean absolute interactions of the strongest players, with main effects on the diagonal.
 
     Parameters
     ----------
@@ -25,10 +25,10 @@ def interaction_heatmap(
         What ``shap_interaction_values(X)`` returns.
     names : sequence of str, optional
         ``explainer.player_names``.
-    top : int
-        Most players shown.
+    top_k : int
+        Number of players shown.
     output : int
-        Which output, where there are several.
+        Output to show.
     ax : matplotlib Axes, optional
 
     Returns
@@ -44,7 +44,7 @@ def interaction_heatmap(
         )
     names = _names(names, array.shape[1])
     strength = np.abs(array).mean(axis=0)
-    order = np.argsort(-strength.sum(axis=1), kind="stable")[: max(1, top)]
+    order = np.argsort(-strength.sum(axis=1), kind="stable")[: max(1, top_k)]
     shown = strength[np.ix_(order, order)]
     ax = _axes(ax, 1.2 + 0.5 * len(order))
     image = ax.imshow(shown, cmap="Blues", vmin=0)
@@ -53,7 +53,7 @@ def interaction_heatmap(
     ax.set_yticks(range(len(order)), labels)
     largest = shown.max()
     for (i, j), value in np.ndenumerate(shown):
-        if value > 0.01 * largest:  # a number where the colour can be told from white
+        if value > 0.01 * largest:  # no number in cells that are nearly white
             ink = "white" if value > 0.6 * largest else "black"
             ax.text(j, i, f"{value:.2g}", ha="center", va="center", color=ink, fontsize=7)
     ax.set_title("mean |interaction|, main effects on the diagonal", fontsize=9)
@@ -61,29 +61,33 @@ def interaction_heatmap(
     return ax
 
 
-def interaction_network(top: Interactions, *, ax: Any = None) -> Any:
-    """The strongest pairs as edges between their players: the wider the stronger, blue up and red down.
+def interaction_network(interactions: Interactions, *, ax: Any = None) -> Any:
+    """Plot pairs as edges between their players: wider if stronger, blue if they raise the output, else red.
 
     Parameters
     ----------
-    top : Interactions
-        What ``explainer.interactions(X, order=2, min_order=2)`` returns.
+    interactions : Interactions
+        ``explainer.interactions(X, order=2, min_order=2, index="SII", top_k=10)``; sets other than pairs are left out.
     ax : matplotlib Axes, optional
 
     Returns
     -------
     matplotlib Axes
     """
-    if not isinstance(top, Interactions) or not len(top) or (top.order, top.min_order) != (2, 2):
-        raise InputError("top must be interactions of pairs: explainer.interactions(X, order=2, min_order=2).")
-    players = sorted({name for pair in top.sets for name in pair})
+    chosen = [] if not isinstance(interactions, Interactions) else _find_pairs(interactions)
+    if not chosen:
+        raise InputError(
+            "interactions must be a result of explainer.interactions(X, order=2) with some pairs."
+        )
+    pairs, sizes = [interactions.sets[k] for k in chosen], interactions.strength[chosen]
+    players = sorted({name for pair in pairs for name in pair})
     angle = np.pi / 2 - 2 * np.pi * np.arange(len(players)) / len(players)
     place = {name: (np.cos(a), np.sin(a)) for name, a in zip(players, angle, strict=True)}
-    mean = top.values.mean(axis=0)
+    mean = interactions.values[:, chosen].mean(axis=0)
     mean = mean if mean.ndim == 1 else mean[np.arange(len(mean)), np.abs(mean).argmax(axis=1)]
     ax = _axes(ax, 5.5)
-    largest = max(float(top.strength.max()), 1e-300)
-    for (a, b), strength, signed in zip(top.sets, top.strength, mean, strict=True):
+    largest = max(float(sizes.max()), 1e-300)
+    for (a, b), strength, signed in zip(pairs, sizes, mean, strict=True):
         (x0, y0), (x1, y1) = place[a], place[b]
         colour = "#1f6fb4" if signed >= 0 else "#c8373a"
         ax.plot([x0, x1], [y0, y1], color=colour, linewidth=0.5 + 6 * strength / largest, alpha=0.7, zorder=1)
@@ -96,8 +100,14 @@ def interaction_network(top: Interactions, *, ax: Any = None) -> Any:
     ax.set_ylim(-1.3, 1.3)
     ax.set_aspect("equal")
     ax.set_axis_off()
-    ax.set_title(f"{len(top)} strongest pairs (blue: raise the output on average, red: lower it)", fontsize=9)
+    ax.set_title(
+        f"{len(pairs)} strongest pairs (blue: raise the output on average, red: lower it)", fontsize=9
+    )
     return ax
+
+
+def _find_pairs(interactions: Interactions) -> list[int]:
+    return [k for k, players in enumerate(interactions.positions) if len(players) == 2]
 
 
 def _names(names: Sequence[str] | None, n_players: int) -> Sequence[str]:

@@ -107,4 +107,4 @@ def test_a_loss_needs_labels_and_batches_have_none():
 @pytest.mark.parametrize("wrong", [np.array(["columns", "array"]), None, "x"])
 def test_what_batches_are_answered_with(wrong):
     with pytest.raises(fs.InputError, match=r"^out is"):
-        fs.TreeExplainer(MODEL, X).explain_batches([X], out=wrong)
+        fs.TreeExplainer(MODEL, X).explain_batches([X], layout=wrong)

@@ -136,14 +136,6 @@ WRITERS = {
         small = fs.SpectrumExplainer(fs.Spectrum([[1, 0]], [1.0]), [[0, 0]])
         write = lambda: small.report(np.zeros((1, 2)), "there")
     """,
-    "picture": """
-        import matplotlib.pyplot
-        from fouriershap.demo._draw import panels
-        def write():
-            with panels(Path("there.png"), [1.0]):
-                pass
-        Path("there").rename("there.png")
-    """,
 }
 
 

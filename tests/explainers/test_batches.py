@@ -286,7 +286,7 @@ def test_what_cannot_be_explained(batches: Any, options: dict[str, Any], message
 
 def test_arguments_are_checked_before_the_first_batch() -> None:
     with pytest.raises(fs.InputError, match="out is"):
-        explainer_of("xgboost")[0].explain_batches(iter([]), out="rows")
+        explainer_of("xgboost")[0].explain_batches(iter([]), layout="rows")
 
 
 def test_the_schema_says_kinds_and_lengths() -> None:

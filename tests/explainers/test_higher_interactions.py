@@ -132,7 +132,7 @@ def test_the_answer_is_an_object(tmp_path: Path) -> None:
     triples = explainer.interactions(X, order=3, min_order=3)
     assert {len(players) for players in triples.sets} == {3}
     np.testing.assert_allclose(triples.value_of("a", "b", "c"), whole.value_of("c", "b", "a"), atol=1e-12)
-    for axes in (found.plot(top=3), found.plot(row=7)):
+    for axes in (found.plot(top_k=3), found.plot(row=7)):
         assert axes.get_title().startswith("k-SII of order 3")
 
 

@@ -1,4 +1,4 @@
-"""Kernels that find no memory raise MemoryError, and the process lives on."""
+"""Kernels raise MemoryError where there is no memory, and the process lives on."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 import out_of_memory
 from fouriershap import _kernels as kernels
-from twins import functions
+from reference_kernels import functions
 
 native = pytest.importorskip("fouriershap._kernels._native", reason="built without a compiler")
 
@@ -19,8 +19,8 @@ def test_every_kernel_is_tried() -> None:
     assert every == set(out_of_memory.ARGUMENTS) | out_of_memory.WITHOUT_SCRATCH
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="no limit of memory that the system keeps to")
-@pytest.mark.skipif(native.sanitized(), reason="the sanitizers take terabytes of addresses")
+@pytest.mark.skipif(sys.platform != "linux", reason="memory limits are not enforced")
+@pytest.mark.skipif(native.sanitized, reason="the sanitizers take terabytes of addresses")
 @pytest.mark.parametrize("name", sorted(out_of_memory.ARGUMENTS))
 def test_memory_error(name: str) -> None:
     program = [sys.executable, str(out_of_memory.__file__), name]

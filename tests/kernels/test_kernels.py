@@ -1,11 +1,13 @@
-"""Every native kernel against its NumPy twin, the specification, on random input; and which of the two is used."""
+"""Every native kernel against the NumPy one, the specification, on random input; and which of the two is used."""
 
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import textwrap
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -17,17 +19,22 @@ import kernel_cases
 import tree_kernel_cases
 from fouriershap import _kernels as kernels
 from kernel_cases import Case
-from twins import functions, twin_of
+from reference_kernels import Bound, functions, make_all, reference_of
 
-native = pytest.importorskip("fouriershap._kernels._native", reason="built without a compiler")
+pytest.importorskip("fouriershap._kernels._native", reason="built without a compiler")
+native = kernels._loaded() or import_module("fouriershap._kernels._native")
 
 CASES = kernel_cases.CASES | tree_kernel_cases.CASES
 
 
-def test_every_kernel_has_a_twin_and_a_case() -> None:
+def native_family(family: str) -> Any:
+    return getattr(native, family)
+
+
+def test_every_kernel_has_a_reference_and_a_case() -> None:
     for family in kernels.FAMILIES:
         compiled = functions(getattr(native, family))
-        assert compiled <= functions(twin_of(family))
+        assert compiled <= functions(reference_of(family))
         assert {f"{family}.{name}" for name in compiled} == {n for n in CASES if n.startswith(family + ".")}
 
 
@@ -48,18 +55,30 @@ def assert_same(got: Any, want: Any, case: Case) -> None:
 @pytest.mark.parametrize("name", sorted(CASES))
 @given(data=st.data())
 @settings(max_examples=25, deadline=None)
-def test_native_is_its_twin(name: str, data: st.DataObject) -> None:
+def test_native_is_its_reference(name: str, data: st.DataObject) -> None:
     """They return the same, write the same, and change nothing else."""
     case = data.draw(CASES[name]())
     family, function = name.split(".")
     calls = []
-    for module in (getattr(native, family), twin_of(family)):
-        arguments = [a.copy() if isinstance(a, np.ndarray) else a for a in case.arguments]
-        calls.append((getattr(module, function)(*arguments), arguments))
+    for family_of in (native_family, reference_of):
+        copies = tuple(a.copy() if isinstance(a, np.ndarray) else a for a in case.arguments)
+        arguments = make_all(copies, family_of)
+        calls.append((getattr(family_of(family), function)(*arguments), copies))
     (got, got_arguments), (want, want_arguments) = calls
     assert_same(got, want, case)
-    for mine, twins in zip(got_arguments, want_arguments, strict=True):
-        assert_same(mine, twins, case)
+    for mine, theirs in zip(got_arguments, want_arguments, strict=True):
+        if not isinstance(mine, Bound):
+            assert_same(mine, theirs, case)
+
+
+@given(tree_kernel_cases.walks())
+@settings(max_examples=25, deadline=None)
+def test_path_shapes(walk: Any) -> None:
+    trees, _, _ = walk
+    got, want = np.zeros((2, 2, trees.n_trees), dtype=np.int32)
+    for family_of, out in ((native_family, got), (reference_of, want)):
+        tree_kernel_cases.bound(trees).make(family_of).path_shape(out)
+    np.testing.assert_array_equal(got, want)
 
 
 @pytest.mark.parametrize(
@@ -67,8 +86,8 @@ def test_native_is_its_twin(name: str, data: st.DataObject) -> None:
 )
 def test_outputs_are_never_converted(wrong: Any) -> None:
     """A copy would take the results with it."""
-    columns, terms = np.zeros((1, 1), np.uint64), (np.zeros(2, np.int64), np.zeros(0, np.int32))
-    given = (columns, *terms, np.ones((1, 2)), 0, 1, np.zeros(1, np.uint64))
+    columns, start, atoms = np.zeros((1, 1), np.uint64), np.zeros(2, np.int64), np.zeros(0, np.int32)
+    given = (native.bits.Terms(start, atoms, np.ones((1, 2))), columns, 0, 1)
     out = np.zeros((1, 2))
     native.bits.evaluate(*given, out)
     np.testing.assert_array_equal(out, 1.0)
@@ -77,6 +96,64 @@ def test_outputs_are_never_converted(wrong: Any) -> None:
     for refused in (wrong, read_only):
         with pytest.raises(TypeError, match="incompatible"):
             native.bits.evaluate(*given, refused)
+
+
+def wrong_cases() -> dict[str, tuple[Bound, str]]:
+    """Objects of which one array is wrong, by what is said about it."""
+    nodes = np.array([[0, 1, 1, 2], [-1, 0, -1, -1], [-1, 0, -1, -1]], dtype=np.int32)
+    one, two = np.zeros(1, np.int32), np.full(1, 2, np.int32)
+    trees = [
+        nodes,
+        np.ones((3, 1)),
+        one,
+        one,
+        one,
+        two,
+        one,
+        np.zeros(1, bool),
+        np.zeros((0, 1), np.uint64),
+        1,
+    ]
+    cut, none = np.zeros(0, np.uint16), np.zeros(0, np.int32)
+    blocks = [np.zeros(2, np.int32), one, none, cut, none, one, one + 1]
+
+    def changed(name: str, arguments: list[Any], position: int, value: Any) -> Bound:
+        return Bound(name, (*arguments[:position], value, *arguments[position + 1 :]))
+
+    circle = nodes.copy()
+    circle[0, 3] = 0
+    return {
+        "nodes.shape[1]": (changed("walk.Trees", trees, 0, nodes[:, :3].copy()), "has length 3, but needs 4"),
+        "a circle": (changed("walk.Trees", trees, 0, circle), "does not follow its parent"),
+        "values": (changed("walk.Trees", trees, 1, np.ones((2, 1))), "`values` has length 2, but needs 3"),
+        "roots": (changed("walk.Trees", trees, 2, one + 7), "`roots` contains 7, which is outside 0 to 2"),
+        "n_codes": (changed("walk.Trees", trees, 5, one + 1), "a cut beyond the codes"),
+        "players": (changed("walk.Trees", trees, 6, one + 1), "`players` contains 1"),
+        "base": (changed("tables.Blocks", blocks, 5, one + 1), "a pattern that its block does not have"),
+        "starts": (changed("tables.Blocks", blocks, 0, one), "`cut_start` has length 1, but needs 2"),
+        "terms": (
+            Bound("bits.Terms", (np.array([0, 3]), one, np.ones((1, 1)))),
+            "must ascend from 0 to at most 1",
+        ),
+    }
+
+
+@pytest.mark.parametrize("name", sorted(wrong_cases()))
+def test_wrong_arrays_are_refused(name: str) -> None:
+    wrong, message = wrong_cases()[name]
+    with pytest.raises(ValueError, match=re.escape(message)):
+        wrong.make(native_family)
+
+
+def test_codes_out_of_range_are_refused() -> None:
+    nodes = np.array([[0, 1, 1, 2], [-1, 0, -1, -1], [-1, 0, -1, -1]], dtype=np.int32)
+    one, sets = np.zeros(1, np.int32), np.zeros((0, 1), np.uint64)
+    trees = native.walk.Trees(nodes, np.ones((3, 1)), one, one, one, one + 2, one, np.zeros(1, bool), sets, 1)
+    native.walk.predict(trees, np.ones((1, 1), np.int32), 0, 1, np.zeros((1, 1)))
+    with pytest.raises(ValueError, match="`codes` contains 2, which is outside 0 to 1"):
+        native.walk.predict(trees, np.full((1, 1), 2, np.int32), 0, 1, np.zeros((1, 1)))
+    with pytest.raises(ValueError, match="`rows` 0 to 2 are outside 0 to 1"):
+        native.walk.predict(trees, np.ones((1, 1), np.int32), 0, 2, np.zeros((2, 1)))
 
 
 @given(kernel_cases.cover())
@@ -131,6 +208,12 @@ END_TO_END = textwrap.dedent(
 )
 
 
+HIDDEN = """
+import sys
+sys.modules["fouriershap._kernels._native"] = sys.modules["fouriershap._kernels._native_avx2"] = None
+"""
+
+
 def run(program: str, **environment: str) -> list[str]:
     done = subprocess.run(
         [sys.executable, "-c", program],
@@ -148,16 +231,15 @@ def test_numpy_kernels_on_request_without_a_warning() -> None:
 
 
 def test_native_kernels_without_avx2() -> None:
-    assert run(END_TO_END, FOURIERSHAP_BASELINE="1")[0] == "native baseline"
-    # The instruction set is chosen when the module is loaded, so its kernels meet their twins over there.
-    parity = f"{__file__}::test_native_is_its_twin"
+    assert run(END_TO_END, FOURIERSHAP_KERNELS="baseline")[0] == "native baseline"
+    # The instruction set is chosen when the module is loaded, so its kernels meet their references over there.
+    parity = f"{__file__}::test_native_is_its_reference"
     again = f"import pytest; pytest.main(['-q', '-p', 'no:cacheprovider', {parity!r}])"
-    assert f"{len(CASES)} passed" in run(again, FOURIERSHAP_BASELINE="1")[-1]
+    assert f"{len(CASES)} passed" in run(again, FOURIERSHAP_KERNELS="baseline")[-1]
 
 
 def test_missing_native_kernels_warn_once_and_say_what_to_do() -> None:
-    hidden = "import sys; sys.modules['fouriershap._kernels._native'] = None\n"
-    first, message, where = run(hidden + END_TO_END)
+    first, message, where = run(HIDDEN + END_TO_END)
     assert first == "numpy none SlowKernelWarning"
     assert "Install a C++ compiler" in message
     assert "pip install" in message
@@ -168,7 +250,6 @@ def test_missing_native_kernels_warn_once_and_say_what_to_do() -> None:
 def test_native_kernels_can_be_insisted_on() -> None:
     program = textwrap.dedent(
         """
-        import sys; sys.modules['fouriershap._kernels._native'] = None
         import fouriershap as fs
         try:
             fs.Spectrum([[1]], [1.0])([[1]])
@@ -176,7 +257,7 @@ def test_native_kernels_can_be_insisted_on() -> None:
             print("ImportError")
         """
     )
-    assert run(program, FOURIERSHAP_KERNELS="native") == ["ImportError"]
+    assert run(HIDDEN + program, FOURIERSHAP_KERNELS="native") == ["ImportError"]
 
 
 def test_unknown_choice_of_kernels() -> None:
@@ -193,7 +274,7 @@ def test_unknown_choice_of_kernels() -> None:
 
 
 def test_this_process_runs_native() -> None:
-    assert kernels.backend() == os.environ.get("FOURIERSHAP_KERNELS", "native").replace("auto", "native")
+    assert kernels.backend() == ("numpy" if os.environ.get("FOURIERSHAP_KERNELS") == "numpy" else "native")
     with pytest.raises(AttributeError):
         _ = kernels.nothing
 
@@ -204,6 +285,6 @@ def test_components_that_are_packed_in_parts() -> None:
     rows, mixture = (rng.uniform(-0.7, 0.7, (n, 40, 2, 16)) for n in (17, 60))
     rest = (rng.random(60), rng.random(3), rng.random(3), rng.standard_normal((2, 2, 16)))
     found = [np.ones((17, 40, 2)) for _ in range(2)]
-    for module, out in zip((native.products, twin_of("products")), found, strict=True):
+    for module, out in zip((native.products, reference_of("products")), found, strict=True):
         module.components(rows, mixture, *rest, out)
     np.testing.assert_allclose(*found, rtol=1e-10)

@@ -13,9 +13,9 @@ import fouriershap as fs
 from fouriershap import _kernels as kernels
 from fouriershap._shapley.trees.blocks import build_blocks, fill_tables
 from fouriershap._trees.readers import read_model
+from reference_kernels import use_reference_kernels
 from tree_kernel_cases import ensembles
 from tree_oracles import RandomTrees, interventional_game, path_dependent_game, shapley_values
-from twins import use_twins
 
 needs_native = pytest.mark.skipif(kernels.backend() == "numpy", reason="compares with the native kernels")
 
@@ -43,10 +43,10 @@ def test_tree_tables_and_looking_them_up(model, by_path, weighted):
     weights = rng.dirichlet(np.ones(30)) if weighted else None
     rows = raw_rows(rng, 70, n_features)
     results = []
-    for twins in (False, True):
+    for reference in (False, True):
         with pytest.MonkeyPatch.context() as patch:
-            if twins:
-                use_twins(patch)
+            if reference:
+                use_reference_kernels(patch)
             blocks, tables, expected = fill(coded, players, background, weights, np.float64)
             out = np.zeros((70, int(players.max()) + 1, coded.ensemble.n_outputs))
             tables.add(coded.book.encode_columns(rows, *blocks.columns), out)
@@ -117,7 +117,7 @@ def test_tables_of_long_paths_agree_with_the_walk(seed, n_features, n_outputs, v
 
 @pytest.mark.parametrize("method", ["tables", "walk"])
 @pytest.mark.parametrize("by_path", [False, True])
-def test_everything_runs_on_the_twins(method, by_path, monkeypatch):
+def test_everything_runs_on_the_numpy_kernels(method, by_path, monkeypatch):
     rng = np.random.default_rng(0)
     grown = RandomTrees(rng, 6, [1])
     grown.grow(4)
@@ -127,10 +127,12 @@ def test_everything_runs_on_the_twins(method, by_path, monkeypatch):
     rows = raw_rows(rng, 12, 6)
     native = fs.TreeExplainer(ensemble, background, method=method, precision="double")
     want, expected = native.shap_values(rows), native.expected_value
-    use_twins(monkeypatch)
-    twin = fs.TreeExplainer(ensemble, background, method=method, precision="double")
-    np.testing.assert_allclose(twin.shap_values(rows, check_additivity=True), want, rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(twin.expected_value, expected, rtol=1e-12)
+    use_reference_kernels(monkeypatch)
+    reference = fs.TreeExplainer(ensemble, background, method=method, precision="double")
+    np.testing.assert_allclose(
+        reference.shap_values(rows, check_additivity=True), want, rtol=1e-9, atol=1e-12
+    )
+    np.testing.assert_allclose(reference.expected_value, expected, rtol=1e-12)
 
 
 _BASELINE = """
@@ -155,7 +157,7 @@ def test_without_avx2(tmp_path):
     explainer.save(tmp_path / "e.fshap")
     np.save(tmp_path / "rows.npy", rows)
     files = [str(tmp_path / name) for name in ("e.fshap", "rows.npy", "values.npy")]
-    environment = os.environ | {"FOURIERSHAP_BASELINE": "1"}
+    environment = os.environ | {"FOURIERSHAP_KERNELS": "baseline"}
     done = subprocess.run(
         [sys.executable, "-c", _BASELINE, *files], env=environment, check=True, capture_output=True, text=True
     )

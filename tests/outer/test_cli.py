@@ -74,7 +74,7 @@ def test_pickles_need_trust(tmp_path: Path, name: str) -> None:
     save_model(model, tmp_path / name)
     background = save_rows(X, tmp_path / "b.parquet")
     arguments = ("fit", tmp_path / name, "-b", background, "-o", tmp_path / "m.fshap")
-    assert "any program" in run(*arguments, code=1).output
+    assert "arbitrary code" in run(*arguments, code=1).output
     run(*arguments, "--trust-pickle")
     np.testing.assert_allclose(
         fs.load(tmp_path / "m.fshap").shap_values(X), fs.TreeExplainer(model, X).shap_values(X), atol=1e-6
@@ -90,7 +90,7 @@ def test_skops_files_with_other_functions_are_refused(tmp_path: Path) -> None:
     from sklearn.preprocessing import FunctionTransformer
 
     skops.io.dump(FunctionTransformer(functools.partial(os.system, "exit 1")), tmp_path / "m.skops")
-    with pytest.raises(fs.InputError, match="system, which skops does not know"):
+    with pytest.raises(fs.InputError, match="system, which are not known"):
         open_model(tmp_path / "m.skops", trust_pickle=False)
 
 
@@ -115,7 +115,7 @@ def test_reasons_plots_and_several_outputs(tmp_path: Path) -> None:
         tmp_path / "pictures",
     )
     (expected,) = (
-        fs.TreeExplainer(model, X, precision="double").compile().explain_batches([X], out="top_k", top_k=2)
+        fs.TreeExplainer(model, X, precision="double").compile().explain_batches([X], layout="top_k", top_k=2)
     )
     found = read_answer(tmp_path / "y.csv")
     assert found.columns.tolist() == expected.columns.tolist()
@@ -134,7 +134,7 @@ def test_path_dependent(tmp_path: Path) -> None:
     run("explain", tmp_path / "m.fshap", save_rows(X, tmp_path / "X.csv"), "-o", tmp_path / "y.parquet")
     expected = fs.TreeExplainer(model).shap_values(X)
     np.testing.assert_allclose(read_answer(tmp_path / "y.parquet").iloc[:, :-1], expected, atol=1e-6)
-    assert "tree_path_dependent" in run("info", tmp_path / "m.fshap").output
+    assert "path-dependent" in run("info", tmp_path / "m.fshap").output
 
 
 def test_check_fails_on_another_model(tmp_path: Path) -> None:
@@ -251,7 +251,7 @@ def test_a_write_that_fails_leaves_no_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n_jobs: int
 ) -> None:
     """With several threads the writer is one of them: its error must come back, from the last table, too."""
-    from fouriershap.cli._answers import Writer
+    from fouriershap.cli._output import Writer
 
     def full(writer: Writer, table: Any) -> None:
         raise OSError(28, "No space left on device")
@@ -328,7 +328,7 @@ def test_ids_of_changing_categories(tmp_path: Path, suffix: str) -> None:
 def test_check_fails_on_what_is_no_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file, X, _ = fitted(tmp_path, "lightgbm.txt")
     rows = save_rows(X.drop(columns="key"), tmp_path / "rows.parquet")
-    monkeypatch.setattr("fouriershap.cli._app.largest_gaps", lambda *_: (0.0, float("nan")))
+    monkeypatch.setattr("fouriershap.cli._check._largest_gaps", lambda *_: (0.0, float("nan")))
     result = run("check", file, rows, "--model", tmp_path / "lightgbm.txt", code=3)
     assert "agreement with the model: FAILED" in result.output
 

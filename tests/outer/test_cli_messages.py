@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from xgboost import XGBRegressor
 
 import fouriershap as fs
-from fouriershap.cli import _report
+from fouriershap.cli import _errors
 from fouriershap.cli._app import app
 
 LONG = "x" * 10_000
@@ -117,7 +117,7 @@ def test_descriptions_are_short_too(folder: Path, monkeypatch: pytest.MonkeyPatc
 )
 def test_warnings_of_libraries(capsys: pytest.CaptureFixture[str], warning: Warning, most: int) -> None:
     with warnings.catch_warnings():
-        warnings.showwarning = _report._show_warning
+        warnings.showwarning = _errors._show_warning
         warnings.warn(warning, stacklevel=1)
     text = capsys.readouterr().err
     assert len(text) < most and text.startswith("fouriershap: warning: ") and text.count("\n") == 1

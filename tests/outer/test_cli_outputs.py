@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from xgboost import XGBRegressor
 
 from fouriershap.cli._app import app
-from fouriershap.cli._spreadsheet import as_text
+from fouriershap.cli._output import escape_formulas
 
 COMMAND = [sys.executable, "-m", "fouriershap.cli"]
 
@@ -205,12 +205,12 @@ LEFT = [
     ids=str,
 )
 def test_texts_of_every_type(kind: Any) -> None:
-    table = as_text(pa.table({"x": pa.array([*RUN, *LEFT]).cast(kind)}))
+    table = escape_formulas(pa.table({"x": pa.array([*RUN, *LEFT]).cast(kind)}))
     assert table["x"].cast(pa.string()).to_pylist() == [*(f"'{text}" for text in RUN), *LEFT]
-    empty = as_text(pa.table({"=x": pa.array([], kind)}))
+    empty = escape_formulas(pa.table({"=x": pa.array([], kind)}))
     assert empty.column_names == ["'=x"] and empty.num_rows == 0
 
 
 def test_what_is_no_text_stays() -> None:
     table = pa.table({"x": [-1.5, float("-inf")], "k": [-1, 2], "b": [True, None]})
-    assert as_text(table).equals(table)
+    assert escape_formulas(table).equals(table)

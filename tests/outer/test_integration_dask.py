@@ -104,7 +104,7 @@ def bad_calls() -> list[tuple[Any, Any, dict[str, Any], str]]:
         (X, explainer, {}, "ddf is a DataFrame; give a Dask data frame"),
         (ddf, "X", {}, "No such file"),
         (ddf, 3, {}, "explainer is a int"),
-        (ddf, explainer, {"out": "rows"}, "out is 'rows'"),
+        (ddf, explainer, {"layout": "rows"}, "layout is 'rows'"),
         (ddf, explainer, {"ids": ["key"]}, "no column 'key'"),
         (ddf, explainer, {"n_jobs": 0}, "n_jobs is 0"),
         (ddf.drop(columns="b"), explainer, {}, "lacks the column 'b'"),

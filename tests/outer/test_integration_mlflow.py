@@ -80,13 +80,13 @@ def test_it_comes_back_as_a_pyfunc(logged: Any) -> None:
     values = model.predict(rows)
     assert list(values.columns) == ["age", "bmi", "smoker", "base_value"]
     np.testing.assert_allclose(values.to_numpy()[:, :3], explainer.shap_values(rows))
-    reasons = model.predict(rows, params={"out": "reasons", "top_k": 2})
-    expected = next(explainer.explain_batches([rows], out="top_k", top_k=2))
+    reasons = model.predict(rows, params={"layout": "top_k", "top_k": 2})
+    expected = next(explainer.explain_batches([rows], layout="top_k", top_k=2))
     pd.testing.assert_frame_equal(reasons, expected)
-    shown = model.predict(rows.astype({"smoker": str}), params={"out": "prediction"})
+    shown = model.predict(rows.astype({"smoker": str}), params={"layout": "prediction"})
     np.testing.assert_allclose(shown, explainer.predict(rows))
-    with pytest.raises(fs.InputError, match="out is 'everything'"):
-        model.predict(rows, params={"out": "everything"})
+    with pytest.raises(fs.InputError, match="layout is 'everything'"):
+        model.predict(rows, params={"layout": "everything"})
     with pytest.raises(mlflow.MlflowException, match="missing inputs"):
         model.predict(rows.drop(columns="bmi"))
 
@@ -97,7 +97,7 @@ def test_the_model_says_what_it_takes_and_needs(logged: Any) -> None:
     assert inputs.input_names() == ["age", "bmi", "smoker"]
     assert [str(kind) for kind in inputs.input_types()[:2]] == ["DataType.long", "DataType.double"]
     assert outputs.input_names() == ["age", "bmi", "smoker", "base_value"]
-    assert {param.name: param.default for param in info.signature.params} == {"out": "values", "top_k": 3}
+    assert {param.name: param.default for param in info.signature.params} == {"layout": "columns", "top_k": 3}
     folder = Path(mlflow.artifacts.download_artifacts(info.model_uri))
     assert f"fouriershap=={fs.__version__}" in (folder / "requirements.txt").read_text().split()
     assert info.metadata["team"] == "risk"
@@ -170,7 +170,7 @@ def test_a_pipeline_is_logged_with_its_steps(store: Path, with_rows: bool, group
     model, rows = mlflow.pyfunc.load_model(info.model_uri), X[::-1][["income", "city", "age", "name"]]
     values = model.predict(rows)
     np.testing.assert_allclose(values[list(explainer.player_names)], expected[::-1], rtol=1e-12)
-    shown = model.predict(rows, params={"out": "prediction"})
+    shown = model.predict(rows, params={"layout": "prediction"})
     np.testing.assert_allclose(shown, pipeline.predict(X)[::-1], rtol=1e-6)
     with pytest.raises(mlflow.MlflowException, match=r"missing inputs.*city"):
         model.predict(rows.drop(columns="city"))
@@ -185,7 +185,7 @@ def test_a_pipeline_takes_what_it_took_before_it_was_logged(store: Path) -> None
     again = integration.log_explainer(integration.load_explainer(info.model_uri), "again")
     rows = X.assign(city="Chur", income=X["age"], age=X["age"] + 0.5)[:9]
     for uri in (info.model_uri, again.model_uri):
-        shown = mlflow.pyfunc.load_model(uri).predict(rows, params={"out": "prediction"})
+        shown = mlflow.pyfunc.load_model(uri).predict(rows, params={"layout": "prediction"})
         np.testing.assert_allclose(shown, pipeline.predict(rows), rtol=1e-6)
 
 
@@ -202,7 +202,7 @@ def test_a_pipeline_without_names(store: Path) -> None:
         info = integration.log_explainer(explainer, name, X=rows, **given)
         assert len(info.signature.inputs or ()) == n_columns
         model = mlflow.pyfunc.load_model(info.model_uri)
-        shown = model.predict(X[:5], params={"out": "prediction"})
+        shown = model.predict(X[:5], params={"layout": "prediction"})
         np.testing.assert_allclose(shown, pipeline.predict(X[:5]), rtol=1e-6)
         values = model.predict(pd.DataFrame(X[:5] + 0.0))[list(explainer.player_names)]
         np.testing.assert_allclose(values, explainer.shap_values(X[:5]), rtol=1e-6, atol=1e-9)

@@ -14,7 +14,7 @@ from engine_files import answer_of, check_answer, names_in, write_file, write_ro
 from engines import make_explainer
 from fouriershap._base.short import MOST
 from fouriershap.integrations import _parts
-from fouriershap.integrations._travel import make_job
+from fouriershap.integrations._distribute import make_job
 
 
 @pytest.mark.parametrize("part_rows", [1, 25, 10**6])

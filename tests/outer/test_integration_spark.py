@@ -17,7 +17,7 @@ from hypothesis import given, settings
 import fouriershap as fs
 from engines import Example, check_same, examples, make_explainer, plain_categories
 from fouriershap.integrations import spark as engine
-from fouriershap.integrations._travel import make_job
+from fouriershap.integrations._distribute import make_job
 from spark_session import java_version, spark_session
 
 pyspark = pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'fouriershap[spark]'")
@@ -70,7 +70,7 @@ def test_ids_keep_their_types(spark: Any) -> None:
         "named_struct('x', 1, 'y', 'z') as `a.b`",
     )
     ids = ["when", "key", "price", "parts", "nothing", "a.b"]
-    answer = engine.explain(df, explainer, ids=ids, out="array")
+    answer = engine.explain(df, explainer, ids=ids, layout="array")
     assert answer.schema.fields[: len(ids)] == [df.schema[name] for name in ids]
     assert answer.schema["shap_values"].dataType.simpleString() == "array<double>"
     carried = sorted(map(repr, answer.select(*ids[:-1], "`a.b`").collect()))
@@ -114,10 +114,10 @@ def test_a_worker_that_dies_loses_and_doubles_no_row(spark: Any, tmp_path: Path,
     check_same(found, example.single_process())
 
 
-@pytest.mark.parametrize("out", ["columns", "array", "top_k"])
+@pytest.mark.parametrize("layout", ["columns", "array", "top_k"])
 @pytest.mark.parametrize("sizes", [(), (0,), (7,), (30, 30, 30, 1), (0, 200, 3)])
 def test_batches_are_explained_together_and_answered_in_order(
-    monkeypatch: pytest.MonkeyPatch, sizes: tuple[int, ...], out: str
+    monkeypatch: pytest.MonkeyPatch, sizes: tuple[int, ...], layout: str
 ) -> None:
     pa = pytest.importorskip("pyarrow")
     monkeypatch.setattr(engine, "_GATHERED_ROWS", 60)
@@ -128,11 +128,11 @@ def test_batches_are_explained_together_and_answered_in_order(
         pa.RecordBatch.from_pandas(rows[end - size : end], preserve_index=False)
         for end, size in zip(ends, sizes, strict=True)
     ]
-    job = make_job(explainer, ["key"], out, 2, 1)
+    job = make_job(explainer, ["key"], layout, 2, 1)
     names = [str(name) for name in rows.columns]
-    taken = [table.num_rows for table in engine._gathered(iter(batches))]
+    taken = [table.num_rows for table in engine._join_batches(iter(batches))]
     assert sum(taken) == sum(sizes) and all(n_rows >= 60 for n_rows in taken[:-1])
-    answer = list(engine._answers(job, names, iter(batches)))
+    answer = list(engine._explain_batches(job, names, iter(batches)))
     assert all(isinstance(batch, pa.RecordBatch) for batch in answer)
     if sum(sizes):
         alone = pa.Table.from_batches(map(engine._with_lists, job.explain(batches)))
@@ -159,7 +159,7 @@ def test_gathered_batches_are_few_rows_and_few_bytes(
     kind = pa.binary(500)
     batches = [pa.record_batch({"row": pa.array([bytes([i]) * 500] * 2, kind)}) for i in range(6)]
     assert batches[0].nbytes == 1000
-    tables = list(engine._gathered(iter(batches)))
+    tables = list(engine._join_batches(iter(batches)))
     assert [table.num_rows for table in tables] == taken
     assert pa.concat_tables(tables).equals(pa.Table.from_batches(batches))
 

@@ -12,24 +12,25 @@ matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
 
 
-def example() -> tuple[np.ndarray, fs.TopInteractions]:
+def example() -> tuple[np.ndarray, fs.Interactions]:
     rng = np.random.default_rng(0)
     spectrum = fs.Spectrum(rng.integers(0, 2, size=(20, 6)), rng.normal(size=20))
-    tables = fs.spectra.compile(spectrum, rng.integers(0, 2, size=(30, 6)))
+    explainer = fs.Explainer(spectrum, rng.integers(0, 2, size=(30, 6)))
     rows = rng.integers(0, 2, size=(40, 6))
-    return tables.shap_interaction_values(rows), tables.shap_interaction_values(rows, top=5)
+    top = explainer.interactions(rows, order=2, min_order=2, index="SII", top_k=5)
+    return explainer.shap_interaction_values(rows), top
 
 
 def test_the_heat_map_shows_the_strongest_players_first() -> None:
     values, _ = example()
     strength = np.abs(values).mean(axis=0)
-    axes = interaction_heatmap(values, list("abcdef"), top=4)
+    axes = interaction_heatmap(values, list("abcdef"), top_k=4)
     order = np.argsort(-strength.sum(axis=1))[:4]
     np.testing.assert_allclose(axes.images[0].get_array(), strength[np.ix_(order, order)])
     assert [label.get_text() for label in axes.get_yticklabels()] == ["abcdef"[i] for i in order]
     several = np.stack([values, 2 * values], axis=-1)
     np.testing.assert_allclose(
-        interaction_heatmap(several, top=4, output=1).images[0].get_array(), 2 * axes.images[0].get_array()
+        interaction_heatmap(several, top_k=4, output=1).images[0].get_array(), 2 * axes.images[0].get_array()
     )
 
 
@@ -39,7 +40,7 @@ def test_the_network_has_an_edge_per_pair() -> None:
     widths = [line.get_linewidth() for line in axes.lines]
     assert len(widths) == 5
     assert widths == sorted(widths, reverse=True)
-    assert {text.get_text() for text in axes.texts} == {name for pair in top.pairs for name in pair}
+    assert {text.get_text() for text in axes.texts} == {name for pair in top.sets for name in pair}
 
 
 def test_wrong_arguments() -> None:
@@ -48,5 +49,5 @@ def test_wrong_arguments() -> None:
         interaction_heatmap(values, ["a", "b"])
     with pytest.raises(fs.InputError, match="shape"):
         interaction_heatmap(values[0])
-    with pytest.raises(fs.InputError, match="top=k"):
+    with pytest.raises(fs.InputError, match="some pairs"):
         interaction_network(values)

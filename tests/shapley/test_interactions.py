@@ -21,10 +21,10 @@ from fouriershap._shapley.interactions import interaction_matrices
 from fouriershap._shapley.sets import pair_keys
 from fouriershap._shapley.trees.engine import TreeEngine
 from fouriershap._shapley.trees.model import make_background, make_model
+from reference_kernels import use_reference_kernels
 from strategies import generators, random_frequencies, random_players
 from tree_kernel_cases import ensembles
 from tree_oracles import interventional_game, path_dependent_game
-from twins import use_twins
 
 INDICES = ("shapley", "banzhaf")
 
@@ -183,7 +183,7 @@ def test_twins() -> None:
         for twins in (False, True):
             with pytest.MonkeyPatch.context() as patch:
                 if twins:
-                    use_twins(patch)
+                    use_reference_kernels(patch)
                 ensemble = fs.TreeExplainer(model).ensemble.select(np.arange(12) < 2)
                 explainer = fs.TreeExplainer(ensemble, background, precision="double")
                 results.append(explainer.shap_interaction_values(X[:20]))

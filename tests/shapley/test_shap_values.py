@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 import fouriershap as fs
 import oracles
+from reference_kernels import use_reference_kernels
 from strategies import Problem, generators, problems, random_frequencies, random_players, spectra
-from twins import use_twins
 
 ROADS: dict[str, dict[str, Any]] = {
     "tables": {"method": "tables"},
@@ -120,7 +120,7 @@ def test_a_bit_that_is_the_same_everywhere_gets_exactly_nothing(
     options: dict[str, Any] = {"weights": rng.random(n_rows) + 1e-3 if weighted else None, "index": index}
     with pytest.MonkeyPatch.context() as patch:
         if twins:
-            use_twins(patch)
+            use_reference_kernels(patch)
         for road in ROADS.values():
             assert not fs.spectra.shap_values(h, X, background, **options, **road)[:, same].any()
         assert not fs.spectra.compile(h, background, **options).shap_interaction_values(X)[:, same].any()

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from fouriershap._kernels import encode_numpy
 from fouriershap._trees.codes import NO_COLUMN, code_trees
 from kernel_cases import make_book, make_rows
+from reference_kernels import use_reference_kernels
 from tree_oracles import RandomTrees
-from twins import use_twins
 
 SIZES = [0, 1, 15, 16, 17, 254, 255, 256, 257, 4096, 4097, 65_534, 65_535, 70_000]
 
@@ -43,7 +43,7 @@ def test_native_is_the_twin_at_every_number_of_levels(dtype, is_set):
     book, levels = make_book(rng, dtype, SIZES, [is_set] * len(SIZES))
     rows = make_rows(rng, dtype, levels, 300)
     want = np.empty((len(SIZES), 300), dtype=np.int32)
-    assert encode_numpy.encode32(rows, *book._search, want)
+    assert encode_numpy.encode32(encode_numpy.Levels(*book.search_arrays()), rows, want)
     assert np.array_equal(book.encode(rows), want)
     used = book.n_codes <= 65_536
     column = book.columns(used)
@@ -55,7 +55,7 @@ def test_native_is_the_twin_at_every_number_of_levels(dtype, is_set):
         assert np.array_equal(line[:300], want[f])
     assert codes.any_missing
     narrow, wide = np.zeros_like(codes.narrow), np.zeros_like(codes.wide)
-    assert encode_numpy.encode(rows, *book._search, column, narrow, wide)
+    assert encode_numpy.encode(encode_numpy.Levels(*book.search_arrays()), rows, column, narrow, wide)
     assert np.array_equal(narrow[:, :300], codes.narrow[:, :300])
     assert np.array_equal(wide[:, :300], codes.wide[:, :300])
 
@@ -63,7 +63,7 @@ def test_native_is_the_twin_at_every_number_of_levels(dtype, is_set):
 @pytest.mark.parametrize("kernel", ["native", "numpy"])
 def test_missing_values_are_reported_of_used_columns_only(kernel, monkeypatch):
     if kernel == "numpy":
-        use_twins(monkeypatch)
+        use_reference_kernels(monkeypatch)
     book, _ = make_book(np.random.default_rng(0), np.float64, [3, 3], [False, False])
     rows = np.array([[0.0, np.nan], [1.0, 2.0]])
     assert not book.encode_columns(rows, book.columns(np.array([True, False]))).any_missing

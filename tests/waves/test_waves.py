@@ -12,7 +12,7 @@ from hypothesis import given, settings
 import fouriershap as fs
 from fouriershap._waves.columns import Columns, columns_of
 from fouriershap._waves.training import Settings, fit_waves
-from twins import use_twins
+from reference_kernels import use_reference_kernels
 from wave_models import WaveProblem, random_columns, random_rows, random_waves, wave_problems
 
 
@@ -103,7 +103,7 @@ def test_bad_parts(arguments: tuple[object, ...], message: str) -> None:
 @pytest.mark.parametrize("native", [True, False])
 def test_training_finds_waves(native: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not native:
-        use_twins(monkeypatch)
+        use_reference_kernels(monkeypatch)
     rng = np.random.default_rng(0)
     x = rng.normal(size=(1600, 3)).astype(np.float32)
     y = np.column_stack([np.cos(1.5 * x[:, 0] - x[:, 1]) + 0.3 * x[:, 2], np.sin(x[:, 0] * 1.2)])

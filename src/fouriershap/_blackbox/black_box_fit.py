@@ -13,7 +13,7 @@ from fouriershap._base.checks import check_weights, check_whole
 from fouriershap._base.errors import InputError
 from fouriershap._base.headers import require, take
 from fouriershap._base.short import short
-from fouriershap._blackbox.bit_code import bit_names
+from fouriershap._blackbox.bit_code import PlayerLevels, bit_names
 from fouriershap._blackbox.fidelity import Fidelity, Interval
 from fouriershap._blackbox.files import result_from_contents, result_to_contents
 from fouriershap._blackbox.fit import FitResult
@@ -35,7 +35,6 @@ from fouriershap._rows.frames import as_rows, densified, in_order, unmask
 from fouriershap._rows.levels import LABEL, Encoding
 from fouriershap._rows.pool import Pool
 from fouriershap._shapley.engine import Engine, Floats
-from fouriershap._shapley.sum import background_error
 from fouriershap._trees.ensemble import TreeEnsemble
 from fouriershap._waves.waves import Waves
 
@@ -108,7 +107,7 @@ class BlackBoxFit:
     @property
     def fidelity(self) -> Fidelity:
         """R^2 on held-out hybrids with its interval, queries used, noise."""
-        return replace(self._result.fidelity, background=background_error(self.engine))
+        return replace(self._result.fidelity, background=self.engine.info.background_error)
 
     @property
     def candidates(self) -> tuple[Candidate, ...]:
@@ -178,6 +177,12 @@ class BlackBoxFit:
             )
         return surrogate
 
+    @property
+    def level_choices(self) -> tuple[PlayerLevels, ...] | None:
+        """The levels of each player, if a spectrum stands for the model."""
+        surrogate = self._result.surrogate
+        return surrogate.code.players if isinstance(surrogate, SpectrumSurrogate) else None
+
     def encode(self, X: Any, name: str = "X") -> tuple[Pool, Floats]:
         """Return the caller's rows as a pool, and as the codes that the engine takes."""
         pool = Pool(in_order(densified(X), self.feature_names), name)
@@ -231,7 +236,7 @@ class BlackBoxFit:
         pairs = check_whole("pairs", pairs)
         jobs = self.n_jobs if n_jobs is None else n_jobs
         pool, codes = self.encode(X)
-        if background_error(self.engine) > 0:
+        if self.engine.info.background_error > 0:
             values = values_against_all(self._result, codes, background, jobs)
         else:
             values = self.engine.shap_values(codes, jobs)
@@ -312,13 +317,13 @@ class BlackBoxFit:
     def _certify(self, rows: Pool, queries: int, seed: list[int], is_sample: bool = False) -> Interval:
         live, background = self._ask("certify")
         values = self.engine.shap_values(self.encoding.encode(rows, "X"), self.n_jobs)
-        settings = (queries, background_error(self.engine), np.random.default_rng(seed), is_sample)
+        settings = (queries, self.engine.info.background_error, np.random.default_rng(seed), is_sample)
         return certify_values(live.model, self._result, rows, background, values, *settings)
 
     def _check_adds_up(self, what: str) -> None:
-        if self.engine.index != "shapley":
+        if not self.engine.index.adds_up:
             raise InputError(
-                f"{what} needs values that add up: Shapley values, not index={short(self.engine.index)}."
+                f"{what} needs values that add up: Shapley values, not index={short(self.engine.index.name)}."
             )
 
     def _ask(self, what: str) -> tuple[LiveModel, Background]:

@@ -41,7 +41,7 @@ from fouriershap._rows.frames import densified, in_order, is_sparse, unmask
 from fouriershap._rows.levels import LABEL, make_encoding
 from fouriershap._rows.players import check_groups
 from fouriershap._rows.pool import Pool
-from fouriershap._shapley.indices import INDICES
+from fouriershap._shapley.indices import find_index
 
 Function = Callable[[Any], Any]
 ENUMERATE = "enumerate"
@@ -78,9 +78,9 @@ def fit_black_box(
     so far, without another query.
     """
     check_choice("method", method, METHODS)
-    check_choice("index", index, INDICES)
     check_device(device)
     count_jobs(n_jobs)
+    explained = find_index(index)
     limits = _check_limits(n_terms, max_degree, method)
     budget, min_fidelity = check_whole("budget", budget), check_number("min_fidelity", min_fidelity)
     function, output_names = as_function(predict)
@@ -101,7 +101,7 @@ def fit_black_box(
         column_player, names = check_groups(groups, against.names)
     encoding = make_encoding(pool, column_player, names, categorical)
     certified = known if len(known) else first  # rows whose values are to be right
-    n_certified = len(certified) if index == "shapley" else 0
+    n_certified = len(certified) if explained.adds_up else 0
     store = open_store(answers, against.names)
     if store is not None:
         store.check_labels({f.name: f.levels for f in encoding.features if f.kind == LABEL})
@@ -131,7 +131,7 @@ def fit_black_box(
                 result = replace(result, surrogate=without_compression(result.surrogate))
             codes = result.encoding.encode(against, "background")
             with one_blas_thread():
-                engine = result.surrogate.compile(codes, share, index)
+                engine = result.surrogate.compile(codes, share, explained)
             engine = engine if device == "cpu" else engine.to(device)
             live = LiveModel(model, pool, seed)
             return BlackBoxFit(result, engine, against.names, output_names, n_jobs, (against, share), live)

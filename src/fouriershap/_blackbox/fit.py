@@ -209,7 +209,8 @@ class Fitter:
             self.n_jobs,
             unit,
             self.model.queries.progress,
-            self.members and remap_levels(self.members, {f: c for f, c in enumerate(changes) if c is not None}),
+            self.members
+            and remap_levels(self.members, {f: c for f, c in enumerate(changes) if c is not None}),
         )
         fits: dict[str, Fit] = {}
         held = codes[held_out], answers[held_out]

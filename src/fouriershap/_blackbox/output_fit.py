@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._base.asking.asker import Asker
 from fouriershap._base.errors import InputError
+from fouriershap._base.queries import QueryModel
 from fouriershap._blackbox.candidates.members import members_on_codes
 from fouriershap._blackbox.candidates.swht import Limits
 from fouriershap._blackbox.fidelity import warn_if_low
 from fouriershap._blackbox.fit import Fitter
-from fouriershap._blackbox.oracle import Oracle
+from fouriershap._blackbox.hybrid_model import HybridModel
 from fouriershap._rows.levels import LABEL, Encoding, make_encoding
 from fouriershap._rows.pool import Pool
 from fouriershap._shapley.engine import Floats
@@ -43,7 +43,7 @@ def fit_output(margin: Margin, predict: Callable[[NDArray[Any]], Floats], asked_
     encoding = make_encoding(pool, margin.player, names, labels)
     every = np.arange(pool.n_rows)
     fitter = Fitter(
-        oracle=Oracle(Asker(predict, "the output", _BATCH, _BUDGET), margin.player),
+        model=HybridModel(QueryModel(predict, "the output", _BATCH, _BUDGET), margin.player),
         pool=pool,
         first_rows=every,
         second_rows=every,
@@ -78,6 +78,6 @@ class _Encoder:
 
 
 def _on_levels(trees: TreeEnsemble, encoding: Encoding) -> TreeEnsemble | None:
-    """Return the trees for rows in which everything that counts as missing is NaN already, and labels are levels."""
+    """Return the trees for rows in which labels are numbers of levels."""
     labels = [f for f in encoding.features if f.kind == LABEL]
     return split_by_level(trees, {f.columns[0]: np.array(f.levels, dtype=np.float64) for f in labels})

@@ -13,9 +13,9 @@ from fouriershap._blackbox.bit_code import BitCode
 from fouriershap._fourier.spectrum import Spectrum
 from fouriershap._shapley.engine import BackgroundRows, Engine, Floats, PageLookup, WrappingEngine
 from fouriershap._shapley.indices import SHAPLEY, Index
+from fouriershap._shapley.products.engine import ProductEngine, ProductSettings, compile_products
 from fouriershap._shapley.spectrum.engine import NO_TABLE, SpectrumEngine, compile_spectrum
 from fouriershap._shapley.spectrum.lookups import level_lookup
-from fouriershap._shapley.products.engine import ProductEngine, ProductSettings, compile_products
 from fouriershap._shapley.spectrum.terms import terms_of
 from fouriershap._shapley.sum import SumEngine
 from fouriershap._shapley.trees.engine import TreeEngine
@@ -64,7 +64,9 @@ class TreeSurrogate:
         is_usual = not largest or _SINGLE[0] < largest < _SINGLE[1]
         dtype = np.dtype(np.float32 if is_usual else np.float64)
         model = make_model(self.ensemble, self.player, check_memory(None), dtype, index=index)
-        return TreeEngine(model, make_background(model, background.astype(self.ensemble.dtype, copy=False), weights))
+        return TreeEngine(
+            model, make_background(model, background.astype(self.ensemble.dtype, copy=False), weights)
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +121,9 @@ class WaveSurrogate:
         return replace(self, waves=self.waves.scaled(unit))
 
     def compile(self, background: Floats, weights: Floats | None, index: Index = SHAPLEY) -> ProductEngine:
-        return compile_products(self.waves, background, weights, index, ProductSettings(self.tolerance, self.exact))
+        return compile_products(
+            self.waves, background, weights, index, ProductSettings(self.tolerance, self.exact)
+        )
 
 
 @dataclass(frozen=True, eq=False)

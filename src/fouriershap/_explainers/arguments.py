@@ -10,16 +10,18 @@ from typing import Any
 
 from fouriershap._base.checks import are_numbered
 from fouriershap._base.errors import InputError
-from fouriershap._base.short import short, short_list
+from fouriershap._base.short import short
 from fouriershap._explainers.parts import Parts
 from fouriershap._libraries import response_is_linked
 
 # shap's name -> ours. One that the builder at hand does not have is explained by `_ADVICE`.
 _OURS = {"data": "background", "masker": "background", "model_output": "output", "seed": "random_state"}
+_NO_OUTPUTS = (
+    "a black box has no outputs to choose from: give a function that returns what you want explained"
+)
 _ADVICE = {
-    "output": "a black box has no outputs to choose from: give a function that returns what you want explained",
-    "model_output": "a black box has no outputs to choose from: give a function that returns what you want "
-    "explained",
+    "output": _NO_OUTPUTS,
+    "model_output": _NO_OUTPUTS,
     "seed": "nothing is random here: leave it out",
     "link": "output='probability' explains probabilities, output='raw' the model's own scale: leave it out",
     "algorithm": "fs.Explainer chooses the explainer that fits the model: leave it out, or call its constructor",
@@ -45,9 +47,7 @@ def call_builder(build: Callable[..., Parts], args: tuple[Any, ...], options: di
     if is_plain and "data" not in options and type(args[1]).__name__ != "DenseData":
         return build(*args, **options)  # the usual call: nothing to translate
     if len(args) > 2:
-        raise InputError(
-            f"{len(args)} positional arguments were given; give the model and the background so, and options by name."
-        )
+        raise InputError("only the model and the background may be positional; give options by name.")
     options = translate(args, options, taken)
     model_name, background_name = list(taken)[:2]
     if not args and model_name != "model" and "model" in options:
@@ -60,8 +60,8 @@ def call_builder(build: Callable[..., Parts], args: tuple[Any, ...], options: di
         and taken[background_name].default is Parameter.empty
     ):
         raise InputError(
-            "background is missing: give rows that stand for 'feature unknown', such as the training data. All of "
-            "them are used, and their number costs next to nothing."
+            "background is missing: give rows that stand for 'feature unknown', such as the training data: "
+            "fs.Explainer(model, X). All of them are used, and their number costs next to nothing."
         )
     args, options = _without_clusters(args, options)
     unknown = [name for name in options if name not in taken]
@@ -73,7 +73,7 @@ def call_builder(build: Callable[..., Parts], args: tuple[Any, ...], options: di
 def _unknown_text(unknown: list[str], taken: Mapping[str, Parameter]) -> str:
     """Say which option is unknown, and which one was perhaps meant."""
     close = get_close_matches(unknown[0], list(taken), n=1)
-    hint = f" Did you mean {close[0]}?" if close else f" Known: {short_list(list(taken)[2:])}."
+    hint = f" Did you mean {close[0]}?" if close else f" Known: {', '.join(list(taken)[2:])}."
     return f"{unknown[0]} is not an argument of this explainer.{hint}"
 
 
@@ -101,7 +101,11 @@ def translate(
                 raise InputError(f"{ours} and {name} are the same argument; give one of them.")
             found[ours] = value
         elif name not in taken and name in _ADVICE:
-            raise InputError(f"{name} is {short(options[name])}, but {_ADVICE[name]}.")
+            if name == "output":
+                raise InputError(f"output is {short(options[name])}, but {_NO_OUTPUTS}.")
+            raise InputError(
+                f"{name} is an argument of shap that fouriershap does not have; {_ADVICE[name]}."
+            )
     return found
 
 

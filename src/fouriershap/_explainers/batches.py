@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from fouriershap._base.checks import check_choice, check_whole
 from fouriershap._base.errors import InputError
-from fouriershap._base.parallel import count_jobs
 from fouriershap._base.short import short
+from fouriershap._explainers.explanation import without_single_output
 from fouriershap._rows.batch import Batch, Texts, is_one_frame, open_batch
 from fouriershap._rows.frames import Rows
 from fouriershap._rows.inputs import InputAdapter
-from fouriershap._shapley.engine import Engine, Floats
+from fouriershap._shapley.engine import Floats
 
 LAYOUTS = ("columns", "array", "top_k")
 NUMBER, TEXT, ARRAY = "float64", "string", "array"
@@ -84,25 +84,21 @@ class BatchWriter:
         return (*columns, *(OutputColumn(BASE + suffix, NUMBER) for suffix in suffixes))
 
     def explain(
-        self, batches: Iterable[Any], inputs: InputAdapter, engine: Engine, n_jobs: int
+        self, batches: Iterable[Any], inputs: InputAdapter, values_of: Callable[[Rows], Floats]
     ) -> Iterator[Any]:
-        """Return an iterator that explains one batch after the other; arguments are checked at once."""
-        count_jobs(n_jobs)
-        features = [name for name in self.ids if name in (inputs.input_names or ())]
-        if features:
-            raise InputError(f"ids names {short(features[0])}, which is a feature of the model.")
+        """Return an iterator that explains one batch after the other; ``batches`` are checked at once."""
         if is_one_frame(batches) or not isinstance(batches, Iterable):
             raise InputError(
-                f"batches is a {type(batches).__name__}; give an iterator of frames or arrays, for one `[batch]`."
+                f"batches is a {type(batches).__name__}; give an iterable of frames or arrays, `[batch]` for one."
             )
 
         def explain(number: int, native: Any) -> Any:
             try:
                 batch = open_batch(native, self.ids, inputs.input_names)
-                rows, values = None, np.zeros((0, engine.n_players, engine.n_outputs))
+                rows, values = None, np.zeros((0, len(self.players), len(self.expected)))
                 if batch.n_rows:  # columns without rows may not have a type yet
                     rows = inputs.encode(batch.features)
-                    values = engine.shap_values(rows.codes, n_jobs)
+                    values = values_of(rows)
                 return self._result(batch, rows, values)
             except InputError as error:
                 raise InputError(f"batch {number}: {error}") from error
@@ -115,7 +111,7 @@ class BatchWriter:
             columns = [values[:, player, o] for o in range(n_outputs) for player in range(n_players)]
         elif self.layout == "array":
             if not batch.is_frame:
-                return values[..., 0] if values.shape[2] == 1 else values
+                return without_single_output(values)
             columns = list(values.transpose(2, 0, 1))
         elif batch.is_frame:
             columns = self._largest(rows, values)

@@ -11,7 +11,8 @@ from fouriershap._base.answers import AnswersOption
 from fouriershap._base.files import Contents
 from fouriershap._base.headers import take_part
 from fouriershap._base.progress import ProgressOption
-from fouriershap._blackbox.explain import BlackBoxFit, fit_black_box
+from fouriershap._blackbox.black_box_fit import BlackBoxFit
+from fouriershap._blackbox.build import fit_black_box
 from fouriershap._explainers.parts import Parts, name_of
 from fouriershap._rows.inputs import InputAdapter, LevelEncoder
 
@@ -70,10 +71,10 @@ def black_box_parts(
         of waves, trees and their blend; it tries "swht" if levels are few and an eighth of the budget shows that the
         model is sparse.
     budget : int
-        Most rows that the model is asked about. "enumerate" asks fewer, unless the model is noisy: then all go into
-        repeats.
+        Maximum number of rows that the model is asked about. "enumerate" asks fewer, unless the model is noisy: then
+        all go into repeats.
     categorical : sequence of names or positions, optional
-        Columns of labels, beside those whose type says so.
+        Categorical columns, in addition to those recognised by type.
     groups : mapping or sequence, optional
         Columns that act as one player: ``{"name": [columns]}`` or one group name per column.
     n_terms : int, optional
@@ -89,8 +90,8 @@ def black_box_parts(
         nine players when waves are explained; ``fidelity.background`` is what they miss. The time of a row then does
         not depend on the number of background rows.
     min_fidelity : float
-        R^2 below which a `FidelityWarning` is given: if the lower end of the interval of `Explainer.fidelity` is, or
-        the whole interval of ``fidelity.shap``.
+        Warn (`FidelityWarning`) if the lower end of the interval of `Explainer.fidelity`, or the whole interval of
+        ``fidelity.shap``, is below this R^2.
     random_state : int, optional
         The same number asks about the same rows and gives the same values.
     n_jobs : int
@@ -106,8 +107,8 @@ def black_box_parts(
         where it stopped, even if the process was killed. The path of a SQLite file, or a dict of rows, as tuples of
         values with None for missing ones, to lists of answers, as tuples of numbers. ``random_state=None`` is the
         number that the file keeps; with a dict it is 0. Without it, any exception, Ctrl-C included, carries the
-        answers: give ``answers=error.answers``. Once something is fitted, ``fs.Explainer(error.finish())`` explains
-        with that, without another query.
+        answers: give ``answers=error.answers``. Once something is fitted, ``error.finish()`` makes an explainer of
+        that, without another query.
 
     Returns
     -------

@@ -8,7 +8,7 @@ from typing import Any, ParamSpec
 
 from fouriershap._explainers.arguments import call_builder
 from fouriershap._explainers.blackbox import black_box_parts
-from fouriershap._explainers.explainer import Explainer
+from fouriershap._explainers.explainer import Explainer, explaining_unfinished_fits
 from fouriershap._explainers.parts import Parts
 from fouriershap._explainers.products import product_parts
 from fouriershap._explainers.spectrum import spectrum_parts
@@ -17,17 +17,22 @@ from fouriershap._explainers.trees import tree_parts
 P = ParamSpec("P")
 
 
-def _constructor(build: Callable[P, Parts]) -> Callable[P, Explainer]:
+def _constructor(name: str, build: Callable[P, Parts]) -> Callable[P, Explainer]:
     """Return a function with the signature and docstring of ``build`` that returns an `Explainer`."""
 
     @wraps(build)
     def construct(*args: Any, **options: Any) -> Explainer:
-        return Explainer(call_builder(build, args, options))
+        with explaining_unfinished_fits():
+            parts = call_builder(build, args, options)
+        return Explainer(parts)
 
+    construct.__name__ = construct.__qualname__ = name
+    construct.__module__ = __name__
+    construct.__annotations__["return"] = "Explainer"
     return construct
 
 
-TreeExplainer = _constructor(tree_parts)
-ProductExplainer = _constructor(product_parts)
-SpectrumExplainer = _constructor(spectrum_parts)
-BlackBoxExplainer = _constructor(black_box_parts)
+TreeExplainer = _constructor("TreeExplainer", tree_parts)
+ProductExplainer = _constructor("ProductExplainer", product_parts)
+SpectrumExplainer = _constructor("SpectrumExplainer", spectrum_parts)
+BlackBoxExplainer = _constructor("BlackBoxExplainer", black_box_parts)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from types import FunctionType, MethodType
 from typing import Any
 
 from fouriershap._base.errors import InputError, ModelWarning, UnsupportedModelError
 from fouriershap._base.short import short, short_list
 from fouriershap._base.warn import warn
+from fouriershap._blackbox.build import as_function
 from fouriershap._explainers.arguments import call_builder, is_what_black_boxes_explain, parameters_of
 from fouriershap._explainers.blackbox import black_box_parts
-from fouriershap._explainers.parts import Parts
+from fouriershap._explainers.parts import Parts, name_of
 from fouriershap._explainers.products import product_parts
 from fouriershap._explainers.spectrum import spectrum_parts
 from fouriershap._explainers.trees import refuse_single_precision, tree_parts
@@ -41,14 +43,32 @@ def build_parts(model: Any, background: Any, options: dict[str, Any]) -> Parts:
         )
     try:
         reading = read(model)
-        if not reading.is_trees and _asks_for_black_box(options):
-            return call_builder(black_box_parts, args, options)
-        _refuse_what_is_not_exact(reading, args, options)
-    except UnknownModelError:
-        return _unknown(model, args, options)
-    except UnsupportedModelError as refusal:
-        return _fitted_instead(model, args, options, refusal)
-    return call_builder(tree_parts if reading.is_trees else product_parts, (reading, *args[1:]), options)
+        if reading.is_trees or not _asks_for_black_box(options):
+            _refuse_what_is_not_exact(reading, args, options)
+            build = tree_parts if reading.is_trees else product_parts
+            return _named(call_builder(build, (reading, *args[1:]), options), model)
+        refusal = None
+    except UnsupportedModelError as error:
+        refusal = error
+    if refusal is not None and isinstance(refusal, UnknownModelError):
+        if not can_predict(model):
+            raise UnsupportedModelError(
+                f"model is a {type(model).__module__}.{type(model).__qualname__}, which cannot be explained. "
+                f"{_supported()}"
+            )
+    elif refusal is not None:
+        _warn_fitted_instead(model, args, options, refusal)
+    return call_builder(black_box_parts, args, options)
+
+
+def _named(parts: Parts, model: Any) -> Parts:
+    """Return parts that know what the caller gave, not what was read from it."""
+    return replace(parts, model_name=name_of(model))
+
+
+def can_predict(model: Any) -> bool:
+    """Return whether a model can be a black box."""
+    return callable(model) or hasattr(model, "predict_proba") or hasattr(model, "predict")
 
 
 def _asks_for_black_box(options: dict[str, Any]) -> bool:
@@ -68,31 +88,25 @@ def _refuse_what_is_not_exact(reading: Reading, args: tuple[Any, ...], options: 
         refuse_single_precision(reading, background)
 
 
-def _unknown(model: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Parts:
-    if callable(model) or hasattr(model, "predict_proba") or hasattr(model, "predict"):
-        return call_builder(black_box_parts, args, options)
-    raise UnsupportedModelError(
-        f"model is a {type(model).__module__}.{type(model).__qualname__}, which cannot be explained. {_supported()}"
-    )
-
-
 def _supported() -> str:
     return (
-        f"{supported_text()}\n- a function of rows, or any object with predict_proba or predict: fitted "
+        f"Supported:\n{supported_text()}\n- a function of rows, or any object with predict_proba or predict: fitted "
         "(BlackBoxExplainer);\n- a Spectrum, with a background of bits: exact (SpectrumExplainer)."
     )
 
 
-def _fitted_instead(
+def _warn_fitted_instead(
     model: Any, args: tuple[Any, ...], options: dict[str, Any], refusal: UnsupportedModelError
-) -> Parts:
-    """Fit a model that cannot be read as a black box, with a warning; if it cannot be one either, say why."""
+) -> None:
+    """Warn that a model that cannot be read is fitted as a black box; raise if it cannot be one either."""
     if isinstance(model, str | bytes | os.PathLike):
         raise UnsupportedModelError(
             f"{refusal} Load the model with its library and give fs.Explainer that: it is then fitted as a black box."
         ) from refusal
-    if not (callable(model) or hasattr(model, "predict_proba") or hasattr(model, "predict")):
-        raise refusal
+    try:
+        function, _ = as_function(model)
+    except UnsupportedModelError:
+        raise refusal from None
     if len(args) < 2 and options.get("background", options.get("masker")) is None:
         raise UnsupportedModelError(
             f"{refusal} With a background fs.Explainer fits it as a black box: give one."
@@ -105,9 +119,9 @@ def _fitted_instead(
         raise UnsupportedModelError(
             f"{refusal} It would be fitted as a black box, which does not take {short_list(foreign)}: leave that out."
         ) from refusal
+    asked = getattr(function, "__name__", "predict")
     warn(
-        f"{refusal} So it is fitted as a black box; `fidelity` tells how well. fs.BlackBoxExplainer does the same "
-        "without this warning.",
+        f"{refusal} So it is fitted as a black box, in what {asked} returns; `fidelity` tells how well. "
+        "fs.BlackBoxExplainer does the same without this warning.",
         ModelWarning,
     )
-    return call_builder(black_box_parts, args, options)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
@@ -16,12 +17,13 @@ from numpy.typing import ArrayLike, NDArray
 from fouriershap._base import files
 from fouriershap._base.checks import check_device, check_number, check_weights, check_whole, unshared
 from fouriershap._base.errors import CostWarning, InputError
+from fouriershap._base.parallel import count_jobs
 from fouriershap._base.progress import Progress, ProgressOption
-from fouriershap._base.short import short_text
+from fouriershap._base.short import short, short_text
 from fouriershap._base.warn import warn
 from fouriershap._explainers.batches import BatchWriter, OutputColumn, check_ids
 from fouriershap._explainers.explanation import make_explanation, make_frame, without_single_output
-from fouriershap._explainers.parts import Parts
+from fouriershap._explainers.parts import Parts, warn_of_compression
 from fouriershap._rows.batch import open_batch
 from fouriershap._rows.frames import Rows, as_rows, unmask
 from fouriershap._rows.inputs import InputAdapter
@@ -29,7 +31,7 @@ from fouriershap._shapley.engine import Engine, EngineInfo, FidelityReport, Plan
 from fouriershap._shapley.interactions import find_pairs, interaction_matrices, pair_interactions
 
 if TYPE_CHECKING:
-    from fouriershap._blackbox.explain import BlackBoxFit
+    from fouriershap._blackbox.black_box_fit import BlackBoxFit
     from fouriershap.analysis.cohorts import Cohorts
     from fouriershap.analysis.drift import Drift
     from fouriershap.analysis.importance import Importance
@@ -42,9 +44,9 @@ _LARGE_FILE = 1 << 30  # bytes
 class Explainer:
     """A model and a background, ready to explain rows.
 
-    ``Explainer(model, background, **options)`` finds out what the model is and builds what explains it, as one of
-    these functions would: `TreeExplainer` for tree models, sums of them and what is wrapped around one (Pipelines,
-    searches), `ProductExplainer` for linear models, kernel machines and small networks, `SpectrumExplainer` for a
+    ``Explainer(model, background, **options)`` inspects the model and builds the matching explainer, like these
+    functions: `TreeExplainer` for tree models, sums of them, and wrappers around them (Pipelines, searches),
+    `ProductExplainer` for linear models, kernel machines and small networks, `SpectrumExplainer` for a
     `Spectrum`, and `BlackBoxExplainer` for functions and any other object that predicts. All of them return an
     `Explainer`. A tree model that cannot be read exactly is fitted as a black box, and a `ModelWarning` says why.
 
@@ -97,7 +99,8 @@ class Explainer:
         else:
             from fouriershap._explainers.dispatch import build_parts
 
-            parts = build_parts(model, background, options)
+            with explaining_unfinished_fits():
+                parts = build_parts(model, background, options)
         self.kind = parts.kind
         self.inputs: InputAdapter = parts.inputs
         self.engine: Engine = parts.engine
@@ -110,7 +113,15 @@ class Explainer:
         self.model_name = parts.model_name
 
     def __repr__(self) -> str:
-        return f"Explainer({self.engine!r})"
+        info = self.info
+        facts = [self.kind if not self.model_name else f"{self.kind} of {self.model_name}"]
+        facts += [] if self.engine.output.is_raw else [self.engine.output.name]
+        facts += [] if self.fit is None else [repr(self.fit)]
+        background = "path-dependent" if info.is_path_dependent else "background in tables"
+        if info.n_background is not None:
+            background = f"{info.n_background:,} background rows"
+        tables = f", {info.n_tables:,} tables" if info.n_tables else ""
+        return f"Explainer({', '.join(facts)}, {background}{tables})"
 
     # What is explained
 
@@ -144,8 +155,13 @@ class Explainer:
 
     @property
     def representation(self) -> Any:
-        """The model as plain data: a `TreeEnsemble`, `Products`, a `Spectrum`, or `Waves`."""
-        return self.engine.representation
+        """The model as plain data: a `TreeEnsemble`, `Products`, `Waves`, or the terms of a spectrum."""
+        return self.engine.representation if self.fit is None else self.fit.representation
+
+    @property
+    def output(self) -> str:
+        """What is explained: "raw", "probability", "response" or "log_loss"."""
+        return self.engine.output.name
 
     @property
     def quality(self) -> Quality:
@@ -199,7 +215,7 @@ class Explainer:
     def to(self, device: str) -> Self:
         """Return the same explainer on the native kernels ("cpu") or under XLA ("jax")."""
         engine = self.engine.to(check_device(device))
-        return self._with(None if self.fit is None else self.fit.with_engine(engine), engine)
+        return self._with(engine, None if self.fit is None else self.fit.with_engine(engine))
 
     def with_background(self, background: Any, *, weights: ArrayLike | None = None) -> Self:
         """Return an explainer of the same representation against another background.
@@ -207,20 +223,20 @@ class Explainer:
         The model is not asked again, and only what depends on the background is compiled again.
         """
         if background is None:
-            raise InputError("background is None; give rows, as to the constructor.")
+            raise InputError("background is None; give background rows, as to the constructor.")
         if self.fit is not None:
-            return self._with(self.fit.with_background(background, weights=weights))
+            fit = self.fit.with_background(background, weights=weights)
+            return self._with(fit.engine, fit)
         rows = self.inputs.encode(unmask(background), "background")
         share = check_weights(weights, len(rows))
-        return self._with(None, self.engine.with_background(unshared(rows.codes, background), share))
+        return self._with(self.engine.with_background(unshared(rows.codes, background), share))
 
-    def _with(self, fit: BlackBoxFit | None, engine: Engine | None = None) -> Self:
-        """Return a copy with another engine, or another fit and its engine."""
+    def _with(self, engine: Engine, fit: BlackBoxFit | None = None) -> Self:
+        """Return a copy with another engine, and the fit that it belongs to."""
         other = copy(self)
-        other.fit, other.checksum = fit, None
-        found = engine if fit is None else fit.engine
-        assert found is not None
-        other.engine = found
+        other.engine, other.fit, other.checksum = engine, fit, None
+        if fit is None:
+            warn_of_compression(engine)
         return other
 
     # Values of rows
@@ -283,14 +299,14 @@ class Explainer:
         rows = self.inputs.encode(X)
         if interactions:
             if y is not None:
-                raise InputError("y was given, but losses have no interactions.")
+                raise InputError("y cannot be combined with interactions=True: losses have no interactions.")
             engine = self.engine
             with Progress(self.progress):
                 values = interaction_matrices(engine, rows.codes, self.n_jobs)
             if check_additivity:
                 self._check_sums(engine, values.sum(axis=2), rows, tolerance)
         else:
-            _, values = self._explain(rows, y, check_additivity, tolerance, self.n_jobs)
+            engine, values = self._explain(rows, y, check_additivity, tolerance, self.n_jobs)
         seconds = time.perf_counter() - begin
         explanation = make_explanation(
             rows, values, engine.expected, self.player_names, self.output_names, seconds
@@ -302,9 +318,7 @@ class Explainer:
     ) -> tuple[Engine, NDArray[np.float64]]:
         """Return the engine for rows with these labels, and their values (n_rows, n_players, n_outputs)."""
         tolerance = check_number("tolerance", tolerance, 0)
-        engine = self.engine
-        if y is not None or engine.output.needs_labels:
-            engine = engine.labelled(y, len(rows))
+        engine = self.engine.labelled(y, len(rows))
         can_check = check and engine.adds_up
         outputs = np.empty((len(rows), engine.n_outputs)) if can_check else None
         with Progress(self.progress):
@@ -356,7 +370,7 @@ class Explainer:
         return found[0] if is_one else found
 
     def frame(self, X: Any, top_k: int | None = None) -> Any:
-        """Return the contributions to each row as a tidy table, the largest first.
+        """Return the contributions of each row as a tidy table, largest first.
 
         Parameters
         ----------
@@ -370,7 +384,7 @@ class Explainer:
             In the library of X (pandas with its index, polars, pyarrow); for arrays the first one that is installed.
             Columns: ``row`` (position in X), ``output`` if there are several, ``feature``, ``value`` (text if some
             column holds labels or a group has several columns), ``contribution`` (the SHAP value), ``rank`` (1 for
-            the largest in size).
+            the largest absolute value).
 
         Examples
         --------
@@ -442,7 +456,7 @@ class Explainer:
             - "columns": a number per player, named after it;
             - "array": ``shap_values``, a fixed-size list of numbers in the order of `player_names`;
             - "top_k": ``feature_1``, ``value_1`` (as text), ``contribution_1``, ``feature_2``, ...: the players
-              with the largest contributions, in size.
+              with the largest contributions, by absolute value.
 
             Then ``base_value``, so that a row adds up to the model's output. If there are several outputs, each of
             these columns comes once per output and ends in ``__`` and the output's name (or number).
@@ -453,8 +467,8 @@ class Explainer:
 
         Yields
         ------
-        The same kind of frame, with a row per row; pandas frames keep their index. For arrays "columns" is a matrix
-        of numbers (the last column is the base value), "array" what `shap_values` returns.
+        A frame of the same kind, with one row per input row; pandas frames keep their index. For arrays "columns" is
+        a matrix of numbers (the last column is the base value), "array" what `shap_values` returns.
 
         Raises
         ------
@@ -478,8 +492,13 @@ class Explainer:
         2  Eve       age      60            0.25        2.75
         3  Kim       age      80            2.25        2.75
         """
+        jobs = self._jobs(n_jobs)
+        count_jobs(jobs)
+        features = [name for name in check_ids(ids) if name in (self.input_names or ())]
+        if features:
+            raise InputError(f"ids names {short(features[0])}, which is a feature of the model.")
         writer = BatchWriter(self.player_names, self.output_names, self.engine.expected, layout, top_k, ids)
-        return writer.explain(batches, self.inputs, self.engine, self._jobs(n_jobs))
+        return writer.explain(batches, self.inputs, lambda rows: self._explain(rows, None, False, 0, jobs)[1])
 
     def output_schema(
         self, *, ids: Sequence[str] | None = None, layout: str = "columns", top_k: int = 3
@@ -643,7 +662,7 @@ class Explainer:
         min_contribution: float = 0.0,
         ids: Any = None,
     ) -> Reasons:
-        """List the main reasons of each row, in the caller's wording.
+        """List the main reasons for each prediction, in the caller's wording.
 
         The arguments are those of `fouriershap.analysis.reasons.reasons`.
         """
@@ -708,7 +727,7 @@ class Explainer:
     # Files
 
     def save(self, path: str | os.PathLike[str], *, interactions: bool = False) -> None:
-        """Compile, and write everything that explaining needs to a .fshap file; the model is not needed.
+        """Compile the explainer and save it to a .fshap file, which can be loaded without the model.
 
         Parameters
         ----------
@@ -726,6 +745,18 @@ class Explainer:
             about["model_name"] = self.model_name
         _warn_if_large(path, sum(array.nbytes for array in arrays.values()))
         files.write(path, f"explainer of {self.kind}", arrays | more, {"engine": header} | about)
+
+
+@contextmanager
+def explaining_unfinished_fits() -> Iterator[None]:
+    """Let ``finish()`` of an exception, raised once something was fitted, return an `Explainer`."""
+    try:
+        yield
+    except BaseException as error:
+        finish = getattr(error, "finish", None)
+        if finish is not None:
+            error.finish = lambda: Explainer(finish())  # type: ignore[attr-defined]
+        raise
 
 
 def _warn_if_large(path: str | os.PathLike[str], n_bytes: int) -> None:

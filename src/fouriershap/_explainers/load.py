@@ -79,6 +79,6 @@ def _load_parts(contents: files.Contents) -> Parts:
     )
     parts = build(contents)
     names = take(contents.header, "output_names", tuple[str, ...] | None)
-    require(names is None or len(names) == parts.engine.n_outputs, "it has a name for each output")
+    require(names is None or len(names) == parts.engine.n_outputs, "an output has no name")
     model_name = take(contents.header, "model_name", str, "") or None
     return replace(parts, output_names=names, model_name=model_name, checksum=contents.checksum)

@@ -5,13 +5,24 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from fouriershap._base.checks import numbered
 from fouriershap._base.errors import InputError, UnsupportedModelError
+from fouriershap._base.short import short
+from fouriershap._explainers.parts import Parts
 from fouriershap._libraries import Reading, native_rows, read
 from fouriershap._rows.frames import column_names, in_order, unmask
+from fouriershap._rows.inputs import InputAdapter, RulesEncoder
 from fouriershap._rows.rules import InputRules
+from fouriershap._shapley.engine import Engine
+
+
+def check_bool(name: str, value: Any) -> bool:
+    """Return an argument that must be True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise InputError(f"{name} is {short(value)}; give True or False.")
+    return bool(value)
 
 
 class Entered(NamedTuple):
@@ -31,11 +42,10 @@ def read_or_refuse(model: Any, trees: bool) -> Reading:
             raise UnsupportedModelError(f"model ({reading.kind}) is not {kind}.")
         return reading
     except UnsupportedModelError as error:
-        if not hasattr(model, "predict"):
+        if not trees or not hasattr(model, "predict"):
             raise
         raise UnsupportedModelError(
-            f"{error} fs.Explainer(model, background) chooses the explainer that fits the model, or fits it as a "
-            "black box."
+            f"{error} fs.Explainer(model, background) explains it as a black box."
         ) from error
 
 
@@ -68,3 +78,28 @@ def feature_names_of(
     if found is not None and len(found) != n_features:
         found = None  # encoding the rows says what is wrong with them
     return rules, found or numbered(n_features)
+
+
+def model_parts(
+    kind: str,
+    reading: Reading,
+    engine: Engine,
+    rules: InputRules,
+    names: tuple[str, ...],
+    players: tuple[NDArray[np.int32], tuple[str, ...], tuple[str, ...] | None],
+    sample: Any,
+    **others: Any,
+) -> Parts:
+    """Put together the parts of an explainer of a model that was read; ``others`` are fields of `Parts`."""
+    player, player_names, columns = players
+    inputs = InputAdapter(
+        encoder=RulesEncoder(rules, names),
+        feature_names=names,
+        player=player,
+        player_names=player_names,
+        preprocessing=reading.preprocessing,
+        input_columns=columns,
+        sample=sample,
+        unpack=native_rows,
+    )
+    return Parts(kind, inputs, engine, output_names=reading.output_names, **others)

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fouriershap._base.errors import FidelityWarning
 from fouriershap._base.progress import ProgressOption
+from fouriershap._base.warn import warn
 from fouriershap._rows.inputs import InputAdapter
 from fouriershap._shapley.engine import Engine
 
 if TYPE_CHECKING:
-    from fouriershap._blackbox.explain import BlackBoxFit
+    from fouriershap._blackbox.black_box_fit import BlackBoxFit
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +31,20 @@ class Parts:
     fit: BlackBoxFit | None = None
     model_name: str | None = None  # shown by report pages
     checksum: str | None = None
+
+
+_LARGE_ERROR = 0.01  # share of the values that a compressed background may miss without a warning
+
+
+def warn_of_compression(engine: Engine) -> None:
+    """Warn if products that stand for the background miss more than a little."""
+    missed = engine.info.background_error
+    if missed > _LARGE_ERROR:
+        warn(
+            f"the background was compressed to a few products of marginals, which miss {missed:.1%} of the values. "
+            "Give fewer background rows, compress_background=False, or groups= that leave fewer players.",
+            FidelityWarning,
+        )
 
 
 def name_of(model: Any) -> str | None:

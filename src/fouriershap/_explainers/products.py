@@ -8,31 +8,34 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fouriershap._base.checks import check_choice, check_device, check_progress, check_weights, unshared
-from fouriershap._base.errors import FidelityWarning, InputError
+from fouriershap._base.errors import InputError
 from fouriershap._base.files import Contents
-from fouriershap._base.headers import require, take, take_part
-from fouriershap._base.links import find_link
+from fouriershap._base.headers import require, take_part
 from fouriershap._base.parallel import count_jobs
 from fouriershap._base.progress import ProgressOption
 from fouriershap._base.short import short
-from fouriershap._base.warn import warn
-from fouriershap._blackbox.output_fit import fit_output
-from fouriershap._explainers.models import enter_background, feature_names_of, read_or_refuse
-from fouriershap._explainers.parts import Parts, name_of
+from fouriershap._explainers.models import (
+    check_bool,
+    enter_background,
+    feature_names_of,
+    model_parts,
+    read_or_refuse,
+)
+from fouriershap._explainers.outputs import fit_output
+from fouriershap._explainers.parts import Parts, name_of, warn_of_compression
 from fouriershap._libraries import check_model, native_rows, warn_transformed_target
-from fouriershap._rows.inputs import InputAdapter, RulesEncoder
+from fouriershap._rows.inputs import InputAdapter
 from fouriershap._rows.players import find_players
-from fouriershap._shapley.engine import Engine
 from fouriershap._shapley.indices import find_index
 from fouriershap._shapley.outputs.kinds import find_output
-from fouriershap._shapley.outputs.products import explain_products, products_from_contents
+from fouriershap._shapley.outputs.products import explain_products, load_products
+from fouriershap._shapley.products.engine import ProductSettings
 from fouriershap._waves.products import Products
 
 KIND = "products"
 OUTPUTS = ("raw", "probability", "response")
 _TOLERANCE = 1e-4  # of the square sum of the values, for a compressed background
 _BUDGET = 1 << 26  # multiplications that an exact row may take
-_LARGE_ERROR = 0.01  # share of the values that a compressed background may miss without a warning
 
 
 def product_parts(
@@ -113,66 +116,49 @@ def product_parts(
     """
     check_device(device)
     check_choice("output", output, OUTPUTS)
+    check = check_bool("check", check)
+    compress_background = check_bool("compress_background", compress_background)
+    values_index = find_index(index)
     count_jobs(n_jobs)
+    check_progress(progress)
     if background is None:
         raise InputError("background is None; give rows that stand for 'feature unknown'.")
-    if not isinstance(compress_background, bool | np.bool_):
-        raise InputError(f"compress_background is {short(compress_background)}; give True or False.")
     reading = read_or_refuse(model, trees=False)
     warn_transformed_target(reading, output)
     entered = enter_background(reading, background)
     rules, names = feature_names_of(feature_names, reading, entered)
-    player, player_names, columns = find_players(groups, names, reading.preprocessing, entered.given)
+    players = find_players(groups, names, reading.preprocessing, entered.given)
     rows = unshared(rules.encode(entered.rows, "background"), entered.rows)
     share = check_weights(weights, len(rows))
-    checked = bool(check) and check_model(reading, rows, entered.rows)
+    checked = check and check_model(reading, rows, entered.rows)
     products = reading.representation
     assert isinstance(products, Products)
     engine = explain_products(
-        products.with_players(player),
+        products.with_players(players[0]),
         find_output(output, reading.link),
         rows,
         share,
-        find_index(index),
-        _TOLERANCE,
-        not compress_background,
-        _BUDGET,
+        values_index,
+        ProductSettings(_TOLERANCE, not compress_background, _BUDGET),
         fit_output,
         reading.kind,
     )
     if not np.isfinite(engine.expected).all():
         raise InputError(f"output={short(output)} is not finite on the background; explain output='raw'.")
-    _warn_of_compression(engine)
-    inputs = InputAdapter(
-        encoder=RulesEncoder(rules, names),
-        feature_names=names,
-        player=player,
-        player_names=player_names,
-        preprocessing=reading.preprocessing,
-        input_columns=columns,
-        sample=entered.sample,
-        unpack=native_rows,
-    )
-    return Parts(
+    warn_of_compression(engine)
+    return model_parts(
         KIND,
-        inputs,
+        reading,
         engine if device == "cpu" else engine.to(device),
-        output_names=reading.output_names,
+        rules,
+        names,
+        players,
+        entered.sample,
         n_jobs=n_jobs,
-        progress=check_progress(progress),
+        progress=progress,
         checked=checked,
         model_name=name_of(model),
     )
-
-
-def _warn_of_compression(engine: Engine) -> None:
-    missed = engine.quality.background_error
-    if missed > _LARGE_ERROR:
-        warn(
-            f"a few products of marginals stand for the background, and miss {missed:.1%} of the values. Give fewer "
-            "background rows, compress_background=False, or groups= that leave fewer players.",
-            FidelityWarning,
-        )
 
 
 def product_parts_from_contents(contents: Contents) -> Parts:
@@ -183,7 +169,5 @@ def product_parts_from_contents(contents: Contents) -> Parts:
         contents.arrays, take_part(contents.header, "inputs"), unpack=native_rows
     )
     fits = (len(inputs.feature_names), len(inputs.player_names)) == (model.n_features, model.n_players)
-    require(fits, "it has a name for each feature and player")
-    name = check_choice("output", take(header, "output", str), OUTPUTS)
-    output = find_output(name, find_link(take(header, "link", str)))
-    return Parts(KIND, inputs, products_from_contents(contents.arrays, header, model, output, fit_output))
+    require(fits, "a feature or a player has no name")
+    return Parts(KIND, inputs, load_products(contents.arrays, header, model, fit_output))

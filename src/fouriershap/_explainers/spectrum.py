@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fouriershap._base.checks import check_choice, check_device, numbered
+from fouriershap._base.checks import check_choice, check_device, check_progress, numbered
 from fouriershap._base.errors import InputError
 from fouriershap._base.files import Contents
 from fouriershap._base.headers import require, take_part
 from fouriershap._base.parallel import count_jobs
 from fouriershap._base.progress import ProgressOption
 from fouriershap._base.short import short
-from fouriershap._explainers.parts import Parts
+from fouriershap._explainers.parts import Parts, name_of
 from fouriershap._fourier.spectrum import Spectrum
 from fouriershap._rows.frames import column_names, densified, unmask
 from fouriershap._rows.inputs import BitEncoder, InputAdapter
@@ -22,7 +22,6 @@ from fouriershap._rows.players import check_groups
 from fouriershap._shapley.engine import Engine
 from fouriershap._shapley.indices import find_index
 from fouriershap._shapley.jax import VERSIONS, prepare
-from fouriershap._shapley.jax.engine import VersionEngine
 from fouriershap._shapley.spectrum.engine import SpectrumEngine, make_engine
 from fouriershap._shapley.verify import verify_owners, verify_players
 
@@ -82,7 +81,7 @@ def spectrum_parts(
     if not isinstance(spectrum, Spectrum):
         raise InputError(f"spectrum is a {type(spectrum).__name__}; give a Spectrum.")
     check_choice("strategy", strategy, _STRATEGIES)
-    check_device(device, precision)
+    check_progress(progress)
     by_tables = strategy == "tables"
     if not by_tables and not find_index(index).adds_up:
         raise InputError(f"strategy={short(strategy)} has no index {short(index)}; use strategy='tables'.")
@@ -91,14 +90,17 @@ def spectrum_parts(
     names = _names(feature_names, background, spectrum.n_bits)
     player, player_names = check_groups(groups, names)
     options: dict[str, Any] = {"players": player, "weights": weights, "memory": memory}
-    tables = make_engine(spectrum, background, index=index, **options)
     if by_tables:
+        check_device(device, precision)
+        tables = make_engine(spectrum, background, index=index, **options)
         engine: Engine = tables if device == "cpu" else tables.to(device, precision)
     else:
         version = prepare(spectrum, background, method=strategy, precision=precision, **options)
-        engine = VersionEngine(tables, version)
+        from fouriershap._shapley.jax.engine import VersionEngine  # it imports JAX
+
+        engine = VersionEngine(make_engine(spectrum, background, index=index, **options), version)
     inputs = InputAdapter(BitEncoder(names), names, player, player_names)
-    return Parts(KIND, inputs, engine, n_jobs=n_jobs, progress=progress)
+    return Parts(KIND, inputs, engine, n_jobs=n_jobs, progress=progress, model_name=name_of(spectrum))
 
 
 def spectrum_parts_from_contents(contents: Contents) -> Parts:
@@ -109,7 +111,7 @@ def spectrum_parts_from_contents(contents: Contents) -> Parts:
     inputs = InputAdapter.from_contents(contents.arrays, header, encoder)
     verify_players(inputs.player, engine.terms.n_bits)
     verify_owners(engine.terms, inputs.player)
-    require(len(inputs.player_names) == engine.n_players, "it has a name for each player")
+    require(len(inputs.player_names) == engine.n_players, "a player has no name")
     return Parts(KIND, inputs, engine)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from fouriershap._base.checks import (
     check_choice,
@@ -19,11 +19,19 @@ from fouriershap._base.checks import (
 )
 from fouriershap._base.errors import InputError, UnsupportedModelError
 from fouriershap._base.files import Contents
-from fouriershap._base.headers import require, take, take_part
+from fouriershap._base.headers import require, take_part
 from fouriershap._base.parallel import count_jobs
 from fouriershap._base.progress import ProgressOption
 from fouriershap._base.short import short_text
-from fouriershap._explainers.models import Entered, enter_background, feature_names_of, read_or_refuse
+from fouriershap._explainers.models import (
+    Entered,
+    check_bool,
+    enter_background,
+    feature_names_of,
+    model_parts,
+    read_or_refuse,
+)
+from fouriershap._explainers.outputs import fit_output
 from fouriershap._explainers.parts import Parts, name_of
 from fouriershap._libraries import (
     Reading,
@@ -33,11 +41,12 @@ from fouriershap._libraries import (
     one_output,
     warn_transformed_target,
 )
-from fouriershap._rows.inputs import InputAdapter, RulesEncoder
+from fouriershap._rows.inputs import InputAdapter
 from fouriershap._rows.players import find_players
 from fouriershap._shapley.engine import Engine
-from fouriershap._shapley.indices import Index, find_index
+from fouriershap._shapley.indices import find_index
 from fouriershap._shapley.outputs.kinds import find_output
+from fouriershap._shapley.outputs.transformed import make_output
 from fouriershap._shapley.trees.engine import TreeEngine
 from fouriershap._shapley.trees.model import make_background, make_model
 from fouriershap._trees.covers import recounted
@@ -81,8 +90,8 @@ def tree_parts(
         number of background rows costs nothing per explained row.
     feature_perturbation : {"auto", "interventional", "tree_path_dependent"}
         "auto" is interventional if a background is given, else tree_path_dependent. The latter uses the shares of
-        the training rows in the trees; with a background, as in shap, the shares of its rows, and below nodes that
-        none of them reaches those of training.
+        the training rows in the trees; with a background, as in shap, the shares of its rows, except below nodes
+        that no background row reaches.
     output : {"raw", "probability", "response", "log_loss"}, or int
         What is explained: the model's raw output (margins; class probabilities for scikit-learn's forests), the
         probability, what ``predict`` returns (the exponential of a log link, for instance), or the loss
@@ -155,7 +164,10 @@ def tree_parts(
     check_choice("feature_perturbation", feature_perturbation, _PERTURBATIONS)
     check_choice("precision", precision, tuple(_PRECISIONS))
     check_choice("strategy", strategy, _STRATEGIES)
+    check, exact = check_bool("check", check), check_bool("exact", exact)
+    budget, values_index = check_memory(memory), find_index(index)
     count_jobs(n_jobs)
+    check_progress(progress)
     whole = read_or_refuse(model, trees=True)
     reading = whole
     if tree_limit is not None and tree_limit != -1:  # in shap -1 stands for all of them
@@ -166,38 +178,33 @@ def tree_parts(
     entered = enter_background(whole, background)
     _check_unknown_features(feature_perturbation, entered, reading)
     rules, names = feature_names_of(feature_names, reading, entered)
-    player, player_names = np.arange(len(names), dtype=np.int32), names
-    columns = None
-    if groups is not None:
-        player, player_names, columns = find_players(groups, names, reading.preprocessing, entered.given)
+    players = find_players(groups, names, reading.preprocessing, entered.given)
     rows = share = None
     if entered.rows is not None:
         rows = unshared(rules.encode(entered.rows, "background"), entered.rows)
         share = check_weights(weights, len(rows))
     elif weights is not None:
-        raise InputError("weights were given, but no background for them.")
-    checked = bool(check) and check_model(whole, rows, entered.rows)
-    by_path = feature_perturbation == "tree_path_dependent"
-    settings = (check_memory(memory), np.dtype(_PRECISIONS[precision]), strategy, find_index(index))
-    trees = _tree_engine(reading, rows, share, by_path, player, *settings)
-    engine = _output_engine(trees, str(output), exact)
-    inputs = InputAdapter(
-        encoder=RulesEncoder(rules, names),
-        feature_names=names,
-        player=player,
-        player_names=player_names,
-        preprocessing=reading.preprocessing,
-        input_columns=columns,
-        sample=entered.sample,
-        unpack=native_rows,
+        raise InputError("weights were given without a background; give one.")
+    checked = check and check_model(whole, rows, entered.rows)
+    trees: Any = reading.representation
+    if rows is not None and feature_perturbation == "tree_path_dependent":
+        trees, rows, share = recounted(trees, rows, share), None, None
+    dtype = np.dtype(_PRECISIONS[precision])
+    model_on_codes = make_model(
+        trees, players[0], budget, dtype, strategy, values_index, reading.link, reading.kind
     )
-    return Parts(
+    raw = TreeEngine(model_on_codes, make_background(model_on_codes, rows, share))
+    engine = _output_engine(raw, output, exact)
+    return model_parts(
         KIND,
-        inputs,
+        reading,
         engine if device == "cpu" else engine.to(device),
-        output_names=reading.output_names,
+        rules,
+        names,
+        players,
+        entered.sample,
         n_jobs=n_jobs,
-        progress=check_progress(progress),
+        progress=progress,
         checked=checked,
         model_name=name_of(model),
     )
@@ -214,7 +221,7 @@ def tree_parts_from_contents(contents: Contents) -> Parts:
         trees.representation.n_features,
         trees.n_players,
     )
-    require(fits, "it has a name for each feature and player")
+    require(fits, "a feature or a player has no name")
     return Parts(
         KIND, inputs, _output_engine(trees, take(header, "output", str), take(header, "exact", bool))
     )
@@ -222,10 +229,12 @@ def tree_parts_from_contents(contents: Contents) -> Parts:
 
 def refuse_single_precision(reading: Reading, background: Any) -> None:
     """Raise if steps before the trees would compute in single precision with this background."""
+    if not reading.rules.casting.behind_steps:
+        return
     if reading.rules.refuses_single(enter_background(reading, background).rows, "background"):
         raise UnsupportedModelError(
             f"background has float32 numbers, which the steps before the trees of the model "
-            f"({short_text(reading.kind)}) would round in their own way; with float64 values are exact."
+            f"({short_text(reading.kind)}) round differently. Convert it to float64 for exact values."
         )
 
 
@@ -241,32 +250,8 @@ def _check_unknown_features(feature_perturbation: str, entered: Entered, reading
         )
 
 
-def _tree_engine(
-    reading: Reading,
-    rows: NDArray[Any] | None,
-    share: NDArray[np.float64] | None,
-    by_path: bool,
-    player: NDArray[np.int32],
-    memory: float,
-    dtype: np.dtype[Any],
-    strategy: str,
-    index: Index,
-) -> TreeEngine:
-    """Return the engine of the raw output; path-dependent values count the rows in the trees."""
-    trees: Any = reading.representation
-    if rows is not None and by_path:
-        trees, rows, share = recounted(trees, rows, share), None, None
-    model = make_model(trees, player, memory, dtype, strategy, index, reading.link, reading.kind)
-    return TreeEngine(model, make_background(model, rows, share))
-
-
-def _output_engine(trees: TreeEngine, output: str, exact: bool) -> Engine:
+def _output_engine(trees: TreeEngine, output: Any, exact: bool) -> Engine:
     """Return the engine of an output; that of the raw output itself for "raw"."""
-    if not isinstance(exact, bool | np.bool_):
-        raise InputError(f"exact is {exact!r}; give True or False.")
-    if output == "raw" and not exact:
+    if isinstance(output, str) and output == "raw" and not exact:
         return trees
-    from fouriershap._blackbox.output_fit import fit_output
-    from fouriershap._shapley.outputs.transformed import make_output
-
-    return make_output(trees, find_output(output, trees.model.link), bool(exact), fit_output)
+    return make_output(trees, find_output(output, trees.model.link), exact, fit_output)

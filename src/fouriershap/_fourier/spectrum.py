@@ -273,15 +273,12 @@ class Spectrum:
         ndarray, shape (n_rows,) or (n_rows, n_outputs)
         """
         bits = check_bits(X, self._n_bits)
-        start, atoms = self.positions()
+        terms = kernels.bits.Terms(*self.positions(), self._coefficients)
         out = np.empty((len(bits), self.n_outputs))
 
         def work(first: int, last: int) -> None:
             columns = pack(np.ascontiguousarray(bits[first:last].T))
-            parity = np.empty(len(self), dtype=np.uint64)
-            n_words = columns.shape[1]
-            part = out[first:last]
-            kernels.bits.evaluate(columns, start, atoms, self._coefficients, 0, n_words, parity, part)
+            kernels.bits.evaluate(terms, columns, 0, columns.shape[1], out[first:last])
 
         for_each_block(work, len(bits), _ROWS_PER_BLOCK, n_jobs)
         return out[:, 0] if self._single else out

@@ -1,10 +1,10 @@
-"""The kernels: free functions on flat arrays, a family per module.
+"""Kernels: the inner loops, as functions on flat arrays, one family per module.
 
-Each family exists twice under one signature: a NumPy module (``bits_numpy``), which is the
-specification, and a C++ one (``_native.bits``). ``kernels.bits`` is the native one where the package was
-built with a compiler, the NumPy one elsewhere or when the environment variable
-``FOURIERSHAP_KERNELS=numpy`` asks for it. Kernels release the GIL, start no threads, and never see a
-Python object: `_parallel` cuts the rows into blocks and runs them on a pool.
+Each family exists twice with one interface: a NumPy module (``bits_numpy``), which is the specification, and a C++
+one (``_native.bits``). ``kernels.bits`` is the C++ one where the package was built with a compiler, the NumPy one
+elsewhere or with the environment variable ``FOURIERSHAP_KERNELS=numpy``. The C++ code comes in two builds,
+``_native`` for any processor and ``_native_avx2``; ``FOURIERSHAP_KERNELS=baseline`` asks for the first. Kernels
+release the GIL and start no threads: `_base.parallel` cuts the rows into blocks and runs them on a pool.
 """
 
 import importlib
@@ -32,22 +32,9 @@ if TYPE_CHECKING:
     import fouriershap._kernels.waves_numpy as waves
 
 FAMILIES = (
-    "bits",
-    "build",
-    "encode",
-    "leaves",
-    "nodes",
-    "numbers",
-    "orders",
-    "products",
-    "stream",
-    "tables",
-    "tree_blocks",
-    "tree_tables",
-    "walk",
-    "waves",
+    *("bits", "build", "encode", "leaves", "nodes", "numbers", "orders"),
+    *("products", "stream", "tables", "tree_blocks", "tree_tables", "walk", "waves"),
 )
-
 __all__ = [
     "FAMILIES",
     "backend",
@@ -67,27 +54,36 @@ __all__ = [
     "walk",
     "waves",
 ]
+_CHOICES = {
+    "auto": ("_native_avx2", "_native"),
+    "native": ("_native_avx2", "_native"),
+    "baseline": ("_native",),
+}
 
 
 def _load_native() -> Any:
     choice = os.environ.get("FOURIERSHAP_KERNELS", "auto")
-    if choice not in ("auto", "native", "numpy"):
-        raise InputError(f"FOURIERSHAP_KERNELS is {short(choice)}; set it to 'auto', 'native' or 'numpy'.")
     if choice == "numpy":
         return None
-    try:
-        return importlib.import_module("fouriershap._kernels._native")
-    except ImportError as error:
-        if choice == "native":
-            raise
-        warn(
-            "fouriershap runs on its NumPy kernels, which are exact but 10 to 100 times slower: the native "
-            f"kernels are not installed ({reason(error)}). Install a C++ compiler (GCC or Clang) and reinstall with "
-            "`pip install --force-reinstall --no-binary fouriershap fouriershap`, or set "
-            "FOURIERSHAP_KERNELS=numpy to say that this is intended.",
-            SlowKernelWarning,
+    if choice not in _CHOICES:
+        raise InputError(
+            f"FOURIERSHAP_KERNELS is {short(choice)}; set it to 'auto', 'native', 'baseline' or 'numpy'."
         )
-        return None
+    for name in _CHOICES[choice]:
+        try:
+            return importlib.import_module(f"{__name__}.{name}")
+        except ImportError as error:  # built for another processor, or not at all
+            missing = error
+    if choice != "auto":
+        raise missing
+    warn(
+        "fouriershap runs on its NumPy kernels, which are exact but 10 to 100 times slower: the native "
+        f"kernels are not installed ({reason(missing)}). Install a C++ compiler (GCC or Clang) and reinstall with "
+        "`pip install --force-reinstall --no-binary fouriershap fouriershap`, or set "
+        "FOURIERSHAP_KERNELS=numpy to say that this is intended.",
+        SlowKernelWarning,
+    )
+    return None
 
 
 def __getattr__(name: str) -> Any:
@@ -95,9 +91,7 @@ def __getattr__(name: str) -> Any:
     if name == "_native_module":
         value: Any = _load_native()
     elif name in FAMILIES:
-        native = globals().get("_native_module", ...)
-        if native is ...:
-            native = __getattr__("_native_module")
+        native = _loaded()
         value = getattr(native, name) if native else importlib.import_module(f"{__name__}.{name}_numpy")
     else:
         raise AttributeError(f"module {short(__name__)} has no attribute {short(name)}")
@@ -105,12 +99,15 @@ def __getattr__(name: str) -> Any:
     return value
 
 
+def _loaded() -> Any:
+    return globals()["_native_module"] if "_native_module" in globals() else __getattr__("_native_module")
+
+
 def backend() -> str:
-    """``"native"`` or ``"numpy"``: which kernels are in use."""
-    native = globals().get("_native_module", ...)
-    return "native" if (__getattr__("_native_module") if native is ... else native) else "numpy"
+    """Return which kernels are in use: ``"native"`` or ``"numpy"``."""
+    return "native" if _loaded() else "numpy"
 
 
 def instruction_set() -> str:
-    """The instruction set that the native kernels were compiled for, ``"none"`` without them."""
-    return str(globals()["_native_module"].instruction_set()) if backend() == "native" else "none"
+    """Return the instruction set that the native kernels were compiled for, ``"none"`` without them."""
+    return str(_loaded().instruction_set) if _loaded() else "none"

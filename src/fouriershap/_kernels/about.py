@@ -1,4 +1,4 @@
-"""What is installed here: what a report of an error needs to say."""
+"""Versions, kernels and machine: what a bug report needs."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _LIBRARIES = (
 
 
 def about() -> dict[str, str]:
-    """What is installed here: versions, kernels and machine, as `fouriershap info` prints them.
+    """Return versions, kernels and machine, as `fouriershap info` prints them.
 
     Returns
     -------

@@ -1,10 +1,16 @@
-// What every family's binding needs: array types, out of memory, and the choice of instruction set.
+// What every family's binding needs: array types, their views, and checks of what Python passes.
 #pragma once
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
-#include <new>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
 #include <utility>
+#include <vector>
+
+#include "span.h"
 
 namespace nb = nanobind;
 
@@ -17,7 +23,7 @@ using Array = nb::ndarray<T, nb::ndim<N>, nb::c_contig, nb::device::cpu>;
 template <class T, int N>
 using In = Array<const T, N>;
 
-// Never converted: outputs are written in place, and a copy would be lost; of some inputs the type decides
+// Never converted: outputs are written in place, and a copy would be lost; the type of some inputs decides
 // which function is called.
 template <class T, int N>
 struct Exactly : Array<T, N> {};
@@ -29,20 +35,88 @@ int64_t length(const A& array, size_t axis = 0) {
   return static_cast<int64_t>(array.shape(axis));
 }
 
-// Null for an array that was left out, which in Python is an empty one.
+// Truth values of a file may be any bytes.
 template <class T>
-const T* optional(const In<T, 1>& array) {
-  return array.shape(0) ? array.data() : nullptr;
+using Plain = std::conditional_t<std::is_same_v<T, const bool>, const uint8_t, T>;
+
+template <class T>
+Span<Plain<T>> view(const Array<T, 1>& array) {
+  return {reinterpret_cast<Plain<T>*>(array.data()), length(array)};
 }
 
-// Kernels return false where they find no memory for their scratch; Python sees a MemoryError.
-inline void require(bool found_memory) {
-  if (!found_memory) throw std::bad_alloc();
+template <class T>
+Matrix<T> view(const Array<T, 2>& array) {
+  return {array.data(), length(array), length(array, 1)};
+}
+
+// Larger ones lie flat.
+template <class T>
+Span<T> view(const Array<T, 3>& array) {
+  return {array.data(), static_cast<int64_t>(array.size())};
+}
+
+// The first base of what is bound, since it keeps the arrays alive that the others have views of.
+class Owner {
+ public:
+  template <class A>
+  auto keep(const A& array) {
+    kept.push_back(std::make_shared<A>(array));
+    return view(array);
+  }
+
+ private:
+  std::vector<std::shared_ptr<void>> kept;
+};
+
+// Checks. Python sees a ValueError that names the argument.
+
+[[noreturn]] inline void refuse(const std::string& name, const std::string& what) {
+  throw std::invalid_argument("`" + name + "` " + what + ".");
+}
+
+inline void check(bool holds, const char* message) {
+  if (!holds) throw std::invalid_argument(message);
+}
+
+inline void check_length(const char* name, int64_t got, int64_t wanted) {
+  if (got != wanted)
+    refuse(name, "has length " + std::to_string(got) + ", but needs " + std::to_string(wanted));
+}
+
+inline void check_at_least(const char* name, int64_t got, int64_t wanted) {
+  if (got < wanted)
+    refuse(name, "has length " + std::to_string(got) + ", but needs at least " + std::to_string(wanted));
+}
+
+// All values are in [low, high).
+template <class T>
+void check_range(const char* name, Span<T> values, int64_t low, int64_t high) {
+  const auto fits = [=](int64_t value) { return value >= low && value < high; };
+  bool all = true;
+  for (const auto value : values) all &= fits(value);
+  if (all) return;
+  for (const auto value : values)
+    if (!fits(value))
+      refuse(name, "contains " + std::to_string(value) + ", which is outside " + std::to_string(low) +
+                       " to " + std::to_string(high - 1));
+}
+
+// Where each of n lists begins, end to end: n + 1 values that ascend from 0 to at most `total`.
+template <class T>
+void check_starts(const char* name, Span<T> start, int64_t n, int64_t total) {
+  check_length(name, start.size, n + 1);
+  bool ascends = start[0] == 0 && start[n] <= total;
+  for (int64_t i = 0; i < n; ++i) ascends &= start[i] <= start[i + 1];
+  if (!ascends) refuse(name, "must ascend from 0 to at most " + std::to_string(total));
+}
+
+inline void check_slice(const char* name, int64_t first, int64_t last, int64_t size) {
+  if (first < 0 || first > last || last > size)
+    refuse(name, std::to_string(first) + " to " + std::to_string(last) + " are outside 0 to " +
+                     std::to_string(size));
 }
 
 using FreeGil = nb::call_guard<nb::gil_scoped_release>;
-
-bool has_avx2();
 
 }  // namespace fouriershap
 
@@ -65,10 +139,3 @@ struct type_caster<fouriershap::Exactly<T, N>> {
 };
 
 }  // namespace nanobind::detail
-
-#ifdef FS_HAS_AVX2
-#define FS_PICK(function) \
-  (::fouriershap::has_avx2() ? ::fouriershap::avx2::function : ::fouriershap::baseline::function)
-#else
-#define FS_PICK(function) ::fouriershap::baseline::function
-#endif

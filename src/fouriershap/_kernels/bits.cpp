@@ -4,7 +4,6 @@
 #include "simd.h"
 
 namespace fouriershap {
-namespace FS_LEVEL {
 
 namespace {
 
@@ -33,22 +32,22 @@ void accumulate(const uint64_t* parity, const double* coefficients, int64_t n_te
 
 }  // namespace
 
-void evaluate(const BitColumns& columns, const Terms& terms, int64_t n_rows, uint64_t* parity, double* out) {
-  const int64_t n_words = columns.n_words, n_terms = terms.n_terms, n_outputs = terms.n_outputs;
+void evaluate(const Terms& terms, const BitColumns& columns, int64_t first_word, int64_t last_word,
+              Matrix<double> out) {
+  const int64_t n_terms = terms.n(), n_outputs = terms.n_outputs();
+  const Scratch<uint64_t> parity(n_terms);
   double sums[64];
-  for (int64_t w = columns.first_word; w < columns.last_word; ++w) {
-    assert(w >= 0 && w < n_words);
+  for (int64_t w = first_word; w < last_word; ++w) {
     for (int64_t k = 0; k < n_terms; ++k) {
       uint64_t p = 0;
-      for (int64_t a = terms.start[k]; a < terms.start[k + 1]; ++a)
-        p ^= columns.words[terms.atoms[a] * n_words + w];
+      for (int64_t a = terms.start[k]; a < terms.start[k + 1]; ++a) p ^= columns[terms.atoms[a]][w];
       parity[k] = p;
     }
-    const int64_t rows = n_rows - 64 * w < 64 ? n_rows - 64 * w : 64;
+    const int64_t rows = std::min<int64_t>(out.rows - 64 * w, 64);
     for (int64_t o = 0; o < n_outputs; ++o) {
       for (int shift = 0; shift < rows; shift += kRows)
         accumulate(parity, terms.coefficients + o, n_terms, n_outputs, shift, sums + shift);
-      for (int64_t r = 0; r < rows; ++r) out[(64 * w + r) * n_outputs + o] = sums[r];
+      for (int64_t r = 0; r < rows; ++r) out[64 * w + r][o] = sums[r];
     }
   }
 }
@@ -111,7 +110,7 @@ inline void add_weighted_shares(const uint64_t* e, int64_t degree, const Word& c
 // share[j] = sum over the background of what player j of a term has of it.
 void term_shares(const uint8_t* row, const BitBackground& background, const int32_t* term, int64_t degree,
                  uint64_t* differs, double* share) {
-  const int64_t n_words = background.n_words;
+  const int64_t n_words = background.words.columns;
   const int tail = static_cast<int>(background.n_rows - 64 * (n_words - 1));
   assert(tail > 0 && tail <= 64);
   const uint64_t last = tail < 64 ? (1ULL << tail) - 1 : ~0ULL;
@@ -119,13 +118,13 @@ void term_shares(const uint8_t* row, const BitBackground& background, const int3
   for (int64_t w = 0; w < n_words; ++w) {
     uint64_t chi = 0;
     for (int64_t j = 0; j < degree; ++j) {
-      const uint64_t column = background.words[term[j] * n_words + w];
+      const uint64_t column = background.words[term[j]][w];
       chi ^= column;
       differs[j] = row[term[j]] ? ~column : column;
     }
     const Word c = count_planes(differs, degree);
     const uint64_t odd = c.n_planes ? c.planes[0] & (w + 1 == n_words ? last : ~0ULL) : 0;
-    if (background.weights)
+    if (background.weights.size)
       add_weighted_shares(differs, degree, c, odd, share, chi, background.weights + 64 * w);
     else
       add_shares(differs, degree, c, odd, share, chi);
@@ -134,17 +133,15 @@ void term_shares(const uint8_t* row, const BitBackground& background, const int3
 
 }  // namespace
 
-bool direct(const AtomRows& rows, const BitBackground& background, const Terms& terms,
-            const int32_t* atom_player, int64_t n_players, double* out) {
-  const int64_t n_terms = terms.n_terms, n_outputs = terms.n_outputs;
+void direct(const Terms& terms, const Matrix<const uint8_t>& rows, const BitBackground& background,
+            Span<const int32_t> atom_player, int64_t n_players, double* out) {
+  const int64_t n_terms = terms.n(), n_outputs = terms.n_outputs();
   int64_t widest = 1;
-  for (int64_t k = 0; k < n_terms; ++k)
-    if (terms.start[k + 1] - terms.start[k] > widest) widest = terms.start[k + 1] - terms.start[k];
+  for (int64_t k = 0; k < n_terms; ++k) widest = std::max(widest, terms.start[k + 1] - terms.start[k]);
   const Scratch<uint64_t> differs(widest);
   const Scratch<double> share(widest);
-  if (!differs || !share) return false;
-  for (int64_t r = 0; r < rows.n_rows; ++r) {
-    const uint8_t* row = rows.atoms + r * rows.n_atoms;
+  for (int64_t r = 0; r < rows.rows; ++r) {
+    const uint8_t* row = rows[r];
     double* phi = out + r * n_players * n_outputs;
     for (int64_t k = 0; k < n_terms; ++k) {
       const int32_t* term = terms.atoms + terms.start[k];
@@ -153,13 +150,10 @@ bool direct(const AtomRows& rows, const BitBackground& background, const Terms& 
       for (int64_t j = 0; j < degree; ++j) {
         assert(atom_player[term[j]] >= 0 && atom_player[term[j]] < n_players);
         double* mine = phi + atom_player[term[j]] * n_outputs;
-        for (int64_t o = 0; o < n_outputs; ++o)
-          mine[o] -= 2.0 * terms.coefficients[k * n_outputs + o] * share[j];
+        for (int64_t o = 0; o < n_outputs; ++o) mine[o] -= 2.0 * terms.coefficients[k][o] * share[j];
       }
     }
   }
-  return true;
 }
 
-}  // namespace FS_LEVEL
 }  // namespace fouriershap

@@ -1,53 +1,37 @@
-// Spectra on bit-sliced rows. The twin, bits_numpy.py, documents every array.
-// Included once per instruction set: only the structs are guarded.
-#include <cstdint>
+// Spectra on bit-sliced rows. bits_numpy.py is the specification.
+#pragma once
+#include "span.h"
 
-#ifndef FOURIERSHAP_BITS_ARGUMENTS
-#define FOURIERSHAP_BITS_ARGUMENTS
 namespace fouriershap {
 
 // Term k is the parity of the atoms `atoms[start[k]:start[k + 1]]`.
 struct Terms {
-  const int64_t* start;
-  const int32_t* atoms;
-  const double* coefficients;  // (n_terms, n_outputs)
-  int64_t n_terms, n_outputs;
+  Span<const int64_t> start;
+  Span<const int32_t> atoms;
+  Matrix<const double> coefficients;  // (n_terms, n_outputs)
+
+  int64_t n() const { return coefficients.rows; }
+  int64_t n_outputs() const { return coefficients.columns; }
 };
 
-// Words [first_word, last_word) of (n_atoms, n_words), 64 rows a word.
-struct BitColumns {
-  const uint64_t* words;
-  int64_t n_words, first_word, last_word;
-};
+// (n_atoms, n_words), 64 rows a word.
+using BitColumns = Matrix<const uint64_t>;
 
-// Rows to explain: (n_rows, n_atoms) bytes 0 or 1.
-struct AtomRows {
-  const uint8_t* atoms;
-  int64_t n_rows, n_atoms;
-};
-
-// (n_atoms, n_words), the last word padded. weights: (64 * n_words,) with 0 for the padding, or null where
-// every row weighs 1.
+// weights: (64 * n_words,) with 0 for the padding of the last word, or empty where every row weighs 1.
 struct BitBackground {
-  const uint64_t* words;
-  int64_t n_words, n_rows;
-  const double* weights;
+  BitColumns words;
+  int64_t n_rows;
+  Span<const double> weights;
 };
 
-}  // namespace fouriershap
-#endif
+// out[r][o] = sum_k coefficients[k][o] * (-1)^(parity of row r over the atoms of term k), for the rows of
+// words [first_word, last_word).
+void evaluate(const Terms& terms, const BitColumns& columns, int64_t first_word, int64_t last_word,
+              Matrix<double> out);
 
-namespace fouriershap {
-namespace FS_LEVEL {
+// Closed-form SHAP values (direct method) of rows (n_rows, n_atoms) of bytes 0 or 1.
+// out: (n_rows, n_players, n_outputs), added to.
+void direct(const Terms& terms, const Matrix<const uint8_t>& rows, const BitBackground& background,
+            Span<const int32_t> atom_player, int64_t n_players, double* out);
 
-// out[r][o] = sum_k coefficients[k][o] * (-1)^(parity of row r over the atoms of term k), for r < n_rows.
-// parity: scratch of n_terms words.
-void evaluate(const BitColumns& columns, const Terms& terms, int64_t n_rows, uint64_t* parity, double* out);
-
-// Closed-form SHAP values (direct method). out: (n_rows, n_players, n_outputs), added to. False: out of
-// memory.
-bool direct(const AtomRows& rows, const BitBackground& background, const Terms& terms,
-            const int32_t* atom_player, int64_t n_players, double* out);
-
-}  // namespace FS_LEVEL
 }  // namespace fouriershap

@@ -7,7 +7,6 @@
 #include "simd.h"
 
 namespace fouriershap {
-namespace FS_LEVEL {
 
 namespace {
 
@@ -49,8 +48,6 @@ struct SpectrumFiller {
   SpectrumFiller(const SpectrumBlocks& the_blocks, int64_t largest)
       : blocks(the_blocks), mean(largest), columns(blocks.order == 1 ? largest * kWidth : 0) {}
 
-  bool ok() const { return mean && columns; }
-
   void find_columns(int64_t size, const int32_t* slots) {
     std::memset(columns, 0, kWidth * sizeof(double));
     for (int64_t s = 1; s < size; ++s) {
@@ -69,8 +66,8 @@ struct SpectrumFiller {
   void add_players(int64_t k, int64_t size, double* table) const {
     const uint32_t f = blocks.term_mask[k];
     const double* shares = blocks.shares + 2 * __builtin_popcount(f) * blocks.shares_side;
-    for (int64_t o = 0; o < blocks.n_outputs; ++o, table += size * kWidth) {
-      const V coefficient = V{} + blocks.coefficients[k * blocks.n_outputs + o];
+    for (int64_t o = 0; o < blocks.n_outputs(); ++o, table += size * kWidth) {
+      const V coefficient = V{} + blocks.coefficients[k][o];
       for (uint32_t s = f;; s = (s - 1) & f) {
         const double* g = shares + 2 * __builtin_popcount(s);
         const V weight = coefficient * mean[f ^ s], outside = g[0] * weight, inside = g[1] * weight;
@@ -87,8 +84,8 @@ struct SpectrumFiller {
     const uint32_t f = blocks.term_mask[k];
     const double* shares = blocks.shares + 3 * __builtin_popcount(f) * blocks.shares_side;
     for (uint32_t s = f;; s = (s - 1) & f) {
-      for (int64_t o = 0; o < blocks.n_outputs; ++o) {
-        const double weight = blocks.coefficients[k * blocks.n_outputs + o] * mean[f ^ s];
+      for (int64_t o = 0; o < blocks.n_outputs(); ++o) {
+        const double weight = blocks.coefficients[k][o] * mean[f ^ s];
         add_pairs(f, s, shares + 3 * __builtin_popcount(s), weight, slots, table + (o * size + s) * kWidth);
       }
       if (!s) break;
@@ -99,7 +96,7 @@ struct SpectrumFiller {
     const int64_t size = int64_t{1} << blocks.bits[b];
     std::memcpy(mean, blocks.histograms + blocks.histogram_offset[b], size * sizeof(double));
     transform(mean, size, 1);
-    std::memset(table, 0, blocks.n_outputs * size * kWidth * sizeof(double));
+    std::memset(table, 0, blocks.n_outputs() * size * kWidth * sizeof(double));
     if (blocks.order == 1) find_columns(size, slots);
     for (int64_t k = blocks.term_start[b]; k < blocks.term_start[b + 1]; ++k) {
       assert(blocks.term_mask[k] < size && __builtin_popcount(blocks.term_mask[k]) < blocks.shares_side);
@@ -108,25 +105,18 @@ struct SpectrumFiller {
       else
         add_all_pairs(k, size, slots, table);
     }
-    for (int64_t o = 0; o < blocks.n_outputs; ++o) transform(table + o * size * kWidth, size, kWidth);
+    for (int64_t o = 0; o < blocks.n_outputs(); ++o) transform(table + o * size * kWidth, size, kWidth);
   }
 };
 
 }  // namespace
 
-bool spectrum_tables(const SpectrumBlocks& blocks, const SpectrumTables& tables) {
+void spectrum_tables(const SpectrumBlocks& blocks, const SpectrumTables& tables) {
   int64_t largest = 0;
-  for (int64_t t = tables.first; t < tables.last; ++t) {
-    const int32_t bits = blocks.bits[tables.block[t]];
-    assert(bits >= 0 && bits < 32);
-    assert((blocks.order == 1 ? bits : bits * (bits - 1) / 2) <= tables.slots_stride);
-    if (int64_t{1} << bits > largest) largest = int64_t{1} << bits;
-  }
+  for (const int32_t block : tables.block) largest = std::max(largest, int64_t{1} << blocks.bits[block]);
   SpectrumFiller filler(blocks, largest);
-  if (!filler.ok()) return false;
-  for (int64_t t = tables.first; t < tables.last; ++t)
-    filler.fill(tables.block[t], tables.slots + t * tables.slots_stride, tables.values + tables.offset[t]);
-  return true;
+  for (int64_t t = 0; t < tables.block.size; ++t)
+    filler.fill(tables.block[t], tables.slots[t], tables.values + tables.offset[t]);
 }
 
 namespace {
@@ -149,13 +139,11 @@ struct Cover {
         blocks(the_blocks),
         list_start(terms.n_atoms + 1, 0),
         list_end(terms.n_atoms),
-        list(terms.start[terms.n_terms]),
-        lacking(terms.n_terms),
+        list(terms.start[terms.n()]),
+        lacking(terms.n()),
         score(terms.n_atoms),
         fresh_score(terms.n_atoms, 0),
         inside(terms.n_atoms, 0) {}
-
-  bool ok() const { return list_start && list_end && list && lacking && score && fresh_score && inside; }
 
   int64_t degree(int64_t k) const { return terms.start[k + 1] - terms.start[k]; }
   int64_t weight_of(int64_t n_lacking) const {
@@ -165,13 +153,13 @@ struct Cover {
   void begin() {
     const int64_t* start = terms.start;
     const int32_t* atoms = terms.atoms;
-    for (int64_t i = 0; i < start[terms.n_terms]; ++i) {
+    for (int64_t i = 0; i < start[terms.n()]; ++i) {
       assert(atoms[i] >= 0 && atoms[i] < terms.n_atoms);
       ++list_start[atoms[i] + 1];
     }
     for (int64_t a = 0; a < terms.n_atoms; ++a) list_start[a + 1] += list_start[a];
     for (int64_t a = 0; a < terms.n_atoms; ++a) list_end[a] = list_start[a];
-    for (int64_t k = 0; k < terms.n_terms; ++k) {
+    for (int64_t k = 0; k < terms.n(); ++k) {
       blocks.of_term[k] = -1;
       lacking[k] = static_cast<int32_t>(degree(k));
       for (int64_t i = start[k]; i < start[k + 1]; ++i) {
@@ -227,7 +215,7 @@ struct Cover {
 
   void run() {
     begin();
-    for (int64_t seed = 0; seed < terms.n_terms; ++seed) {
+    for (int64_t seed = 0; seed < terms.n(); ++seed) {
       if (blocks.of_term[seed] >= 0) continue;
       std::memcpy(score, fresh_score, terms.n_atoms * sizeof(int64_t));
       const int64_t first = filled;
@@ -244,12 +232,10 @@ struct Cover {
 
 }  // namespace
 
-bool cover(const CoverTerms& terms, const CoverBlocks& blocks, int64_t& n_blocks) {
+int64_t cover(const CoverTerms& terms, const CoverBlocks& blocks) {
   Cover job(terms, blocks);
-  if (!job.ok()) return false;
   job.run();
-  n_blocks = job.n_blocks;
-  return true;
+  return job.n_blocks;
 }
 
 namespace {
@@ -269,15 +255,11 @@ struct Grouping {
       : tables(the_tables),
         groups(the_groups),
         head(tables.n_players),
-        next(tables.n_tables * kWidth),
+        next(tables.n() * kWidth),
         wanted(tables.n_players, 0),
-        seen(tables.n_tables, 0),
-        n_members(tables.n_tables, 0),
-        n_held(tables.n_tables, 0) {}
-
-  bool ok() const { return head && next && wanted && seen && n_members && n_held; }
-
-  int32_t* players_of(int32_t g) const { return groups.players + static_cast<int64_t>(g) * kWidth; }
+        seen(tables.n(), 0),
+        n_members(tables.n(), 0),
+        n_held(tables.n(), 0) {}
 
   // The group that holds most of a table's players and has room for the others; a new one where none has.
   int32_t best_group(int64_t t) const {
@@ -293,7 +275,7 @@ struct Grouping {
         if (seen[g] == t + 1 || n_members[g] >= tables.most_tables) continue;
         seen[g] = t + 1;
         int32_t shared = 0;
-        const int32_t* held = players_of(g);
+        const int32_t* held = groups.players[g];
         for (int32_t c = 0; c < n_held[g]; ++c) shared += wanted[held[c]] == t + 1;
         if (n_held[g] + size - shared <= kWidth && (shared > most || (shared == most && g < best))) {
           best = g;
@@ -305,7 +287,7 @@ struct Grouping {
   }
 
   void take_in(int64_t t, int32_t g) {
-    int32_t* held = players_of(g);
+    int32_t* held = groups.players[g];
     for (int64_t i = tables.start[t]; i < tables.start[t + 1]; ++i) {
       const int32_t player = tables.players[i];
       int32_t c = 0;
@@ -321,8 +303,8 @@ struct Grouping {
   }
 
   void run() {
-    for (int64_t i = 0; i < tables.n_tables * kWidth; ++i) groups.players[i] = -1;
-    for (int64_t t = 0; t < tables.n_tables; ++t) {
+    for (int32_t& player : groups.players.flat()) player = -1;
+    for (int64_t t = 0; t < tables.n(); ++t) {
       if (t == 0 || tables.kinds[t] != tables.kinds[t - 1])
         for (int64_t p = 0; p < tables.n_players; ++p) head[p] = -1;
       const int32_t best = best_group(t);
@@ -334,14 +316,11 @@ struct Grouping {
 
 }  // namespace
 
-bool group(const GroupTables& tables, const Groups& groups, int64_t& n_groups) {
-  if (tables.n_tables > INT32_MAX / kWidth) return false;
+int64_t group(const GroupTables& tables, const Groups& groups) {
+  if (tables.n() > INT32_MAX / kWidth) throw std::bad_alloc();
   Grouping job(tables, groups);
-  if (!job.ok()) return false;
   job.run();
-  n_groups = job.n_groups;
-  return true;
+  return job.n_groups;
 }
 
-}  // namespace FS_LEVEL
 }  // namespace fouriershap

@@ -1,68 +1,63 @@
-// Building tables: blocks of terms, groups of tables, tables of spectra. The twin, build_numpy.py, documents
-// every array. Included once per instruction set: only the structs are guarded.
-#include <cstdint>
+// Building tables: blocks of terms, groups of tables, tables of spectra. build_numpy.py is the specification.
+#pragma once
+#include "span.h"
 
-#ifndef FOURIERSHAP_BUILD_ARGUMENTS
-#define FOURIERSHAP_BUILD_ARGUMENTS
 namespace fouriershap {
 
 struct SpectrumBlocks {
-  const int32_t* bits;
-  const int64_t* histogram_offset;
-  const double* histograms;
-  const int64_t* term_start;
-  const uint32_t* term_mask;
-  const double* coefficients;  // (n_terms, n_outputs)
-  int64_t n_outputs;
-  const double* shares;  // (shares_side, shares_side, order + 1)
+  Span<const int32_t> bits;
+  Span<const int64_t> histogram_offset;
+  Span<const double> histograms;
+  Span<const int64_t> term_start;
+  Span<const uint32_t> term_mask;
+  Matrix<const double> coefficients;  // (n_terms, n_outputs)
+  Span<const double> shares;          // (shares_side, shares_side, order + 1)
   int64_t shares_side, order;
+
+  int64_t n_outputs() const { return coefficients.columns; }
 };
 
-// Tables [first, last) are written.
 struct SpectrumTables {
-  const int32_t* block;
-  const int64_t* offset;
-  const int32_t* slots;  // (n_tables, slots_stride)
-  int64_t slots_stride, first, last;
-  double* values;
+  Span<const int32_t> block;
+  Span<const int64_t> offset;
+  Matrix<const int32_t> slots;
+  Span<double> values;  // written
 };
 
 struct CoverTerms {
-  const int64_t* start;
-  const int32_t* atoms;
-  int64_t n_terms, n_atoms, max_atoms;
-  const int64_t* weights;
+  Span<const int64_t> start;
+  Span<const int32_t> atoms;
+  int64_t n_atoms, max_atoms;
+  Span<const int64_t> weights;
+
+  int64_t n() const { return start.size - 1; }
 };
 
 struct CoverBlocks {
-  int32_t* of_term;
-  int64_t* start;
-  int32_t* atoms;
+  Span<int32_t> of_term;
+  Span<int64_t> start;
+  Span<int32_t> atoms;
 };
 
 struct GroupTables {
-  const int64_t* start;
-  const int32_t *players, *kinds;
-  int64_t n_tables, n_players, most_tables, reach;
+  Span<const int64_t> start;
+  Span<const int32_t> players, kinds;
+  int64_t n_players, most_tables, reach;
+
+  int64_t n() const { return kinds.size; }
 };
 
 struct Groups {
-  int32_t *of_table, *players;
+  Span<int32_t> of_table;
+  Matrix<int32_t> players;
 };
 
-}  // namespace fouriershap
-#endif
+void spectrum_tables(const SpectrumBlocks& blocks, const SpectrumTables& tables);
 
-namespace fouriershap {
-namespace FS_LEVEL {
+// The number of blocks.
+int64_t cover(const CoverTerms& terms, const CoverBlocks& blocks);
 
-// All return false where there is no memory.
+// The number of groups.
+int64_t group(const GroupTables& tables, const Groups& groups);
 
-bool spectrum_tables(const SpectrumBlocks& blocks, const SpectrumTables& tables);
-
-bool cover(const CoverTerms& terms, const CoverBlocks& blocks, int64_t& n_blocks);
-
-bool group(const GroupTables& tables, const Groups& groups, int64_t& n_groups);
-
-}  // namespace FS_LEVEL
 }  // namespace fouriershap

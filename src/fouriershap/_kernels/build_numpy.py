@@ -6,6 +6,7 @@ Which terms of a spectrum share a block, which tables share a group, and what a 
 from __future__ import annotations
 
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,35 +14,10 @@ from numpy.typing import NDArray
 WIDTH = 8
 
 
-def spectrum_tables(
-    block_bits: NDArray[np.int32],
-    histogram_offset: NDArray[np.int64],
-    histograms: NDArray[np.float64],
-    term_start: NDArray[np.int64],
-    term_mask: NDArray[np.uint32],
-    coefficients: NDArray[np.float64],
-    shares: NDArray[np.float64],
-    table_block: NDArray[np.int32],
-    table_offset: NDArray[np.int64],
-    table_slots: NDArray[np.int32],
-    order: int,
-    first_table: int,
-    last_table: int,
-    values: NDArray[np.float64],
-) -> None:
-    """Fill the tables of a spectrum.
+class SpectrumBlocks(NamedTuple):
+    """Blocks of a spectrum's terms.
 
-    With H(u) the background's mean of the character u, the value of player i from the term f is
-    ``a_f sum_{s in f} g_i(s) H(f xor s) chi_s(x)``, where g_i is the transform of i's share by the players that
-    differ (for SHAP values: -2 / m where i is one of an odd number m, else 0). So the terms of a block are
-    collected as coefficients of characters s, and one Walsh-Hadamard transform makes the table. The same holds
-    for pairs of players.
-
-    Where all of the background has the same atom i, H(u) and H(u xor i) are the same but for the sign, and so are
-    g_i(s) and g_i(s xor i). Both are rounded alike, so that a row with that atom gets exactly 0, no rounding error,
-    for a player of that atom alone. (One of several atoms in a block has a column in which more than two add up.)
-
-    Parameters
+    Attributes
     ----------
     block_bits : (n_blocks,) int32
         Atoms of a block; it has 2^bits patterns.
@@ -52,16 +28,50 @@ def spectrum_tables(
         The atoms of a term as bits of its block's pattern.
     coefficients : (n_terms, n_outputs) float64
     shares : (D + 1, D + 1, order + 1) float64
-        ``g_i(s)`` by the degree of f, the size of s, and how many of i (of the pair) are in s.
+        ``g_i(s)`` by the degree of f, the size of s, and how many of i (of the pair) are in s. The order is 1 for
+        players, 2 for pairs.
+    """
+
+    block_bits: NDArray[np.int32]
+    histogram_offset: NDArray[np.int64]
+    histograms: NDArray[np.float64]
+    term_start: NDArray[np.int64]
+    term_mask: NDArray[np.uint32]
+    coefficients: NDArray[np.float64]
+    shares: NDArray[np.float64]
+
+
+def spectrum_tables(
+    blocks: SpectrumBlocks,
+    table_block: NDArray[np.int32],
+    table_offset: NDArray[np.int64],
+    table_slots: NDArray[np.int32],
+    values: NDArray[np.float64],
+) -> None:
+    """Fill the tables of a spectrum.
+
+    With H(u) the background's mean of the character u, the value of player i from the term f is
+    ``a_f sum_{s in f} g_i(s) H(f xor s) chi_s(x)``, where g_i is the transform of i's share by the players that
+    differ (for SHAP values: -2 / m where i is one of an odd number m, else 0). So the terms of a block are
+    collected as coefficients of characters s, and one Walsh-Hadamard transform makes the table. The same holds
+    for pairs of players.
+
+    Where all of the background has the same atom i, H(u) and H(u xor i) differ in sign alone, and so do g_i(s) and
+    g_i(s xor i). Both are rounded alike, so that a row with that atom gets exactly 0, without a rounding error, for a
+    player of that atom alone. (A player of several atoms in a block has a column in which more than two add up.)
+
+    Parameters
+    ----------
+    table_block, table_offset : (n_tables,) int32, int64
+        Block of a table, and its place in ``values``.
     table_slots : (n_tables, n) int32
         Column of the table that takes the share of each atom, or of each pair of atoms i < j, number
         ``j (j - 1) / 2 + i``; -1 for none.
-    order : int
-        1 for players, 2 for pairs.
     values : float64, written
     """
+    block_bits, histogram_offset, histograms, term_start, term_mask, coefficients, shares = blocks
     n_outputs = coefficients.shape[1]
-    for t in range(first_table, last_table):
+    for t in range(len(table_block)):
         b = int(table_block[t])
         n_bits = int(block_bits[b])
         mean = histograms[histogram_offset[b] : histogram_offset[b + 1]].copy()
@@ -70,7 +80,7 @@ def spectrum_tables(
         for k in range(term_start[b], term_start[b + 1]):
             f = int(term_mask[k])
             members = [i for i in range(n_bits) if f >> i & 1]
-            if order == 2:
+            if shares.shape[2] == 3:
                 chosen = [(j * (j - 1) // 2 + i, 1 << i | 1 << j) for i, j in combinations(members, 2)]
             else:
                 chosen = [(i, 1 << i) for i in members]

@@ -6,11 +6,9 @@
 #include "simd.h"
 
 namespace fouriershap {
-namespace FS_LEVEL {
 
 namespace {
 
-constexpr int kFan = 16;
 constexpr int kMostTiers = 8;  // 16^8 levels, as many as an int32 can count
 
 // How many of 16 sorted levels (padded with NaN) are <= x.
@@ -93,13 +91,12 @@ bool encode_column(const T* rows, int64_t n_rows, int64_t row_stride, const Sear
 }  // namespace
 
 template <class T>
-bool encode(const RawRows<T>& rows, const Levels<T>& levels, const CodeLines& codes) {
+bool encode(const Levels<T>& levels, const Matrix<const T>& rows, const CodeLines& codes) {
   constexpr int64_t kRows = 128;  // rows whose values stay in the first-level cache over all features
-  const int64_t n_features = rows.n_features;
+  const int64_t n_features = rows.columns;
   bool any_missing = false;
-  assert(rows.n_rows <= codes.stride || !n_features);
-  for (int64_t r0 = 0; r0 < rows.n_rows; r0 += kRows) {
-    const int64_t n = rows.n_rows - r0 < kRows ? rows.n_rows - r0 : kRows;
+  for (int64_t r0 = 0; r0 < rows.rows; r0 += kRows) {
+    const int64_t n = rows.rows - r0 < kRows ? rows.rows - r0 : kRows;
     for (int64_t f = 0; f < n_features; ++f) {
       if (codes.column && codes.column[f] == INT32_MAX) continue;
       Search<T> search;
@@ -113,37 +110,31 @@ bool encode(const RawRows<T>& rows, const Levels<T>& levels, const CodeLines& co
         if (padded <= kFan) break;
         tier += padded;
       }
-      const T* values = rows.values + r0 * n_features + f;
       const auto encode_to = [&](auto* line) {
-        any_missing |= encode_column(values, n, n_features, search, levels.categorical[f], line + r0);
+        any_missing |= encode_column(rows.data + r0 * n_features + f, n, n_features, search,
+                                     levels.categorical[f] != 0, line + r0);
       };
-      if (!codes.column) {
-        encode_to(codes.full + f * codes.stride);
-      } else if (codes.column[f] >= 0) {
-        assert(levels.n_levels[f] + 2 <= 256);
-        encode_to(codes.narrow + codes.column[f] * codes.stride);
-      } else {
-        assert(levels.n_levels[f] + 2 <= 65536);
-        encode_to(codes.wide + ~codes.column[f] * codes.stride);
-      }
+      if (!codes.column)
+        encode_to(codes.full[f]);
+      else if (codes.column[f] >= 0)
+        encode_to(codes.narrow[codes.column[f]]);
+      else
+        encode_to(codes.wide[~codes.column[f]]);
     }
   }
   return any_missing;
 }
 
-void pages(const Pages& pages) {
-  for (int64_t p = 0; p < pages.n_pages; ++p) {
-    const uint16_t* from = pages.from + pages.source[p] * pages.stride;
-    const uint8_t* table = pages.lut + pages.offset[p];
-    uint8_t* to = pages.to + (pages.first_line + p) * pages.stride;
-    const int64_t n_rows =
-        pages.n_rows;  // `to` might point at what `pages` holds, for all the compiler knows
-    for (int64_t r = 0; r < n_rows; ++r) to[r] = table[from[r]];
+void remap(const ByteRemap& remap, const Matrix<const uint16_t>& from, int64_t n_rows, Matrix<uint8_t> to) {
+  for (int64_t p = 0; p < remap.source.size; ++p) {
+    const uint16_t* line = from[remap.source[p]];
+    const uint8_t* table = remap.lut + remap.offset[p];
+    uint8_t* mine = to[remap.first_line + p];
+    for (int64_t r = 0; r < n_rows; ++r) mine[r] = table[line[r]];
   }
 }
 
-template bool encode(const RawRows<float>&, const Levels<float>&, const CodeLines&);
-template bool encode(const RawRows<double>&, const Levels<double>&, const CodeLines&);
+template bool encode(const Levels<float>&, const Matrix<const float>&, const CodeLines&);
+template bool encode(const Levels<double>&, const Matrix<const double>&, const CodeLines&);
 
-}  // namespace FS_LEVEL
 }  // namespace fouriershap

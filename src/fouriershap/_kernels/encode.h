@@ -1,59 +1,41 @@
-// Raw values to codes. The twin, encode_numpy.py, documents every array.
-// Included once per instruction set: only the structs are guarded.
-#include <cstdint>
+// Raw values to codes. encode_numpy.py is the specification.
+#pragma once
+#include "span.h"
 
-#ifndef FOURIERSHAP_ENCODE_ARGUMENTS
-#define FOURIERSHAP_ENCODE_ARGUMENTS
 namespace fouriershap {
-
-// (n_rows, n_features), T: float or double.
-template <class T>
-struct RawRows {
-  const T* values;
-  int64_t n_rows, n_features;
-};
 
 template <class T>
 struct Levels {
-  const T* tiers;
-  const int64_t *tier_start, *n_levels;
-  const bool* categorical;
+  Span<const T> tiers;
+  Span<const int64_t> tier_start, n_levels;
+  Span<const uint8_t> categorical;
+
+  int64_t n_features() const { return categorical.size; }
 };
 
-// Where codes go: by `column` to lines of `narrow` and `wide`; or, where `column` is null, feature f to line
+constexpr int64_t kFan = 16;  // levels of a tier that are compared at once
+
+// Where codes go: by `column` to lines of `narrow` and `wide`; or, where `column` is empty, feature f to line
 // f of `full`.
 struct CodeLines {
-  const int32_t* column;
-  uint8_t* narrow;
-  uint16_t* wide;
-  int32_t* full;
-  int64_t stride;
+  Span<const int32_t> column;
+  Matrix<uint8_t> narrow;
+  Matrix<uint16_t> wide;
+  Matrix<int32_t> full;
 };
 
-// to[first_line + p][r] = lut[offset[p] + from[source[p]][r]] for each page p; from and to have the same
-// stride.
-struct Pages {
-  const uint16_t* from;
-  int64_t stride, n_rows;
-  const int32_t* source;
-  const int64_t* offset;
-  int64_t n_pages;
-  const uint8_t* lut;
+// to[first_line + p][r] = lut[offset[p] + from[source[p]][r]] for each p.
+struct ByteRemap {
+  Span<const int32_t> source;
+  Span<const int64_t> offset;
+  Span<const uint8_t> lut;
   int64_t first_line;
-  uint8_t* to;
 };
 
-}  // namespace fouriershap
-#endif
-
-namespace fouriershap {
-namespace FS_LEVEL {
-
-// Whether any value is missing.
+// Whether any of the values (n_rows, n_features) is missing.
 template <class T>
-bool encode(const RawRows<T>& rows, const Levels<T>& levels, const CodeLines& codes);
+bool encode(const Levels<T>& levels, const Matrix<const T>& rows, const CodeLines& codes);
 
-void pages(const Pages& pages);
+void remap(const ByteRemap& remap, const Matrix<const uint16_t>& from, int64_t n_rows, Matrix<uint8_t> to);
 
-}  // namespace FS_LEVEL
 }  // namespace fouriershap

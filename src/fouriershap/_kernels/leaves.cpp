@@ -1,7 +1,6 @@
 #include "leaves.h"
 
 namespace fouriershap {
-namespace FS_LEVEL {
 
 namespace {
 
@@ -37,17 +36,15 @@ int32_t leaf_of(const T* row, const PlainTrees<T>& trees, int32_t node) {
 }  // namespace
 
 template <class T>
-void find(const PlainRows<T>& rows, const PlainTrees<T>& trees, int32_t* out) {
-  for (int64_t first = 0; first < rows.n_rows; first += kRows) {
-    const int64_t end = first + kRows < rows.n_rows ? first + kRows : rows.n_rows;
-    for (int64_t t = 0; t < trees.n_trees; ++t)
-      for (int64_t r = first; r < end; ++r)
-        out[r * trees.n_trees + t] = leaf_of(rows.values + r * rows.n_features, trees, trees.roots[t]);
+void find(const PlainTrees<T>& trees, const Matrix<const T>& rows, Matrix<int32_t> out) {
+  for (int64_t first = 0; first < rows.rows; first += kRows) {
+    const int64_t end = first + kRows < rows.rows ? first + kRows : rows.rows;
+    for (int64_t t = 0; t < trees.roots.size; ++t)
+      for (int64_t r = first; r < end; ++r) out[r][t] = leaf_of(rows[r], trees, trees.roots[t]);
   }
 }
 
-template void find(const PlainRows<float>&, const PlainTrees<float>&, int32_t*);
-template void find(const PlainRows<double>&, const PlainTrees<double>&, int32_t*);
+template void find(const PlainTrees<float>&, const Matrix<const float>&, Matrix<int32_t>);
+template void find(const PlainTrees<double>&, const Matrix<const double>&, Matrix<int32_t>);
 
-}  // namespace FS_LEVEL
 }  // namespace fouriershap

@@ -1,30 +1,65 @@
 #include "binding.h"
-
-#define FS_LEVEL baseline
 #include "leaves.h"
-#undef FS_LEVEL
-#define FS_LEVEL avx2
-#include "leaves.h"
-#undef FS_LEVEL
 
 namespace fouriershap {
 
 template <class T>
-static void find(Exactly<const T, 2> rows, In<int32_t, 1> roots, In<int32_t, 1> feature,
-                 Exactly<const T, 1> threshold, In<int32_t, 1> left, In<int32_t, 1> right,
-                 In<bool, 1> missing_left, In<int32_t, 1> category_set, In<int64_t, 1> set_start,
-                 In<int64_t, 1> set_categories, Out<int32_t, 2> out) {
-  FS_PICK(find<T>)(
-      PlainRows<T>{rows.data(), length(rows), length(rows, 1)},
-      PlainTrees<T>{roots.data(), length(roots), feature.data(), threshold.data(), left.data(), right.data(),
-                    missing_left.data(), category_set.data(), set_start.data(), set_categories.data()},
-      out.data());
+class BoundPlainTrees : Owner, public PlainTrees<T> {
+ public:
+  int64_t n_features = 0;  // at least
+
+  BoundPlainTrees(In<int32_t, 1> the_roots, In<int32_t, 1> features, Exactly<const T, 1> thresholds,
+                  In<int32_t, 1> lefts, In<int32_t, 1> rights, In<bool, 1> missing, In<int32_t, 1> sets,
+                  In<int64_t, 1> start, In<int64_t, 1> categories)
+      : PlainTrees<T>{keep(the_roots), keep(features), keep(thresholds), keep(lefts),     keep(rights),
+                      keep(missing),   keep(sets),     keep(start),      keep(categories)} {
+    const auto& [roots, feature, threshold, left, right, missing_left, category_set, set_start,
+                 set_categories] = static_cast<const PlainTrees<T>&>(*this);
+    const int64_t n = feature.size;
+    check_length("threshold", threshold.size, n);
+    check_length("left", left.size, n);
+    check_length("right", right.size, n);
+    check_length("missing_left", missing_left.size, n);
+    check_length("category_set", category_set.size, n);
+    check_range("roots", roots, 0, n);
+    check_at_least("set_start", set_start.size, 1);
+    check_starts("set_start", set_start, set_start.size - 1, set_categories.size);
+    check_range("category_set", category_set, -1, set_start.size - 1);
+    bool follows = true;
+    for (int64_t v = 0; v < n; ++v) {
+      if (feature[v] < 0) continue;
+      n_features = std::max(n_features, int64_t{feature[v]} + 1);
+      follows &= std::min(left[v], right[v]) > v && std::max(left[v], right[v]) < n;
+    }
+    check(follows, "`left` or `right` has a child that does not follow its parent.");
+  }
+};
+
+template <class T>
+static void find_leaves(const BoundPlainTrees<T>& trees, Exactly<const T, 2> rows, Out<int32_t, 2> out) {
+  check_at_least("rows.shape[1]", length(rows, 1), trees.n_features);
+  check_length("out", length(out), length(rows));
+  check_length("out.shape[1]", length(out, 1), trees.roots.size);
+  find<T>(trees, view(rows), view(out));
+}
+
+template <class T>
+static void bind_trees(nb::module_& m, const char* name) {
+  using Trees = BoundPlainTrees<T>;
+  nb::class_<Trees>(m, name);
+  m.def("Trees", [](In<int32_t, 1> roots, In<int32_t, 1> feature, Exactly<const T, 1> threshold,
+                    In<int32_t, 1> left, In<int32_t, 1> right, In<bool, 1> missing_left,
+                    In<int32_t, 1> category_set, In<int64_t, 1> set_start, In<int64_t, 1> set_categories) {
+    return new Trees(roots, feature, threshold, left, right, missing_left, category_set, set_start,
+                     set_categories);
+  });
+  m.def("find", &find_leaves<T>, FreeGil());
 }
 
 void bind_leaves(nb::module_& parent) {
   nb::module_ m = parent.def_submodule("leaves", "The leaves that rows reach in trees.");
-  m.def("find", &find<float>, FreeGil());
-  m.def("find", &find<double>, FreeGil());
+  bind_trees<float>(m, "_Trees32");
+  bind_trees<double>(m, "_Trees64");
 }
 
 }  // namespace fouriershap

@@ -2,43 +2,52 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 
-def find(
-    rows: NDArray[Any],
-    roots: NDArray[np.int32],
-    feature: NDArray[np.int32],
-    threshold: NDArray[Any],
-    left: NDArray[np.int32],
-    right: NDArray[np.int32],
-    missing_left: NDArray[np.bool_],
-    category_set: NDArray[np.int32],
-    set_start: NDArray[np.int64],
-    set_categories: NDArray[np.int64],
-    out: NDArray[np.int32],
-) -> None:
-    """The leaf that each row reaches in each tree.
+class Trees(NamedTuple):
+    """An ensemble on plain numbers.
 
-    Parameters
+    Attributes
     ----------
-    rows : (n_rows, n_features) float32 or float64
     roots : (n_trees,) int32
-    feature, left, right : (n_nodes,) int32
+    feature : (n_nodes,) int32
         -1 at a leaf.
-    threshold : (n_nodes,) of the type of the rows
-        A number goes right iff it is no smaller; NaN sends every number left.
+    threshold : (n_nodes,) float32 or float64
+        A number goes right iff it is at least this; NaN sends every number left.
+    left, right : (n_nodes,) int32
+        Children, after their parent.
     missing_left : (n_nodes,) bool
         Where NaN goes.
     category_set : (n_nodes,) int32
         -1 at numerical nodes, else the set whose categories go left; numbers are cut to integers first.
     set_start, set_categories : (n_sets + 1,), (n,) int64
         Categories that are at least 0, sorted within a set.
+    """
+
+    roots: NDArray[np.int32]
+    feature: NDArray[np.int32]
+    threshold: NDArray[Any]
+    left: NDArray[np.int32]
+    right: NDArray[np.int32]
+    missing_left: NDArray[np.bool_]
+    category_set: NDArray[np.int32]
+    set_start: NDArray[np.int64]
+    set_categories: NDArray[np.int64]
+
+
+def find(trees: Trees, rows: NDArray[Any], out: NDArray[np.int32]) -> None:
+    """Find the leaf that each row reaches in each tree.
+
+    Parameters
+    ----------
+    rows : (n_rows, n_features), of the type of the thresholds
     out : (n_rows, n_trees) int32, written
     """
+    roots, feature, threshold, left, right, missing_left, category_set, set_start, set_categories = trees
     span = int(set_categories.max(initial=0)) + 1
     owner = np.repeat(np.arange(len(set_start) - 1), np.diff(set_start))
     keys = np.append(owner * span + set_categories, -1)
@@ -61,7 +70,7 @@ def find(
 def _in_set(
     x: NDArray[Any], sets: NDArray[np.int32], keys: NDArray[np.int64], span: int
 ) -> NDArray[np.bool_]:
-    """Whether numbers are in their sets; ``keys``: set * span + category, in order, and a -1."""
+    """Return whether numbers are in their sets; ``keys``: set * span + category, in order, and a -1."""
     whole = np.trunc(x)
     possible = (whole >= 0) & (whole < span)
     key = sets.astype(np.int64) * span + np.where(possible, whole, 0).astype(np.int64)

@@ -1,19 +1,18 @@
-// The extension module: one submodule per kernel family, and which instruction set was picked.
-#include <cstdlib>
-
+// The extension module: one submodule per kernel family. It is built once for any processor (`_native`) and,
+// on x86, once for those with AVX2 (`_native_avx2`), which refuses to be imported on others. This file itself
+// is compiled for any processor.
 #include "binding.h"
-#if defined(_WIN32) && defined(FS_HAS_AVX2)
+#if defined(FS_NEEDS_AVX2) && defined(_WIN32)
 #include <intrin.h>
 #include <windows.h>
 #endif
 
 namespace fouriershap {
 
-#ifdef FS_HAS_AVX2
-static bool processor_has_avx2() {
+#ifdef FS_NEEDS_AVX2
+static bool processor_serves() {
 #if defined(_WIN32)
-  // clang-cl links no library that knows `__builtin_cpu_supports`. Windows says whether it saves the
-  // registers.
+  // clang-cl links no library with `__builtin_cpu_supports`. Windows tells whether it saves the registers.
   constexpr DWORD kAvx2 = 40;  // PF_AVX2_INSTRUCTIONS_AVAILABLE
   int basic[4], extended[4];
   __cpuid(basic, 1);
@@ -24,16 +23,9 @@ static bool processor_has_avx2() {
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
 #endif
 }
-#endif
-
-bool has_avx2() {
-#ifdef FS_HAS_AVX2
-  static const bool yes = processor_has_avx2() && !std::getenv("FOURIERSHAP_BASELINE");
-  return yes;
 #else
-  return false;
+static bool processor_serves() { return true; }
 #endif
-}
 
 void bind_bits(nb::module_&);
 void bind_build(nb::module_&);
@@ -52,21 +44,14 @@ void bind_waves(nb::module_&);
 
 }  // namespace fouriershap
 
-NB_MODULE(_native, m) {
-  m.def("instruction_set", [] { return fouriershap::has_avx2() ? "avx2" : FS_BASELINE_NAME; });
-  m.def("sanitized", [] { return static_cast<bool>(FS_SANITIZED); });  // built by `make test-sanitize`
-  fouriershap::bind_bits(m);
-  fouriershap::bind_build(m);
-  fouriershap::bind_encode(m);
-  fouriershap::bind_leaves(m);
-  fouriershap::bind_nodes(m);
-  fouriershap::bind_numbers(m);
-  fouriershap::bind_orders(m);
-  fouriershap::bind_products(m);
-  fouriershap::bind_stream(m);
-  fouriershap::bind_tables(m);
-  fouriershap::bind_tree_blocks(m);
-  fouriershap::bind_tree_tables(m);
-  fouriershap::bind_walk(m);
-  fouriershap::bind_waves(m);
+NB_MODULE(FS_MODULE, m) {
+  using namespace fouriershap;
+  if (!processor_serves()) throw nb::import_error("this processor has no AVX2");
+  nb::set_leak_warnings(false);  // models of a program that ends may still hold their trees
+  m.attr("instruction_set") = FS_INSTRUCTION_SET;
+  m.attr("sanitized") = static_cast<bool>(FS_SANITIZED);  // built by `make test-sanitize`
+  for (const auto bind :
+       {bind_bits, bind_build, bind_encode, bind_leaves, bind_nodes, bind_numbers, bind_orders, bind_products,
+        bind_stream, bind_tables, bind_tree_blocks, bind_tree_tables, bind_walk, bind_waves})
+    bind(m);
 }

@@ -6,12 +6,14 @@
 namespace fouriershap {
 
 bool are_trees(const NodeArrays& nodes) {
-  if (!nodes.n_trees || nodes.roots[0] != 0) return false;
-  std::vector<uint8_t> has_parent(nodes.n_nodes, 0);
-  for (int64_t k = 0; k < nodes.n_trees; ++k) {
+  const int64_t n_trees = nodes.roots.size, n_nodes = nodes.feature.size;
+  if (nodes.left.size != n_nodes || nodes.right.size != n_nodes) return false;
+  if (!n_trees || nodes.roots[0] != 0) return false;
+  std::vector<uint8_t> has_parent(n_nodes, 0);
+  for (int64_t k = 0; k < n_trees; ++k) {
     const int64_t first = nodes.roots[k];
-    const int64_t last = k + 1 < nodes.n_trees ? nodes.roots[k + 1] : nodes.n_nodes;
-    if (first < 0 || first >= last || last > nodes.n_nodes) return false;
+    const int64_t last = k + 1 < n_trees ? nodes.roots[k + 1] : n_nodes;
+    if (first < 0 || first >= last || last > n_nodes) return false;
     int64_t n_children = 0;
     for (int64_t v = first; v < last; ++v) {
       if (nodes.feature[v] < 0) continue;
@@ -28,8 +30,9 @@ bool are_trees(const NodeArrays& nodes) {
 }
 
 template <class T>
-int64_t levels(const int32_t* feature, const T* level, int64_t n, int64_t n_features, int64_t* start,
-               int64_t* position, T* found) {
+int64_t levels(Span<const int32_t> feature, Span<const T> level, Span<int64_t> start, Span<int64_t> position,
+               Span<T> found) {
+  const int64_t n = feature.size, n_features = start.size - 1;
   struct Entry {
     T level;
     int32_t index;
@@ -56,23 +59,23 @@ int64_t levels(const int32_t* feature, const T* level, int64_t n, int64_t n_feat
   return n_found;
 }
 
-template int64_t levels(const int32_t*, const float*, int64_t, int64_t, int64_t*, int64_t*, float*);
-template int64_t levels(const int32_t*, const double*, int64_t, int64_t, int64_t*, int64_t*, double*);
+template int64_t levels(Span<const int32_t>, Span<const float>, Span<int64_t>, Span<int64_t>, Span<float>);
+template int64_t levels(Span<const int32_t>, Span<const double>, Span<int64_t>, Span<int64_t>, Span<double>);
 
-void pack(const Packed& packed) {
-  std::fill(packed.place, packed.place + packed.n_features, -1);
-  for (int64_t v = 0; v < packed.n_nodes; ++v)
-    if (packed.feature[v] >= 0) packed.place[packed.feature[v]] = 0;
+void pack(const CodedNodes& coded, Span<int32_t> place, Matrix<int32_t> nodes) {
+  std::fill(place.begin(), place.end(), -1);
+  for (const int32_t f : coded.feature)
+    if (f >= 0) place[f] = 0;
   int32_t n_tested = 0;
-  for (int64_t f = 0; f < packed.n_features; ++f)
-    if (!packed.place[f]) packed.place[f] = n_tested++;
-  for (int64_t v = 0; v < packed.n_nodes; ++v) {
-    const int32_t f = packed.feature[v], set = packed.category_set[v];
-    int32_t* node = packed.nodes + 4 * v;
-    node[0] = f < 0 ? -1 : 2 * packed.place[f] + (packed.missing_left[v] != 0);
-    node[1] = set < 0 ? packed.cut[v] : -1 - set;
-    node[2] = packed.left[v];
-    node[3] = packed.right[v];
+  for (int32_t& mine : place)
+    if (!mine) mine = n_tested++;
+  for (int64_t v = 0; v < nodes.rows; ++v) {
+    const int32_t f = coded.feature[v], set = coded.category_set[v];
+    int32_t* node = nodes[v];
+    node[0] = f < 0 ? -1 : 2 * place[f] + (coded.missing_left[v] != 0);
+    node[1] = set < 0 ? coded.cut[v] : -1 - set;
+    node[2] = coded.left[v];
+    node[3] = coded.right[v];
   }
 }
 

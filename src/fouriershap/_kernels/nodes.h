@@ -1,29 +1,25 @@
-// The nodes of ensembles: checked, put on codes, packed. The twin, nodes_numpy.py, documents every array.
-// Compiled once: the standard library may be used.
+// The nodes of ensembles: checked, put on codes, packed. nodes_numpy.py is the specification.
 #pragma once
-#include <cstdint>
+#include "span.h"
 
 namespace fouriershap {
 
 struct NodeArrays {
-  const int32_t *roots, *feature, *left, *right;
-  int64_t n_trees, n_nodes;
+  Span<const int32_t> roots, feature, left, right;
 };
 
 bool are_trees(const NodeArrays& nodes);
 
-// Distinct levels, the first so many of `found`. T: float or double; features are >= 0 and below n_features.
+// The number of distinct levels, the first so many of `found`. Features are >= 0 and below start.size - 1.
 template <class T>
-int64_t levels(const int32_t* feature, const T* level, int64_t n, int64_t n_features, int64_t* start,
-               int64_t* position, T* found);
+int64_t levels(Span<const int32_t> feature, Span<const T> level, Span<int64_t> start, Span<int64_t> position,
+               Span<T> found);
 
-struct Packed {
-  const int32_t *feature, *cut, *left, *right, *category_set;
-  const uint8_t* missing_left;  // truth values; bytes of a file may be any numbers
-  int64_t n_nodes, n_features;
-  int32_t *place, *nodes;
+struct CodedNodes {
+  Span<const int32_t> feature, cut, left, right, category_set;
+  Span<const uint8_t> missing_left;
 };
 
-void pack(const Packed& packed);
+void pack(const CodedNodes& coded, Span<int32_t> place, Matrix<int32_t> nodes);
 
 }  // namespace fouriershap

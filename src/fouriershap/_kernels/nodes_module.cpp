@@ -3,40 +3,42 @@
 
 namespace fouriershap {
 
-static bool are_trees_of(In<int32_t, 1> roots, In<int32_t, 1> feature, In<int32_t, 1> left,
-                         In<int32_t, 1> right) {
-  if (length(left) != length(feature) || length(right) != length(feature)) return false;
-  return are_trees({roots.data(), feature.data(), left.data(), right.data(), length(roots), length(feature)});
+static bool check_trees(In<int32_t, 1> roots, In<int32_t, 1> feature, In<int32_t, 1> left,
+                        In<int32_t, 1> right) {
+  return are_trees({view(roots), view(feature), view(left), view(right)});
 }
 
 template <class T>
-static int64_t levels_of(In<int32_t, 1> feature, Exactly<const T, 1> level, Out<int64_t, 1> start,
-                         Out<int64_t, 1> position, Exactly<T, 1> found) {
-  return levels(feature.data(), level.data(), length(feature), length(start) - 1, start.data(),
-                position.data(), found.data());
+static int64_t find_levels(In<int32_t, 1> feature, Exactly<const T, 1> level, Out<int64_t, 1> start,
+                           Out<int64_t, 1> position, Out<T, 1> found) {
+  check_at_least("start", length(start), 1);
+  check_range("feature", view(feature), 0, length(start) - 1);
+  check_length("level", length(level), length(feature));
+  check_length("position", length(position), length(feature));
+  check_length("found", length(found), length(feature));
+  return levels<T>(view(feature), view(level), view(start), view(position), view(found));
 }
 
-static void pack_of(In<int32_t, 1> feature, In<int32_t, 1> cut, In<bool, 1> missing_left,
-                    In<int32_t, 1> category_set, In<int32_t, 1> left, In<int32_t, 1> right,
-                    Out<int32_t, 1> place, Out<int32_t, 2> nodes) {
-  pack({.feature = feature.data(),
-        .cut = cut.data(),
-        .left = left.data(),
-        .right = right.data(),
-        .category_set = category_set.data(),
-        .missing_left = reinterpret_cast<const uint8_t*>(missing_left.data()),
-        .n_nodes = length(feature),
-        .n_features = length(place),
-        .place = place.data(),
-        .nodes = nodes.data()});
+static void pack_nodes(In<int32_t, 1> feature, In<int32_t, 1> cut, In<bool, 1> missing_left,
+                       In<int32_t, 1> category_set, In<int32_t, 1> left, In<int32_t, 1> right,
+                       Out<int32_t, 1> place, Out<int32_t, 2> nodes) {
+  const CodedNodes coded = {view(feature), view(cut),          view(left),
+                            view(right),   view(category_set), view(missing_left)};
+  const int64_t n = length(nodes);
+  check_length("nodes.shape[1]", length(nodes, 1), 4);
+  for (const int64_t size : {coded.feature.size, coded.cut.size, coded.left.size, coded.right.size,
+                             coded.category_set.size, coded.missing_left.size})
+    check_length("nodes", n, size);
+  check_range("feature", coded.feature, INT32_MIN, length(place));
+  pack(coded, view(place), view(nodes));
 }
 
 void bind_nodes(nb::module_& parent) {
   nb::module_ m = parent.def_submodule("nodes", "The nodes of ensembles.");
-  m.def("are_trees", &are_trees_of, FreeGil());
-  m.def("levels", &levels_of<float>, FreeGil());
-  m.def("levels", &levels_of<double>, FreeGil());
-  m.def("pack", &pack_of, FreeGil());
+  m.def("are_trees", &check_trees, FreeGil());
+  m.def("levels", &find_levels<float>, FreeGil());
+  m.def("levels", &find_levels<double>, FreeGil());
+  m.def("pack", &pack_nodes, FreeGil());
 }
 
 }  // namespace fouriershap

@@ -12,15 +12,15 @@ namespace fouriershap {
 
 namespace {
 
-// Reads a number from [first, last), all of it: false where it is none.
+// Read a number from [first, last), all of it: false where it is not a number.
 bool read(const char* first, const char* last, double* out) {
 #if defined(__cpp_lib_to_chars)
   const auto [stop, error] = std::from_chars(first, last, *out);
   if (error == std::errc()) return stop == last;
-  // Too large or too small a number, which C's function rounds to what is nearest, falls through.
+  // A number that is too large or too small falls through: C's function rounds it.
   if (error != std::errc::result_out_of_range) return false;
 #endif
-  constexpr int64_t kMost = 512;  // no number is so long
+  constexpr int64_t kMost = 512;  // longer than any number
   char word[kMost];
   if (last - first >= kMost) return false;
   std::memcpy(word, first, last - first);
@@ -34,7 +34,7 @@ bool read(const char* first, const char* last, double* out) {
   return end == word + (last - first);
 }
 
-// Whole numbers of few digits, which most are, without a detour; else nothing is written.
+// A fast path for integers of few digits, which most are; else nothing is written.
 bool read_whole(const char* first, const char* last, double* out) {
   constexpr int64_t kMost = 15;  // digits that a double holds
   const bool negative = first < last && *first == '-';
@@ -52,7 +52,7 @@ bool read_whole(const char* first, const char* last, double* out) {
 
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
-// Reads `count` numbers from [at, end), and nothing else.
+// Read `count` numbers from [at, end), and nothing else.
 bool read_line(const char* at, const char* end, int64_t count, double* out) {
   for (int64_t i = 0;; ++i) {
     while (at < end && is_space(*at)) ++at;
@@ -68,16 +68,16 @@ bool read_line(const char* at, const char* end, int64_t count, double* out) {
 
 }  // namespace
 
-int64_t parse_lines(const uint8_t* text, int64_t n_bytes, const int64_t* start, const int64_t* count,
-                    int64_t n_lines, double* out) {
-  const char* all = reinterpret_cast<const char*>(text);
-  for (int64_t line = 0; line < n_lines; out += count[line++]) {
+int64_t parse_lines(Span<const uint8_t> text, Span<const int64_t> start, Span<const int64_t> count,
+                    double* out) {
+  const char* all = reinterpret_cast<const char*>(text.data);
+  for (int64_t line = 0; line < start.size; out += count[line++]) {
     const char* first = all + start[line];
-    const void* newline = std::memchr(first, '\n', n_bytes - start[line]);
-    const char* end = newline ? static_cast<const char*>(newline) : all + n_bytes;
+    const void* newline = std::memchr(first, '\n', text.size - start[line]);
+    const char* end = newline ? static_cast<const char*>(newline) : all + text.size;
     if (!read_line(first, end, count[line], out)) return line;
   }
-  return n_lines;
+  return start.size;
 }
 
 }  // namespace fouriershap

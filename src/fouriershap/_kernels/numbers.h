@@ -1,12 +1,11 @@
-// Numbers out of text. The twin, numbers_numpy.py, documents every array. Compiled once: the standard library
-// may be used.
+// Numbers out of text. numbers_numpy.py is the specification.
 #pragma once
-#include <cstdint>
+#include "span.h"
 
 namespace fouriershap {
 
-// See numbers_numpy.py. Lines that were read; each start is inside of the text.
-int64_t parse_lines(const uint8_t* text, int64_t n_bytes, const int64_t* start, const int64_t* count,
-                    int64_t n_lines, double* out);
+// The number of lines that were read; each start is inside of the text.
+int64_t parse_lines(Span<const uint8_t> text, Span<const int64_t> start, Span<const int64_t> count,
+                    double* out);
 
 }  // namespace fouriershap

@@ -1,24 +1,20 @@
-#include <stdexcept>
-
 #include "binding.h"
 #include "numbers.h"
 
 namespace fouriershap {
 
-static int64_t parse_lines_of(In<uint8_t, 1> text, In<int64_t, 1> start, In<int64_t, 1> count,
-                              Out<double, 1> out) {
-  int64_t left = length(out);
-  for (int64_t i = 0; i < length(start); ++i) {
-    if (i >= length(count) || count(i) < 0 || count(i) > left || start(i) < 0 || start(i) > length(text))
-      throw std::invalid_argument("lines and their numbers do not fit the text or the answer");
-    left -= count(i);
-  }
-  return parse_lines(text.data(), length(text), start.data(), count.data(), length(start), out.data());
+static int64_t parse(In<uint8_t, 1> text, In<int64_t, 1> start, In<int64_t, 1> count, Out<double, 1> out) {
+  check_length("count", length(count), length(start));
+  check_range("start", view(start), 0, length(text) + 1);
+  check_range("count", view(count), 0, length(out) + 1);
+  int64_t total = 0;
+  for (const int64_t n : view(count)) check_at_least("out", length(out), total += n);
+  return parse_lines(view(text), view(start), view(count), out.data());
 }
 
 void bind_numbers(nb::module_& parent) {
   nb::module_ m = parent.def_submodule("numbers", "Numbers out of text.");
-  m.def("parse_lines", &parse_lines_of, FreeGil());
+  m.def("parse_lines", &parse, FreeGil());
 }
 
 }  // namespace fouriershap

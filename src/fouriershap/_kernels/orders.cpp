@@ -17,7 +17,6 @@
 #include "transpose.h"
 
 namespace fouriershap {
-namespace FS_LEVEL {
 namespace {
 
 typedef double f64x2 __attribute__((vector_size(16)));
@@ -35,46 +34,53 @@ inline int64_t whole_vectors(int64_t n) { return (n + kLanes - 1) / kLanes * kLa
 template <int64_t ORDER, int64_t WIDTH>
 class OrderWalk {
  public:
-  OrderWalk(const WalkTrees& the_trees, const double* background_weights, const WalkValues& the_values)
-      : trees(the_trees), nodes(nodes_of(the_trees)), weights(background_weights), values(the_values) {}
+  OrderWalk(const WalkTrees& the_trees, const WalkValues& the_values)
+      : trees(the_trees), nodes(the_trees.nodes), values(the_values) {}
 
-  bool allocate(int64_t most_rows, int64_t most_background, const OrderShares& given, const OrderSets& sets) {
-    const int64_t levels = most_of(trees.tree_depth, trees.n_trees) + 1;
-    const int64_t most = most_of(trees.tree_players, trees.n_trees);
+  void allocate(int64_t most_rows, int64_t most_background, const OrderShares& given, const OrderSets& sets) {
+    const int64_t levels = trees.most_depth + 1;
+    const int64_t most = trees.most_players;
     order = given.order;
     side = most + 1;
     assert(order < WIDTH);
-    if (!path.allocate(most, order, sets) || !small.allocate(most, order)) return false;
+    path.allocate(most, order, sets);
+    small.allocate(most, order);
     const int64_t n_long = path.slots.count > small.count() ? path.slots.count : small.count();
     sum_stride = small.n_sums() + kApart;
     const int64_t n_sums = sum_stride * kTile > n_long * WIDTH ? sum_stride * kTile : n_long * WIDTH;
     held_stride = whole_vectors(small.count() + kLanes - 1);  // vectors that begin at any set
     row_stride = whole_vectors(most_rows);
-    n_held = row_stride * trees.width * held_stride + kLanes;
+    n_held = row_stride * trees.width() * held_stride + kLanes;
     n_totals = (values.n_columns + 1) * values.n_outputs * row_stride;  // the last one for nobody
-    if (!rows.allocate(trees, most_rows, levels) || !background.allocate(trees, most_background, levels) ||
-        !frames.grow(levels, 0) || !term_left.grow(trees.n_nodes, 0) ||
-        !shares.grow(side * side * (order + 1) * WIDTH, 0) || !sums.grow(n_sums, 0) ||
-        !group_weight.grow(most_background, 0) || !meetings.allocate(most, most_rows, most_background) ||
-        !anyone.grow(rows.n_words, 0) || !columns.grow(n_long, 0) || !parts.grow(n_long + kLanes, 0) ||
-        !change.grow(trees.width, 0) || !held.grow(n_held, 0) || !totals.grow(n_totals, 0))
-      return false;
+    rows.allocate(trees, most_rows, levels);
+    background.allocate(trees, most_background, levels);
+    frames.resize(levels);
+    term_left.resize(trees.nodes.size);
+    shares.resize(side * side * (order + 1) * WIDTH);
+    sums.resize(n_sums);
+    group_weight.resize(most_background);
+    meetings.allocate(most, most_rows, most_background);
+    anyone.resize(rows.n_words);
+    columns.resize(n_long);
+    parts.resize(n_long + kLanes);
+    change.resize(trees.width());
+    held.resize(n_held);
+    totals.resize(n_totals);
     std::memset(sums, 0, n_sums * sizeof(double));
     std::memset(held, 0, n_held * sizeof(double));
     lay_out_shares(given);
-    return true;
   }
 
   // All trees for these rows, no more than were allocated for.
-  void explain(const WalkRows& some, const WalkRows& others, int64_t most_background) {
+  void explain(const WalkRows& some, const WalkBackground& others, int64_t most_background) {
     std::memset(totals, 0, n_totals * sizeof(double));
     rows.start(some);
     for (int64_t first = others.first; first < others.last; first += most_background) {
       const int64_t last = first + most_background < others.last ? first + most_background : others.last;
-      background.start({others.codes, others.stride, first, last});
-      weigh_alike(weights + (first - others.first));
-      choose_terms({others.codes, others.stride, first, last - first < kAsked ? last : first + kAsked});
-      for (int64_t tree = 0; tree < trees.n_trees; ++tree) walk(tree);
+      background.start({others.codes, first, last});
+      weigh_alike(others.weights + (first - others.first));
+      choose_terms({others.codes, first, last - first < kAsked ? last : first + kAsked});
+      for (int64_t tree = 0; tree < trees.n_trees(); ++tree) walk(tree);
     }
     add_totals(some);
   }
@@ -88,7 +94,6 @@ class OrderWalk {
 
   const WalkTrees& trees;
   const Node* nodes;
-  const double* weights;
   const WalkValues values;
   Outputs outputs;
   Side rows, background;
@@ -179,13 +184,13 @@ class OrderWalk {
 
   // A term on the way to an inner node, if there is one, else on that which fewer background rows go.
   void choose_terms(const WalkRows& some) {
-    for (int64_t k = 0; k < trees.n_nodes; ++k) {
+    for (int64_t k = 0; k < trees.nodes.size; ++k) {
       const Node& node = nodes[k];
       if (node.leaf()) continue;
       const bool left_ends = nodes[node.left].leaf(), right_ends = nodes[node.right].leaf();
       int64_t n_right = 0;
       if (left_ends == right_ends) {
-        const int32_t* codes = some.codes + trees.features[node.feature()] * some.stride;
+        const int32_t* codes = some.codes[trees.features[node.feature()]];
         with_test(trees, node, [&](auto goes_right) {
           for (int64_t b = some.first; b < some.last; ++b) n_right += goes_right(codes[b]);
         });
@@ -384,7 +389,7 @@ class OrderWalk {
 
   void add_totals(const WalkRows& some) const {
     const int64_t width = values.n_columns * values.n_outputs;
-    double* out = values.out + some.first * width;
+    double* out = values.row(some.first);
     for (int64_t row = 0; row < rows.n; row += kLanes) {
       const int64_t n = rows.n - row < kLanes ? rows.n - row : kLanes;
       for (int64_t k = 0; k < width; ++k)
@@ -450,32 +455,22 @@ class OrderWalk {
 
 }  // namespace
 
-bool interventional_orders(const WalkTrees& trees, const WalkRows& rows, const WalkRows& background,
-                           const double* weights, const OrderShares& shares, const OrderSets& sets,
-                           const WalkValues& values) {
-  const int64_t n_background = background.last - background.first;
-  const int64_t at_once = n_background < kMostAtOnce ? n_background : kMostAtOnce;
-  if (!n_background || rows.first == rows.last) return true;
-  const auto run = [&](auto walk) {
-    if (!walk->allocate(rows.last - rows.first, at_once, shares, sets)) return false;
-    walk->explain(rows, background, at_once);
-    return true;
+void interventional_orders(const WalkTrees& trees, const WalkRows& rows, const WalkBackground& background,
+                           const OrderShares& shares, const OrderSets& sets, const WalkValues& values) {
+  if (!background.n() || !rows.n()) return;
+  const int64_t at_once = std::min(background.n(), kMostAtOnce);
+  const auto run = [&](auto&& walk) {
+    walk.allocate(rows.n(), at_once, shares, sets);
+    walk.explain(rows, background, at_once);
   };
-  if (shares.order == 2) {
-    OrderWalk<2, 4> walk(trees, weights, values);
-    return run(&walk);
-  }
-  if (shares.order == 3) {
-    OrderWalk<3, 4> walk(trees, weights, values);
-    return run(&walk);
-  }
-  if (shares.order < 8) {
-    OrderWalk<0, 8> walk(trees, weights, values);
-    return run(&walk);
-  }
-  OrderWalk<0, kMostPositions + kLanes> walk(trees, weights, values);
-  return run(&walk);
+  if (shares.order == 2)
+    run(OrderWalk<2, 4>(trees, values));
+  else if (shares.order == 3)
+    run(OrderWalk<3, 4>(trees, values));
+  else if (shares.order < 8)
+    run(OrderWalk<0, 8>(trees, values));
+  else
+    run(OrderWalk<0, kMostPositions + kLanes>(trees, values));
 }
 
-}  // namespace FS_LEVEL
 }  // namespace fouriershap

@@ -7,7 +7,6 @@
 #include "walk_rows.h"
 
 namespace fouriershap {
-namespace FS_LEVEL {
 namespace {
 
 typedef uint64_t u64x4 __attribute__((vector_size(32)));
@@ -19,21 +18,21 @@ class Side {
  public:
   int64_t n = 0, n_words = 0;  // rows, and words of a set of them: whole vectors
 
-  bool allocate(const WalkTrees& the_trees, int64_t most_rows, int64_t levels) {
+  void allocate(const WalkTrees& the_trees, int64_t most_rows, int64_t levels) {
     trees = &the_trees;
     room = most_rows + kWordLanes;  // for one that turns out to be empty, and vectors that begin at any group
     n_words = (most_rows + 64 * kWordLanes - 1) / (64 * kWordLanes) * kWordLanes;
-    if (!words.grow(levels * room, 0) || !sets.grow(levels * room * n_words, 0) ||
-        !right.grow(levels * n_words, 0) || !n_groups.grow(levels, 0))
-      return false;
+    words.resize(levels * room);
+    sets.resize(levels * room * n_words);
+    right.resize(levels * n_words);
+    n_groups.resize(levels);
     for (int32_t& group : group_of_word) group = -1;
-    return true;
   }
 
   // Start again with these rows, no more than were allocated for.
   void start(const WalkRows& the_rows) {
     rows = the_rows;
-    n = rows.last - rows.first;
+    n = rows.n();
     assert(n < room);
     n_groups[0] = n > 0;
     words[0] = 0;
@@ -51,7 +50,7 @@ class Side {
   // Who goes right at the node of this level.
   void ask(int64_t level, const Node& node) {
     uint64_t* to = right + level * n_words;
-    const int32_t* codes = rows.codes + trees->features[node.feature()] * rows.stride + rows.first;
+    const int32_t* codes = rows.codes[trees->features[node.feature()]] + rows.first;
     with_test(*trees, node, [&](auto goes_right) {
       for (int64_t first = 0; first < 64 * n_words; first += 64) {
         const int64_t here = n - first < 64 ? n - first : 64;
@@ -153,10 +152,12 @@ inline void for_each_bit(const uint64_t* words, int64_t n_words, Visit visit) {
 // Which groups of rows and which others meet in hybrids: those that have no player in both words.
 class Meetings {
  public:
-  bool allocate(int64_t most_positions, int64_t most_groups, int64_t most_others) {
+  void allocate(int64_t most_positions, int64_t most_groups, int64_t most_others) {
     const int64_t most_words = (most_groups + 63) / 64;
-    return failed_by.grow(whole(most_positions) * most_words, 0) && met.grow(most_others * most_words, 0) &&
-           alive.grow(most_words, 0) && others_alive.grow((most_others + 63) / 64, 0);
+    failed_by.resize(whole(most_positions) * most_words);
+    met.resize(most_others * most_words);
+    alive.resize(most_words);
+    others_alive.resize((most_others + 63) / 64);
   }
 
   // Words of the groups of rows, padded to whole vectors, and of the others, all of so many positions.
@@ -210,5 +211,4 @@ class Meetings {
 };
 
 }  // namespace
-}  // namespace FS_LEVEL
 }  // namespace fouriershap

@@ -6,26 +6,37 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from fouriershap._kernels.walk_numpy import Trees, alive_pairs
+from fouriershap._kernels.walk_numpy import Codes, Floats, Trees, alive_pairs
 
 
-def interventional(*arguments: Any) -> None:
-    """Interventional interactions of sets of players, of any index.
+def interventional(
+    trees: Trees,
+    codes: Codes,
+    first_row: int,
+    last_row: int,
+    background: Codes,
+    weights: Floats,
+    shares: Floats,
+    keys: NDArray[np.int64],
+    radix: int,
+    out: Floats,
+) -> None:
+    """Add interventional interactions of sets of players, of any index.
 
-    ``(*trees, codes, first_row, last_row, background, weights, shares, keys, radix, out)`` with trees, codes,
-    background and weights as in `walk_numpy.interventional_joint`.
+    Trees, codes, background and weights are as in `walk_numpy.interventional`.
 
-    shares : (m + 1, m + 1, order + 1) float64, m >= most players on a path
-        See `fouriershap._shapley.orders.indices.leaf_shares`. m <= 64.
+    Parameters
+    ----------
+    shares : (m + 1, m + 1, order + 1) float64, 64 >= m >= most players on a path
+        See `fouriershap._shapley.orders.indices.leaf_shares`.
     keys : (n_sets,) int64, ascending
-        The sets that are wanted: ``key_of(players, radix)``.
+        The wanted sets: ``key_of(players, radix)``.
     out : (rows, n_sets, n_outputs) float64
         Added to: at a set of s players, i of which only the row brings to a leaf and j only the background row, the
         leaf's value times ``(-1)^j shares[c + j, z - j, s]``, where c and z are the numbers of all such players.
     """
-    *arrays, codes, first_row, last_row, background, weights, shares, keys, radix, out = arguments
-    trees = Trees(*arrays)
     order, n_rows = shares.shape[2] - 1, last_row - first_row
     column = {key: k for k, key in enumerate(keys.tolist())}
     both = np.concatenate([codes[:, first_row:last_row], background], axis=1)
@@ -50,7 +61,7 @@ def interventional(*arguments: Any) -> None:
 
 
 def key_of(players: Any, radix: int) -> int:
-    """A number for a set of players: digits p + 1, ascending, so that keys sort by size, then by players."""
+    """Return a number for a set of players: digits p + 1, ascending, so that keys sort by size, then by players."""
     key = 0
     for player in sorted(players):
         key = key * radix + player + 1

@@ -7,14 +7,12 @@
 #pragma once
 #include <type_traits>
 
+#include "orders.h"
 #include "scratch.h"
 #include "walk_index.h"
 
 namespace fouriershap {
-namespace FS_LEVEL {
 namespace {
-
-constexpr int64_t kMostPositions = 64;  // a set of positions is a word
 
 inline int64_t count_bits(uint64_t word) { return __builtin_popcountll(word); }
 
@@ -46,13 +44,16 @@ class SmallSets {
     const Part* end() const { return parts + n; }
   };
 
-  bool allocate(int64_t most_positions, int64_t the_order) {
+  void allocate(int64_t most_positions, int64_t the_order) {
     const int64_t positions = most_positions < kShortPath ? most_positions : kShortPath;
     int64_t n_words = 1, all = 1;
     for (int64_t p = 0; p < positions; ++p) n_words *= 2, all *= 3;
-    if (!words.grow(n_words, 0) || !start_of.grow(n_words, 0) || !has_places.grow(n_words, 0) ||
-        !parts.grow(all, 0) || !start.grow(n_words, 0) || !length.grow(n_words, 0))
-      return false;
+    words.resize(n_words);
+    start_of.resize(n_words);
+    has_places.resize(n_words);
+    parts.resize(all);
+    start.resize(n_words);
+    length.resize(n_words);
     order = the_order;
     n_positions = positions;
     int64_t n = 0;
@@ -69,7 +70,7 @@ class SmallSets {
       below[p] = k;
     }
     stride = (n + 3) / 4 * 4;
-    return places.grow(n_words * stride, 0);
+    places.resize(n_words * stride);
   }
 
   // How many there are of the first positions of a path.
@@ -127,11 +128,12 @@ struct Slots {
   Scratch<int64_t> binomial;  // (kMostPositions + 1, order + 1)
   Scratch<int64_t> start;     // (order + 1,) the first slot of a size
 
-  bool allocate(int64_t most_positions, int64_t the_order) {
+  void allocate(int64_t most_positions, int64_t the_order) {
     assert(most_positions <= kMostPositions);
     order = the_order;
     const int64_t width = order + 1;
-    if (!binomial.grow((kMostPositions + 1) * width, 0) || !start.grow(width, 0)) return false;
+    binomial.resize((kMostPositions + 1) * width);
+    start.resize(width);
     for (int64_t n = 0; n <= kMostPositions; ++n)
       for (int64_t k = 0; k < width; ++k) {
         // What is too large for any path that is allowed here may wrap around: nobody asks for it.
@@ -146,7 +148,6 @@ struct Slots {
       start[size] = count;
       count += ways(most_positions, size);
     }
-    return true;
   }
 
   int64_t ways(int64_t n, int64_t k) const { return binomial[n * (order + 1) + k]; }
@@ -169,19 +170,19 @@ struct ColumnOfKey {
   Scratch<int32_t> columns;  // (1 << bits,), or for each key; -1 for none
   int bits = 1;
 
-  bool allocate(const OrderSets& sets, int64_t order) {
+  void allocate(const OrderSets& sets, int64_t order) {
     radix = sets.radix;
     in_any_order = order <= 3 && radix <= kFew && radix * radix * radix <= kFew;
     if (in_any_order) return list(sets);
-    while ((int64_t{1} << bits) < 2 * sets.n) ++bits;
-    if (!keys.grow(int64_t{1} << bits, 0) || !columns.grow(int64_t{1} << bits, 0)) return false;
+    while ((int64_t{1} << bits) < 2 * sets.keys.size) ++bits;
+    keys.resize(int64_t{1} << bits);
+    columns.resize(int64_t{1} << bits);
     std::memset(keys, 0, (size_t{1} << bits) * sizeof(int64_t));
-    for (int64_t i = 0; i < sets.n; ++i) {
+    for (int64_t i = 0; i < sets.keys.size; ++i) {
       const int64_t place = find(sets.keys[i]);
       keys[place] = sets.keys[i];
       columns[place] = static_cast<int32_t>(i);
     }
-    return true;
   }
 
   // -1 where the set is not wanted.
@@ -192,10 +193,10 @@ struct ColumnOfKey {
   }
 
  private:
-  bool list(const OrderSets& sets) {
-    if (!columns.grow(radix * radix * radix, 0)) return false;
+  void list(const OrderSets& sets) {
+    columns.resize(radix * radix * radix);
     for (int64_t key = 0; key < radix * radix * radix; ++key) columns[key] = -1;
-    for (int64_t i = 0; i < sets.n; ++i) {
+    for (int64_t i = 0; i < sets.keys.size; ++i) {
       const int64_t c = sets.keys[i] % radix, b = sets.keys[i] / radix % radix,
                     a = sets.keys[i] / radix / radix;
       const auto put = [&](int64_t x, int64_t y, int64_t z) {
@@ -205,7 +206,6 @@ struct ColumnOfKey {
       if (b) put(a, c, b);  // two players and more: a is 0, or the third
       if (a) put(b, a, c), put(b, c, a), put(c, a, b), put(c, b, a);
     }
-    return true;
   }
 
   int64_t find(int64_t key) const {
@@ -227,9 +227,10 @@ struct PathSets {
   int32_t players[kMostPositions];
   Scratch<int32_t> of_slot;  // (slots,) the column, -1 for none, kUnknown
 
-  bool allocate(int64_t most_positions, int64_t order, const OrderSets& sets) {
-    return slots.allocate(most_positions, order) && column_of_key.allocate(sets, order) &&
-           of_slot.grow(slots.count, 0);
+  void allocate(int64_t most_positions, int64_t order, const OrderSets& sets) {
+    slots.allocate(most_positions, order);
+    column_of_key.allocate(sets, order);
+    of_slot.resize(slots.count);
   }
 
   // The path goes on with another player: forget the sets whose last position this is, and all where it
@@ -278,5 +279,4 @@ struct PathSets {
 };
 
 }  // namespace
-}  // namespace FS_LEVEL
 }  // namespace fouriershap

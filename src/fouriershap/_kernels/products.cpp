@@ -4,7 +4,6 @@
 #include "simd.h"
 
 namespace fouriershap {
-namespace FS_LEVEL {
 
 namespace {
 
@@ -92,11 +91,11 @@ void add_component(const Complex<T>* row, const Complex<T>* component, int64_t n
 
 template <class T>
 inline void add_nodes(const Complex<T>* row, const Complex<T>* component, int64_t n_players, T weight,
-                      const Nodes<T>& nodes, Complex<T>* before, Complex<T>* sums) {
+                      const Quadrature<T>& nodes, Complex<T>* before, Complex<T>* sums) {
   int64_t q = 0;
-  for (; q + 2 <= nodes.n; q += 2)
+  for (; q + 2 <= nodes.points.size; q += 2)
     add_component<T, 2>(row, component, n_players, weight, nodes.points + q, nodes.weights + q, before, sums);
-  if (q < nodes.n)
+  if (q < nodes.points.size)
     add_component<T, 1>(row, component, n_players, weight, nodes.points + q, nodes.weights + q, before, sums);
 }
 
@@ -132,17 +131,16 @@ inline void all_products(const double* row, int64_t n_players, int64_t n_terms, 
 }  // namespace
 
 template <class T>
-bool components(const Factors<T>& rows, const Factors<T>& mixture, const T* weights, const Nodes<T>& nodes,
-                const T* coefficients, int64_t n_outputs, double* out) {
+void components(const Factors<T>& rows, const Factors<T>& mixture, Span<const T> weights,
+                const Quadrature<T>& nodes, const T* coefficients, int64_t n_outputs, double* out) {
   constexpr int64_t block = kTogether * Vec<T>::lanes;
   const int64_t n_players = rows.n_players, n_terms = rows.n_terms, stride = 2 * n_players * n_terms;
   assert(n_terms % block == 0 && mixture.n_players == n_players && mixture.n_terms == n_terms);
-  if (!n_players) return true;
+  if (!n_players) return;
   const int64_t n_packed = n_players * kTogether, most = kPackedBytes / (n_packed * sizeof(Complex<T>));
   const int64_t chunk = most < 1 ? 1 : most < mixture.n_rows ? most : mixture.n_rows;
   const AlignedScratch<Complex<T>> sums(n_packed), before(2 * n_packed), mine(n_packed),
       packed(chunk * n_packed);
-  if (!sums || !before || !mine || !packed) return false;
   for (int64_t tile = 0; tile < rows.n_rows; tile += kPackedFor)
     for (int64_t m = 0; m < n_terms; m += block)
       for (int64_t first = 0; first < mixture.n_rows; first += chunk) {
@@ -159,18 +157,16 @@ bool components(const Factors<T>& rows, const Factors<T>& mixture, const T* weig
                          out + r * n_players * n_outputs);
         }
       }
-  return true;
 }
 
-template bool components(const Factors<float>&, const Factors<float>&, const float*, const Nodes<float>&,
-                         const float*, int64_t, double*);
-template bool components(const Factors<double>&, const Factors<double>&, const double*, const Nodes<double>&,
-                         const double*, int64_t, double*);
+template void components(const Factors<float>&, const Factors<float>&, Span<const float>,
+                         const Quadrature<float>&, const float*, int64_t, double*);
+template void components(const Factors<double>&, const Factors<double>&, Span<const double>,
+                         const Quadrature<double>&, const double*, int64_t, double*);
 
-bool subset_sums(const Factors<double>& rows, const double* weights, double* out) {
+void subset_sums(const Factors<double>& rows, Span<const double> weights, double* out) {
   const int64_t n_sets = int64_t{1} << rows.n_players, n_terms = rows.n_terms;
   const AlignedScratch<Pair> products(n_sets), sums(n_sets);
-  if (!products || !sums) return false;
   assert(n_terms % kLanes == 0);
   for (int64_t m = 0; m < n_terms; m += kLanes) {
     for (int64_t s = 0; s < n_sets; ++s) sums[s] = Pair{};
@@ -187,14 +183,12 @@ bool subset_sums(const Factors<double>& rows, const double* weights, double* out
       store(mine + n_terms, load<Pair::V>(mine + n_terms) + sums[s].imag);
     }
   }
-  return true;
 }
 
-bool games(const Factors<double>& rows, const double* table, int64_t n_outputs, double* out) {
+void games(const Factors<double>& rows, const double* table, int64_t n_outputs, double* out) {
   const int64_t n_sets = int64_t{1} << rows.n_players, n_terms = rows.n_terms, size = n_sets * n_outputs;
   const AlignedScratch<Pair> products(n_sets);
   const AlignedScratch<Pair::V> worth(kTileRows * size);
-  if (!products || !worth) return false;
   assert(n_terms % kLanes == 0);
   for (int64_t first = 0; first < rows.n_rows; first += kTileRows) {
     const int64_t n = rows.n_rows - first < kTileRows ? rows.n_rows - first : kTileRows;
@@ -214,8 +208,6 @@ bool games(const Factors<double>& rows, const double* table, int64_t n_outputs, 
         for (int64_t s = 0; s < n_sets; ++s)
           out[((first + r) * n_sets + s) * n_outputs + o] = total<double>(worth[r * size + o * n_sets + s]);
   }
-  return true;
 }
 
-}  // namespace FS_LEVEL
 }  // namespace fouriershap

@@ -1,9 +1,7 @@
-// Sums of products over players: their Shapley values. The twin, products_numpy.py, documents every array.
-// Included once per instruction set: only the structs are guarded.
-#include <cstdint>
+// Sums of products over players: their Shapley values. products_numpy.py is the specification.
+#pragma once
+#include "span.h"
 
-#ifndef FOURIERSHAP_PRODUCTS_ARGUMENTS
-#define FOURIERSHAP_PRODUCTS_ARGUMENTS
 namespace fouriershap {
 
 // Factors (n_rows, n_players, 2, n_terms): real parts, then imaginary ones. n_terms: a multiple of 16.
@@ -14,31 +12,23 @@ struct Factors {
 };
 
 template <class T>
-struct Nodes {
-  const T* points;   // (n,) in [0, 1]
-  const T* weights;  // (n,)
-  int64_t n;
+struct Quadrature {
+  Span<const T> points;  // in [0, 1]
+  Span<const T> weights;
 };
 
-}  // namespace fouriershap
-#endif
-
-namespace fouriershap {
-namespace FS_LEVEL {
-
 // Values of rows against a mixture of products. weights: (n_components,). coefficients: (n_outputs, 2,
-// n_terms), the imaginary parts negated. out: (n_rows, n_players, n_outputs), added to. False: out of memory.
+// n_terms), the imaginary parts negated. out: (n_rows, n_players, n_outputs), added to.
 template <class T>
-bool components(const Factors<T>& rows, const Factors<T>& mixture, const T* weights, const Nodes<T>& nodes,
-                const T* coefficients, int64_t n_outputs, double* out);
+void components(const Factors<T>& rows, const Factors<T>& mixture, Span<const T> weights,
+                const Quadrature<T>& nodes, const T* coefficients, int64_t n_outputs, double* out);
 
 // Sums over rows of the products of every set of players. weights: (n_rows,). out: (2^n_players, 2, n_terms),
-// added to. False: out of memory.
-bool subset_sums(const Factors<double>& rows, const double* weights, double* out);
+// added to.
+void subset_sums(const Factors<double>& rows, Span<const double> weights, double* out);
 
 // The worth of every coalition. table: (n_outputs, 2^n_players, 2, n_terms), the imaginary parts negated.
-// out: (n_rows, 2^n_players, n_outputs), written. False: out of memory.
-bool games(const Factors<double>& rows, const double* table, int64_t n_outputs, double* out);
+// out: (n_rows, 2^n_players, n_outputs), written.
+void games(const Factors<double>& rows, const double* table, int64_t n_outputs, double* out);
 
-}  // namespace FS_LEVEL
 }  // namespace fouriershap

@@ -1,48 +1,47 @@
-// Scratch memory of a kernel, freed where it goes out of scope. Nothing is thrown: where there is no memory a
-// `Scratch` is a null pointer, the kernel returns false, and its binding raises MemoryError.
+// Scratch memory of a kernel: not initialised unless a value is given, freed where it goes out of scope.
+// Without memory it throws std::bad_alloc, which Python sees as a MemoryError.
 #pragma once
+#include <algorithm>
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 #if defined(_WIN32)
-#include <malloc.h>  // there is no aligned_alloc there, and what takes its place has its own free
+#include <malloc.h>  // Windows has no aligned_alloc; its replacement needs a free of its own
 #endif
 
 namespace fouriershap {
 
-// Anonymous, so that every kernel has a copy of its own: the linker would share one across instruction sets,
-// and AVX2 code could run on a processor without it.
-namespace {
-
 // Vectors that cross a cache line cost twice: what is read and written by vectors starts at one.
 constexpr int64_t kCacheLine = 64;
 
-// Room for n values, not set to anything unless a value is given.
+// `std::vector` would set every value first. Indices are checked in debug builds.
 template <class T, int64_t Alignment = alignof(T)>
 class Scratch {
  public:
   Scratch() = default;
-  explicit Scratch(int64_t n) : data_(obtain(n)) {}
-  Scratch(int64_t n, T value) : data_(obtain(n)) {
-    if (data_)
-      for (int64_t i = 0; i < n; ++i) data_[i] = value;
-  }
+  explicit Scratch(int64_t n) : data_(obtain(n)), size_(n) {}
+  Scratch(int64_t n, T value) : Scratch(n) { std::fill_n(data_, n, value); }
   ~Scratch() { release(data_); }
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
 
   operator T*() const { return data_; }
+  template <class I>
+  T& operator[](I i) const {
+    assert(static_cast<int64_t>(i) >= 0 && static_cast<int64_t>(i) < size_);
+    return data_[i];
+  }
 
-  // Makes room for n values and keeps the first ones. False, and all is as before, where there is no memory.
-  bool grow(int64_t n, int64_t n_kept) {
+  // Make room for n values and keep the first ones.
+  void resize(int64_t n, int64_t n_kept = 0) {
     T* larger = obtain(n);
-    if (!larger) return false;
     if (n_kept) std::memcpy(static_cast<void*>(larger), data_, n_kept * sizeof(T));
     release(data_);
     data_ = larger;
-    return true;
+    size_ = n;
   }
 
  private:
@@ -50,14 +49,20 @@ class Scratch {
 
   static T* obtain(int64_t n) {
     assert(n >= 0);
-    if (n < 0 || n >= INT64_MAX / 2 / static_cast<int64_t>(sizeof(T))) return nullptr;
+    if (n < 0 || n >= INT64_MAX / 2 / static_cast<int64_t>(sizeof(T))) throw std::bad_alloc();
     const int64_t bytes = n > 0 ? n * static_cast<int64_t>(sizeof(T)) : 1;
-    if constexpr (kPlain) return static_cast<T*>(std::malloc(bytes));
+    void* data = nullptr;
+    if constexpr (kPlain) {
+      data = std::malloc(bytes);
+    } else {
 #if defined(_WIN32)
-    return static_cast<T*>(_aligned_malloc(bytes, Alignment));
+      data = _aligned_malloc(bytes, Alignment);
 #else
-    return static_cast<T*>(std::aligned_alloc(Alignment, (bytes + Alignment - 1) / Alignment * Alignment));
+      data = std::aligned_alloc(Alignment, (bytes + Alignment - 1) / Alignment * Alignment);
 #endif
+    }
+    if (!data) throw std::bad_alloc();
+    return static_cast<T*>(data);
   }
 
   static void release(T* data) {
@@ -68,10 +73,27 @@ class Scratch {
   }
 
   T* data_ = nullptr;
+  int64_t size_ = 0;
 };
 
 template <class T>
 using AlignedScratch = Scratch<T, kCacheLine>;
 
-}  // namespace
+// Memory that only grows: its values are lost when it does, and zero at first.
+template <class T>
+class Room {
+ public:
+  void reserve(int64_t n) {
+    if (n <= capacity) return;
+    data.resize(n);
+    std::memset(reinterpret_cast<void*>(static_cast<T*>(data)), 0, n * sizeof(T));
+    capacity = n;
+  }
+  operator T*() const { return data; }
+
+ private:
+  AlignedScratch<T> data;
+  int64_t capacity = 0;
+};
+
 }  // namespace fouriershap

@@ -10,7 +10,6 @@
 #endif
 
 namespace fouriershap {
-namespace FS_LEVEL {
 
 template <class T>
 struct Vec {
@@ -30,5 +29,4 @@ static inline void store(T* p, V v) {
   std::memcpy(p, &v, sizeof v);
 }
 
-}  // namespace FS_LEVEL
 }  // namespace fouriershap

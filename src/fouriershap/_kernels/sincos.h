@@ -4,7 +4,6 @@
 #include "simd.h"
 
 namespace fouriershap {
-namespace FS_LEVEL {
 
 // pi / 2 in three parts: the first two have so few bits that their products with whole numbers are exact.
 // `round` pushes the digits after the point out of a number, whose last bits then count quarter turns.
@@ -68,5 +67,4 @@ static inline void sincos(typename Vec<T>::type angle, typename Vec<T>::type* si
   *cosine = (V)(second ^ (((quarter + 1) & 2) << sign));
 }
 
-}  // namespace FS_LEVEL
 }  // namespace fouriershap

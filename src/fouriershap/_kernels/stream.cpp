@@ -4,7 +4,6 @@
 #include "stream_wide.h"
 
 namespace fouriershap {
-namespace FS_LEVEL {
 namespace {
 
 // The running sums of the rows at hand: a line of slots a row, and a line of rows a player, per output.
@@ -28,36 +27,34 @@ class Stream {
   Stream(const WalkTrees& the_trees, const StreamIndex& the_index, const StreamSettings& the_settings,
          const WalkValues& the_values)
       : trees(the_trees),
-        nodes(nodes_of(the_trees)),
+        nodes(the_trees.nodes),
         index(the_index),
         settings(the_settings),
         values(the_values),
         wide(the_index, integrator) {}
 
-  bool run(const WalkRows& the_rows, const WalkRows& the_background, const double* weights) {
-    const int64_t depth = most_of(trees.tree_depth, trees.n_trees) + 1;
-    const int64_t width = (most_of(trees.tree_players, trees.n_trees) + kLanes) / kLanes * kLanes;
-    if (!whole.allocate(trees, the_rows, nullptr, depth) ||
-        !all_background.allocate(trees, the_background, weights, depth) ||
-        !slot_of.grow(values.n_columns, 0) || !touched.grow(values.n_columns, 0))
-      return false;
+  void run(const WalkRows& the_rows, const WalkBackground& the_background) {
+    const int64_t depth = trees.most_depth + 1;
+    const int64_t width = (trees.most_players + kLanes) / kLanes * kLanes;
+    whole.allocate(trees, the_rows, nullptr, depth);
+    all_background.allocate(trees, the_background, the_background.weights, depth);
+    slot_of.resize(values.n_columns);
+    touched.resize(values.n_columns);
     rows = whole.side;
     background = all_background.side;
     sums = {nullptr, nullptr, rows.stride, width, values.n_columns, rows.stride};
-    const int64_t n_outputs = trees.width > 1 ? trees.width : 1;
-    if (!slot_sums.reserve(n_outputs * rows.stride * width) ||
-        !player_sums.reserve(n_outputs * values.n_columns * rows.stride))
-      return false;
+    const int64_t n_outputs = trees.width() > 1 ? trees.width() : 1;
+    slot_sums.reserve(n_outputs * rows.stride * width);
+    player_sums.reserve(n_outputs * values.n_columns * rows.stride);
     sums.slots = slot_sums;
     sums.players = player_sums;
     for (int64_t p = 0; p < values.n_columns; ++p) slot_of[p] = -1, touched[p] = 0;
-    for (int64_t t = 0; t < trees.n_trees; ++t) {
+    for (int64_t t = 0; t < trees.n_trees(); ++t) {
       outputs = Outputs(trees, t);
-      if (!nodes[trees.roots[t]].leaf() && !enter(trees.roots[t], 0)) return false;
-      const bool ends = t + 1 == trees.n_trees || trees.tree_output[t + 1] != trees.tree_output[t];
+      if (!nodes[trees.roots[t]].leaf()) enter(trees.roots[t], 0);
+      const bool ends = t + 1 == trees.n_trees() || trees.tree_output[t + 1] != trees.tree_output[t];
       if (ends || t % kTreesPerTotal == kTreesPerTotal - 1) add_totals(the_rows.first);
     }
-    return true;
   }
 
  private:
@@ -72,67 +69,61 @@ class Stream {
     AlignedScratch<uint32_t> masks, keys;
     Side side;
 
-    bool allocate(const WalkTrees& trees, const WalkRows& given, const double* weights, int64_t depth) {
-      side.n = given.last - given.first;
+    void allocate(const WalkTrees& trees, const WalkRows& given, const double* weights, int64_t depth) {
+      side.n = given.n();
       side.stride = padded(side.n);
-      if (!columns.grow(trees.n_features, 0) || !masks.grow(depth * side.stride, 0) ||
-          !keys.grow(side.stride, 0))
-        return false;
-      for (int64_t f = 0; f < trees.n_features; ++f)
-        columns[f] = given.codes + trees.features[f] * given.stride + given.first;
+      columns.resize(trees.n_features());
+      masks.resize(depth * side.stride);
+      keys.resize(side.stride);
+      for (int64_t f = 0; f < trees.n_features(); ++f)
+        columns[f] = given.codes[trees.features[f]] + given.first;
       std::memset(masks, 0, side.stride * sizeof(uint32_t));
       std::memset(keys, 0, side.stride * sizeof(uint32_t));
       side.columns = columns;
       side.weights = weights;
       side.masks = masks;
       side.keys = keys;
-      return true;
     }
   };
 
   int32_t player_of(const Node& node) const { return trees.players[node.feature()]; }
 
-  bool enter(int32_t at, int depth) {
+  void enter(int32_t at, int depth) {
     if (may_merge) {
       const Subtree subtree(nodes, at, settings.merged_nodes);
       if (subtree.n_nodes > 1 && subtree.n_nodes + n_slots <= kMostSlots) {
         may_merge = false;  // neither within what is merged, nor where it was tried in vain
-        const bool done = merged(at, depth, subtree);
+        merged(at, depth, subtree);
         may_merge = true;
-        return done;
+        return;
       }
     }
-    return enter_unmerged(at, depth);
+    enter_unmerged(at, depth);
   }
 
   // The subtree for the distinct rows alone, if there are few enough of them.
-  bool merged(int32_t at, int depth, const Subtree& subtree) {
-    bool worth = false;
-    if (!few_rows.merge(trees, rows, subtree, depth, n_slots, kMostRowsLeft, worth)) return false;
-    if (worth &&
-        !few_background.merge(trees, background, subtree, depth, n_slots, kMostBackgroundLeft, worth))
-      return false;
-    if (!worth) return enter_unmerged(at, depth);
+  void merged(int32_t at, int depth, const Subtree& subtree) {
+    if (!few_rows.merge(trees, rows, subtree, depth, n_slots, kMostRowsLeft) ||
+        !few_background.merge(trees, background, subtree, depth, n_slots, kMostBackgroundLeft))
+      return enter_unmerged(at, depth);
     const Side all_rows = rows, whole_background = background;
     const Sums<T> all_sums = sums;
-    if (!begin_merged(subtree)) return false;
-    const bool done = enter_unmerged(at, depth);
+    begin_merged(subtree);
+    enter_unmerged(at, depth);
     const Sums<T> few_sums = sums;
     rows = all_rows;
     background = whole_background;
     sums = all_sums;
-    if (done) add_merged(subtree, few_sums);
-    return done;
+    add_merged(subtree, few_sums);
   }
 
-  bool begin_merged(const Subtree& subtree) {
+  void begin_merged(const Subtree& subtree) {
     rows = few_rows.side;
     background = few_background.side;
     sums.rows = sums.stride = rows.stride;
-    if (!few_slot_sums.reserve(outputs.count * rows.stride * sums.width) ||
-        !few_player_sums.reserve(outputs.count * sums.n_players * rows.stride) ||
-        !few_lines.reserve(rows.stride * kLanes))
-      return false;
+    few_slot_sums.reserve(outputs.count * rows.stride * sums.width);
+    few_player_sums.reserve(outputs.count * sums.n_players * rows.stride);
+    few_lines.reserve(rows.stride * kLanes);
     sums.slots = few_slot_sums;
     sums.players = few_player_sums;
     for (int64_t i = 0; i < outputs.count * rows.stride * sums.width; ++i) sums.slots[i] = 0;
@@ -141,7 +132,6 @@ class Stream {
         T* mine = sums.of_player(o, player_of(nodes[subtree.nodes[i]]));
         for (int64_t row = 0; row < rows.n; ++row) mine[row] = 0;
       }
-    return true;
   }
 
   void add_merged(const Subtree& subtree, const Sums<T>& few) {
@@ -194,7 +184,7 @@ class Stream {
     }
   }
 
-  bool enter_unmerged(int32_t at, int depth) {
+  void enter_unmerged(int32_t at, int depth) {
     const Node& node = nodes[at];
     const Node &left = nodes[node.left], &right = nodes[node.right];
     const int32_t player = player_of(node);
@@ -202,8 +192,8 @@ class Stream {
     const bool fresh = slot_of[player] < 0;
     if (left.leaf() || right.leaf()) {
       const Twig twig = {node, n_slots, fresh ? n_slots : slot_of[player], !fresh, left.leaf(), right.leaf()};
-      if (!add_twig(twig, depth)) return false;
-      if (left.leaf() && right.leaf()) return true;
+      add_twig(twig, depth);
+      if (left.leaf() && right.leaf()) return;
     }
     if (fresh) slot_of[player] = n_slots++;
     for (int side = 0; side < 2; ++side) {
@@ -212,10 +202,9 @@ class Stream {
       if (nodes[child].leaf()) continue;
       enter_child(trees, node, rows, depth, slot_of[player], is_left);
       enter_child(trees, node, background, depth, slot_of[player], is_left);
-      if (!enter(child, depth + 1)) return false;
+      enter(child, depth + 1);
     }
     if (fresh) close_slot(player);
-    return true;
   }
 
   void close_slot(int32_t player) {
@@ -232,12 +221,12 @@ class Stream {
     }
   }
 
-  bool add_twig(const Twig& twig, int depth) {
+  void add_twig(const Twig& twig, int depth) {
     const bool dense = twig.n_others() <= settings.dense_bits;
     const int state_bit = dense ? table_bits(twig.n_others()) : twig.n_others();
     make_keys(trees, twig, background, depth, {state_bit, false, dense});
     make_keys(trees, twig, rows, depth, {state_bit, dense, false});
-    if (dense && !count_background(twig)) return false;
+    if (dense) count_background(twig);
     const int32_t player = player_of(twig.node);
     const double* left = twig.has_left ? outputs.of_leaf(twig.node.left) : nullptr;
     const double* right = twig.has_right ? outputs.of_leaf(twig.node.right) : nullptr;
@@ -245,9 +234,9 @@ class Stream {
     if (outputs.count <= n_leaves) {
       for (int64_t o = 0; o < outputs.count; ++o) {
         const double value[3] = {left ? left[o] : 0.0, right ? right[o] : 0.0, 0.0};
-        if (!add_values(twig, dense, value, sums.of(o, player))) return false;
+        add_values(twig, dense, value, sums.of(o, player));
       }
-      return true;
+      return;
     }
     // More outputs than leaves: each leaf once with a value of 1, and outputs are sums of the two.
     for (int side = 0; side < 2; ++side) {
@@ -255,14 +244,13 @@ class Stream {
       const double* leaf = is_left ? left : right;
       if (!leaf) continue;
       const double value[3] = {is_left ? 1.0 : 0.0, is_left ? 0.0 : 1.0, 0.0};
-      if (!leaf_sums.reserve(rows.n * (sums.width + 1))) return false;
+      leaf_sums.reserve(rows.n * (sums.width + 1));
       for (int64_t i = 0; i < rows.n * (sums.width + 1); ++i) leaf_sums[i] = 0;
       const Target<T> one = {leaf_sums, sums.width, leaf_sums + rows.n * sums.width};
-      if (!add_values(twig, dense, value, one)) return false;
+      add_values(twig, dense, value, one);
       for (int64_t o = 0; o < outputs.count; ++o)
         add_scaled(one, static_cast<T>(leaf[o]), sums.of(o, player));
     }
-    return true;
   }
 
   void add_scaled(const Target<T>& from, T value, const Target<T>& to) const {
@@ -271,16 +259,15 @@ class Stream {
   }
 
   // How much of the background has each key.
-  bool count_background(const Twig& twig) {
+  void count_background(const Twig& twig) {
     const int64_t all = twig.n_states() << table_bits(twig.n_others());
-    if (!histogram.reserve(all)) return false;
+    histogram.reserve(all);
     std::memset(histogram, 0, all * sizeof(double));
     for (int64_t row = 0; row < background.n; ++row)
       histogram[background.keys[row]] += background.weights[row];
-    return true;
   }
 
-  bool add_values(const Twig& twig, bool dense, const double* value, const Target<T>& target) {
+  void add_values(const Twig& twig, bool dense, const double* value, const Target<T>& target) {
     switch ((twig.n_slots + kLanes - 1) / kLanes) {
       case 0:
       case 1: return dense ? add_dense<1>(twig, value, target) : add_wide<1>(twig, value, target);
@@ -291,16 +278,17 @@ class Stream {
   }
 
   template <int W>
-  bool add_wide(const Twig& twig, const double* value, const Target<T>& target) {
-    return wide.template add<W>(twig, value, rows, background, settings, target);
+  void add_wide(const Twig& twig, const double* value, const Target<T>& target) {
+    wide.template add<W>(twig, value, rows, background, settings, target);
   }
 
   template <int W>
-  bool add_dense(const Twig& twig, const double* value, const Target<T>& target) {
+  void add_dense(const Twig& twig, const double* value, const Target<T>& target) {
     const int n_others = twig.n_others(), n_states = twig.n_states();
     const int64_t size = 1LL << table_bits(n_others), all = n_states * size;
-    if (!integrator.allocate(index, size) || !tables.reserve(4 * all) || !shares.reserve(2 * size))
-      return false;
+    integrator.allocate(index, size);
+    tables.reserve(4 * all);
+    shares.reserve(2 * size);
     const Integrals<T> mine = {tables, tables + all, tables + 2 * all,
                                index.efficient ? nullptr : tables + 3 * all};
     Unfailing unfailing;
@@ -309,12 +297,11 @@ class Stream {
     const Rest rest = {{value[0], value[1], 0.0}, unfailing.worth, n_others};
     if (2 * rows.n <= all) {
       gather<T, W>(twig, mine, rest, rows, target);
-      return true;
+      return;
     }
-    if (!lines.allocate(all, W)) return false;
+    lines.allocate(all, W);
     lines.template fill<W>(twig, mine, rest);
     lines.template read<W>(twig, rows, target);
-    return true;
   }
 
   // In blocks of rows, so that a block of the output stays in the cache.
@@ -326,8 +313,7 @@ class Stream {
         for (int64_t p = 0; p < values.n_columns; ++p) {
           if (!touched[p]) continue;
           T* from = sums.of_player(o, p);
-          double* to = values.out + (first_row + begin) * values.n_columns * values.n_outputs +
-                       p * values.n_outputs + outputs.first + o;
+          double* to = values.row(first_row + begin) + p * values.n_outputs + outputs.first + o;
           for (int64_t row = begin; row < end; ++row, to += values.n_columns * values.n_outputs) {
             *to += from[row];
             from[row] = 0;
@@ -382,24 +368,19 @@ struct TwigCounter {
 
 }  // namespace
 
-bool stream_values(const WalkTrees& trees, const WalkRows& rows, const WalkRows& background,
-                   const double* weights, const StreamIndex& index, const StreamSettings& settings,
-                   bool single, const WalkValues& values) {
-  if (single) {
-    Stream<float> stream(trees, index, settings, values);
-    return stream.run(rows, background, weights);
-  }
-  Stream<double> stream(trees, index, settings, values);
-  return stream.run(rows, background, weights);
+void stream_values(const WalkTrees& trees, const WalkRows& rows, const WalkBackground& background,
+                   const StreamIndex& index, const StreamSettings& settings, bool single,
+                   const WalkValues& values) {
+  if (single)
+    Stream<float>(trees, index, settings, values).run(rows, background);
+  else
+    Stream<double>(trees, index, settings, values).run(rows, background);
 }
 
-bool count_twigs(const WalkTrees& trees, int64_t n_players, int64_t side, int64_t* counts) {
-  const Scratch<int32_t> open(n_players, 0);
-  if (!open) return false;
-  for (int64_t t = 0; t < trees.n_trees; ++t)
-    TwigCounter{trees, nodes_of(trees), open, counts + t * side, side}.enter(trees.roots[t], 0);
-  return true;
+void count_bottom_subtrees(const WalkTrees& trees, Matrix<int64_t> counts) {
+  const Scratch<int32_t> open(trees.n_players, 0);
+  for (int64_t t = 0; t < trees.n_trees(); ++t)
+    TwigCounter{trees, trees.nodes, open, counts[t], counts.columns}.enter(trees.roots[t], 0);
 }
 
-}  // namespace FS_LEVEL
 }  // namespace fouriershap

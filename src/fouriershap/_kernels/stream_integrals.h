@@ -5,7 +5,6 @@
 #include "transpose.h"
 
 namespace fouriershap {
-namespace FS_LEVEL {
 namespace {
 
 // R bits from `bit` >= 3 on: y[P] += t * y[P without the bit], the factor on the side of P.
@@ -126,10 +125,11 @@ struct Integrals {
 template <class T>
 class Integrator {
  public:
-  bool allocate(const StreamIndex& the_index, int64_t size) {
+  void allocate(const StreamIndex& the_index, int64_t size) {
     index = &the_index;
-    return y.reserve(2 * kTogether * size) && sums.reserve((index->efficient ? 4 : 6) * size) &&
-           known.allocate();
+    y.reserve(2 * kTogether * size);
+    sums.reserve((index->efficient ? 4 : 6) * size);
+    known.allocate();
   }
 
   // `value`: what the leaf of each state is worth.
@@ -254,5 +254,4 @@ class Integrator {
 };
 
 }  // namespace
-}  // namespace FS_LEVEL
 }  // namespace fouriershap

@@ -3,7 +3,6 @@
 #include "stream_pairs.h"
 
 namespace fouriershap {
-namespace FS_LEVEL {
 namespace {
 
 constexpr int kMostMerged = 16;  // inner nodes of a subtree
@@ -36,12 +35,11 @@ class MergedSide {
   Side side;
   Distinct distinct;
 
-  // Merges a side at a node on whose way so many slots are open. `worth`: whether enough rows are equal, at
-  // most `most_left` of them; if not, nothing is made. False where there is no memory.
+  // Merges a side at a node on whose way so many slots are open, if at most `most_left` of its rows are
+  // distinct; else it makes nothing and returns false.
   bool merge(const WalkTrees& trees, const Side& from, const Subtree& subtree, int depth, int n_slots,
-             double most_left, bool& worth) {
-    worth = false;
-    if (!keys.reserve(from.stride)) return false;
+             double most_left) {
+    keys.reserve(from.stride);
     std::memcpy(keys, from.mask(depth), from.n * sizeof(uint32_t));
     for (int64_t first = 0; first < from.n; first += kBlock) {  // so that keys stay in the nearest cache
       const int64_t last = first + kBlock < from.n ? first + kBlock : from.n;
@@ -49,16 +47,17 @@ class MergedSide {
         add_bit(trees, from, subtree.nodes[i], n_slots + i, first, last);
     }
     const int64_t most = static_cast<int64_t>(most_left * from.n);
-    if (!distinct.find(keys, from.n, n_slots + subtree.n_nodes, most)) return false;
-    worth = distinct.count <= most;
-    return !worth || gather(trees, from, subtree, depth);
+    distinct.find(keys, from.n, n_slots + subtree.n_nodes, most);
+    if (distinct.count > most) return false;
+    gather(trees, from, subtree, depth);
+    return true;
   }
 
  private:
   static constexpr int64_t kBlock = 1024;
 
   void add_bit(const WalkTrees& trees, const Side& from, int32_t at, int bit, int64_t first, int64_t last) {
-    const Node& node = nodes_of(trees)[at];
+    const Node& node = trees.nodes[at];
     const i32x8 here = i32x8{} + (1 << bit);
     with_split(trees, node, from.columns[node.feature()], [&](auto goes_right) {
       for (int64_t row = first; row < last; row += kLanes)
@@ -66,16 +65,17 @@ class MergedSide {
     });
   }
 
-  bool gather(const WalkTrees& trees, const Side& from, const Subtree& subtree, int depth) {
+  void gather(const WalkTrees& trees, const Side& from, const Subtree& subtree, int depth) {
     const int64_t n = distinct.count, stride = padded(n);
-    if (!columns.reserve(trees.n_features) || !codes.reserve(subtree.n_nodes * stride) ||
-        !masks.reserve((subtree.n_nodes + 1) * stride) || !weights.reserve(n))
-      return false;
+    columns.reserve(trees.n_features());
+    codes.reserve(subtree.n_nodes * stride);
+    masks.reserve((subtree.n_nodes + 1) * stride);
+    weights.reserve(n);
     side.n = n;
     side.stride = stride;
     side.first_depth = depth;
     for (int i = 0; i < subtree.n_nodes; ++i) {
-      const int32_t feature = nodes_of(trees)[subtree.nodes[i]].feature();
+      const int32_t feature = trees.nodes[subtree.nodes[i]].feature();
       int32_t* to = codes + i * stride;
       for (int64_t row = 0; row < n; ++row) to[row] = from.columns[feature][distinct.first[row]];
       for (int64_t row = n; row < stride; ++row) to[row] = 0;
@@ -91,7 +91,6 @@ class MergedSide {
     side.weights = from.weights ? static_cast<double*>(weights) : nullptr;
     side.masks = masks;
     side.keys = keys;  // no longer needed for finding
-    return true;
   }
 
   Room<uint32_t> keys, masks;
@@ -101,5 +100,4 @@ class MergedSide {
 };
 
 }  // namespace
-}  // namespace FS_LEVEL
 }  // namespace fouriershap

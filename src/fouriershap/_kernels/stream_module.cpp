@@ -1,34 +1,43 @@
-#include "binding.h"
-
-#define FS_LEVEL baseline
 #include "stream.h"
-#undef FS_LEVEL
-#define FS_LEVEL avx2
-#include "stream.h"
-#undef FS_LEVEL
 #include "walk_binding.h"
 
 namespace fouriershap {
 
-static void interventional(FS_TREES, In<int32_t, 2> codes, int64_t first_row, int64_t last_row,
-                           In<int32_t, 2> background, In<double, 1> weights, In<double, 1> nodes_of_index,
-                           In<int64_t, 1> nodes_start, In<double, 2> moments, bool efficient,
-                           int32_t dense_bits, int32_t class_bits, int32_t merged_nodes, bool single,
-                           Out<double, 3> out) {
-  const StreamIndex index = {nodes_of_index.data(), nodes_start.data(), given(moments), efficient};
-  require(FS_PICK(stream_values)(FS_TREES_GIVEN, columns(codes, first_row, last_row),
-                                 columns(background, 0, length(weights)), weights.data(), index,
-                                 {dense_bits, class_bits, merged_nodes}, single, given(out)));
+class BoundIndex : Owner, public StreamIndex {
+ public:
+  BoundIndex(In<double, 1> the_nodes, In<int64_t, 1> the_start, In<double, 2> the_moments, bool adds_up)
+      : StreamIndex{keep(the_nodes), keep(the_start), keep(the_moments), adds_up} {
+    check_starts("nodes_start", start, kMostStreamPlayers + 2, nodes.size);
+    check_at_least("moments", moments.rows, kMostStreamPlayers + 2);
+    check_length("moments.shape[1]", moments.columns, moments.rows);
+  }
+};
+
+static void explain(const BoundTrees& trees, In<int32_t, 2> codes, int64_t first_row, int64_t last_row,
+                    In<int32_t, 2> background, In<double, 1> weights, const BoundIndex& index,
+                    int32_t dense_bits, int32_t class_bits, int32_t merged_nodes, bool single,
+                    Out<double, 3> out) {
+  check(trees.most_players <= kMostStreamPlayers, "`trees` have more than 30 players on a path.");
+  check(first_row % 8 == 0 && length(codes, 1) % 8 == 0 && length(background, 1) % 8 == 0,
+        "`codes`, `background` and `first_row` must be padded to a multiple of 8 columns.");
+  check_at_least("weights", length(weights), 1);
+  check(dense_bits >= 0 && dense_bits <= kMostStreamPlayers && class_bits >= 0 && merged_nodes >= 0,
+        "`dense_bits`, `class_bits` and `merged_nodes` must be at least 0, `dense_bits` at most 30.");
+  stream_values(trees, trees.rows(codes, first_row, last_row), trees.background(background, weights), index,
+                {dense_bits, class_bits, merged_nodes}, single, trees.out(out, last_row, trees.n_players));
 }
 
-static void count_twigs(FS_TREES, int64_t n_players, Out<int64_t, 2> counts) {
-  require(FS_PICK(count_twigs)(FS_TREES_GIVEN, n_players, length(counts, 1), counts.data()));
+static void count(const BoundTrees& trees, Out<int64_t, 2> counts) {
+  check_length("counts", length(counts), trees.n_trees());
+  check_at_least("counts.shape[1]", length(counts, 1), 1);
+  count_bottom_subtrees(trees, view(counts));
 }
 
 void bind_stream(nb::module_& parent) {
-  nb::module_ m = parent.def_submodule("stream", "SHAP values of deep trees, a twig at a time.");
-  m.def("interventional", &interventional, FreeGil());
-  m.def("count_twigs", &count_twigs, FreeGil());
+  nb::module_ m = parent.def_submodule("stream", "SHAP values of deep trees, a bottom subtree at a time.");
+  nb::class_<BoundIndex>(m, "Index").def(nb::init<In<double, 1>, In<int64_t, 1>, In<double, 2>, bool>());
+  m.def("interventional", &explain, FreeGil());
+  m.def("count_bottom_subtrees", &count, FreeGil());
 }
 
 }  // namespace fouriershap

@@ -1,9 +1,9 @@
-"""Trees against a background, twig by twig: the specification of the native ``stream`` family.
+"""Trees against a background, one bottom subtree at a time: the specification of the native ``stream`` family.
 
-A twig is a node with one or two leaves below it. Its own player is that of the node's feature; the slots are the
-other players on the way to it. A row (of either side) is in a state: it goes left at the node (0), right (1), or it
-failed the own player further up (2). Per twig there is a table by state and set of slots that a row passes; it is
-built from the background, read by all rows, and dropped.
+A *bottom subtree* is a node with one or two leaves below it. Its own player is that of the node's feature; the slots
+are the other players on the way to it. A row (of either side) is in a state: it goes left at the node (0), right (1),
+or it failed the own player further up (2). Each bottom subtree has a table by state and set of slots that a row
+passes; it is built from the background, read by all rows, and dropped.
 
 With probability t each player is the row's own, else the background's. Let X be the slots that a background row
 fails, b its state, and c_b[X] the share of such rows. For an explained row in state a that passes the slots P and
@@ -11,14 +11,13 @@ fails the z others, both leaves go into one sum over the X within P:
 
     y(t)[P] = sum over X of t^|X| sum over b of c_b[X] (value of a at t, of b at 1 - t)
 
-and integrals of y over t are all that its values need (see `_values`). The first arguments are the trees, as in
-`walk_numpy`.
+and integrals of y over t are all that its values need (see `_integrals`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +27,7 @@ from fouriershap._kernels.walk_numpy import Codes, Floats, Trees, alive_pairs, m
 LEFT, RIGHT, NOWHERE = 0, 1, 2
 
 
-class _Twig(NamedTuple):
+class _BottomSubtree(NamedTuple):
     node: int
     own: int  # the node's player
     slots: list[int]  # the other players on the way
@@ -36,48 +35,67 @@ class _Twig(NamedTuple):
     state: NDArray[np.int64]  # (columns,)
 
 
-class _Index(NamedTuple):
+class Index(NamedTuple):
+    """An index: ``nodes`` and ``start`` as `indices.quadrature` gives them, ``moments`` as `indices.moments`.
+
+    ``efficient``: values of all players add up to the change of the output.
+    """
+
     nodes: Floats
     start: NDArray[np.int64]
     moments: Floats
     efficient: bool
 
     def points(self, n_players: int) -> tuple[Floats, Floats]:
-        """Points and weights that integrate over so many players."""
+        """Return points and weights that integrate over so many players."""
         return tuple(np.split(self.nodes[self.start[n_players] : self.start[n_players + 1]], 2))  # type: ignore[return-value]
 
 
-def interventional(*arguments: Any) -> None:
-    """Interventional values of many rows.
+def interventional(
+    trees: Trees,
+    codes: Codes,
+    first_row: int,
+    last_row: int,
+    background: Codes,
+    weights: Floats,
+    index: Index,
+    dense_bits: int,
+    class_bits: int,
+    merged_nodes: int,
+    single: bool,
+    out: Floats,
+) -> None:
+    """Add the interventional values of many rows.
 
-    ``(*trees, codes, first_row, last_row, background, weights, nodes, nodes_start, moments, efficient, dense_bits,
-    class_bits, merged_nodes, single, out)``
-
-    ``out`` (rows, n_players, n_outputs) is added to, at the rows ``first_row <= row < last_row``. ``first_row`` is a
-    multiple of 8, both code matrices have columns up to the next multiple of 8, and ``len(weights)`` of the
-    background's count. No path has more than 30 players. ``nodes``, ``nodes_start`` as `indices.quadrature` gives
-    them, ``moments`` as `indices.moments`; ``efficient``: values add up to the change of the output. The next three
-    are where the native family goes other ways, which change no value: twigs of more than ``dense_bits`` slots have
-    tables for ``class_bits`` of them, and rows that are equal below a subtree of at most ``merged_nodes`` nodes are
-    explained once. ``single``: tables are float32.
+    Parameters
+    ----------
+    first_row : int
+        A multiple of 8. Both code matrices have columns up to the next multiple of 8, and ``len(weights)`` of the
+        background's count. No path has more than 30 players.
+    dense_bits, class_bits, merged_nodes : int
+        Where the native family works otherwise, with the same values: with more than ``dense_bits`` slots there are
+        tables for ``class_bits`` of them, and rows that are equal below a subtree of at most ``merged_nodes`` nodes
+        are explained once.
+    single : bool
+        Whether tables are float32.
+    out : (rows, n_players, n_outputs) float64
+        Added to.
     """
-    *arrays, codes, first_row, last_row, background, weights = arguments[:-9]
-    *index, dense_bits, _, _, _, out = arguments[-9:]
-    trees, n_rows = Trees(*arrays), last_row - first_row
+    n_rows = last_row - first_row
     both = np.concatenate([codes[:, first_row:last_row], background[:, : len(weights)]], axis=1)
     for tree in range(len(trees.roots)):
-        for twig in _twigs(trees, tree, both):
-            leaves = trees.nodes[twig.node, 2:]
-            read = _by_table if len(twig.slots) <= dense_bits else _by_pairs
+        for subtree in _bottom_subtrees(trees, tree, both):
+            leaves = trees.nodes[subtree.node, 2:]
+            read = _by_table if len(subtree.slots) <= dense_bits else _by_pairs
             for side, leaf in enumerate(leaves.tolist()):
                 if trees.nodes[leaf, 0] < 0:
-                    shares = read(twig, side, n_rows, weights, _Index(*index))
+                    shares = read(subtree, side, n_rows, weights, index)
                     columns, values = trees.leaf_values(tree, leaf)
-                    players = [*twig.slots, twig.own]
+                    players = [*subtree.slots, subtree.own]
                     out[first_row:last_row, players, columns] += shares[:, :, None] * values
 
 
-def _twigs(trees: Trees, tree: int, codes: Codes) -> Iterator[_Twig]:
+def _bottom_subtrees(trees: Trees, tree: int, codes: Codes) -> Iterator[_BottomSubtree]:
     nobody = np.zeros(codes.shape[1], dtype=bool)
     stack: list[tuple[int, dict[int, NDArray[np.bool_]]]] = [(int(trees.roots[tree]), {})]
     while stack:
@@ -91,23 +109,23 @@ def _twigs(trees: Trees, tree: int, codes: Codes) -> Iterator[_Twig]:
             others = [other for other in fails if other != player]
             matrix = np.array([fails[other] for other in others], dtype=bool)
             state = np.where(failed, NOWHERE, np.where(left, LEFT, RIGHT))
-            yield _Twig(node, player, others, matrix.reshape(len(others), codes.shape[1]), state)
+            yield _BottomSubtree(node, player, others, matrix.reshape(len(others), codes.shape[1]), state)
         for child, away in zip(children, (~left, left), strict=True):
             stack.append((child, {**fails, player: failed | away}))
 
 
-def _by_table(twig: _Twig, leaf: int, n_rows: int, weights: Floats, index: _Index) -> Floats:
-    """Values (n_rows, slots + 1) of a leaf that is worth 1, the own player's last."""
-    n_slots = len(twig.slots)
+def _by_table(subtree: _BottomSubtree, leaf: int, n_rows: int, weights: Floats, index: Index) -> Floats:
+    """Return values (n_rows, slots + 1) of a leaf that is worth 1, the own player's last."""
+    n_slots = len(subtree.slots)
     bits = 1 << np.arange(n_slots)
-    failed = bits @ twig.fails
+    failed = bits @ subtree.fails
     shares = np.zeros((3, 1 << n_slots))
-    np.add.at(shares, (twig.state[n_rows:], failed[n_rows:]), weights)
+    np.add.at(shares, (subtree.state[n_rows:], failed[n_rows:]), weights)
     tables = [_integrals(state, leaf, shares, index) for state in (LEFT, RIGHT, NOWHERE)]
     out = np.zeros((n_rows, n_slots + 1))
     everything = (1 << n_slots) - 1
     for row in range(n_rows):
-        state, passed = int(twig.state[row]), int(everything & ~failed[row])
+        state, passed = int(subtree.state[row]), int(everything & ~failed[row])
         gain, without, lost, own = tables[state]
         for slot, bit in enumerate(bits.tolist()):
             out[row, slot] = gain[passed] - without[passed ^ bit] if passed & bit else lost[passed]
@@ -119,8 +137,8 @@ def _by_table(twig: _Twig, leaf: int, n_rows: int, weights: Floats, index: _Inde
     return out
 
 
-def _integrals(state: int, leaf: int, shares: Floats, index: _Index) -> tuple[Floats, Floats, Floats, Floats]:
-    """By passed slots P: gain, without, lost, own.
+def _integrals(state: int, leaf: int, shares: Floats, index: Index) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return, by passed slots P: gain, without, lost, own.
 
     A slot i that the row passes gets what the background rows bring that fail it, gain[P] - without[P minus i]; one
     that it fails loses lost[P].
@@ -129,7 +147,7 @@ def _integrals(state: int, leaf: int, shares: Floats, index: _Index) -> tuple[Fl
     n_slots = size.bit_length() - 1
     z = n_slots - np.array([p.bit_count() for p in range(size)])
     some = shares.copy()
-    some[:, 0] = 0.0  # who fails nothing brings no slot a gain
+    some[:, 0] = 0.0  # rows that fail nothing bring no slot a gain
     gain, without, lost, own = np.zeros((4, size))
     states = np.arange(3)
     for t, weight in zip(*index.points(n_slots + 1), strict=True):
@@ -147,7 +165,7 @@ def _integrals(state: int, leaf: int, shares: Floats, index: _Index) -> tuple[Fl
 
 
 def _zeta(values: Floats, t: float) -> Floats:
-    """The sum over the subsets X of each P of t^|X| values[X]."""
+    """Return the sum over the subsets X of each P of t^|X| values[X]."""
     y = values.copy()
     step = 1
     while step < len(y):
@@ -157,9 +175,9 @@ def _zeta(values: Floats, t: float) -> Floats:
     return y
 
 
-def _by_pairs(twig: _Twig, leaf: int, n_rows: int, weights: Floats, index: _Index) -> Floats:
-    """The same as `_by_table`, from every pair of a row and a background row."""
-    fails = np.concatenate([twig.fails, (twig.state != leaf)[None]]).T
+def _by_pairs(subtree: _BottomSubtree, leaf: int, n_rows: int, weights: Floats, index: Index) -> Floats:
+    """Return the same as `_by_table`, from every pair of a row and a background row."""
+    fails = np.concatenate([subtree.fails, (subtree.state != leaf)[None]]).T
     row_fails, other_fails = fails[:n_rows], fails[n_rows:]
     z, c = row_fails.sum(axis=1)[:, None], other_fails.sum(axis=1)
     alive = alive_pairs(row_fails, other_fails) * weights
@@ -168,14 +186,12 @@ def _by_pairs(twig: _Twig, leaf: int, n_rows: int, weights: Floats, index: _Inde
     return np.asarray(gain - loss[:, None] * row_fails)
 
 
-def count_twigs(*arguments: Any) -> None:
-    """Twigs of each tree by their number of slots: ``(*trees, n_players, counts)``.
+def count_bottom_subtrees(trees: Trees, counts: NDArray[np.int64]) -> None:
+    """Count the bottom subtrees of each tree by their number of slots.
 
     ``counts`` (n_trees, side) int64 is added to; its last column counts all with at least so many.
     """
-    *arrays, _, counts = arguments
-    trees = Trees(*arrays)
     nothing = np.zeros((int(trees.features.max(initial=-1)) + 1, 1), np.int32)
     for tree in range(len(trees.roots)):
-        for twig in _twigs(trees, tree, nothing):
-            counts[tree, min(len(twig.slots), counts.shape[1] - 1)] += 1
+        for subtree in _bottom_subtrees(trees, tree, nothing):
+            counts[tree, min(len(subtree.slots), counts.shape[1] - 1)] += 1

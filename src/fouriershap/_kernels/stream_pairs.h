@@ -3,7 +3,6 @@
 #include "stream_read.h"
 
 namespace fouriershap {
-namespace FS_LEVEL {
 namespace {
 
 // Lanes that are -1, as the bits of a byte.
@@ -82,18 +81,20 @@ class Distinct {
   int64_t count = 0;
 
   // Keys have so many bits. Stops where there are more than `most`, as the caller sees by the count.
-  bool find(const uint32_t* given, int64_t n, int n_bits, int64_t most) {
-    if (!keys.reserve(n + 1) || !of.reserve(n + kLanes) || !first.reserve(n + 1)) return false;
+  void find(const uint32_t* given, int64_t n, int n_bits, int64_t most) {
+    keys.reserve(n + 1);
+    of.reserve(n + kLanes);
+    first.reserve(n + 1);
     for (int64_t i = n; i < n + kLanes; ++i) of[i] = 0;
     count = 0;
-    return n_bits <= kFewBits ? find_by_key(given, n, n_bits, most) : find_by_hash(given, n, most);
+    n_bits <= kFewBits ? find_by_key(given, n, n_bits, most) : find_by_hash(given, n, most);
   }
 
  private:
   static constexpr int kFewBits = 16;  // a place for every key stays in the cache
 
-  bool find_by_key(const uint32_t* given, int64_t n, int n_bits, int64_t most) {
-    if (!places.reserve(1LL << n_bits)) return false;  // 0 between calls, the number plus 1 of a key within
+  void find_by_key(const uint32_t* given, int64_t n, int n_bits, int64_t most) {
+    places.reserve(1LL << n_bits);  // 0 between calls, the number plus 1 of a key within
     int32_t *const my_places = places, *const my_first = first, *const my_of = of;
     uint32_t* const my_keys = keys;
     int64_t n_found = 0;
@@ -107,13 +108,12 @@ class Distinct {
     }
     count = n_found;
     for (int64_t i = 0; i < count; ++i) places[keys[i]] = 0;
-    return true;
   }
 
-  bool find_by_hash(const uint32_t* given, int64_t n, int64_t most) {
+  void find_by_hash(const uint32_t* given, int64_t n, int64_t most) {
     int64_t capacity = 64;
     while (capacity < 2 * n) capacity *= 2;
-    if (!slots.reserve(capacity)) return false;
+    slots.reserve(capacity);
     for (int64_t i = 0; i < capacity; ++i) slots[i] = -1;
     const uint32_t mask = static_cast<uint32_t>(capacity - 1);
     for (int64_t i = 0; i < n && count <= most; ++i) {
@@ -127,7 +127,6 @@ class Distinct {
       }
       of[i] = slots[at];
     }
-    return true;
   }
 
   Room<int32_t> places, slots;
@@ -144,15 +143,16 @@ class TwigPairs {
   // Adds the values of rows with these keys (failed slots, state above them); `row_of` says which rows of
   // the target they are, null: 0 ... n - 1.
   template <int W>
-  bool add(const Twig& twig, const double* value, const uint32_t* keys, const int32_t* row_of, int64_t n,
+  void add(const Twig& twig, const double* value, const uint32_t* keys, const int32_t* row_of, int64_t n,
            const Side& background, const FailRates& rates, const Target<T>& target) {
     const int n_slots = twig.n_others();
     const int n_bits = n_slots + 2;  // two of state
-    if (!rows.find(keys, n, n_bits, n) || !others.find(background.keys, background.n, n_bits, background.n))
-      return false;
-    if (!sort_background(background, n_slots, rates) || !sort_rows() ||
-        !results.reserve(rows.count * (W + 1) * kLanes) || !coefficients.reserve(3LL * kSizes * kClasses * 4))
-      return false;
+    rows.find(keys, n, n_bits, n);
+    others.find(background.keys, background.n, n_bits, background.n);
+    sort_background(background, n_slots, rates);
+    sort_rows();
+    results.reserve(rows.count * (W + 1) * kLanes);
+    coefficients.reserve(3LL * kSizes * kClasses * 4);
     for (bool& known : is_known) known = false;
     for (int bucket = 0; bucket < n_buckets; ++bucket) {
       if (row_start[bucket] == row_start[bucket + 1]) continue;
@@ -169,7 +169,6 @@ class TwigPairs {
         store(sums + kLanes * w, load<V>(sums + kLanes * w) + load<V>(result + kLanes * w));
       if (!twig.repeated) target.own[row] += result[W * kLanes];
     }
-    return true;
   }
 
  private:
@@ -179,7 +178,7 @@ class TwigPairs {
   static constexpr int kBucketBits = 6, kSizes = kMostSlots + 2, kClasses = 3 * 32;
 
   // Both sides by the slots that both fail most often: buckets that share one have no pair.
-  bool sort_background(const Side& background, int n_slots, const FailRates& rates) {
+  void sort_background(const Side& background, int n_slots, const FailRates& rates) {
     int order[kMostSlots];
     order_slots(n_slots, order, [&](int slot) { return -rates.rows[slot] * rates.background[slot]; });
     const int n_bits = n_slots < kBucketBits ? n_slots : kBucketBits;
@@ -188,10 +187,13 @@ class TwigPairs {
     bucket_of = BitMover(to);
     n_buckets = 1 << n_bits;
     const int64_t m = others.count;
-    if (!share.reserve(m) || !masks.reserve(m) || !classes.reserve(m) || !shares.reserve(m) ||
-        !near_masks.reserve(m + kLanes) || !near_classes.reserve(m + kLanes) ||
-        !near_shares.reserve(m + kLanes))
-      return false;
+    share.reserve(m);
+    masks.reserve(m);
+    classes.reserve(m);
+    shares.reserve(m);
+    near_masks.reserve(m + kLanes);
+    near_classes.reserve(m + kLanes);
+    near_shares.reserve(m + kLanes);
     for (int64_t i = 0; i < m; ++i) share[i] = 0.0;
     for (int64_t i = 0; i < background.n; ++i) share[others.of[i]] += background.weights[i];
     int32_t at[(1 << kBucketBits) + 1];
@@ -204,16 +206,14 @@ class TwigPairs {
       shares[to_here] = static_cast<T>(share[i]);
       classes[to_here] = static_cast<int32_t>(4 * ((key >> n_slots) * 32 + __builtin_popcount(key & all)));
     }
-    return true;
   }
 
-  bool sort_rows() {
-    if (!row_order.reserve(rows.count)) return false;
+  void sort_rows() {
+    row_order.reserve(rows.count);
     int32_t at[(1 << kBucketBits) + 1];
     count(rows, row_start, at);
     for (int64_t i = 0; i < rows.count; ++i)
       row_order[at[bucket_of(rows.keys[i])]++] = static_cast<int32_t>(i);
-    return true;
   }
 
   void count(const Distinct& side, int32_t* start, int32_t* at) const {
@@ -243,9 +243,7 @@ class TwigPairs {
     bool& known = is_known[state * kSizes + z];
     if (known) return out;
     known = true;
-    const auto moment = [this](int p, int q) {
-      return p < 0 || q < 0 ? 0.0 : index.moments.moments[p * index.moments.side + q];
-    };
+    const auto moment = [this](int p, int q) { return p < 0 || q < 0 ? 0.0 : index.moments[p][q]; };
     for (int other = 0; other < 3; ++other)
       for (int s = 0; s <= n_slots; ++s) {
         Four sum{};
@@ -311,5 +309,4 @@ class TwigPairs {
 };
 
 }  // namespace
-}  // namespace FS_LEVEL
 }  // namespace fouriershap

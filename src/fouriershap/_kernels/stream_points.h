@@ -4,7 +4,6 @@
 #include "stream_side.h"
 
 namespace fouriershap {
-namespace FS_LEVEL {
 namespace {
 
 constexpr int kFirstBits = 6;  // of the first pass of a transform; smaller tables are padded
@@ -63,10 +62,10 @@ struct PointsOf {
 template <class T>
 class KnownPoints {
  public:
-  bool allocate() {
-    if (points) return true;
+  void allocate() {
+    if (points) return;
     for (Domain& domain : domains) domain = {-1, 0, 0};
-    return points.grow((kMostSlots + 1) * kMostPoints, 0);
+    points.resize((kMostSlots + 1) * kMostPoints);
   }
 
   PointsOf<T> of(const StreamIndex& index, const Domain& domain) {
@@ -92,5 +91,4 @@ class KnownPoints {
 };
 
 }  // namespace
-}  // namespace FS_LEVEL
 }  // namespace fouriershap

@@ -3,7 +3,6 @@
 #include "stream_integrals.h"
 
 namespace fouriershap {
-namespace FS_LEVEL {
 namespace {
 
 // Where the values of a twig go: a line of slots a row, and a number a row for a player without a slot.
@@ -118,9 +117,9 @@ inline typename Lanes<T>::type slot_column(const Integrals<T>& tables, int64_t i
 template <class T>
 class LineTable {
  public:
-  bool allocate(int64_t n_keys, int width) {
-    if (!own.reserve(n_keys)) return false;
-    return lines.reserve(n_keys * width * kLanes);
+  void allocate(int64_t n_keys, int width) {
+    own.reserve(n_keys);
+    lines.reserve(n_keys * width * kLanes);
   }
 
   template <int W>
@@ -179,5 +178,4 @@ class LineTable {
 };
 
 }  // namespace
-}  // namespace FS_LEVEL
 }  // namespace fouriershap

@@ -1,14 +1,13 @@
 // One side of the pairs, rows or background: which slots each row fails on the way to a node, and its keys.
 #pragma once
-#include "scratch.h"
+#include "stream.h"
 #include "walk_index.h"
 
 namespace fouriershap {
-namespace FS_LEVEL {
 namespace {
 
 constexpr int kLanes = 8;
-constexpr int kMostSlots = 30;  // a key is a slot a bit, and two bits of state
+constexpr int kMostSlots = kMostStreamPlayers;  // a key is a slot a bit, and two bits of state
 typedef int32_t i32x8 __attribute__((vector_size(32)));
 typedef uint32_t u32x8 __attribute__((vector_size(32)));
 
@@ -25,24 +24,6 @@ struct Lanes<double> {
   typedef double type __attribute__((vector_size(64)));
   typedef int64_t integer;
   typedef int64_t mask __attribute__((vector_size(64)));
-};
-
-// Memory that only grows; what is in it is lost when it does, and is zero at first.
-template <class T>
-class Room {
- public:
-  bool reserve(int64_t n) {
-    if (n <= capacity) return true;
-    if (!data.grow(n, 0)) return false;
-    std::memset(reinterpret_cast<void*>(static_cast<T*>(data)), 0, n * sizeof(T));
-    capacity = n;
-    return true;
-  }
-  operator T*() const { return data; }
-
- private:
-  AlignedScratch<T> data;
-  int64_t capacity = 0;
 };
 
 inline int64_t padded(int64_t n) { return (n + 63) / 64 * 64; }
@@ -142,5 +123,4 @@ inline void make_keys(const WalkTrees& trees, const Twig& twig, const Side& side
 }
 
 }  // namespace
-}  // namespace FS_LEVEL
 }  // namespace fouriershap

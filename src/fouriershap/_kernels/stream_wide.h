@@ -3,7 +3,6 @@
 #include "stream_pairs.h"
 
 namespace fouriershap {
-namespace FS_LEVEL {
 namespace {
 
 // Nanoseconds on one core of a 2021 server processor; only their ratios matter.
@@ -18,7 +17,7 @@ class WideTwigs {
 
   // Adds the values of all rows; keys of both sides are failed slots with the state above them.
   template <int W>
-  bool add(const Twig& twig, const double* value, const Side& rows, const Side& background,
+  void add(const Twig& twig, const double* value, const Side& rows, const Side& background,
            const StreamSettings& settings, const Target<T>& target) {
     const int n_slots = twig.n_others();
     FailRates rates;
@@ -27,14 +26,12 @@ class WideTwigs {
     if (n_slots <= settings.class_bits || rows.n * row_by_pairs < 3e4)
       return pairs.template add<W>(twig, value, rows.keys, nullptr, rows.n, background, rates, target);
     split_slots(n_slots, settings.class_bits, rates);
-    if (!sort_by_class(rows, row_class, row_start, row_order, row_key, false) ||
-        !sort_by_class(background, background_class, background_start, background_order, background_key,
-                       true))
-      return false;
+    sort_by_class(rows, row_class, row_start, row_order, row_key, false);
+    sort_by_class(background, background_class, background_start, background_order, background_key, true);
     const double table = kTableEntry * 2 * size * ((n_slots + 2) / 2) + kTable + kTableRow * background.n;
-    if (!choose_classes(row_by_pairs, table)) return false;
-    if (n_covered && !add_classes<W>(twig, value, rows, background, target)) return false;
-    return n_covered == rows.n || add_others<W>(twig, value, rows, background, rates, target);
+    choose_classes(row_by_pairs, table);
+    if (n_covered) add_classes<W>(twig, value, rows, background, target);
+    if (n_covered < rows.n) add_others<W>(twig, value, rows, background, rates, target);
   }
 
  private:
@@ -71,11 +68,13 @@ class WideTwigs {
     to_class = BitMover(classed);
   }
 
-  bool sort_by_class(const Side& side, Room<uint16_t>& class_of, Room<int32_t>& start, Room<int32_t>& order,
+  void sort_by_class(const Side& side, Room<uint16_t>& class_of, Room<int32_t>& start, Room<int32_t>& order,
                      Room<uint32_t>& keys, bool background) {
-    if (!class_of.reserve(side.n) || !start.reserve(n_classes + 1) || !order.reserve(side.n) ||
-        !keys.reserve(side.n) || !next.reserve(n_classes))
-      return false;
+    class_of.reserve(side.n);
+    start.reserve(n_classes + 1);
+    order.reserve(side.n);
+    keys.reserve(side.n);
+    next.reserve(n_classes);
     for (int g = 0; g <= n_classes; ++g) start[g] = 0;
     for (int64_t i = 0; i < side.n; ++i) {
       class_of[i] = static_cast<uint16_t>(to_class(side.keys[i]));
@@ -93,12 +92,12 @@ class WideTwigs {
       order[at] = static_cast<int32_t>(i);
       keys[at] = key;
     }
-    return true;
   }
 
   // Classes that pay for the tables they need, large ones first: their own, and that of each slot more.
-  bool choose_classes(double row_by_pairs, double table) {
-    if (!needed.reserve(n_classes) || !covered.reserve(n_classes)) return false;
+  void choose_classes(double row_by_pairs, double table) {
+    needed.reserve(n_classes);
+    covered.reserve(n_classes);
     for (int g = 0; g < n_classes; ++g) needed[g] = covered[g] = 0;
     n_covered = 0;
     int largest = 0;
@@ -117,18 +116,19 @@ class WideTwigs {
         n_covered += here;
         for (int i = 0; i < n_classed; ++i) needed[g | 1 << i] = 1;
       }
-    return true;
   }
 
   template <int W>
-  bool add_classes(const Twig& twig, const double* value, const Side& rows, const Side& background,
+  void add_classes(const Twig& twig, const double* value, const Side& rows, const Side& background,
                    const Target<T>& target) {
     const int n_states = twig.n_states();
     const int64_t tables_size = n_states * size;
-    if (!integrator.allocate(index, size) || !totals.reserve(rows.n) || !tables.reserve(4 * tables_size) ||
-        !histogram.reserve((n_classed + 1) * 3 * size) || !shares.reserve((n_classed + 1) * 2 * size) ||
-        !present.reserve(n_classes))
-      return false;
+    integrator.allocate(index, size);
+    totals.reserve(rows.n);
+    tables.reserve(4 * tables_size);
+    histogram.reserve((n_classed + 1) * 3 * size);
+    shares.reserve((n_classed + 1) * 2 * size);
+    present.reserve(n_classes);
     const Integrals<T> mine = {tables, tables + tables_size, tables + 2 * tables_size,
                                index.efficient ? nullptr : tables + 3 * tables_size};
     int n_present = 0;
@@ -142,7 +142,6 @@ class WideTwigs {
       if (covered[g]) read_class<W>(twig, g, mine, target);
     }
     if (index.efficient) add_rest(twig, value, background, target);
-    return true;
   }
 
   void fill_tables(const double* value, int n_states, int g, int n_present, const Side& background,
@@ -228,16 +227,17 @@ class WideTwigs {
   }
 
   template <int W>
-  bool add_others(const Twig& twig, const double* value, const Side& rows, const Side& background,
+  void add_others(const Twig& twig, const double* value, const Side& rows, const Side& background,
                   const FailRates& rates, const Target<T>& target) {
-    if (!other_keys.reserve(rows.n) || !other_rows.reserve(rows.n)) return false;
+    other_keys.reserve(rows.n);
+    other_rows.reserve(rows.n);
     int64_t n = 0;
     for (int64_t row = 0; row < rows.n; ++row) {
       if (covered[row_class[row]]) continue;
       other_keys[n] = rows.keys[row];
       other_rows[n++] = static_cast<int32_t>(row);
     }
-    return pairs.template add<W>(twig, value, other_keys, other_rows, n, background, rates, target);
+    pairs.template add<W>(twig, value, other_keys, other_rows, n, background, rates, target);
   }
 
   const StreamIndex& index;
@@ -257,5 +257,4 @@ class WideTwigs {
 };
 
 }  // namespace
-}  // namespace FS_LEVEL
 }  // namespace fouriershap

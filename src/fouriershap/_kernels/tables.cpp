@@ -9,11 +9,9 @@
 #include "transpose.h"
 
 namespace fouriershap {
-namespace FS_LEVEL {
 
 namespace {
 
-constexpr int kWidth = 8;              // players of a table
 constexpr int64_t kFlushTables = 192;  // float32 sums go into float64 totals after about so many tables
 
 // Reads a number of every cache line of a table, in order, which processors foresee: patterns come in none,
@@ -94,7 +92,7 @@ struct LookUp {
 
   static constexpr bool kExact = sizeof(T) == sizeof(double);
 
-  LookUp(const Codes& the_codes, const Blocks& the_blocks, const TableSet<T>& the_tables,
+  LookUp(const Blocks& the_blocks, const TableSet<T>& the_tables, const Codes& the_codes,
          int64_t rows_per_block)
       : codes(the_codes),
         blocks(the_blocks),
@@ -107,11 +105,9 @@ struct LookUp {
         sums((n_columns + 1) * row_stride),
         totals(kExact ? 0 : n_columns * row_stride) {}
 
-  bool ok() const { return patterns && chosen && sums && totals; }
-
   int64_t most_tables() const {
     int64_t most = 1;
-    for (int64_t g = 0; g < tables.n_groups; ++g)
+    for (int64_t g = 0; g < tables.n_groups(); ++g)
       if (tables.group_start[g + 1] - tables.group_start[g] > most)
         most = tables.group_start[g + 1] - tables.group_start[g];
     return most;
@@ -159,7 +155,7 @@ struct LookUp {
     for (int64_t w = 0; w < tables.group_width[group]; ++w) {
       T* columns[kWidth];
       for (int c = 0; c < kWidth; ++c) {
-        const int64_t player = tables.group_players[group * kWidth + c];
+        const int64_t player = tables.group_players[group][c];
         const int64_t output = tables.group_output[group] + w;
         assert(player < tables.n_players && output < tables.n_outputs);
         columns[c] = sums + (player < 0 ? n_columns : player * tables.n_outputs + output) * row_stride;
@@ -178,9 +174,9 @@ struct LookUp {
   void run(int64_t first_row, int64_t n_rows, double* out) {
     clear();
     int64_t since_flush = 0;
-    for (int64_t g = 0; g < tables.n_groups; ++g) {
+    for (int64_t g = 0; g < tables.n_groups(); ++g) {
       // The same for all tables of a group.
-      if (blocks.n_patterns[tables.table_block[tables.group_start[g]]] <= 256)
+      if (blocks.n_patterns[tables.table_block[tables.group_start[g]]] <= kBytePatterns)
         add_tables<uint8_t>(g, first_row, n_rows);
       else
         add_tables<uint16_t>(g, first_row, n_rows);
@@ -197,18 +193,17 @@ struct LookUp {
 
 }  // namespace
 
-void histogram(const Codes& codes, const Blocks& blocks, const Histograms& histograms) {
+void histogram(const Blocks& blocks, const Codes& codes, const Histograms& histograms) {
   constexpr int64_t kRows = 4096;
   alignas(kCacheLine) uint16_t wide[kRows];
   alignas(kCacheLine) uint8_t narrow[kRows];
   alignas(kCacheLine) uint32_t counts[4 * 256];
-  const double* weights = histograms.weights;
-  assert(codes.stride % kPatternRows == 0 && codes.n_rows <= codes.stride);
+  const double* weights = histograms.weights.size ? histograms.weights.data : nullptr;
   for (int64_t b = histograms.first_block; b < histograms.last_block; ++b) {
     const Cuts cuts = cuts_of(blocks, b, codes.missing);
     double* mine = histograms.out + histograms.offset[b];
     const int64_t n_patterns = blocks.n_patterns[b];
-    const bool count = n_patterns <= 256 && !weights;
+    const bool count = n_patterns <= kBytePatterns && !weights;
     if (count) std::memset(counts, 0, sizeof counts);
     for (int64_t r0 = 0; r0 < codes.n_rows; r0 += kRows) {
       const int64_t rows = codes.n_rows - r0 < kRows ? codes.n_rows - r0 : kRows;
@@ -234,26 +229,21 @@ void histogram(const Codes& codes, const Blocks& blocks, const Histograms& histo
 }
 
 template <class T>
-bool explain(const Codes& codes, const Blocks& blocks, const TableSet<T>& tables, int64_t rows_per_block,
+void explain(const Blocks& blocks, const TableSet<T>& tables, const Codes& codes, int64_t rows_per_block,
              double* out) {
-  assert(codes.stride % kPatternRows == 0 && codes.n_rows <= codes.stride);
   if (codes.n_rows < kFewRows) {
-    FewRows<T> few(codes, blocks, tables, flush_after(tables));
-    if (!few.ok()) return false;
+    FewRows<T> few(blocks, tables, codes, flush_after(tables));
     for (int64_t row = 0; row < codes.n_rows; ++row)
       few.add(row, out + row * tables.n_players * tables.n_outputs);
-    return true;
+    return;
   }
   const int64_t rows = round_up(rows_per_block < codes.n_rows ? rows_per_block : codes.n_rows, kPatternRows);
-  LookUp<T> look_up(codes, blocks, tables, rows);
-  if (!look_up.ok()) return false;
+  LookUp<T> look_up(blocks, tables, codes, rows);
   for (int64_t r0 = 0; r0 < codes.n_rows; r0 += rows)
     look_up.run(r0, codes.n_rows - r0 < rows ? codes.n_rows - r0 : rows, out + r0 * look_up.n_columns);
-  return true;
 }
 
-template bool explain(const Codes&, const Blocks&, const TableSet<float>&, int64_t, double*);
-template bool explain(const Codes&, const Blocks&, const TableSet<double>&, int64_t, double*);
+template void explain(const Blocks&, const TableSet<float>&, const Codes&, int64_t, double*);
+template void explain(const Blocks&, const TableSet<double>&, const Codes&, int64_t, double*);
 
-}  // namespace FS_LEVEL
 }  // namespace fouriershap

@@ -1,57 +1,57 @@
-// Patterns, histograms and look-ups. The twin, tables_numpy.py, documents every array.
-// Included once per instruction set: only the structs are guarded.
-#include <cstdint>
+// Patterns, histograms and look-ups. tables_numpy.py is the specification.
+#pragma once
+#include "span.h"
 
-#ifndef FOURIERSHAP_TABLES_ARGUMENTS
-#define FOURIERSHAP_TABLES_ARGUMENTS
 namespace fouriershap {
 
-// Rows as codes, a line per column: (n_narrow, stride) and (n_wide, stride). `missing`: some may be a missing
-// value's.
+// Rows as codes, a line per column, both with the same number of columns, a multiple of 64. `missing`: some
+// may be a missing value's.
 struct Codes {
-  const uint8_t* narrow;
-  const uint16_t* wide;
-  int64_t n_narrow, n_wide, stride, n_rows;
+  Matrix<const uint8_t> narrow;
+  Matrix<const uint16_t> wide;
+  int64_t n_rows;
   bool missing;
+
+  int64_t stride() const { return narrow.columns; }
 };
 
 struct Blocks {
-  const int32_t *cut_start, *cut_missing, *cut_column;
-  const uint16_t* cut_at;
-  const int32_t *cut_weight, *base, *n_patterns;
-  int64_t n;
+  Span<const int32_t> cut_start, cut_missing, cut_column;
+  Span<const uint16_t> cut_at;
+  Span<const int32_t> cut_weight, base, n_patterns;
+
+  int64_t n() const { return base.size; }
 };
 
 // Adds to `out` the rows of each pattern of blocks [first_block, last_block), from `offset[block]` on.
 struct Histograms {
-  const double* weights;  // (n_rows,), or null where every row weighs 1
-  const int64_t* offset;
+  Span<const double> weights;  // (n_rows,), or empty where every row weighs 1
+  Span<const int64_t> offset;
   int64_t first_block, last_block;
-  double* out;
+  Span<double> out;
 };
+
+constexpr int kWidth = 8;               // players of a table
+constexpr int64_t kBytePatterns = 256;  // of a block whose patterns are bytes
 
 template <class T>
 struct TableSet {
-  const int32_t* table_block;
-  const int64_t* table_offset;
-  const int32_t *group_start, *group_players, *group_output, *group_width;
-  int64_t n_groups;
-  const T* values;
+  Span<const int32_t> table_block;
+  Span<const int64_t> table_offset;
+  Span<const int32_t> group_start;
+  Matrix<const int32_t> group_players;
+  Span<const int32_t> group_output, group_width;
+  Span<const T> values;
   int64_t n_players, n_outputs;
+
+  int64_t n_groups() const { return group_output.size; }
 };
 
-}  // namespace fouriershap
-#endif
+void histogram(const Blocks& blocks, const Codes& codes, const Histograms& histograms);
 
-namespace fouriershap {
-namespace FS_LEVEL {
-
-void histogram(const Codes& codes, const Blocks& blocks, const Histograms& histograms);
-
-// out: (n_rows, n_players, n_outputs), added to. False: out of memory.
+// out: (n_rows, n_players, n_outputs), added to.
 template <class T>
-bool explain(const Codes& codes, const Blocks& blocks, const TableSet<T>& tables, int64_t rows_per_block,
+void explain(const Blocks& blocks, const TableSet<T>& tables, const Codes& codes, int64_t rows_per_block,
              double* out);
 
-}  // namespace FS_LEVEL
 }  // namespace fouriershap

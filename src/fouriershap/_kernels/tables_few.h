@@ -6,7 +6,6 @@
 #include "simd.h"
 
 namespace fouriershap {
-namespace FS_LEVEL {
 namespace {
 
 constexpr int64_t kFewRows = 4;  // from so many on, 64 rows at a time are quicker
@@ -15,30 +14,27 @@ template <class T>
 class FewRows {
  public:
   // `tables_per_flush`: sums of so many tables go into totals.
-  FewRows(const Codes& the_codes, const Blocks& the_blocks, const TableSet<T>& the_tables,
+  FewRows(const Blocks& the_blocks, const TableSet<T>& the_tables, const Codes& the_codes,
           int64_t tables_per_flush)
       : codes(the_codes),
         blocks(the_blocks),
         tables(the_tables),
-        n_tables(tables.n_groups ? tables.group_start[tables.n_groups] : 0),
+        n_tables(tables.table_block.size),
         n_columns(tables.n_players * tables.n_outputs),
         flush_after(tables_per_flush),
-        code(codes.n_wide + codes.n_narrow),
-        patterns(blocks.n),
+        code(codes.wide.rows + codes.narrow.rows),
+        patterns(blocks.n()),
         sums(n_columns + 1),
         totals(n_columns) {}
-
-  bool ok() const { return code && patterns && sums && totals; }
 
   void add(int64_t row, double* out) {
     for (int64_t c = 0; c < n_columns; ++c) sums[c] = 0, totals[c] = 0.0;
     sums[n_columns] = 0;
-    for (int64_t c = 0; c < codes.n_wide; ++c) code[codes.n_wide + ~c] = codes.wide[c * codes.stride + row];
-    for (int64_t c = 0; c < codes.n_narrow; ++c)
-      code[codes.n_wide + c] = codes.narrow[c * codes.stride + row];
-    for (int64_t b = 0; b < blocks.n; ++b) patterns[b] = pattern(b);
+    for (int64_t c = 0; c < codes.wide.rows; ++c) code[codes.wide.rows + ~c] = codes.wide[c][row];
+    for (int64_t c = 0; c < codes.narrow.rows; ++c) code[codes.wide.rows + c] = codes.narrow[c][row];
+    for (int64_t b = 0; b < blocks.n(); ++b) patterns[b] = pattern(b);
     int64_t asked = 0, since_flush = 0;
-    for (int64_t g = 0; g < tables.n_groups; ++g) {
+    for (int64_t g = 0; g < tables.n_groups(); ++g) {
       const int64_t first = tables.group_start[g], last = tables.group_start[g + 1];
       // Tables are fetched from memory while those before them are added.
       for (const int64_t until = last + kAhead < n_tables ? last + kAhead : n_tables; asked < until; ++asked)
@@ -56,17 +52,15 @@ class FewRows {
   }
 
  private:
-  static constexpr int kEntry = 8;  // players of a table
-
   static constexpr int64_t kAhead = 24;
 
   const T* entry(int64_t table) const {
-    return tables.values + tables.table_offset[table] + patterns[tables.table_block[table]] * int64_t{kEntry};
+    return tables.values + tables.table_offset[table] + patterns[tables.table_block[table]] * int64_t{kWidth};
   }
 
   int32_t pattern(int64_t block) const {
     const Cuts cuts = cuts_of(blocks, block, codes.missing);
-    const int32_t* mine = code + codes.n_wide;
+    const int32_t* mine = code + codes.wide.rows;
     int32_t sum = cuts.base;
     // A branch would be guessed wrongly every other time.
     for (int64_t c = cuts.first; c < cuts.last; ++c)
@@ -84,18 +78,18 @@ class FewRows {
 
   void add_group(int64_t g, int64_t w) {
     typedef typename Vec<T>::type V;
-    constexpr int L = Vec<T>::lanes, H = kEntry / L;
+    constexpr int L = Vec<T>::lanes, H = kWidth / L;
     V vectors[H] = {};
     for (int64_t t = tables.group_start[g]; t < tables.group_start[g + 1]; ++t) {
       const T* mine = entry(t);
-      if (w) mine += w * blocks.n_patterns[tables.table_block[t]] * kEntry;
+      if (w) mine += w * blocks.n_patterns[tables.table_block[t]] * kWidth;
       for (int h = 0; h < H; ++h) vectors[h] += load<V>(mine + h * L);
     }
-    T sum[kEntry];
+    T sum[kWidth];
     for (int h = 0; h < H; ++h) store(sum + h * L, vectors[h]);
-    const int32_t* players = tables.group_players + g * kEntry;
+    const int32_t* players = tables.group_players[g];
     const int64_t output = tables.group_output[g] + w;
-    for (int c = 0; c < kEntry; ++c) {
+    for (int c = 0; c < kWidth; ++c) {
       const int64_t nobody = n_columns;
       sums[players[c] < 0 ? nobody : players[c] * tables.n_outputs + output] += sum[c];
     }
@@ -112,5 +106,4 @@ class FewRows {
 };
 
 }  // namespace
-}  // namespace FS_LEVEL
 }  // namespace fouriershap

@@ -3,7 +3,6 @@
 #include "simd.h"
 
 namespace fouriershap {
-namespace FS_LEVEL {
 
 template <class V>
 static inline void transpose2(V* v) {
@@ -62,5 +61,4 @@ static inline void transpose(Vec<float>::type* v) {
 #endif
 }
 
-}  // namespace FS_LEVEL
 }  // namespace fouriershap

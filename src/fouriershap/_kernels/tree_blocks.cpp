@@ -31,7 +31,7 @@ struct Feature {
 };
 
 struct Builder {
-  const Trees& t;
+  const CodedTrees& t;
   std::vector<int32_t> parent;
   // The features of the block at hand, ascending. They live in a pool whose vectors keep their memory:
   // thousands of blocks are described, and allocating would cost more than the work itself.
@@ -39,15 +39,15 @@ struct Builder {
   std::vector<std::unique_ptr<Feature>> pool;
   std::vector<int32_t> stack, seen;
 
-  explicit Builder(const Trees& trees) : t(trees), parent(trees.n_nodes, -1) {
-    for (int64_t v = 0; v < t.n_nodes; ++v)
+  explicit Builder(const CodedTrees& trees) : t(trees), parent(trees.n_nodes(), -1) {
+    for (int64_t v = 0; v < t.n_nodes(); ++v)
       if (t.feature[v] >= 0) parent[t.left[v]] = parent[t.right[v]] = static_cast<int32_t>(v);
   }
 
   bool goes_left(int32_t node, int32_t code) const {
     const int32_t set = t.category_set[node];
     assert(code >= 0 && code < t.n_codes[t.feature[node]]);
-    if (set >= 0) return t.set_bits[set * t.set_words + code / 64] >> (code % 64) & 1;
+    if (set >= 0) return t.set_bits[set][code / 64] >> (code % 64) & 1;
     if (code == t.n_codes[t.feature[node]] - 1) return t.missing_left[node];
     return code < t.cut[node];
   }
@@ -257,14 +257,15 @@ void Builder::emit_leaf(int32_t leaf, int32_t block_root, const std::vector<int3
 
 }  // namespace
 
-BlockArrays cut_trees(const Trees& trees, const Limits& limits) {
+BlockArrays cut_trees(const CodedTrees& trees, Span<const uint8_t> wanted, const Limits& limits) {
   Builder builder(trees);
   BlockArrays out;
-  std::vector<double> cost(trees.n_nodes, -1.0);  // of the block at a node; negative: not one block
-  for (int64_t k = 0; k < trees.n_trees; ++k) {
-    const int64_t first = trees.roots[k], last = k + 1 < trees.n_trees ? trees.roots[k + 1] : trees.n_nodes;
+  std::vector<double> cost(trees.n_nodes(), -1.0);  // of the block at a node; negative: not one block
+  for (int64_t k = 0; k < trees.n_trees(); ++k) {
+    const int64_t first = trees.roots[k],
+                  last = k + 1 < trees.n_trees() ? trees.roots[k + 1] : trees.n_nodes();
     out.feasible.push_back(0);
-    if (!trees.wanted[k]) continue;
+    if (!wanted[k]) continue;
     bool feasible = true;
     // Children come after their parents, so walking backwards sees every subtree before its root.
     for (int64_t v = last - 1; v >= first && feasible; --v) {
@@ -289,13 +290,13 @@ BlockArrays cut_trees(const Trees& trees, const Limits& limits) {
   return out;
 }
 
-void profile_trees(const Trees& trees, double* out) {
+void profile_trees(const TreeShape& trees, Matrix<double> out) {
   int32_t n_players = 0;
-  for (int64_t v = 0; v < trees.n_nodes; ++v)
+  for (int64_t v = 0; v < trees.n_nodes(); ++v)
     if (trees.feature[v] >= 0) n_players = std::max(n_players, trees.player[trees.feature[v]] + 1);
-  std::vector<int32_t> depth(trees.n_nodes, 0), stack;
+  std::vector<int32_t> depth(trees.n_nodes(), 0), stack;
   std::vector<int32_t> uses(n_players, 0);  // how often the current path tests each player
-  for (int64_t k = 0; k < trees.n_trees; ++k) {
+  for (int64_t k = 0; k < trees.n_trees(); ++k) {
     double leaves = 0, deepest = 0, most = 0, patterns = 0;
     int64_t distinct = 0;
     // Depth first; a node met a second time (bitwise complement) is left again.
@@ -320,7 +321,7 @@ void profile_trees(const Trees& trees, double* out) {
       }
     }
     const double row[4] = {leaves, deepest, most, patterns};
-    std::copy(row, row + 4, out + 4 * k);
+    std::copy(row, row + 4, out[k]);
   }
 }
 

@@ -1,18 +1,26 @@
-// Trees cut into blocks. The twin, tree_blocks_numpy.py, documents every array. Compiled once, so there is no
-// instruction set in here, and the standard library may be used: it throws std::bad_alloc.
+// Trees cut into blocks. tree_blocks_numpy.py is the specification.
 #pragma once
-#include <cstdint>
 #include <vector>
+
+#include "span.h"
 
 namespace fouriershap {
 
-// A coded ensemble (trees/_codes.py), as flat arrays.
-struct Trees {
-  const int32_t *roots, *feature, *cut, *left, *right, *category_set, *n_codes, *player;
-  const bool *missing_left, *wanted;
-  const uint64_t* set_bits;
-  const double* cover;
-  int64_t n_trees, n_nodes, set_words;
+struct TreeShape {
+  Span<const int32_t> roots, feature, left, right;
+  Span<const int32_t> player;  // (n_features,)
+
+  int64_t n_trees() const { return roots.size; }
+  int64_t n_nodes() const { return feature.size; }
+};
+
+// An ensemble on codes (trees/codes.py).
+struct CodedTrees : TreeShape {
+  Span<const int32_t> cut, category_set;
+  Span<const uint8_t> missing_left;
+  Matrix<const uint64_t> set_bits;
+  Span<const int32_t> n_codes;
+  Span<const double> cover;
 };
 
 struct Limits {
@@ -30,9 +38,9 @@ struct BlockArrays {
   std::vector<int64_t> player_start{0}, feature_start{0}, leaf_start{0}, leaf_player_start{0}, fail_start{0};
 };
 
-BlockArrays cut_trees(const Trees& trees, const Limits& limits);
+BlockArrays cut_trees(const CodedTrees& trees, Span<const uint8_t> wanted, const Limits& limits);
 
 // Per tree: leaves, depth, most distinct players on a path, and the sum over leaves of 2^players.
-void profile_trees(const Trees& trees, double* out);
+void profile_trees(const TreeShape& trees, Matrix<double> out);
 
 }  // namespace fouriershap

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,26 +28,29 @@ class _Feature:
     meanings: list[tuple[bool, tuple[bool, ...]]] = field(default_factory=list)
 
 
+class Trees(NamedTuple):
+    """An ensemble on codes; see `fouriershap._trees.codes.CodedTrees`."""
+
+    roots: NDArray[np.int32]
+    feature: NDArray[np.int32]
+    cut: NDArray[np.int32]
+    missing_left: NDArray[np.bool_]
+    left: NDArray[np.int32]
+    right: NDArray[np.int32]
+    category_set: NDArray[np.int32]
+    set_bits: NDArray[np.uint64]
+    n_codes: NDArray[np.int32]
+    player: NDArray[np.int32]
+    cover: NDArray[np.float64]
+
+
 class _Builder:
-    def __init__(
-        self,
-        feature: NDArray[np.int32],
-        cut: NDArray[np.int32],
-        missing_left: NDArray[np.bool_],
-        left: NDArray[np.int32],
-        right: NDArray[np.int32],
-        category_set: NDArray[np.int32],
-        set_bits: NDArray[np.uint64],
-        n_codes: NDArray[np.int32],
-        player: NDArray[np.int32],
-        cover: NDArray[np.float64],
-    ) -> None:
-        self.feature, self.cut, self.missing_left = feature, cut, missing_left
-        self.left, self.right, self.category_set, self.set_bits = left, right, category_set, set_bits
-        self.n_codes, self.player, self.cover = n_codes, player, cover
-        self.parent = np.full(len(feature), -1)
-        inner = np.flatnonzero(feature >= 0)
-        self.parent[left[inner]] = self.parent[right[inner]] = inner
+    def __init__(self, trees: Trees) -> None:
+        _, self.feature, self.cut, self.missing_left, self.left, self.right, *rest = trees
+        self.category_set, self.set_bits, self.n_codes, self.player, self.cover = rest
+        self.parent = np.full(len(self.feature), -1)
+        inner = np.flatnonzero(self.feature >= 0)
+        self.parent[self.left[inner]] = self.parent[self.right[inner]] = inner
 
     def goes_left(self, node: int, code: int) -> bool:
         if self.category_set[node] >= 0:
@@ -110,17 +113,7 @@ class _Builder:
 
 
 def cut_trees(
-    roots: NDArray[np.int32],
-    feature: NDArray[np.int32],
-    cut: NDArray[np.int32],
-    missing_left: NDArray[np.bool_],
-    left: NDArray[np.int32],
-    right: NDArray[np.int32],
-    category_set: NDArray[np.int32],
-    set_bits: NDArray[np.uint64],
-    n_codes: NDArray[np.int32],
-    player: NDArray[np.int32],
-    cover: NDArray[np.float64],
+    trees: Trees,
     wanted: NDArray[np.bool_],
     max_patterns: int,
     max_players: int,
@@ -136,8 +129,6 @@ def cut_trees(
 
     Parameters
     ----------
-    roots, ..., cover
-        A coded ensemble (`trees._codes.CodedTrees`).
     wanted : (n_trees,) bool
         The trees to cut.
     max_patterns, max_players : int
@@ -156,7 +147,8 @@ def cut_trees(
         state of each feature (``fail``, ``fail_start``). ``feasible`` (n_trees,): whether the tree is in there;
         it is not where a leaf has too many patterns.
     """
-    b = _Builder(feature, cut, missing_left, left, right, category_set, set_bits, n_codes, player, cover)
+    roots, feature, left, right = trees.roots, trees.feature, trees.left, trees.right
+    b = _Builder(trees)
     out: dict[str, list[Any]] = defaultdict(list)
     for start in (
         "cut_start",

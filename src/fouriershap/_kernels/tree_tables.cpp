@@ -7,18 +7,12 @@
 #include "simd.h"
 
 namespace fouriershap {
-namespace FS_LEVEL {
 
 namespace {
 
 constexpr int kWidth = 8;
 typedef Vec<double>::type V;
 constexpr int L = Vec<double>::lanes;
-
-// Python leaves trees with more features on a path to `walk`. Quadrature with n nodes is exact up to degree
-// 2n - 1.
-constexpr int kMostPlayers = 16;
-constexpr int kMostNodes = kMostPlayers / 2;
 
 inline double sum_lanes(V v) {
   double s = 0;
@@ -210,49 +204,45 @@ void path_dependent(const double* ratio, int u, const Quadrature& q, int64_t ord
 template <class T>
 struct Filler {
   const TreeBlocks& blocks;
-  const TreeGame& game;
-  const TreeTables<T>& tables;
+  const TreeLayout& tables;
+  const PatternShares& background;
+  Span<T> values;
+  Span<double> reached;
   int64_t most_patterns = 1, most_subsets = 1;
-  AlignedScratch<uint32_t> masks;  // of the held leaf: which players fail, by pattern
-  AlignedScratch<double> sums;     // the table: (width, patterns, kWidth)
-  AlignedScratch<double> phi;      // of a leaf of value 1: (subsets, kWidth)
-  AlignedScratch<double> c;        // of the held leaf: share of the background by the players that it fails,
-  AlignedScratch<double> z;        // `subset_sums`,
-  AlignedScratch<double> found;    // and `integrals`
+  AlignedScratch<uint32_t> masks{};  // of the held leaf: which players fail, by pattern
+  AlignedScratch<double> sums{};     // the table: (width, patterns, kWidth)
+  AlignedScratch<double> phi{};      // of a leaf of value 1: (subsets, kWidth)
+  AlignedScratch<double> c{};      // of the held leaf: share of the background by the players that it fails,
+  AlignedScratch<double> z{};      // `subset_sums`,
+  AlignedScratch<double> found{};  // and `integrals`
   int64_t held_leaf = -1;          // a block of one leaf may have many tables
 
-  Filler(const TreeBlocks& the_blocks, const TreeGame& the_game, const TreeTables<T>& the_tables)
-      : blocks(the_blocks), game(the_game), tables(the_tables) {}
-
-  int n_players(int64_t leaf) const {
-    return static_cast<int>(blocks.leaf_player_start[leaf + 1] - blocks.leaf_player_start[leaf]);
-  }
-
-  bool allocate() {
-    for (int64_t t = tables.first; t < tables.last; ++t) {
+  void allocate(int64_t first, int64_t last) {
+    for (int64_t t = first; t < last; ++t) {
       const int32_t b = tables.block[t];
-      if (blocks.n_patterns[b] > most_patterns) most_patterns = blocks.n_patterns[b];
-      for (int64_t l = blocks.leaf_start[b]; l < blocks.leaf_start[b + 1]; ++l) {
-        assert(n_players(l) <= kMostPlayers);
-        if (int64_t{1} << n_players(l) > most_subsets) most_subsets = int64_t{1} << n_players(l);
-      }
+      most_patterns = std::max(most_patterns, int64_t{blocks.n_patterns[b]});
+      for (int64_t l = blocks.leaf_start[b]; l < blocks.leaf_start[b + 1]; ++l)
+        most_subsets = std::max(most_subsets, int64_t{1} << blocks.n_players(l));
     }
-    return masks.grow(most_patterns, 0) && sums.grow(most_patterns * blocks.width * kWidth, 0) &&
-           phi.grow(most_subsets * kWidth, 0) && c.grow(most_subsets, 0) &&
-           z.grow(most_subsets * kMostNodes, 0) && found.grow(most_subsets * 4, 0);
+    masks.resize(most_patterns);
+    sums.resize(most_patterns * blocks.width() * kWidth);
+    phi.resize(most_subsets * kWidth);
+    c.resize(most_subsets);
+    z.resize(most_subsets * kMostNodes);
+    found.resize(most_subsets * 4);
   }
 
   // What all tables with this leaf need of it.
   void hold(int64_t leaf, int32_t block, const Quadrature& q) {
     if (leaf == held_leaf) return;
     held_leaf = leaf;
-    const int u = n_players(leaf);
+    const int u = blocks.n_players(leaf);
     const int64_t n_patterns = blocks.n_patterns[block], first_feature = blocks.feature_start[block];
     make_fail_masks(blocks.fail + blocks.fail_start[leaf], blocks.feature_states + first_feature,
                     blocks.feature_start[block + 1] - first_feature, masks);
     double share = 1.0;
-    if (game.histograms) {
-      const double* h = game.histograms + game.histogram_offset[block];
+    if (background.shares.size) {
+      const double* h = background.shares + background.offset[block];
       std::memset(c, 0, (int64_t{1} << u) * sizeof(double));
       for (int64_t p = 0; p < n_patterns; ++p) {
         assert(masks[p] >> u == 0);
@@ -264,22 +254,21 @@ struct Filler {
     } else {
       for (int j = 0; j < u; ++j) share *= blocks.leaf_ratio[blocks.leaf_player_start[leaf] + j];
     }
-    tables.reached[leaf] = share;
+    reached[leaf] = share;
   }
 
   void add_leaf(int64_t leaf, int64_t table) {
-    const int u = n_players(leaf);
+    const int u = blocks.n_players(leaf);
     const int32_t block = tables.block[table];
     const int64_t first_player = blocks.leaf_player_start[leaf], n_patterns = blocks.n_patterns[block];
-    const int64_t n_nodes = (game.nodes_start[u + 1] - game.nodes_start[u]) / 2;
-    const double* nodes = game.nodes + game.nodes_start[u];
+    const int64_t n_nodes = (blocks.nodes_start[u + 1] - blocks.nodes_start[u]) / 2;
+    const double* nodes = blocks.nodes + blocks.nodes_start[u];
     const Quadrature q = {nodes, nodes + n_nodes, n_nodes};
     assert(n_nodes <= kMostNodes && n_nodes % 4 == 0);
     int32_t column[kMostPlayers * (kMostPlayers - 1) / 2];
-    choose_columns(blocks.leaf_players + first_player, u, tables.order,
-                   tables.slots + table * tables.slots_stride, column);
+    choose_columns(blocks.leaf_players + first_player, u, tables.order, tables.slots[table], column);
     hold(leaf, block, q);
-    if (!game.histograms)
+    if (!background.shares.size)
       path_dependent(blocks.leaf_ratio + first_player, u, q, tables.order, column, phi);
     else if (tables.order == 1)
       interventional(found, u, column, phi);
@@ -287,8 +276,8 @@ struct Filler {
       interventional_pairs(z, u, q, column, phi);
     const uint32_t* mine = masks;
     const double* gained = phi;
-    for (int64_t o = 0; o < blocks.width; ++o) {
-      const double value = blocks.leaf_values[blocks.leaf_node[leaf] * blocks.width + o];
+    for (int64_t o = 0; o < blocks.width(); ++o) {
+      const double value = blocks.leaf_values[blocks.leaf_node[leaf]][o];
       double* line = sums + o * n_patterns * kWidth;
       for (int64_t p = 0; p < n_patterns; ++p, line += kWidth)
         for (int i = 0; i < kWidth; i += L)
@@ -298,11 +287,11 @@ struct Filler {
 
   void fill(int64_t table) {
     const int32_t b = tables.block[table];
-    const int64_t size = blocks.n_patterns[b] * blocks.width * kWidth;
+    const int64_t size = blocks.n_patterns[b] * blocks.width() * kWidth;
     std::memset(sums, 0, size * sizeof(double));
     for (int64_t l = blocks.leaf_start[b]; l < blocks.leaf_start[b + 1]; ++l) add_leaf(l, table);
     const double* from = sums;
-    T* out = tables.values + tables.offset[table];
+    T* out = values + tables.offset[table];
     for (int64_t i = 0; i < size; ++i) out[i] = static_cast<T>(from[i]);
   }
 };
@@ -310,15 +299,16 @@ struct Filler {
 }  // namespace
 
 template <class T>
-bool fill(const TreeBlocks& blocks, const TreeGame& game, const TreeTables<T>& tables) {
-  Filler<T> filler(blocks, game, tables);
-  if (!filler.allocate()) return false;
-  for (int64_t t = tables.first; t < tables.last; ++t) filler.fill(t);
-  return true;
+void fill(const TreeBlocks& blocks, const TreeLayout& layout, const PatternShares& background, int64_t first,
+          int64_t last, Span<T> values, Span<double> reached) {
+  Filler<T> filler{blocks, layout, background, values, reached};
+  filler.allocate(first, last);
+  for (int64_t t = first; t < last; ++t) filler.fill(t);
 }
 
-template bool fill(const TreeBlocks&, const TreeGame&, const TreeTables<float>&);
-template bool fill(const TreeBlocks&, const TreeGame&, const TreeTables<double>&);
+template void fill(const TreeBlocks&, const TreeLayout&, const PatternShares&, int64_t, int64_t, Span<float>,
+                   Span<double>);
+template void fill(const TreeBlocks&, const TreeLayout&, const PatternShares&, int64_t, int64_t, Span<double>,
+                   Span<double>);
 
-}  // namespace FS_LEVEL
 }  // namespace fouriershap

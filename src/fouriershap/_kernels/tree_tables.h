@@ -1,56 +1,52 @@
-// The tables of blocks of trees. The twin, tree_tables_numpy.py, documents every array.
-// Included once per instruction set: only the structs are guarded.
-#include <cstdint>
+// The tables of blocks of trees. tree_tables_numpy.py is the specification.
+#pragma once
+#include "span.h"
 
-#ifndef FOURIERSHAP_TREE_TABLES_ARGUMENTS
-#define FOURIERSHAP_TREE_TABLES_ARGUMENTS
 namespace fouriershap {
 
-// Blocks and their leaves, as `tree_blocks` cuts them.
+// Blocks and their leaves, as `tree_blocks` cuts them, and the quadrature for u players, from nodes_start[u]
+// on: first the nodes, then the weights.
 struct TreeBlocks {
-  const int32_t* n_patterns;
-  const int64_t* feature_start;
-  const int32_t* feature_states;
-  const int64_t* leaf_start;
-  const int32_t* leaf_node;
-  const int64_t* leaf_player_start;
-  const int32_t* leaf_players;
-  const double* leaf_ratio;
-  const int64_t* fail_start;
-  const uint32_t* fail;
-  const double* leaf_values;  // (n_nodes, width)
-  int64_t width;
+  Span<const int32_t> n_patterns;
+  Span<const int64_t> feature_start;
+  Span<const int32_t> feature_states;
+  Span<const int64_t> leaf_start;
+  Span<const int32_t> leaf_node;
+  Span<const int64_t> leaf_player_start;
+  Span<const int32_t> leaf_players;
+  Span<const double> leaf_ratio;
+  Span<const int64_t> fail_start;
+  Span<const uint32_t> fail;
+  Matrix<const double> leaf_values;  // (n_nodes, width)
+  Span<const double> nodes;
+  Span<const int64_t> nodes_start;
+
+  int64_t width() const { return leaf_values.columns; }
+  int n_players(int64_t leaf) const {
+    return static_cast<int>(leaf_player_start[leaf + 1] - leaf_player_start[leaf]);
+  }
 };
 
-// What the values are an expectation over: the background's histograms, null for path-dependent values; and
-// the quadrature for u players, from nodes_start[u] on: first the nodes, then the weights.
-struct TreeGame {
-  const double* histograms;
-  const int64_t* histogram_offset;
-  const double* nodes;
-  const int64_t* nodes_start;
+struct TreeLayout {
+  Span<const int32_t> block;
+  Span<const int64_t> offset;
+  Matrix<const int32_t> slots;  // by table
+  int64_t order;
 };
 
-// Tables [first, last) are written, and `reached` of their leaves.
+// The share of the background on each pattern, from offset[block] on; empty for path-dependent values.
+struct PatternShares {
+  Span<const double> shares;
+  Span<const int64_t> offset;
+};
+
+// Longer paths are left to `walk`. Quadrature with n nodes is exact up to degree 2n - 1.
+constexpr int kMostPlayers = 16;
+constexpr int kMostNodes = kMostPlayers / 2;
+
+// Tables [first, last) are written to `values`, and `reached` of their leaves. T: float or double.
 template <class T>
-struct TreeTables {
-  const int32_t* block;
-  const int64_t* offset;
-  const int32_t* slots;  // (n_tables, slots_stride)
-  int64_t slots_stride, order, first, last;
-  T* values;
-  double* reached;
-};
+void fill(const TreeBlocks& blocks, const TreeLayout& layout, const PatternShares& background, int64_t first,
+          int64_t last, Span<T> values, Span<double> reached);
 
-}  // namespace fouriershap
-#endif
-
-namespace fouriershap {
-namespace FS_LEVEL {
-
-// T: float or double. False: out of memory.
-template <class T>
-bool fill(const TreeBlocks& blocks, const TreeGame& game, const TreeTables<T>& tables);
-
-}  // namespace FS_LEVEL
 }  // namespace fouriershap

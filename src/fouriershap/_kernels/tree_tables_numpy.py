@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,26 +12,58 @@ from numpy.typing import NDArray
 WIDTH = 8
 
 
+class Blocks(NamedTuple):
+    """Blocks of trees and their leaves.
+
+    Attributes
+    ----------
+    n_patterns ... fail
+        As `tree_blocks_numpy.cut_trees` returns them.
+    leaf_values : (n_nodes, width) float64
+    nodes, nodes_start : float64, int64
+        Quadrature for u players: from ``nodes_start[u]``, first the nodes, then the weights.
+    """
+
+    n_patterns: NDArray[np.int32]
+    feature_start: NDArray[np.int64]
+    feature_states: NDArray[np.int32]
+    leaf_start: NDArray[np.int64]
+    leaf_node: NDArray[np.int32]
+    leaf_player_start: NDArray[np.int64]
+    leaf_players: NDArray[np.int32]
+    leaf_ratio: NDArray[np.float64]
+    fail_start: NDArray[np.int64]
+    fail: NDArray[np.uint32]
+    leaf_values: NDArray[np.float64]
+    nodes: NDArray[np.float64]
+    nodes_start: NDArray[np.int64]
+
+
+class Layout(NamedTuple):
+    """Where tables are and which players they feed.
+
+    Attributes
+    ----------
+    table_block, table_offset : (n_tables,) int32, int64
+        Block of a table, and its place in ``values``.
+    table_slots : (n_tables, n) int32
+        The column of each player of a table's block, or of each pair i < j of them, number ``j (j - 1) / 2 + i``
+        (-1: another table).
+    order : int
+        1 for players, 2 for pairs.
+    """
+
+    table_block: NDArray[np.int32]
+    table_offset: NDArray[np.int64]
+    table_slots: NDArray[np.int32]
+    order: int
+
+
 def fill(
+    blocks: Blocks,
+    layout: Layout,
     histograms: NDArray[np.float64],
     histogram_offset: NDArray[np.int64],
-    block_patterns: NDArray[np.int32],
-    feature_start: NDArray[np.int64],
-    feature_states: NDArray[np.int32],
-    leaf_start: NDArray[np.int64],
-    leaf_node: NDArray[np.int32],
-    leaf_player_start: NDArray[np.int64],
-    leaf_players: NDArray[np.int32],
-    leaf_ratio: NDArray[np.float64],
-    fail_start: NDArray[np.int64],
-    fail: NDArray[np.uint32],
-    leaf_values: NDArray[np.float64],
-    nodes: NDArray[np.float64],
-    nodes_start: NDArray[np.int64],
-    table_block: NDArray[np.int32],
-    table_offset: NDArray[np.int64],
-    table_slots: NDArray[np.int32],
-    order: int,
     first_table: int,
     last_table: int,
     values: NDArray[Any],
@@ -49,20 +81,15 @@ def fill(
     ----------
     histograms, histogram_offset : float64, (n_blocks + 1,) int64
         Share of the background on each pattern of each block; empty for path-dependent values.
-    feature_start ... fail
-        As `tree_blocks_numpy.cut_trees` returns them.
-    leaf_values : (n_nodes, width) float64
-    nodes, nodes_start : float64, int64
-        Quadrature for u players: from ``nodes_start[u]``, first the nodes, then the weights.
-    table_block, table_offset, table_slots
-        Block of a table, its place in ``values``, the column of each player of its block, or of each pair
-        i < j of them, number ``j (j - 1) / 2 + i`` (-1: another table).
-    order : int
-        1 for players, 2 for pairs.
     values : float32 or float64, written
     reached : (n_leaves,) float64, written
         Share of the background that reaches each leaf.
     """
+    table_block, table_offset, table_slots, order = layout
+    block_patterns, feature_start, feature_states, leaf_start, leaf_node = blocks[:5]
+    leaf_player_start, leaf_players, leaf_ratio, fail_start, fail, leaf_values, nodes, nodes_start = blocks[
+        5:
+    ]
     width = leaf_values.shape[1]
     for t in range(first_table, last_table):
         b = int(table_block[t])
@@ -95,7 +122,7 @@ def fill(
 
 
 def _number(*positions: int) -> int:
-    """Number of a player, or of a pair i < j: j (j - 1) / 2 + i."""
+    """Return the number of a player, or of a pair i < j: j (j - 1) / 2 + i."""
     if len(positions) == 1:
         return positions[0]
     i, j = sorted(positions)
@@ -109,7 +136,7 @@ def _interventional(
     t: NDArray[np.float64],
     weights: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """Phi (2^u, chosen): by the players that the row fails, for each player or pair."""
+    """Return phi (2^u, chosen): by the players that the row fails, for each player or pair."""
     subsets = np.arange(1 << u)
     z = c[:, None] * t ** np.bitwise_count(subsets)[:, None]
     for bit in range(u):  # z[P] becomes the sum over the subsets of P

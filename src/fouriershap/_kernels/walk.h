@@ -1,101 +1,101 @@
-// Trees without tables: SHAP values by walking the trees. The twin is walk_numpy.py.
-// Included once per instruction set: only the structs are guarded.
-#include <cstdint>
+// SHAP values by walking the trees, without tables. walk_numpy.py is the specification.
+#pragma once
+#include "span.h"
 
-#ifndef FOURIERSHAP_WALK_ARRAYS
-#define FOURIERSHAP_WALK_ARRAYS
 namespace fouriershap {
+
+struct Node {
+  int32_t head;  // 2 * feature + missing_left, -1 at a leaf
+  int32_t test;  // the cut, or -1 - set at a categorical node
+  int32_t left, right;
+
+  bool leaf() const { return head < 0; }
+  int32_t feature() const { return head >> 1; }
+  bool missing_left() const { return head & 1; }
+};
 
 // An ensemble on codes. "Feature" means a position in `features`: only the features that some node tests.
 struct WalkTrees {
-  // (n_nodes, 4): 2 * feature + missing_left, or -1 at a leaf; the cut, or -1 - set at a categorical node;
-  // the left child; the right child.
-  const int32_t* nodes;
-  const double* values;  // (n_nodes, width)
-  int64_t width;
-  const int32_t* roots;         // (n_trees,)
-  const int32_t* tree_output;   // (n_trees,) the output that a tree adds to, -1 for all
-  const int32_t* tree_players;  // (n_trees,) most distinct players on a path
-  const int32_t* tree_depth;    // (n_trees,) most edges on a path
-  int64_t n_trees;
-  const int32_t* features;     // (n_features,) row of the code matrix
-  const int32_t* n_codes;      // (n_features,) the last code is the missing value
-  const int32_t* players;      // (n_features,) who owns the feature
-  const uint8_t* categorical;  // (n_features,)
-  int64_t n_features;
-  const uint64_t* set_bits;  // (n_sets, set_words)
-  int64_t set_words;
-  int64_t n_nodes;
+  Span<const Node> nodes;
+  Matrix<const double> values;       // (n_nodes, width)
+  Span<const int32_t> roots;         // (n_trees,)
+  Span<const int32_t> tree_output;   // (n_trees,) the output that a tree adds to, -1 for all
+  Span<const int32_t> tree_players;  // (n_trees,) most distinct players on a path
+  Span<const int32_t> tree_depth;    // (n_trees,) most edges on a path
+  Span<const int32_t> features;      // (n_features,) row of the code matrix
+  Span<const int32_t> n_codes;       // (n_features,) the last code is the missing value
+  Span<const int32_t> players;       // (n_features,) who owns the feature
+  Span<const uint8_t> categorical;   // (n_features,)
+  Matrix<const uint64_t> set_bits;   // (n_sets, words)
+  int64_t n_players = 0;
+  int64_t most_players = 0, most_depth = 0;  // of any tree
+
+  int64_t n_trees() const { return roots.size; }
+  int64_t n_features() const { return features.size; }
+  int64_t width() const { return values.columns; }
 };
 
-// Columns [first, last) of a code matrix (all features, stride).
+// Columns [first, last) of a code matrix (all features, columns).
 struct WalkRows {
-  const int32_t* codes;
-  int64_t stride, first, last;
+  Matrix<const int32_t> codes;
+  int64_t first, last;
+
+  int64_t n() const { return last - first; }
 };
 
-// moments: (side, side) integral of t^p (1-t)^q by p and q, up to the most players on a path.
-struct WalkMoments {
-  const double* moments;
-  int64_t side;
+// Rows to compare with: their weight is in the result.
+struct WalkBackground : WalkRows {
+  Span<const double> weights;
 };
 
-// Pairs of players that are wanted: (n_players, n_players) their column of the output, -1 for none.
-struct WalkPairs {
-  const int32_t* column;
-  int64_t n_players;
-};
+// Integral of t^p (1-t)^q by p and q, up to the most players on a path.
+using Moments = Matrix<const double>;
+
+// (n_players, n_players) the column of the output of a pair, -1 for none.
+using PairColumns = Matrix<const int32_t>;
 
 // Path-dependent values. ratio: (n_nodes,) cover of a node over its parent's. Tree t integrates over
 // n_points[t] (a multiple of 4) points in (0, 1), which start at point_start[t].
 struct WalkPaths {
-  const double* ratio;
-  const int32_t* n_points;
-  const int64_t* point_start;
-  const double *points, *weights;
+  Span<const double> ratio;
+  Span<const int32_t> n_points;
+  Span<const int64_t> point_start;
+  Span<const double> points, weights;
 };
 
-// (rows, n_columns, n_outputs), added to; its row 0 is row 0 of the code matrix. A column is a player or a
-// pair.
+// (rows, n_columns, n_outputs), added to; its row 0 is row 0 of the code matrix. A column is a player, a pair
+// or a set.
 struct WalkValues {
   double* out;
-  int64_t n_columns, n_outputs;
+  int64_t n_rows, n_columns, n_outputs;
+
+  double* row(int64_t i) const {
+    assert(i >= 0 && i < n_rows);
+    return out + i * n_columns * n_outputs;
+  }
 };
 
-}  // namespace fouriershap
-#endif
+// Sum over the background of weight * SHAP value. Trees are walked once for a block of rows and a chunk of
+// the background, or, `by_row`, once per row.
+void interventional(const WalkTrees& trees, const WalkRows& rows, const WalkBackground& background,
+                    const Moments& moments, bool by_row, const WalkValues& values);
 
-namespace fouriershap {
-namespace FS_LEVEL {
-
-// All return false where there is no memory.
-
-// Sum over the background of weight * SHAP value.
-// `joint` walks a tree once for a block of rows and a chunk of the background; `rows` once per row.
-bool interventional_joint(const WalkTrees& trees, const WalkRows& rows, const WalkRows& background,
-                          const double* weights, const WalkMoments& moments, const WalkValues& values);
-bool interventional_rows(const WalkTrees& trees, const WalkRows& rows, const WalkRows& background,
-                         const double* weights, const WalkMoments& moments, const WalkValues& values);
-
-bool path_dependent(const WalkTrees& trees, const WalkPaths& paths, const WalkRows& rows,
+void path_dependent(const WalkTrees& trees, const WalkPaths& paths, const WalkRows& rows,
                     const WalkValues& values);
 
 // The same for interactions of pairs.
-bool interventional_pairs(const WalkTrees& trees, const WalkRows& rows, const WalkRows& background,
-                          const double* weights, const WalkMoments& moments, const WalkPairs& pairs,
-                          const WalkValues& values);
-bool path_dependent_pairs(const WalkTrees& trees, const WalkPaths& paths, const WalkRows& rows,
-                          const WalkPairs& pairs, const WalkValues& values);
+void interventional_pairs(const WalkTrees& trees, const WalkRows& rows, const WalkBackground& background,
+                          const Moments& moments, const PairColumns& pairs, const WalkValues& values);
+void path_dependent_pairs(const WalkTrees& trees, const WalkPaths& paths, const WalkRows& rows,
+                          const PairColumns& pairs, const WalkValues& values);
 
 // out: (rows, n_outputs) += values of the leaves reached.
-bool predict(const WalkTrees& trees, const WalkRows& rows, int64_t n_outputs, double* out);
+void predict(const WalkTrees& trees, const WalkRows& rows, Matrix<double> out);
 
 // out: (n_trees,) = leaves that the hybrids of row i and background row i reach, mean over i.
-bool leaf_visits(const WalkTrees& trees, const WalkRows& rows, const WalkRows& background, int64_t n_players,
-                 double* out);
+void leaf_visits(const WalkTrees& trees, const WalkRows& rows, const WalkRows& background, Span<double> out);
 
-// players, depth: (n_trees,) = what tree_players and tree_depth hold (and are not read here).
-bool path_shape(const WalkTrees& trees, int64_t n_players, int32_t* players, int32_t* depth);
+// What tree_players and tree_depth hold, which are not read here.
+void path_shape(const WalkTrees& trees, Span<int32_t> players, Span<int32_t> depth);
 
-}  // namespace FS_LEVEL
 }  // namespace fouriershap

@@ -1,14 +1,11 @@
 // What every walk needs: nodes, bit sets of rows, and which rows of a chunk go left at a node.
 #pragma once
-#include <cassert>
-#include <cstdint>
 
 #include "scratch.h"
 #include "simd.h"
 #include "walk.h"
 
 namespace fouriershap {
-namespace FS_LEVEL {
 namespace {
 
 typedef double f64x4 __attribute__((vector_size(32)));
@@ -16,19 +13,9 @@ typedef double f64x4 __attribute__((vector_size(32)));
 constexpr int64_t kMaxWords = 4;
 constexpr int64_t kMaxRows = 64 * kMaxWords;  // rows in a block, background rows in a chunk
 
-struct Node {
-  int32_t head, test, left, right;
-  bool leaf() const { return head < 0; }
-  int32_t feature() const { return head >> 1; }
-  bool missing_left() const { return head & 1; }
-};
-
-inline const Node* nodes_of(const WalkTrees& trees) { return reinterpret_cast<const Node*>(trees.nodes); }
-
 inline bool code_goes_left(const WalkTrees& trees, const Node& node, int32_t code) {
   if (node.test < 0) {
-    const uint64_t* set = trees.set_bits + (-1 - node.test) * trees.set_words;
-    return set[code >> 6] >> (code & 63) & 1;
+    return trees.set_bits[-1 - node.test][code >> 6] >> (code & 63) & 1;
   }
   return code < node.test || (node.missing_left() && code == trees.n_codes[node.feature()] - 1);
 }
@@ -101,9 +88,11 @@ struct Index {
 
   explicit Index(const WalkTrees& model) : trees(&model) {}
 
-  bool allocate(int64_t most_rows, int64_t words) {
-    const int64_t n = trees->n_features;
-    if (!rank_start.grow(n, 0) || !set_start.grow(n, 0) || !n_present.grow(n, 0)) return false;
+  void allocate(int64_t most_rows, int64_t words) {
+    const int64_t n = trees->n_features();
+    rank_start.resize(n);
+    set_start.resize(n);
+    n_present.resize(n);
     int64_t ranks = 0, sets_total = 0, categorical = 0;
     for (int64_t f = 0; f < n; ++f) {
       const int64_t n_codes = trees->n_codes[f];
@@ -113,16 +102,18 @@ struct Index {
       sets_total += ((n_codes < most_rows ? n_codes : most_rows) + 1) * words;
       categorical += trees->categorical[f];
     }
-    return rank.grow(ranks, 0) && sets.grow(sets_total, 0) && missing.grow(n * words, 0) &&
-           (!categorical || present.grow(n * kMaxRows, 0));
+    rank.resize(ranks);
+    sets.resize(sets_total);
+    missing.resize(n * words);
+    if (categorical) present.resize(n * kMaxRows);
   }
 
   // Index rows [first, first + n_rows); no more rows and words than were allocated for.
   void build(const WalkRows& rows, int64_t first, int64_t n_rows, int64_t words) {
     assert(n_rows <= 64 * words && words <= kMaxWords);
     n_words = words;
-    for (int64_t f = 0; f < trees->n_features; ++f)
-      build_feature(f, rows.codes + trees->features[f] * rows.stride + first, n_rows);
+    for (int64_t f = 0; f < trees->n_features(); ++f)
+      build_feature(f, rows.codes[trees->features[f]] + first, n_rows);
   }
 
   // The ranks of a deep forest are far larger than the nearest cache, and are read in no order.
@@ -190,25 +181,21 @@ struct Weights {
   Scratch<double> data;
   int64_t stride = 0;  // in pairs
 
-  bool allocate(int64_t most_players, const WalkMoments& moments) {
-    assert(most_players < moments.side);
+  void allocate(int64_t most_players, const Moments& moments) {
+    assert(most_players < moments.rows);
     stride = most_players + 1;
-    if (!data.grow(2 * stride * stride, 0)) return false;
+    data.resize(2 * stride * stride);
     for (int64_t z = 0; z < stride; ++z)
       for (int64_t c = 0; c < stride; ++c) {
-        data[2 * (z * stride + c)] = c ? moments.moments[(c - 1) * moments.side + z] : 0.0;
-        data[2 * (z * stride + c) + 1] = z ? moments.moments[c * moments.side + z - 1] : 0.0;
+        data[2 * (z * stride + c)] = c ? moments[(c - 1)][z] : 0.0;
+        data[2 * (z * stride + c) + 1] = z ? moments[c][z - 1] : 0.0;
       }
-    return true;
   }
   const double* row(int64_t z) const { return data + 2 * z * stride; }
 };
 
-inline int32_t most_of(const int32_t* values, int64_t n) {
-  int32_t most = 0;
-  for (int64_t i = 0; i < n; ++i)
-    if (values[i] > most) most = values[i];
-  return most;
+inline int64_t most_of(Span<const int32_t> values) {
+  return values.size ? *std::max_element(values.begin(), values.end()) : 0;
 }
 
 // The columns of `out` that a tree adds to, and where their values are in a leaf's row of `values`.
@@ -220,12 +207,11 @@ struct Outputs {
   Outputs() : first(0), count(0), values(nullptr), width(0) {}
   Outputs(const WalkTrees& trees, int64_t tree)
       : first(trees.tree_output[tree] < 0 ? 0 : trees.tree_output[tree]),
-        count(trees.tree_output[tree] < 0 ? trees.width : 1),
-        values(trees.values + (trees.width > 1 ? first : 0)),
-        width(trees.width) {}
+        count(trees.tree_output[tree] < 0 ? trees.width() : 1),
+        values(trees.values + (trees.width() > 1 ? first : 0)),
+        width(trees.width()) {}
   const double* of_leaf(int64_t node) const { return values + node * width; }
 };
 
 }  // namespace
-}  // namespace FS_LEVEL
 }  // namespace fouriershap

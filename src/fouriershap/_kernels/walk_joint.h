@@ -9,7 +9,6 @@
 #include "walk_index.h"
 
 namespace fouriershap {
-namespace FS_LEVEL {
 namespace {
 
 constexpr int64_t kMaxSlots = 64;     // players on a path: a mask in one word
@@ -74,24 +73,21 @@ struct Joint {
         n_players(values.n_columns),
         n_outputs(values.n_outputs),
         slot_of(n_players, -1),
-        frames(most_of(trees->tree_depth, trees->n_trees) + 1),
+        frames(trees->most_depth + 1),
         capacity(16 * most_rows),
         pool(capacity),
         fails(64 * NW * padded(most_slots), 0.0),
-        sums(most_rows * trees->width * padded(most_slots), 0.0) {
+        sums(most_rows * trees->width() * padded(most_slots), 0.0) {
     for (uint32_t& count : n_fails) count = 0;
   }
 
-  bool ok() const { return slot_of && frames && pool && fails && sums; }
-
   static int64_t padded(int64_t slots) { return (slots + 3) / 4 * 4; }
 
-  bool reserve(int64_t n_entries) {
-    if (n_entries <= capacity) return true;
+  void reserve(int64_t n_entries) {
+    if (n_entries <= capacity) return;
     const int64_t larger = 2 * capacity > n_entries ? 2 * capacity : n_entries;
-    if (!pool.grow(larger, capacity)) return false;
+    pool.resize(larger, capacity);
     capacity = larger;
-    return true;
   }
 
   // Adds a leaf's shares to the sums of slots [first, first + 4 * NV).
@@ -145,7 +141,7 @@ struct Joint {
   }
 
   void open(JointFrame<NW>& frame) {
-    const Node& node = nodes_of(*trees)[frame.node];
+    const Node& node = trees->nodes[frame.node];
     frame.player = trees->players[node.feature()];
     frame.fresh = slot_of[frame.player] < 0;
     if (frame.fresh) {
@@ -159,8 +155,8 @@ struct Joint {
     frame.rows_left = rows->template goes_left<NW>(node);
     const int32_t children[2] = {node.left, node.right};
     for (const int32_t child : children) {
-      background->prefetch(nodes_of(*trees)[child]);
-      rows->prefetch(nodes_of(*trees)[child]);
+      background->prefetch(trees->nodes[child]);
+      rows->prefetch(trees->nodes[child]);
     }
     frame.next_child = 0;
   }
@@ -199,13 +195,13 @@ struct Joint {
   }
 
   // Turns a frame's groups into single rows where they hold few rows each.
-  bool split(JointFrame<NW>& frame) {
-    if (frame.single) return true;
+  void split(JointFrame<NW>& frame) {
+    if (frame.single) return;
     int64_t n_alive = 0;
     for (int64_t e = 0; e < frame.n_entries; ++e)
       for (uint64_t word : pool[frame.list + e].rows.word) n_alive += __builtin_popcountll(word);
-    if (n_alive > kRowsPerGroup * frame.n_entries) return true;
-    if (!reserve(frame.list + n_alive)) return false;
+    if (n_alive > kRowsPerGroup * frame.n_entries) return;
+    reserve(frame.list + n_alive);
     frame.single = true;
     // From behind: the place of an entry is never before the places of the rows of those before it.
     int64_t to = frame.list + n_alive;
@@ -218,7 +214,6 @@ struct Joint {
       });
     }
     frame.n_entries = n_alive;
-    return true;
   }
 
   // Goes over one edge: writes the entries that stay alive behind the frame's own, updates the background's
@@ -275,13 +270,13 @@ struct Joint {
     --n_slots;
   }
 
-  bool walk(int64_t tree) {
-    const Node* nodes = nodes_of(*trees);
-    if (nodes[trees->roots[tree]].leaf()) return true;  // a constant has no SHAP values
+  void walk(int64_t tree) {
+    const Node* nodes = trees->nodes;
+    if (nodes[trees->roots[tree]].leaf()) return;  // a constant has no SHAP values
     outputs = Outputs(*trees, tree);
     stride = padded(trees->tree_players[tree]);
     n_slots = 0;
-    if (!reserve(1)) return false;
+    reserve(1);
     pool[0].alive = first_rows<NW>(n_background);
     pool[0].rows = first_rows<NW>(n_rows);
     pool[0].fails = 0;
@@ -294,11 +289,11 @@ struct Joint {
     while (true) {
       if (frame->next_child == 2) {
         close(*frame);
-        if (frame == frames) return true;
+        if (frame == frames) return;
         ascend(*--frame);
         continue;
       }
-      if (!reserve(frame->list + 3 * frame->n_entries + 1)) return false;
+      reserve(frame->list + 3 * frame->n_entries + 1);
       const bool to_left = frame->next_child++ == 0;
       const int32_t child = to_left ? nodes[frame->node].left : nodes[frame->node].right;
       const bool single = frame->single;
@@ -316,12 +311,11 @@ struct Joint {
       frame->list = list;
       frame->n_entries = kept;
       frame->single = single;
-      if (!split(*frame)) return false;
+      split(*frame);
       open(*frame);
     }
   }
 };
 
 }  // namespace
-}  // namespace FS_LEVEL
 }  // namespace fouriershap

@@ -1,79 +1,103 @@
-#include "binding.h"
-
-#define FS_LEVEL baseline
-#include "walk.h"
-#undef FS_LEVEL
-#define FS_LEVEL avx2
-#include "walk.h"
-#undef FS_LEVEL
 #include "walk_binding.h"
 
 namespace fouriershap {
 
-static void interventional_joint(FS_TREES, In<int32_t, 2> codes, int64_t first_row, int64_t last_row,
-                                 In<int32_t, 2> background, In<double, 1> weights, In<double, 2> moments,
-                                 Out<double, 3> out) {
-  require(FS_PICK(interventional_joint)(FS_TREES_GIVEN, columns(codes, first_row, last_row),
-                                        columns(background), weights.data(), given(moments), given(out)));
-}
+class BoundPaths : Owner, public WalkPaths {
+ public:
+  BoundPaths(In<double, 1> cover_ratio, In<int32_t, 1> counts, In<int64_t, 1> start, In<double, 1> at,
+             In<double, 1> at_weights)
+      : WalkPaths{keep(cover_ratio), keep(counts), keep(start), keep(at), keep(at_weights)} {
+    check_length("point_start", point_start.size, n_points.size);
+    check_length("weights", weights.size, points.size);
+    check_range("n_points", n_points, 4, INT32_MAX);
+    for (int64_t t = 0; t < n_points.size; ++t) {
+      check(n_points[t] % 4 == 0, "`n_points` must be multiples of 4.");
+      check_slice("points", point_start[t], point_start[t] + n_points[t], points.size);
+    }
+  }
 
-static void interventional_rows(FS_TREES, In<int32_t, 2> codes, int64_t first_row, int64_t last_row,
-                                In<int32_t, 2> background, In<double, 1> weights, In<double, 2> moments,
-                                Out<double, 3> out) {
-  require(FS_PICK(interventional_rows)(FS_TREES_GIVEN, columns(codes, first_row, last_row),
-                                       columns(background), weights.data(), given(moments), given(out)));
-}
+  const WalkPaths& of(const BoundTrees& trees) const {
+    check_length("ratio", ratio.size, trees.nodes.size);
+    check_length("n_points", n_points.size, trees.n_trees());
+    return *this;
+  }
+};
 
-static void path_dependent(FS_TREES, In<double, 1> ratio, In<int32_t, 1> n_points, In<int64_t, 1> point_start,
-                           In<double, 1> points, In<double, 1> point_weights, In<int32_t, 2> codes,
-                           int64_t first_row, int64_t last_row, Out<double, 3> out) {
-  require(FS_PICK(path_dependent)(
-      FS_TREES_GIVEN,
-      {ratio.data(), n_points.data(), point_start.data(), points.data(), point_weights.data()},
-      columns(codes, first_row, last_row), given(out)));
-}
-
-static void interventional_pairs(FS_TREES, In<int32_t, 2> codes, int64_t first_row, int64_t last_row,
-                                 In<int32_t, 2> background, In<double, 1> weights, In<double, 2> moments,
-                                 In<int32_t, 2> pair_column, Out<double, 3> out) {
-  require(FS_PICK(interventional_pairs)(FS_TREES_GIVEN, columns(codes, first_row, last_row),
-                                        columns(background), weights.data(), given(moments),
-                                        given(pair_column), given(out)));
-}
-
-static void path_dependent_pairs(FS_TREES, In<double, 1> ratio, In<int32_t, 1> n_points,
-                                 In<int64_t, 1> point_start, In<double, 1> points,
-                                 In<double, 1> point_weights, In<int32_t, 2> codes, int64_t first_row,
-                                 int64_t last_row, In<int32_t, 2> pair_column, Out<double, 3> out) {
-  require(FS_PICK(path_dependent_pairs)(
-      FS_TREES_GIVEN,
-      {ratio.data(), n_points.data(), point_start.data(), points.data(), point_weights.data()},
-      columns(codes, first_row, last_row), given(pair_column), given(out)));
-}
-
-static void predict(FS_TREES, In<int32_t, 2> codes, int64_t first_row, int64_t last_row, Out<double, 2> out) {
-  require(FS_PICK(predict)(FS_TREES_GIVEN, columns(codes, first_row, last_row), length(out, 1), out.data()));
-}
-
-static void leaf_visits(FS_TREES, In<int32_t, 2> codes, In<int32_t, 2> background, int64_t n_players,
-                        Out<double, 1> out) {
-  require(FS_PICK(leaf_visits)(FS_TREES_GIVEN, columns(codes), columns(background), n_players, out.data()));
-}
-
-static void path_shape(FS_TREES, int64_t n_players, Out<int32_t, 1> most_players, Out<int32_t, 1> depth) {
-  require(FS_PICK(path_shape)(FS_TREES_GIVEN, n_players, most_players.data(), depth.data()));
+static PairColumns pairs_of(const BoundTrees& trees, const In<int32_t, 2>& columns, int64_t n_columns) {
+  check_length("pair_column", length(columns), trees.n_players);
+  check_length("pair_column.shape[1]", length(columns, 1), trees.n_players);
+  check_range("pair_column", view(columns).flat(), -1, n_columns);
+  return view(columns);
 }
 
 void bind_walk(nb::module_& parent) {
   nb::module_ m = parent.def_submodule("walk", "SHAP values of trees without tables.");
-  m.def("interventional_joint", &interventional_joint, FreeGil());
-  m.def("interventional_rows", &interventional_rows, FreeGil());
-  m.def("path_dependent", &path_dependent, FreeGil());
-  m.def("interventional_pairs", &interventional_pairs, FreeGil());
-  m.def("path_dependent_pairs", &path_dependent_pairs, FreeGil());
-  m.def("predict", &predict, FreeGil());
-  m.def("leaf_visits", &leaf_visits, FreeGil());
-  m.def("path_shape", &path_shape, FreeGil());
+  nb::class_<BoundTrees>(m, "Trees")
+      .def(nb::init<In<int32_t, 2>, In<double, 2>, In<int32_t, 1>, In<int32_t, 1>, In<int32_t, 1>,
+                    In<int32_t, 1>, In<int32_t, 1>, In<bool, 1>, In<uint64_t, 2>, int64_t>())
+      .def("path_shape", [](const BoundTrees& trees, Out<int32_t, 2> out) {
+        check_length("out", length(out), 2);
+        check_length("out.shape[1]", length(out, 1), trees.n_trees());
+        std::copy(trees.tree_players.begin(), trees.tree_players.end(), view(out)[0]);
+        std::copy(trees.tree_depth.begin(), trees.tree_depth.end(), view(out)[1]);
+      });
+  nb::class_<BoundPaths>(m, "Paths")
+      .def(nb::init<In<double, 1>, In<int32_t, 1>, In<int64_t, 1>, In<double, 1>, In<double, 1>>());
+  m.def(
+      "interventional",
+      [](const BoundTrees& trees, In<int32_t, 2> codes, int64_t first, int64_t last,
+         In<int32_t, 2> background, In<double, 1> weights, In<double, 2> moments, bool by_row,
+         Out<double, 3> out) {
+        check_length("weights", length(weights), length(background, 1));
+        interventional(trees, trees.rows(codes, first, last), trees.background(background, weights),
+                       trees.moments(moments), by_row, trees.out(out, last, trees.n_players));
+      },
+      FreeGil());
+  m.def(
+      "path_dependent",
+      [](const BoundTrees& trees, const BoundPaths& paths, In<int32_t, 2> codes, int64_t first, int64_t last,
+         Out<double, 3> out) {
+        path_dependent(trees, paths.of(trees), trees.rows(codes, first, last),
+                       trees.out(out, last, trees.n_players));
+      },
+      FreeGil());
+  m.def(
+      "interventional_pairs",
+      [](const BoundTrees& trees, In<int32_t, 2> codes, int64_t first, int64_t last,
+         In<int32_t, 2> background, In<double, 1> weights, In<double, 2> moments, In<int32_t, 2> pair_column,
+         Out<double, 3> out) {
+        check_length("weights", length(weights), length(background, 1));
+        interventional_pairs(trees, trees.rows(codes, first, last), trees.background(background, weights),
+                             trees.moments(moments), pairs_of(trees, pair_column, length(out, 1)),
+                             trees.out(out, last, length(out, 1)));
+      },
+      FreeGil());
+  m.def(
+      "path_dependent_pairs",
+      [](const BoundTrees& trees, const BoundPaths& paths, In<int32_t, 2> codes, int64_t first, int64_t last,
+         In<int32_t, 2> pair_column, Out<double, 3> out) {
+        path_dependent_pairs(trees, paths.of(trees), trees.rows(codes, first, last),
+                             pairs_of(trees, pair_column, length(out, 1)),
+                             trees.out(out, last, length(out, 1)));
+      },
+      FreeGil());
+  m.def(
+      "predict",
+      [](const BoundTrees& trees, In<int32_t, 2> codes, int64_t first, int64_t last, Out<double, 2> out) {
+        check_at_least("out", length(out), last);
+        check_at_least("out.shape[1]", length(out, 1), trees.n_outputs);
+        predict(trees, trees.rows(codes, first, last), view(out));
+      },
+      FreeGil());
+  m.def(
+      "leaf_visits",
+      [](const BoundTrees& trees, In<int32_t, 2> codes, In<int32_t, 2> background, Out<double, 1> out) {
+        check_length("background.shape[1]", length(background, 1), length(codes, 1));
+        check_length("out", length(out), trees.n_trees());
+        leaf_visits(trees, trees.rows(codes, 0, length(codes, 1)),
+                    trees.rows(background, 0, length(background, 1), "background"), view(out));
+      },
+      FreeGil());
 }
 
 }  // namespace fouriershap

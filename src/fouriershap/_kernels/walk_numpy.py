@@ -1,19 +1,6 @@
 """Trees without tables, one leaf at a time: the specification of the native ``walk`` family.
 
-Every function takes an ensemble on codes as its first arguments, here called ``trees``:
-
-nodes : (n_nodes, 4) int32
-    ``2 * feature + missing_left``, or -1 at a leaf; the cut, or ``-1 - set`` at a categorical node; the left
-    child; the right child. A "feature" is a position in ``features``.
-values : (n_nodes, width) float64
-roots, tree_output, tree_players, tree_depth : (n_trees,) int32
-    The output that a tree adds to (-1: all); most distinct players, and most edges, on a path.
-features, n_codes, players : (n_features,) int32
-    Row of the code matrix, number of codes (the last one is the missing value), owner.
-categorical : (n_features,) bool
-set_bits : (n_sets, words) uint64
-
-and adds to ``out``, at the rows ``first_row <= row < last_row`` alone. Code matrices are (all features, rows)
+Functions add to ``out``, at the rows ``first_row <= row < last_row`` alone. Code matrices are (all features, rows)
 int32.
 """
 
@@ -39,20 +26,43 @@ class _Leaf(NamedTuple):
 
 
 class Trees(NamedTuple):
+    """An ensemble on codes.
+
+    Attributes
+    ----------
+    nodes : (n_nodes, 4) int32
+        ``2 * feature + missing_left``, or -1 at a leaf; the cut, or ``-1 - set`` at a categorical node; the left
+        child; the right child, both after their parent. A "feature" is a position in ``features``.
+    values : (n_nodes, width) float64
+    roots, tree_output : (n_trees,) int32
+        The root of each tree, and the output that it adds to (-1: all).
+    features, n_codes, players : (n_features,) int32
+        Row of the code matrix, number of codes (the last one is the missing value), owner.
+    categorical : (n_features,) bool
+    set_bits : (n_sets, words) uint64
+    n_players : int
+    """
+
     nodes: NDArray[np.int32]
     values: Floats
     roots: NDArray[np.int32]
     tree_output: NDArray[np.int32]
-    tree_players: NDArray[np.int32]
-    tree_depth: NDArray[np.int32]
     features: NDArray[np.int32]
     n_codes: NDArray[np.int32]
     players: NDArray[np.int32]
     categorical: NDArray[np.bool_]
     set_bits: NDArray[np.uint64]
+    n_players: int
+
+    def path_shape(self, out: NDArray[np.int32]) -> None:
+        """Write the most distinct players, and the most edges, on a path of each tree: (2, n_trees)."""
+        nothing = np.zeros((int(self.features.max(initial=-1)) + 1, 1), np.int32)
+        for tree in range(len(self.roots)):
+            leaves = list(self.leaves(tree, nothing))
+            out[:, tree] = max(len(leaf.players) for leaf in leaves), max(leaf.depth for leaf in leaves)
 
     def goes_left(self, node: int, codes: Codes) -> NDArray[np.bool_]:
-        """Which columns of a code matrix go left at a node."""
+        """Return which columns of a code matrix go left at a node."""
         head, test = self.nodes[node, :2]
         column = codes[self.features[head >> 1]]
         if test < 0:
@@ -65,7 +75,7 @@ class Trees(NamedTuple):
         return int(self.players[self.nodes[node, 0] >> 1])
 
     def leaves(self, tree: int, codes: Codes, ratio: Floats | None = None) -> Iterator[_Leaf]:
-        """The leaves of a tree with the literals of their paths."""
+        """Yield the leaves of a tree with the literals of their paths."""
         ratio = np.ones(len(self.nodes)) if ratio is None else ratio
         stack: list[tuple[int, int, dict[int, tuple[NDArray[np.bool_], float]]]]
         stack = [(int(self.roots[tree]), 0, {})]
@@ -74,7 +84,7 @@ class Trees(NamedTuple):
             node, depth, literals = stack.pop()
             if self.nodes[node, 0] < 0:
                 holds = np.array([holds for holds, _ in literals.values()], dtype=bool)
-                holds = holds.reshape(len(literals), codes.shape[1])  # there may be none of either
+                holds = holds.reshape(len(literals), codes.shape[1])  # either may be empty
                 yield _Leaf(node, depth, list(literals), holds, np.array([r for _, r in literals.values()]))
                 continue
             left, player = self.goes_left(node, codes), self.player(node)
@@ -84,7 +94,7 @@ class Trees(NamedTuple):
                 stack.append((child, depth + 1, {**literals, player: literal}))
 
     def leaf_values(self, tree: int, leaf: int) -> tuple[slice, Floats]:
-        """The columns of the output that a leaf adds to, and what it adds."""
+        """Return the columns of the output that a leaf adds to, and what it adds."""
         output = int(self.tree_output[tree])
         if output < 0:
             return slice(0, self.values.shape[1]), self.values[leaf]
@@ -92,15 +102,53 @@ class Trees(NamedTuple):
         return slice(output, output + 1), self.values[leaf, column : column + 1]
 
 
-def interventional_joint(*arguments: Any) -> None:
-    """Interventional values: ``(*trees, codes, first_row, last_row, background, weights, moments, out)``.
+class Paths(NamedTuple):
+    """What path-dependent values need beside trees.
 
-    ``out`` (rows, n_players, n_outputs) += sum over the background of its weight times the value: with weights
-    that add up to 1, the mean over the background. ``moments`` (m + 1, m + 1), m >= most players on a path: the
-    integral of t^p (1 - t)^q by p and q (see `fouriershap._shapley.indices`).
+    Attributes
+    ----------
+    ratio : (n_nodes,) float64
+        Cover of a node over its parent's.
+    n_points, point_start : (n_trees,) int32, int64
+        Tree t integrates over ``n_points[t]`` points, a multiple of 4, from ``point_start[t]`` on.
+    points, weights : float64
     """
-    *arrays, codes, first_row, last_row, background, weights, moments, out = arguments
-    trees = Trees(*arrays)
+
+    ratio: Floats
+    n_points: NDArray[np.int32]
+    point_start: NDArray[np.int64]
+    points: Floats
+    weights: Floats
+
+    def of(self, tree: int) -> tuple[Floats, Floats]:
+        here = slice(self.point_start[tree], self.point_start[tree] + self.n_points[tree])
+        return self.points[here], self.weights[here]
+
+
+def interventional(
+    trees: Trees,
+    codes: Codes,
+    first_row: int,
+    last_row: int,
+    background: Codes,
+    weights: Floats,
+    moments: Floats,
+    by_row: bool,
+    out: Floats,
+) -> None:
+    """Add interventional values.
+
+    Parameters
+    ----------
+    weights : (n_background,) float64
+        With weights that add up to 1, values are the mean over the background.
+    moments : (m + 1, m + 1) float64, m >= most players on a path
+        The integral of t^p (1 - t)^q by p and q (see `fouriershap._shapley.indices`).
+    by_row : bool
+        Whether the native family walks each row by itself, which is faster for a few rows.
+    out : (rows, n_players, n_outputs) float64
+        Added to: the sum over the background of its weight times the value.
+    """
     n_rows = last_row - first_row
     both = np.concatenate([codes[:, first_row:last_row], background], axis=1)
     for tree in range(len(trees.roots)):
@@ -116,53 +164,49 @@ def interventional_joint(*arguments: Any) -> None:
 
 
 def alive_pairs(row_fails: NDArray[np.bool_], other_fails: NDArray[np.bool_]) -> Floats:
-    """1 where some hybrid of a row and a background row reaches the leaf: no player fails in both."""
+    """Return 1 where some hybrid of a row and a background row reaches the leaf: no player fails in both."""
     both = row_fails.astype(float) @ other_fails.T.astype(float)
     return np.asarray(both == 0, dtype=np.float64)
 
 
 def moment_at(moments: Floats, p: NDArray[Any], q: NDArray[Any]) -> Floats:
-    """The moments at (p, q), 0 where one of the two is negative."""
+    """Return the moments at (p, q), 0 where one of the two is negative."""
     return np.where((p >= 0) & (q >= 0), moments[np.maximum(p, 0), np.maximum(q, 0)], 0.0)
 
 
-def interventional_rows(*arguments: Any) -> None:
-    """The same as `interventional_joint`, which the native family is faster at for a few rows."""
-    interventional_joint(*arguments)
-
-
-def path_dependent(*arguments: Any) -> None:
-    """Path-dependent SHAP values.
-
-    ``(*trees, ratio, n_points, point_start, points, point_weights, codes, first_row, last_row, out)`` with
-    ``ratio`` (n_nodes,) the cover of a node over its parent's; tree t integrates over ``n_points[t]`` points
-    from ``point_start[t]`` on.
-    """
-    *arrays, ratio, n_points, point_start, points, point_weights, codes, first_row, last_row, out = arguments
-    trees = Trees(*arrays)
+def path_dependent(
+    trees: Trees, paths: Paths, codes: Codes, first_row: int, last_row: int, out: Floats
+) -> None:
+    """Add path-dependent SHAP values to ``out`` (rows, n_players, n_outputs)."""
     for tree in range(len(trees.roots)):
-        here = slice(point_start[tree], point_start[tree] + n_points[tree])
-        t = points[here]
-        for leaf in trees.leaves(tree, codes[:, first_row:last_row], ratio):
+        t, weights = paths.of(tree)
+        for leaf in trees.leaves(tree, codes[:, first_row:last_row], paths.ratio):
             a, b = leaf.holds.astype(float), leaf.ratio[:, None]
             factor = a[..., None] * t + b[..., None] * (1 - t)
             others = np.ones_like(factor)  # product of all factors but the player's own
             others[1:] *= np.cumprod(factor, axis=0)[:-1]
             others[:-1] *= np.cumprod(factor[::-1], axis=0)[::-1][1:]
-            share = (a - b) * (others @ point_weights[here])
+            share = (a - b) * (others @ weights)
             columns, values = trees.leaf_values(tree, leaf.node)
             out[first_row:last_row, leaf.players, columns] += share.T[:, :, None] * values
 
 
-def interventional_pairs(*arguments: Any) -> None:
-    """Interventional interactions of pairs of players.
+def interventional_pairs(
+    trees: Trees,
+    codes: Codes,
+    first_row: int,
+    last_row: int,
+    background: Codes,
+    weights: Floats,
+    moments: Floats,
+    pair_column: NDArray[np.int32],
+    out: Floats,
+) -> None:
+    """Add interventional interactions of pairs of players to ``out`` (rows, n_pairs, n_outputs).
 
-    ``(*trees, codes, first_row, last_row, background, weights, moments, pair_column, out)`` as in
-    `interventional_joint`, with ``pair_column`` (n_players, n_players) int32 the column of ``out`` (rows, n_pairs,
-    n_outputs) that a pair adds to, -1 for none.
+    ``pair_column`` (n_players, n_players) int32 is the column of ``out`` that a pair adds to, -1 for none; the others
+    are as in `interventional`.
     """
-    *arrays, codes, first_row, last_row, background, weights, moments, pair_column, out = arguments
-    trees = Trees(*arrays)
     n_rows = last_row - first_row
     both = np.concatenate([codes[:, first_row:last_row], background], axis=1)
     for tree in range(len(trees.roots)):
@@ -180,19 +224,23 @@ def interventional_pairs(*arguments: Any) -> None:
                 _add_pair(trees, tree, leaf, (i, j), share, pair_column, out[first_row:last_row])
 
 
-def path_dependent_pairs(*arguments: Any) -> None:
-    """Path-dependent interactions of pairs: the arguments of `path_dependent`, ``pair_column`` before ``out``."""
-    *arrays, ratio, n_points, point_start, points, point_weights = arguments[:-5]
-    codes, first_row, last_row, pair_column, out = arguments[-5:]
-    trees = Trees(*arrays)
+def path_dependent_pairs(
+    trees: Trees,
+    paths: Paths,
+    codes: Codes,
+    first_row: int,
+    last_row: int,
+    pair_column: NDArray[np.int32],
+    out: Floats,
+) -> None:
+    """Add path-dependent interactions of pairs to ``out`` (rows, n_pairs, n_outputs)."""
     for tree in range(len(trees.roots)):
-        here = slice(point_start[tree], point_start[tree] + n_points[tree])
-        t = points[here]
-        for leaf in trees.leaves(tree, codes[:, first_row:last_row], ratio):
+        t, weights = paths.of(tree)
+        for leaf in trees.leaves(tree, codes[:, first_row:last_row], paths.ratio):
             a, b = leaf.holds.astype(float), leaf.ratio[:, None]
             factor = a[..., None] * t + b[..., None] * (1 - t)
             for i, j in combinations(range(len(leaf.players)), 2):
-                others = np.delete(factor, [i, j], axis=0).prod(axis=0) @ point_weights[here]
+                others = np.delete(factor, [i, j], axis=0).prod(axis=0) @ weights
                 share = (a[i] - b[i]) * (a[j] - b[j]) * others
                 _add_pair(trees, tree, leaf, (i, j), share, pair_column, out[first_row:last_row])
 
@@ -212,10 +260,8 @@ def _add_pair(
         out[:, column, columns] += share[:, None] * values
 
 
-def predict(*arguments: Any) -> None:
-    """Sum of the leaves reached: ``(*trees, codes, first_row, last_row, out)``, out (rows, n_outputs)."""
-    *arrays, codes, first_row, last_row, out = arguments
-    trees = Trees(*arrays)
+def predict(trees: Trees, codes: Codes, first_row: int, last_row: int, out: Floats) -> None:
+    """Add the values of the leaves reached to ``out`` (rows, n_outputs)."""
     codes = codes[:, first_row:last_row]
     for tree in range(len(trees.roots)):
         pending = [(int(trees.roots[tree]), np.arange(codes.shape[1]))]
@@ -229,14 +275,11 @@ def predict(*arguments: Any) -> None:
                 pending += [(int(trees.nodes[node, 2]), rows[left]), (int(trees.nodes[node, 3]), rows[~left])]
 
 
-def leaf_visits(*arguments: Any) -> None:
-    """Leaves that the hybrids of a row and a background row reach, mean over pairs.
+def leaf_visits(trees: Trees, codes: Codes, background: Codes, out: Floats) -> None:
+    """Write the leaves that the hybrids of a row and a background row reach, mean over pairs: (n_trees,).
 
-    ``(*trees, codes, background, n_players, out)``: column i of ``codes`` is paired with column i of
-    ``background``; ``out`` (n_trees,) is set, not added to.
+    Column i of ``codes`` is paired with column i of ``background``.
     """
-    *arrays, codes, background, _, out = arguments
-    trees = Trees(*arrays)
     n_pairs = codes.shape[1]
     both = np.concatenate([codes, background], axis=1)
     for tree in range(len(trees.roots)):
@@ -245,17 +288,3 @@ def leaf_visits(*arguments: Any) -> None:
             for leaf in trees.leaves(tree, both)
         ]
         out[tree] = np.sum(reached) / max(n_pairs, 1)
-
-
-def path_shape(*arguments: Any) -> None:
-    """Most distinct players, and most edges, on a path of each tree: ``(*trees, n_players, players, depth)``.
-
-    What ``tree_players`` and ``tree_depth`` hold; these two are not read here. ``players`` and ``depth``
-    (n_trees,) int32 are set.
-    """
-    *arrays, _, most_players, depth = arguments
-    trees = Trees(*arrays)
-    for tree in range(len(trees.roots)):
-        leaves = list(trees.leaves(tree, np.zeros((int(trees.features.max(initial=-1)) + 1, 1), np.int32)))
-        depth[tree] = max(leaf.depth for leaf in leaves)
-        most_players[tree] = max(len(leaf.players) for leaf in leaves)

@@ -4,7 +4,6 @@
 #include "walk_index.h"
 
 namespace fouriershap {
-namespace FS_LEVEL {
 namespace {
 
 // Visits the leaves that the hybrids of one row and one background row reach.
@@ -20,24 +19,21 @@ struct HybridWalk {
   Scratch<uint8_t> follow;  // (n_players,) kOpen between walks
   int64_t depth = 0;
 
-  HybridWalk(const WalkTrees& the_trees, int64_t n_players)
-      : trees(&the_trees), forks(most_of(trees->tree_depth, trees->n_trees)), follow(n_players, kOpen) {}
-
-  bool ok() const { return forks && follow; }
+  explicit HybridWalk(const WalkTrees& the_trees)
+      : trees(&the_trees), forks(trees->most_depth), follow(trees->n_players, kOpen) {}
 
   // Down to a leaf; where the two rows part, along the row, with the other way kept for later.
-  int32_t go_down(int32_t node, const int32_t* row, int64_t stride, const int32_t* other,
-                  int64_t other_stride) {
-    const Node* nodes = nodes_of(*trees);
+  int32_t go_down(int32_t node, const WalkRows& rows, int64_t row, const WalkRows& others, int64_t other) {
+    const Node* nodes = trees->nodes;
     while (!nodes[node].leaf()) {
       const Node& here = nodes[node];
       const int64_t column = trees->features[here.feature()];
-      const bool left = code_goes_left(*trees, here, row[column * stride]);
-      const bool other_left = code_goes_left(*trees, here, other[column * other_stride]);
+      const bool left = code_goes_left(*trees, here, rows.codes[column][row]);
+      const bool other_left = code_goes_left(*trees, here, others.codes[column][other]);
       const int32_t player = trees->players[here.feature()];
       const bool to_left = follow[player] == kBackground ? other_left : left;
       if (left != other_left && follow[player] == kOpen) {
-        assert(depth < most_of(trees->tree_depth, trees->n_trees));
+        assert(depth < trees->most_depth);
         forks[depth++] = {player, left ? here.right : here.left, true};
         follow[player] = kRow;
       }
@@ -56,20 +52,18 @@ struct HybridWalk {
   }
 
   // At a leaf: the forks are the players in which the two rows differ, each taken from one of them.
-  void add_pairs(const Outputs& outputs, const double* values, double weight, const WalkMoments& moments,
-                 const WalkPairs& pairs, int64_t n_outputs, double* out) const {
+  void add_pairs(const Outputs& outputs, const double* values, double weight, const Moments& moments,
+                 const PairColumns& pairs, int64_t n_outputs, double* out) const {
     int64_t from_row = 0;
     for (int64_t i = 0; i < depth; ++i) from_row += forks[i].first;
     const int64_t from_other = depth - from_row;
-    const auto moment = [&](int64_t p, int64_t q) {
-      return p < 0 || q < 0 ? 0.0 : moments.moments[p * moments.side + q];
-    };
+    const auto moment = [&](int64_t p, int64_t q) { return p < 0 || q < 0 ? 0.0 : moments[p][q]; };
     // By how many of the two are taken from the row.
     const double share[3] = {weight * moment(from_row, from_other - 2),
                              -weight * moment(from_row - 1, from_other - 1),
                              weight * moment(from_row - 2, from_other)};
     for (int64_t j = 1; j < depth; ++j) {
-      const int32_t* columns = pairs.column + forks[j].player * pairs.n_players;
+      const int32_t* columns = pairs[forks[j].player];
       for (int64_t i = 0; i < j; ++i) {
         const int32_t column = columns[forks[i].player];
         if (column < 0) continue;
@@ -94,7 +88,7 @@ struct PathPairWalk {
 
   const WalkTrees* trees;
   const double* ratio;
-  const WalkPairs* pairs;
+  const PairColumns* pairs;
   const double *t = nullptr, *weights = nullptr;
   int64_t n_points = 0, n_outputs;
   Outputs outputs;
@@ -107,21 +101,18 @@ struct PathPairWalk {
   Scratch<double> slopes;     // (players, n_points) derivative over value of a player's factor
   Scratch<double> product;    // (n_points,) weight times all factors
 
-  PathPairWalk(const WalkTrees& the_trees, const WalkPaths& paths, const WalkPairs& wanted,
+  PathPairWalk(const WalkTrees& the_trees, const WalkPaths& paths, const PairColumns& wanted,
                const WalkValues& values)
       : trees(&the_trees),
         ratio(paths.ratio),
         pairs(&wanted),
         n_outputs(values.n_outputs),
-        codes(trees->n_features),
-        literals(wanted.n_players, Literal{1.0, 1, 0}),
-        frames(most_of(trees->tree_depth, trees->n_trees) + 1),
-        on_path(most_of(trees->tree_players, trees->n_trees)),
-        slopes(int64_t{most_of(trees->tree_players, trees->n_trees)} *
-               most_of(paths.n_points, trees->n_trees)),
-        product(most_of(paths.n_points, trees->n_trees)) {}
-
-  bool ok() const { return codes && literals && frames && on_path && slopes && product; }
+        codes(trees->n_features()),
+        literals(wanted.rows, Literal{1.0, 1, 0}),
+        frames(trees->most_depth + 1),
+        on_path(trees->most_players),
+        slopes(trees->most_players * most_of(paths.n_points)),
+        product(most_of(paths.n_points)) {}
 
   // The product of the factors t a + (1-t) b, and for each player (a-b) / factor. No factor is 0: the walk
   // does not come here where a = b = 0.
@@ -137,7 +128,7 @@ struct PathPairWalk {
       }
     }
     for (int64_t j = 1; j < n_players; ++j) {
-      const int32_t* columns = pairs->column + on_path[j] * pairs->n_players;
+      const int32_t* columns = (*pairs)[on_path[j]];
       const double* slope = slopes + j * n_points;
       for (int64_t i = 0; i < j; ++i) {
         const int32_t column = columns[on_path[i]];
@@ -152,7 +143,7 @@ struct PathPairWalk {
   }
 
   void run(int32_t root) {
-    const Node* nodes = nodes_of(*trees);
+    const Node* nodes = trees->nodes;
     if (nodes[root].leaf()) return;
     int64_t depth = 0, n_players = 0;
     frames[0] = {root, 0, {}};
@@ -173,7 +164,7 @@ struct PathPairWalk {
       const bool to_left = frame.next_child++ == 0;
       const int32_t child = to_left ? node.left : node.right;
       if (literal.n_nodes++ == 0) {
-        assert(n_players < most_of(trees->tree_players, trees->n_trees));
+        assert(n_players < trees->most_players);
         on_path[n_players++] = player;
       }
       literal.ratio *= ratio[child];
@@ -188,5 +179,4 @@ struct PathPairWalk {
 };
 
 }  // namespace
-}  // namespace FS_LEVEL
 }  // namespace fouriershap

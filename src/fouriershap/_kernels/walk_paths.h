@@ -8,7 +8,6 @@
 #include "walk_index.h"
 
 namespace fouriershap {
-namespace FS_LEVEL {
 namespace {
 
 constexpr int64_t kPathRows = 16;
@@ -50,22 +49,20 @@ struct PathWalk {
       : trees(&the_trees),
         ratio(paths.ratio),
         n_outputs(values.n_outputs),
-        codes(trees->n_features * kPathRows),
+        codes(trees->n_features() * kPathRows),
         a(values.n_columns, Flags{} + 1),
         b(values.n_columns, 1.0),
         inverse_of(values.n_columns, -1),
         phi(values.n_columns * n_outputs * kPathRows),
-        frames(most_of(trees->tree_depth, trees->n_trees) + 1),
+        frames(trees->most_depth + 1),
         levels(most_levels(the_trees, paths)),
-        ones(most_of(paths.n_points, trees->n_trees), 1.0),
-        failed(most_of(paths.n_points, trees->n_trees)) {}
-
-  bool ok() const { return codes && a && b && inverse_of && phi && frames && levels && ones && failed; }
+        ones(most_of(paths.n_points), 1.0),
+        failed(most_of(paths.n_points)) {}
 
   static int64_t most_levels(const WalkTrees& trees, const WalkPaths& paths) {
     int64_t most = 1;
-    for (int64_t tree = 0; tree < trees.n_trees; ++tree) {
-      const int64_t size = (trees.tree_depth[tree] + 2) * level_size(paths.n_points[tree], trees.width);
+    for (int64_t tree = 0; tree < trees.n_trees(); ++tree) {
+      const int64_t size = (trees.tree_depth[tree] + 2) * level_size(paths.n_points[tree], trees.width());
       if (size > most) most = size;
     }
     return most;
@@ -99,8 +96,8 @@ struct PathWalk {
   void open(PathFrame& frame, int32_t node) {
     frame.node = node;
     frame.next_child = 0;
-    frame.player = trees->players[nodes_of(*trees)[node].feature()];
-    frame.left = rows_going_left(nodes_of(*trees)[node]);
+    frame.player = trees->players[trees->nodes[node].feature()];
+    frame.left = rows_going_left(trees->nodes[node]);
   }
 
   // The state of the edge's player, and what the edge does to products and sums: the same for all rows.
@@ -223,7 +220,7 @@ struct PathWalk {
 
   template <int NK>
   void walk(int64_t tree) {
-    const Node* nodes = nodes_of(*trees);
+    const Node* nodes = trees->nodes;
     if (nodes[trees->roots[tree]].leaf()) return;
     for (int64_t k = 0; k < n_points; ++k) failed[k] = -1.0 / (1.0 - t[k]);
     for (int64_t i = 0; i < kPathRows * n_points; ++i) products(0)[i] = weights[i % n_points];
@@ -272,5 +269,4 @@ struct PathWalk {
 };
 
 }  // namespace
-}  // namespace FS_LEVEL
 }  // namespace fouriershap

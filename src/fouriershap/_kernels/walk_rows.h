@@ -8,7 +8,6 @@
 #include "walk_index.h"
 
 namespace fouriershap {
-namespace FS_LEVEL {
 namespace {
 
 constexpr int64_t kListedRows = 2048;  // background rows in a chunk, whose sums stay in the nearest cache
@@ -31,29 +30,25 @@ inline void with_test(const WalkTrees& trees, const Node& node, Use use) {
 template <int COUNT>
 class RowWalk {
  public:
-  RowWalk(const WalkTrees& the_trees, const WalkRows& the_background, const Weights& leaf_weights,
-          const double* background_weights, const WalkValues& values)
+  RowWalk(const WalkTrees& the_trees, const WalkBackground& the_background, const Weights& leaf_weights,
+          const WalkValues& values)
       : trees(the_trees),
-        nodes(nodes_of(the_trees)),
+        nodes(the_trees.nodes),
         background(the_background),
         weights(leaf_weights),
-        row_weight(background_weights),
-        n(the_background.last - the_background.first),
+        row_weight(the_background.weights),
+        n(the_background.n()),
         n_outputs(values.n_outputs),
-        depths(most_of(trees.tree_depth, trees.n_trees) + 1),
+        depths(trees.most_depth + 1),
         row_fails(values.n_columns, 0),
         slot_of(values.n_columns, -1),
-        failed(n * (most_of(trees.tree_players, trees.n_trees) + 1), 0),
+        failed(n * (trees.most_players + 1), 0),
         n_failed(n, 0),
         lists(2 * n * (depths + 1)),
         frames(depths),
-        totals(2 * depths * trees.width),
-        returned(trees.width),
-        sums(n * trees.width) {}
-
-  bool ok() const {
-    return row_fails && slot_of && failed && n_failed && lists && frames && totals && returned && sums;
-  }
+        totals(2 * depths * trees.width()),
+        returned(trees.width()),
+        sums(n * trees.width()) {}
 
   // codes: of the row, (n_features,). phi: (n_players, n_outputs).
   void walk(int64_t tree, const int32_t* codes, double* phi) {
@@ -93,7 +88,7 @@ class RowWalk {
 
   int64_t count() const { return COUNT ? COUNT : outputs.count; }
   const int32_t* codes_of(const Node& node) const {
-    return background.codes + trees.features[node.feature()] * background.stride + background.first;
+    return background.codes[trees.features[node.feature()]] + background.first;
   }
   bool is_leaf(int32_t node) const { return nodes[node].leaf(); }
 
@@ -288,7 +283,7 @@ class RowWalk {
 
   const WalkTrees& trees;
   const Node* nodes;
-  const WalkRows& background;
+  const WalkBackground& background;
   const Weights& weights;
   const double* row_weight;
   const int64_t n, n_outputs, depths;
@@ -311,5 +306,4 @@ class RowWalk {
 };
 
 }  // namespace
-}  // namespace FS_LEVEL
 }  // namespace fouriershap

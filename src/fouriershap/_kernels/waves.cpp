@@ -4,7 +4,6 @@
 #include "sincos.h"
 
 namespace fouriershap {
-namespace FS_LEVEL {
 
 namespace {
 
@@ -101,10 +100,10 @@ struct Batch {
 
 void gather(const WaveAnswers& answers, const int32_t* order, const float* constant, const Batch& batch) {
   for (int64_t i = 0; i < batch.n; ++i) {
-    const float* row = answers.inputs + order[i] * batch.n_columns;
+    const float* row = answers.inputs[order[i]];
     std::memcpy(batch.rows + i * batch.width, row, batch.n_columns * sizeof(float));
     for (int64_t k = 0; k < batch.n_columns; ++k) batch.columns[k * batch.n + i] = row[k];
-    const float* target = answers.targets + order[i] * batch.n_outputs;
+    const float* target = answers.targets[order[i]];
     for (int64_t q = 0; q < batch.n_outputs; ++q) batch.missed[q * batch.n + i] = constant[q] - target[q];
   }
 }
@@ -150,61 +149,56 @@ void backward(const Parts& p, const Batch& batch, float scale, const Parts& grad
 void step(const float* schedule, const float* gradient, const WaveParameters& parameters,
           int64_t n_frequencies) {
   const float rate = schedule[0], correction = schedule[1], kept = schedule[2];
-  float* first = parameters.moments;
-  float* second = parameters.moments + parameters.n_parameters;
-  for (int64_t i = 0; i < parameters.n_parameters; ++i) {
+  float *values = parameters.values, *first = parameters.moments[0], *second = parameters.moments[1];
+  for (int64_t i = 0; i < parameters.values.size; ++i) {
     const float g = gradient[i];
     first[i] = 0.9f * first[i] + 0.1f * g;
     second[i] = 0.99f * second[i] + 0.01f * g * g;
-    parameters.values[i] -= rate * first[i] / (__builtin_sqrtf(second[i] * correction) + 1e-8f);
+    values[i] -= rate * first[i] / (__builtin_sqrtf(second[i] * correction) + 1e-8f);
   }
-  for (int64_t i = 0; i < n_frequencies; ++i) parameters.values[i] *= kept;
+  for (int64_t i = 0; i < n_frequencies; ++i) values[i] *= kept;
 }
 
 }  // namespace
 
-bool train(const WaveAnswers& answers, const WaveSteps& steps, const WaveParameters& parameters) {
-  assert(steps.n_batch % kBatch == 0);
-  const int64_t n = steps.n_batch % kBlock ? kBatch : kBlock, n_waves = parameters.n_waves;
-  const int64_t n_columns = answers.n_columns, n_outputs = answers.n_outputs;
+void train(const WaveAnswers& answers, const WaveSteps& steps, const WaveParameters& parameters) {
+  const int64_t n_batch = steps.order.columns, n = n_batch % kBlock ? kBatch : kBlock;
+  const int64_t n_waves = parameters.n_waves, n_parameters = parameters.values.size;
+  const int64_t n_columns = answers.inputs.columns, n_outputs = answers.targets.columns;
   const int64_t width = (n_columns + kTile - 1) / kTile * kTile, n_wide = (n_waves + n_outputs) * width;
   const AlignedScratch<float> rows(n * width, 0.0f), columns(n_columns * n), missed(n_outputs * n);
   const AlignedScratch<float> cosine(n_waves * n), sine(n_waves * n), slope(n_waves * n), wide(n_wide);
-  const AlignedScratch<float> gradient(parameters.n_parameters);
-  if (!rows || !columns || !missed || !cosine || !sine || !slope || !wide || !gradient) return false;
+  const AlignedScratch<float> gradient(n_parameters);
   const Batch batch = {n,       n_columns, n_outputs, n_waves, width, rows,
                        columns, cosine,    sine,      missed,  slope, wide};
   const Parts values = parts_of(parameters.values, n_waves, n_columns, n_outputs);
   const Parts slopes = parts_of(gradient, n_waves, n_columns, n_outputs);
-  assert(values.constant + n_outputs == parameters.values + parameters.n_parameters);
-  for (int64_t s = 0; s < steps.n_steps; ++s) {
-    const int32_t* order = steps.order + s * steps.n_batch;
-    std::memset(static_cast<float*>(gradient), 0, parameters.n_parameters * sizeof(float));
+  for (int64_t s = 0; s < steps.order.rows; ++s) {
+    const int32_t* order = steps.order[s];
+    std::memset(static_cast<float*>(gradient), 0, n_parameters * sizeof(float));
     std::memset(static_cast<float*>(wide), 0, n_wide * sizeof(float));
-    for (int64_t first = 0; first < steps.n_batch; first += n) {
+    for (int64_t first = 0; first < n_batch; first += n) {
       gather(answers, order + first, values.constant, batch);
       forward(values, batch);
-      backward(values, batch, 2.0f / static_cast<float>(steps.n_batch), slopes);
+      backward(values, batch, 2.0f / static_cast<float>(n_batch), slopes);
     }
     copy_narrow(wide, n_waves, width, n_columns, slopes.frequencies);
     copy_narrow(wide + n_waves * width, n_outputs, width, n_columns, slopes.linear);
-    step(steps.schedule + 3 * s, gradient, parameters, n_waves * n_columns);
+    step(steps.schedule[s], gradient, parameters, n_waves * n_columns);
   }
-  return true;
 }
 
 template <class T>
 void factors(const WaveRows<T>& rows, const WaveFrequencies<T>& frequencies, T* out) {
   typedef typename Vec<T>::type V;
   constexpr int64_t lanes = Vec<T>::lanes;
-  const int64_t n = frequencies.n_waves, stride = 2 * n * frequencies.n_players;
-  assert(n % lanes == 0);
-  for (int64_t r = 0; r < rows.n_rows; ++r) {
+  const int64_t n = frequencies.values.columns, stride = 2 * n * frequencies.n_players;
+  for (int64_t r = 0; r < rows.values.rows; ++r) {
     T* mine = out + r * stride;
     for (int64_t i = 0; i < stride; ++i) mine[i] = T(0);
-    for (int64_t f = 0; f < rows.n_features; ++f) {
-      const T value = rows.values[r * rows.n_features + f];
-      const T* frequency = frequencies.values + rows.slot[r * rows.n_features + f] * n;
+    for (int64_t f = 0; f < rows.values.columns; ++f) {
+      const T value = rows.values[r][f];
+      const T* frequency = frequencies.values[rows.slot[r][f]];
       T* angle = mine + frequencies.player[f] * 2 * n;
       for (int64_t m = 0; m < n; m += lanes)
         store(angle + m, load<V>(angle + m) + value * load<V>(frequency + m));
@@ -223,5 +217,4 @@ void factors(const WaveRows<T>& rows, const WaveFrequencies<T>& frequencies, T* 
 template void factors(const WaveRows<float>&, const WaveFrequencies<float>&, float*);
 template void factors(const WaveRows<double>&, const WaveFrequencies<double>&, double*);
 
-}  // namespace FS_LEVEL
 }  // namespace fouriershap

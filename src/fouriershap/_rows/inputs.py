@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -101,6 +101,7 @@ class RulesEncoder:
                 continue
             given = None if rules.finite_only else pool.numbers(f)  # in the caller's own precision
             values = codes[:, f].astype(np.float64) if given is None else given
+            values = np.where(np.isnan(codes[:, f]), np.nan, values)  # some numbers count as missing
             fields.append(InputField(name, owner, values, may_be_missing))
         return fields
 
@@ -218,7 +219,7 @@ class InputAdapter:
     input_columns: tuple[str, ...] | None = None
     sample: Any = None
     is_missing_pipeline: bool = False
-    unpack: Callable[[Any, str], Any] = field(default=_unchanged)
+    unpack: Callable[[Any, str], Any] = _unchanged
 
     @property
     def input_names(self) -> tuple[str, ...] | None:
@@ -242,7 +243,8 @@ class InputAdapter:
 
     def encode(self, X: Any, name: str = "X") -> Rows:
         """Read rows once: through the Pipeline, if there is one, and as the engine takes them."""
-        X = in_order(self.unpack(X, name), self.input_names)
+        names = self.input_names if self.preprocessing is not None else self.input_names or self.feature_names
+        X = in_order(self.unpack(X, name), names)
         entered = X if self.preprocessing is None else self.preprocessing.transform(X, name)
         entered = self.encoder.densify(entered, name)
         try:
@@ -296,20 +298,18 @@ class InputAdapter:
         """Build what `to_contents` describes; ``encoder`` is that of the model if files keep it elsewhere."""
         names, players = (take(header, key, tuple[str, ...]) for key in ("feature_names", "player_names"))
         player = np.asarray(arrays["input_player"])
-        require(
-            player.shape == (len(names),) and player.dtype == np.int32, "it has a player for each feature"
-        )
-        require(((player >= 0) & (player < len(players))).all(), "its players have names")
+        require(player.shape == (len(names),) and player.dtype == np.int32, "a feature has no player")
+        require(((player >= 0) & (player < len(players))).all(), "a player has no name")
         if encoder is None:
             rules = InputRules.from_json(take(header, "rules", Any))
-            require(rules.n_features == len(names), "it has a name for each feature")
+            require(rules.n_features == len(names), "a feature has no name")
             encoder = RulesEncoder(rules, names)
         recipe, columns = None, None
         if "steps" in header:
             recipe = Recipe.from_json(header["steps"], len(names))
             columns = take(header, "input_columns", tuple[str, ...] | None)
             fits = columns is None or (len(columns) == recipe.n_columns and set(players) <= set(columns))
-            require(fits, "its input columns are those of its steps")
+            require(fits, "its input columns differ from those of its steps")
         lost = take(header, "has_pipeline", bool) and recipe is None
         if lost:
             warn(LOST_PIPELINE, ModelWarning)

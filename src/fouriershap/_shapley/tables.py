@@ -6,12 +6,14 @@ Nothing here knows where the tables came from: a spectrum's atoms and a tree's f
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap import _kernels as kernels
+from fouriershap._base.frozen import Frozen
 from fouriershap._trees.codes import Codes
 
 Ints = NDArray[np.int32]
@@ -24,8 +26,8 @@ _REACH = 128  # how many groups of each player a table looks at: more find littl
 
 
 @dataclass(frozen=True, eq=False)
-class Blocks:
-    """How rows of codes become patterns (see `kernels.tables_numpy`)."""
+class Blocks(Frozen):
+    """How rows of codes become patterns (see `kernels.tables_numpy.Blocks`)."""
 
     cut_start: Ints  # (n_blocks + 1,)
     cut_missing: Ints  # (n_blocks,)
@@ -43,15 +45,16 @@ class Blocks:
         """(n_blocks + 1,) where each block's patterns begin when all are laid end to end."""
         return np.concatenate([[0], np.cumsum(self.n_patterns, dtype=np.int64)])
 
-    def arrays(self) -> tuple[Ints, Ints, Ints, NDArray[np.uint16], Ints, Ints, Ints]:
-        """The arrays in the order in which kernels take them."""
+    @cached_property
+    def bound(self) -> kernels.tables.Blocks:
+        """The blocks as kernels take them."""
         cuts = (self.cut_start, self.cut_missing, self.cut_column, self.cut_at, self.cut_weight)
-        return *cuts, self.base, self.n_patterns
+        return kernels.tables.Blocks(*cuts, self.base, self.n_patterns)
 
 
 @dataclass(frozen=True, eq=False)
-class TableSet:
-    """Tables grouped by the players that they feed (see `kernels.tables_numpy.explain`)."""
+class TableSet(Frozen):
+    """Tables grouped by the players that they feed (see `kernels.tables_numpy.TableSet`)."""
 
     blocks: Blocks
     table_block: Ints  # (n_tables,)
@@ -87,12 +90,14 @@ class TableSet:
         """Add the values of all rows to ``out`` (n_rows, n_players, n_outputs)."""
         if not self.n_tables or not codes.n_rows:
             return
-        kernels.tables.explain(
-            codes.narrow,
-            codes.wide,
-            codes.n_rows,
-            codes.any_missing,
-            *self.blocks.arrays(),
+        lines = (codes.narrow, codes.wide, codes.n_rows, codes.any_missing)
+        kernels.tables.explain(self.bound, *lines, self.rows_per_block, out)
+
+    @cached_property
+    def bound(self) -> kernels.tables.TableSet:
+        """The tables as kernels take them."""
+        return kernels.tables.TableSet(
+            self.blocks.bound,
             self.table_block,
             self.table_offset,
             self.group_start,
@@ -100,8 +105,8 @@ class TableSet:
             self.group_output,
             self.group_width,
             self.values,
-            self.rows_per_block,
-            out,
+            self.n_players,
+            self.n_outputs,
         )
 
 
@@ -116,18 +121,8 @@ def histograms(
     out = np.zeros(offset[last] - offset[first])
     shifted = np.ascontiguousarray(offset - offset[first])
     given = np.empty(0) if weights is None else weights
-    kernels.tables.histogram(
-        codes.narrow,
-        codes.wide,
-        codes.n_rows,
-        codes.any_missing,
-        given,
-        *blocks.arrays(),
-        shifted,
-        first,
-        last,
-        out,
-    )
+    lines = (codes.narrow, codes.wide, codes.n_rows, codes.any_missing)
+    kernels.tables.histogram(blocks.bound, *lines, given, shifted, first, last, out)
     if weights is None:
         out /= codes.n_rows
     return out

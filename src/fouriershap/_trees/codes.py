@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from fouriershap import _kernels as kernels
 from fouriershap._base.errors import UnsupportedModelError
+from fouriershap._base.frozen import Frozen
 from fouriershap._trees.ensemble import TreeEnsemble
 
 NO_COLUMN = np.iinfo(np.int32).max
@@ -41,7 +42,7 @@ def empty_codes(n_narrow: int, n_wide: int, n_rows: int) -> Codes:
 
 
 @dataclass(frozen=True, eq=False)
-class Codebook:
+class Codebook(Frozen):
     """How raw values become codes."""
 
     dtype: np.dtype[Any]  # float32 or float64, as in the ensemble
@@ -62,8 +63,12 @@ class Codebook:
         return (np.diff(self.start) + 2).astype(np.int32)
 
     @cached_property
-    def _search(self) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
-        """What the kernels search in: tiers, where each feature's begin, numbers of levels, which are sets.
+    def bound_levels(self) -> kernels.encode.Levels:
+        """The levels as kernels take them."""
+        return kernels.encode.Levels(*self.search_arrays())
+
+    def search_arrays(self) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
+        """Return tiers, where each feature's begin, the numbers of levels, and which are categorical.
 
         The tiers of a feature are its levels, every 16th of them, every 256th ..., each padded with NaN to a
         multiple of 16, until 16 are left: a value is found by 16 comparisons a tier.
@@ -89,7 +94,7 @@ class Codebook:
     def encode(self, rows: NDArray[Any]) -> NDArray[np.int32]:
         """Codes (n_features, n_rows) int32 of cleaned rows (n_rows, n_features)."""
         codes = np.empty((self.n_features, len(rows)), dtype=np.int32)
-        kernels.encode.encode32(np.ascontiguousarray(rows), *self._search, codes)
+        kernels.encode.encode32(self.bound_levels, np.ascontiguousarray(rows), codes)
         return codes
 
     def encode_columns(
@@ -104,7 +109,7 @@ class Codebook:
         n_pages = 0 if pages is None else len(pages.source)
         codes = empty_codes(n_narrow + n_pages, n_wide, len(rows))
         missing = kernels.encode.encode(
-            np.ascontiguousarray(rows), *self._search, column, codes.narrow, codes.wide
+            self.bound_levels, np.ascontiguousarray(rows), column, codes.narrow, codes.wide
         )
         return self._with_pages(replace(codes, any_missing=bool(missing)), pages, n_narrow)
 
@@ -125,7 +130,7 @@ class Codebook:
     @staticmethod
     def _with_pages(codes: Codes, pages: Pages | None, n_narrow: int) -> Codes:
         if pages is not None:
-            kernels.encode.pages(
+            kernels.encode.remap(
                 codes.wide, codes.n_rows, pages.source, pages.offset, pages.lut, n_narrow, codes.narrow
             )
         return codes

@@ -228,5 +228,6 @@ def find_leaves(ensemble: TreeEnsemble, rows: NDArray[Any]) -> NDArray[np.int32]
     e = ensemble
     leaves = np.empty((len(rows), e.n_trees), dtype=np.int32)
     nodes = e.feature, e.threshold.astype(e.dtype), e.left, e.right, e.missing_left, e.category_set
-    kernels.leaves.find(np.ascontiguousarray(rows), e.roots, *nodes, e.set_start, e.set_categories, leaves)
+    trees = kernels.leaves.Trees(e.roots, *nodes, e.set_start, e.set_categories)
+    kernels.leaves.find(trees, np.ascontiguousarray(rows), leaves)
     return leaves

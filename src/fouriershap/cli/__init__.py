@@ -1,4 +1,4 @@
-"""The command ``fouriershap``: fit, explain, look into and check files without a line of Python."""
+"""The command ``fouriershap``: fit, explain, inspect and check files without Python code."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _NEEDED = {"typer", "rich", "pyarrow"}
 
 
 def main() -> None:
-    """Run the command line; without its extra, say how to install it."""
-    if sys.argv[1:] == ["--version"]:  # this and what is installed, for reports of errors, need no extra
+    """Run the command line; without its extra, print how to install it."""
+    if sys.argv[1:] == ["--version"]:  # for bug reports; needs no extra, nor does `info`
         sys.stdout.write(f"fouriershap {about()['fouriershap']}\n")
         return
     if sys.argv[1:] == ["info"]:
@@ -34,6 +34,6 @@ def main() -> None:
         sys.stdout.flush()
         sys.stderr.flush()
         if end.code:
-            # A thread of pyarrow may still wait for standard input, which an orderly end would not survive.
+            # A thread of pyarrow may still read standard input, which would crash at a normal exit.
             os._exit(end.code if isinstance(end.code, int) else 1)
         raise

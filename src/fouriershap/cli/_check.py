@@ -1,31 +1,76 @@
-"""Whether an explainer in a file still says what the model says, by the library that made it."""
+"""The command `check`: whether an explainer in a file agrees with the model, by the library that made it."""
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
 import numpy as np
+import pyarrow as pa
+import typer
 from numpy.typing import NDArray
 
 from fouriershap import Explainer, InputError, TreeExplainer, library_output
 from fouriershap._base.checks import need
 from fouriershap._base.short import reason, short
-from fouriershap.cli._models import ModelFile
-from fouriershap.cli._rows import as_pandas
+from fouriershap.cli._errors import CHECK_FAILED, add_file_name, report_errors
+from fouriershap.cli._explainers import csv_kinds, open_explainer
+from fouriershap.cli._models import ModelFile, open_model
+from fouriershap.cli._options import MODEL, Debug, Drop, File, RowsFile, Trust
+from fouriershap.cli._rows import Rows, as_pandas, open_rows
 
 
-def largest_gaps(explainer: Explainer, model: ModelFile, table: Any) -> tuple[float, float]:
-    """Largest differences of base value plus SHAP values, as shares of the scale of the outputs.
+@report_errors
+def check(
+    file: File,
+    rows: RowsFile,
+    model: Annotated[Path, typer.Option(metavar="MODEL", help=MODEL)],
+    sample: Annotated[int, typer.Option(min=1, help="Number of rows to check, from the first.")] = 1000,
+    tolerance: Annotated[float, typer.Option(min=0.0, help="Relative to the scale of the outputs.")] = 1e-4,
+    drop: Drop = None,
+    trust_pickle: Trust = False,
+    debug: Debug = False,
+) -> None:
+    """Check that explanations add up to the predictions of the model's own library; exit code 3 if not."""
+    explainer = open_explainer(file)
+    opened = open_model(model, trust_pickle)
+    stream = open_rows(rows, csv_kinds(explainer, ()), tuple(drop or ()))
+    with add_file_name(stream.name):
+        table = _first_rows(stream, sample)
+        if not table.num_rows:
+            raise InputError("has no rows to check.")
+        gaps = _largest_gaps(explainer, opened, table)
+    for what, gap in zip(("additivity", "agreement with the model"), gaps, strict=True):
+        verdict = "ok" if gap <= tolerance else "FAILED"
+        typer.echo(f"{what}: {verdict}, largest difference {gap:.1e} of the scale, {table.num_rows:,} rows")
+    if not all(gap <= tolerance for gap in gaps):
+        raise typer.Exit(CHECK_FAILED)
 
-    From the output of the trees in the file, and from what the model's own library predicts.
+
+def _first_rows(stream: Rows, n_rows: int) -> Any:
+    tables, found = [], 0
+    for table in stream.tables:
+        tables.append(table.slice(0, n_rows - found))
+        found += tables[-1].num_rows
+        if found >= n_rows:
+            break
+    return pa.concat_tables(tables)
+
+
+def _largest_gaps(explainer: Explainer, model: ModelFile, table: Any) -> tuple[float, float]:
+    """Return the largest differences of base value plus SHAP values, relative to the scale of the outputs.
+
+    From the output of the trees in the file, and from the predictions of the model's own library.
     """
     if not isinstance(explainer, TreeExplainer):
-        raise InputError("the file holds a black box explainer, whose model cannot be asked from a file.")
+        raise InputError("the file holds no tree explainer; only tree models can be checked from files.")
     if explainer.output != "raw":
         raise InputError(f"the file explains output={short(explainer.output)}; check compares raw outputs.")
     known, read = explainer.ensemble, model.ensemble
     if read is None:
-        raise InputError(f"the model is a black box ({model.why}), the file holds trees: not made from it.")
+        raise InputError(
+            f"the model is a black box ({model.why}), the file holds trees: it is of another model."
+        )
     if (known.n_features, known.n_outputs) != (read.n_features, read.n_outputs):
         raise InputError(
             f"the model has {read.n_features} features and {read.n_outputs} outputs, the file "
@@ -45,7 +90,7 @@ def _largest(gap: NDArray[np.float64]) -> float:
 
 
 def ask_library(model: ModelFile, rows: Any) -> NDArray[np.float64]:
-    """Raw outputs (n_rows, n_outputs), before any link, of an Arrow table in the model's order of columns."""
+    """Return raw outputs (n_rows, n_outputs) of an Arrow table in the model's order of columns."""
     ensemble = model.ensemble
     assert ensemble is not None
     library = ensemble.kind.split()[0]
@@ -55,17 +100,15 @@ def ask_library(model: ModelFile, rows: Any) -> NDArray[np.float64]:
         return library_output(live, as_pandas(rows), ensemble)
     except Exception as error:
         raise InputError(
-            f"{library} itself cannot answer these rows ({type(error).__name__}: {reason(error)})."
+            f"{library} itself cannot predict these rows ({type(error).__name__}: {reason(error)})."
         ) from error
 
 
 def _load(model: ModelFile, library: str) -> Any:
-    """The library's own model from a file of its own format."""
+    """Load the library's own model from a file of its own format."""
     if library == "spark":
-        raise InputError(
-            "a model of Spark is read without Spark, which check would need: compare in Spark itself."
-        )
-    package = need(library, "check, which asks the model's own library,", library)
+        raise InputError("check would need Spark to predict with a model of Spark: compare in Spark itself.")
+    package = need(library, "check, which predicts with the model's own library,", library)
     if library == "catboost":
         form = "json" if model.path.suffix.lower() == ".json" else "cbm"
         return package.CatBoost().load_model(str(model.path), format=form)

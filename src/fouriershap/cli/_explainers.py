@@ -1,4 +1,4 @@
-"""Explainers from files, and what they expect in the columns of a CSV file."""
+"""Explainers from files, and the types of the CSV columns that they take."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from fouriershap.spectra import Tables
 
 
 def open_file(path: Path) -> Spectrum | Tables | Waves | Explainer:
-    """Whatever a .fshap file holds."""
+    """Return the object in a .fshap file."""
     try:
         return load(path)
     except FileNotFoundError:
-        raise InputError(f"{short_text(path)}: there is no such file.") from None
+        raise InputError(f"{short_text(path)}: does not exist.") from None
     except IsADirectoryError:
         raise InputError(f"{short_text(path)}: is a folder; give a .fshap file.") from None
 
 
 def open_explainer(path: Path) -> Explainer:
-    """The explainer in a .fshap file."""
+    """Return the explainer in a .fshap file."""
     loaded = open_file(path)
     if not isinstance(loaded, Explainer):
         raise InputError(
-            f"{short_text(path)}: holds a {type(loaded).__name__}, no explainer of rows of data; "
-            "`fouriershap fit` makes the file that this command needs."
+            f"{short_text(path)}: holds a {type(loaded).__name__}, not an explainer; `fouriershap fit` "
+            "writes the file that this command needs."
         )
     return loaded
 
 
 def csv_kinds(explainer: Explainer, ids: tuple[str, ...]) -> dict[str, str]:
-    """What each column of a CSV file holds: ids are texts, whatever they look like."""
+    """Return the kind of each column of a CSV file; ids are always texts."""
     if isinstance(explainer, TreeExplainer) and not explainer.has_pipeline:
         kinds = tree_kinds(explainer.ensemble, explainer.input_names)
     else:
@@ -43,13 +43,13 @@ def csv_kinds(explainer: Explainer, ids: tuple[str, ...]) -> dict[str, str]:
 
 
 def tree_kinds(ensemble: TreeEnsemble, names: tuple[str, ...] | None) -> dict[str, str]:
-    """The same for the features of a tree model; nothing where it knows no names."""
+    """Return the kinds of the features of a tree model, if they have names."""
     kinds: dict[str, str] = {}
     for feature, name in enumerate(names or ()):
         labels = ensemble.vocabularies.get(feature)
-        # Hashed labels are hashes of texts, of numbers too.
+        # Hashed labels are hashes of texts, also for numbers.
         kinds[name] = NUMBER if labels is None else TEXT if ensemble.hashed else _kind(labels)
-        kinds[name.replace("_", " ")] = kinds[name]  # LightGBM keeps names with underscores for spaces
+        kinds[name.replace("_", " ")] = kinds[name]  # LightGBM replaces spaces by underscores
     return kinds
 
 

@@ -1,4 +1,4 @@
-"""Models that can only be asked: ONNX networks by onnxruntime, estimators, and functions of a Python module."""
+"""Black boxes: ONNX networks in onnxruntime, estimators, and functions of a Python module."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ Predict = Callable[[Any], NDArray[Any]]
 
 
 def is_function(name: str) -> bool:
-    """Whether this names a function, ``package.module:function``, and not a file."""
+    """Return whether this is ``package.module:function`` rather than a file."""
     module, colon, function = name.partition(":")
     return bool(colon) and function.isidentifier() and all(part.isidentifier() for part in module.split("."))
 
 
 def import_function(name: str) -> Any:
-    """The function (or any object that predicts) behind ``package.module:function``; the folder of now comes first."""
+    """Import ``package.module:function``, a function or estimator; the current folder is searched first."""
     module, _, attribute = name.partition(":")
     sys.path.insert(0, str(Path.cwd()))
     try:
@@ -43,28 +43,28 @@ def import_function(name: str) -> Any:
     return found
 
 
-def ask_estimator(estimator: Any) -> Any:
-    """What a black box explainer takes for an estimator: itself, or its answers to rows without names."""
+def make_predict(estimator: Any) -> Any:
+    """Return an estimator, or its prediction function for rows without names if it was trained on arrays."""
     if hasattr(estimator, "feature_names_in_"):
         return estimator
     for method in ("predict_proba", "decision_function", "predict"):
         if hasattr(estimator, method):
-            asked = getattr(estimator, method)
-            return lambda rows: asked(rows.to_numpy())  # it was trained on arrays, and warns of names
+            predict = getattr(estimator, method)
+            return lambda rows: predict(rows.to_numpy())  # which would warn about names
     raise InputError(f"the model is a {type(estimator).__name__}, which does not predict.")
 
 
-def wanted_columns(model: Any) -> tuple[str, ...] | None:
-    """The columns that a model was trained on, where it knows."""
+def trained_columns(model: Any) -> tuple[str, ...] | None:
+    """Return the columns that a model was trained on, if it knows them."""
     names = getattr(model, "feature_names_in_", None)
     return None if names is None else tuple(str(name) for name in names)
 
 
 class OnnxModel:
-    """An ONNX model as a function of pandas frames; its first output of numbers is what it says."""
+    """An ONNX model as a function of pandas frames, which returns its first numeric output."""
 
     def __init__(self, path: Path) -> None:
-        runtime = need("onnxruntime", f"asking {short_text(path)}", "onnxruntime")
+        runtime = need("onnxruntime", f"querying {short_text(path)}", "onnxruntime")
         try:
             options = runtime.SessionOptions()
             options.log_severity_level = 3
@@ -86,28 +86,28 @@ class OnnxModel:
 
     @property
     def columns(self) -> tuple[str, ...] | None:
-        """The names of its columns, where every input is one column."""
+        """The names of its columns, if every input is one column."""
         single = all(len(given.shape) == 2 and given.shape[1] == 1 for given in self._inputs)
         return tuple(given.name for given in self._inputs) if single and len(self._inputs) > 1 else None
 
     def check_width(self, n_columns: int) -> None:
-        """Raise where rows of so many columns cannot be given to the model."""
+        """Raise if the model does not take rows of this many columns."""
         if self.columns is not None:
             return
         if len(self._inputs) > 1:
             names = ", ".join(short_text(given.name) for given in self._inputs)
             raise InputError(
-                f"the model has the inputs {names}; asked are those of one input, or of one column each."
+                f"the model has the inputs {names}; supported are one input, or inputs of one column each."
             )
         shape = self._inputs[0].shape
         if len(shape) != 2 or (isinstance(shape[1], int) and shape[1] != n_columns):
             raise InputError(
-                f"the model takes an input of the shape {short(shape)}, but rows have {n_columns} columns; asked are "
-                "models of rows (n_rows, n_columns)."
+                f"the model takes an input of the shape {short(shape)}, but rows have {n_columns} columns; supported "
+                "are inputs of shape (n_rows, n_columns)."
             )
 
     def __call__(self, rows: Any) -> NDArray[Any]:
-        """Answers (n_rows, n_outputs) to a pandas frame."""
+        """Return predictions (n_rows, n_outputs) for a pandas frame."""
         step = self._batch or max(len(rows), 1)
         return np.concatenate([self._answer(rows.iloc[at : at + step]) for at in range(0, len(rows), step)])
 
@@ -129,5 +129,5 @@ def _typed(table: NDArray[Any], kind: str) -> NDArray[Any]:
     types = {"tensor(float)": np.float32, "tensor(double)": np.float64, "tensor(string)": object}
     types |= {"tensor(int64)": np.int64, "tensor(int32)": np.int32, "tensor(bool)": np.bool_}
     if kind not in types:
-        raise InputError(f"the model has an input of type {short_text(kind)}, which is not asked.")
+        raise InputError(f"the model has an input of type {short_text(kind)}, which is not supported.")
     return table.astype(types[kind])

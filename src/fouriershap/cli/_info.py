@@ -1,4 +1,4 @@
-"""What is in a .fshap file, as lines of (what, value)."""
+"""The content of a .fshap file, as lines of (name, value)."""
 
 from __future__ import annotations
 
@@ -8,16 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap import BlackBoxExplainer, Explainer, ProductExplainer, Spectrum, TreeExplainer, Waves
+from fouriershap import BlackBoxExplainer, Explainer, ProductExplainer, Spectrum, Tables, TreeExplainer, Waves
 from fouriershap._base.short import short_text
 from fouriershap.cli._explainers import open_file
-from fouriershap.spectra import Tables
 
 Lines = list[tuple[str, str]]
 
 
 def describe(path: Path) -> Lines:
-    """Everything that is worth knowing about a file."""
+    """Return what a file holds."""
     loaded = open_file(path)
     return [("file", f"{short_text(path)}, {_size(path.stat().st_size)}"), *_describe(loaded)]
 
@@ -34,7 +33,7 @@ def _describe(loaded: Spectrum | Tables | Waves | Explainer) -> Lines:
     if isinstance(loaded, Tables):
         expected = np.atleast_1d(loaded.expected_value)
         lines = [("holds", "tables of a spectrum"), ("players", str(loaded.n_players))]
-        return [*lines, *_facts(loaded.engine.info), ("expected value", _numbers(expected))]
+        return [*lines, *_facts(loaded.describe()), ("expected value", _numbers(expected))]
     lines = _holds(loaded) + _names(loaded)
     if isinstance(loaded, BlackBoxExplainer) and isinstance(loaded.representation, Spectrum):
         lines += [*_spectrum(loaded.representation), _background(loaded.describe())]
@@ -51,10 +50,10 @@ def _holds(explainer: Explainer) -> Lines:
     if not isinstance(explainer, BlackBoxExplainer):
         return [("holds", "spectrum explainer")]
     found = explainer.fidelity
-    lines = [("holds", "black box explainer"), ("model", f"asked {found.n_queries:,} times")]
+    lines = [("holds", "black box explainer"), ("model", f"{found.n_queries:,} queries")]
     return [
         *lines,
-        ("method", explainer.fit.method),
+        ("method", explainer.method),
         ("fidelity", f"R² {found.r2:.4f} [{found.low:.4f}, {found.high:.4f}]"),
     ]
 
@@ -70,32 +69,32 @@ def _names(explainer: Explainer) -> Lines:
     ]
 
 
-def _facts(facts: Any) -> Lines:
-    """What `describe` tells of trees, of terms, or of waves."""
-    if facts.kind == "sum":
-        parts = [line for part in facts.parts for line in _facts(part)[:-1]]
+def _facts(facts: dict[str, Any]) -> Lines:
+    """Return the facts about trees, terms or waves."""
+    if facts.get("kind") == "sum":
+        parts = [line for part in facts["parts"] for line in _facts(part)[:-1]]
         return [*parts, _background(facts)]
-    if facts.kind == "products":
-        strategy = f"{facts.strategy}, misses {facts.background_error:.1e} of the values"
-        return [("terms", f"{facts.n_terms:,}"), ("strategy", strategy), _background(facts)]
-    if facts.kind == "spectrum":
-        what, lines = "terms", [("terms", f"{facts.n_terms:,}"), *_energy(facts.degree_energy)]
+    if facts.get("kind") == "products":
+        strategy = f"{facts['road']}, background error {facts['background_error']:.1e}"
+        return [("terms", f"{facts['n_terms']:,}"), ("strategy", strategy), _background(facts)]
+    if "n_terms" in facts:
+        what, lines = "terms", [("terms", f"{facts['n_terms']:,}"), *_energy(facts["degree_energy"])]
     else:
-        what, degrees = "trees", facts.degrees
+        what, degrees = "trees", facts["degrees"]
         counts = enumerate(np.bincount(degrees))
         profile = ", ".join(f"{degree}: {count:,}" for degree, count in counts if count)
-        lines = [("terms", f"{facts.n_leaves:,} leaves of {facts.n_trees:,} trees")]
+        lines = [("terms", f"{facts['n_leaves']:,} leaves of {facts['n_trees']:,} trees")]
         lines += [("degree", f"{degrees.max()} (most features on a path)"), ("trees by degree", profile)]
-    n_tables, without = facts.n_tables, facts.n_without_table
-    tables = f"{n_tables:,}, {_size(facts.table_bytes)}" if n_tables or facts.kind == "spectrum" else "none"
+    n_tables, without = facts["n_tables"], facts["n_without_table"]
+    tables = f"{n_tables:,}, {_size(facts['table_bytes'])}" if n_tables or "n_terms" in facts else "none"
     lines += [("tables", tables + (f"; {without:,} {what} without" if without else ""))]
     return [*lines, _background(facts)]
 
 
-def _background(facts: Any) -> tuple[str, str]:
-    n_rows = facts.n_background
-    if facts.is_path_dependent:
-        return "background", "none: tree_path_dependent"
+def _background(facts: dict[str, Any]) -> tuple[str, str]:
+    n_rows = facts["n_background"]
+    if facts["by_path"]:
+        return "background", "none: path-dependent"
     return "background", "unknown" if n_rows is None else f"{n_rows:,} rows"
 
 

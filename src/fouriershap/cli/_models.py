@@ -1,4 +1,4 @@
-"""Model files of the real libraries, by suffix."""
+"""Model files of the libraries, by suffix."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fouriershap._base.short import reason, short, short_text
 from fouriershap.cli._functions import OnnxModel, import_function, is_function
 
 _NATIVE = (".json", ".ubj", ".txt", ".cbm")
-# Of scikit-learn's tree models, and not on skops' own list: arrays of nodes, and how columns are checked.
+# Types of scikit-learn's models that skops does not trust by itself.
 _HARMLESS = {
     "sklearn.tree._tree.Tree",
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
@@ -33,7 +33,7 @@ _HARMLESS = {
     *(f"sklearn._loss.loss.{name}" for name in ("HalfSquaredError", "AbsoluteError", "PinballLoss")),
     *(f"sklearn._loss.loss.{name}" for name in ("HalfPoissonLoss", "HalfGammaLoss", "HalfBinomialLoss")),
     "sklearn._loss.loss.HalfMultinomialLoss",
-    # Parts of estimators that are asked, not read.
+    # Parts of black boxes.
     *(f"sklearn._loss.loss.{name}" for name in ("HalfTweedieLoss", "HalfTweedieLossIdentity")),
     *(f"sklearn.calibration.{name}" for name in ("_CalibratedClassifier", "_SigmoidCalibration")),
     *(f"sklearn.neural_network._stochastic_optimizers.{name}" for name in ("AdamOptimizer", "SGDOptimizer")),
@@ -50,16 +50,16 @@ _PICKLES = (".pkl", ".pickle", ".joblib")
 
 @dataclass(frozen=True, eq=False)
 class ModelFile:
-    """A model as we read it, and as its library does."""
+    """A model as fouriershap reads it, and the object of its library."""
 
     path: Path
-    ensemble: TreeEnsemble | None  # None: it can only be asked
-    estimator: Any = None  # the library's own, where reading went through it; else what is asked
-    why: str = ""  # why it is not read
+    ensemble: TreeEnsemble | None  # None: not read as trees
+    estimator: Any = None  # the library's object, or a function to query
+    why: str = ""  # why it is not read as trees
 
 
 def open_model(path: Path, trust_pickle: bool) -> ModelFile:
-    """Read a model file, by its suffix; ``trust_pickle``: whether code in the file may run."""
+    """Read a model file by its suffix; with ``trust_pickle`` code in the file may run."""
     suffix = path.suffix.lower()
     if is_function(str(path)):
         return ModelFile(path, None, import_function(str(path)), "a function")
@@ -67,12 +67,12 @@ def open_model(path: Path, trust_pickle: bool) -> ModelFile:
         if is_folder(path):
             return ModelFile(path, read_model(path))
         raise InputError(
-            f"{short_text(path)}: the suffix {short(suffix)} says no known model format; known are "
+            f"{short_text(path)}: the suffix {short(suffix)} is not a known model format; known are "
             f"{', '.join(_NATIVE)}, .onnx, .skops and, with --trust-pickle, {', '.join(_PICKLES)}; folders of Spark "
             "and YDF, and package.module:function."
         )
     if not path.is_file():
-        raise InputError(f"{short_text(path)}: there is no such file.")
+        raise InputError(f"{short_text(path)}: does not exist.")
     if suffix in _NATIVE:
         return ModelFile(path, read_model(path))
     if suffix == ".onnx":
@@ -82,7 +82,7 @@ def open_model(path: Path, trust_pickle: bool) -> ModelFile:
             return ModelFile(path, None, OnnxModel(path), _first_sentence(error))
     if suffix != ".skops" and not trust_pickle:
         raise InputError(
-            f"{short_text(path)}: a pickle can run any program when it is opened. If you trust where it comes from, "
+            f"{short_text(path)}: a pickle can run arbitrary code when it is opened. If you trust its source, "
             "add --trust-pickle; safer: save the model with skops, or in its library's own format."
         )
     estimator = _from_skops(path, trust_pickle) if suffix == ".skops" else _from_pickle(path)
@@ -95,12 +95,12 @@ def open_model(path: Path, trust_pickle: bool) -> ModelFile:
 
 
 def _first_sentence(error: Exception) -> str:
-    """What an error says, without the ways out."""
+    """Return the first sentence of an error."""
     return reason(error).partition(". ")[0].rstrip(".")
 
 
 def _from_skops(path: Path, trust: bool) -> Any:
-    """An estimator from skops' format, whose types of scikit-learn and NumPy are known to be harmless."""
+    """Load an estimator from skops' format; raise if it has types that are not known as harmless."""
     skops = need("skops.io", "a .skops file", "skops")
     try:
         types = skops.get_untrusted_types(file=path)
@@ -108,8 +108,8 @@ def _from_skops(path: Path, trust: bool) -> Any:
         if unknown and not trust:
             named = ", ".join(map(short_text, unknown[:5]))
             raise InputError(
-                f"{short_text(path)}: holds the types {named}, which skops does not know as harmless. If you trust "
-                "where it comes from, add --trust-pickle."
+                f"{short_text(path)}: holds the types {named}, which are not known as harmless. If you trust its "
+                "source, add --trust-pickle."
             )
         return skops.load(path, trusted=types)
     except InputError:

@@ -1,4 +1,4 @@
-"""Options that commands share."""
+"""Options that several commands have, and the parsing of those that are more than a word."""
 
 from __future__ import annotations
 
@@ -7,11 +7,38 @@ from typing import Annotated
 
 import typer
 
+from fouriershap import InputError
+from fouriershap._base.short import short, short_text
+
+MODEL = (
+    "XGBoost .json .ubj, LightGBM .txt, CatBoost .cbm .json, .onnx, .skops, a folder of Spark or YDF, "
+    "package.module:function; .pkl .pickle .joblib if trusted."
+)
 ROWS = "Parquet, CSV, Arrow or feather, by suffix; - for standard input (Arrow stream or CSV)."
 File = Annotated[Path, typer.Argument(metavar="FILE.fshap", help="A file that `fit` wrote.")]
 RowsFile = Annotated[Path, typer.Argument(metavar="ROWS", help=ROWS)]
 Drop = Annotated[list[str] | None, typer.Option(help="A column to leave out; may be repeated.")]
-Trust = Annotated[bool, typer.Option("--trust-pickle", help="Open pickles, which can run any program.")]
-Jobs = Annotated[int | None, typer.Option(help="Threads; by default every core.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")]
+Trust = Annotated[bool, typer.Option("--trust-pickle", help="Open pickles, which can run arbitrary code.")]
+Jobs = Annotated[int, typer.Option(help="Number of threads; -1 for all cores.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
+Background = Annotated[Path | None, typer.Option("-b", "--background", help=f"Rows to compare with. {ROWS}")]
+
+
+def parse_groups(given: list[str]) -> dict[str, dict[str, list[str]]]:
+    """Return the argument ``groups`` of explainers from ``NAME=COLUMN,COLUMN`` of each --group, if there is one."""
+    groups: dict[str, list[str]] = {}
+    for text in given:
+        name, sign, columns = text.partition("=")
+        members = [column.strip() for column in columns.split(",") if column.strip()]
+        if not (sign and name.strip() and members):
+            raise InputError(f"--group {short_text(text)}: give NAME=COLUMN,COLUMN.")
+        if name.strip() in groups:
+            raise InputError(f"--group: {short(name.strip())} is given twice; list all its columns at once.")
+        groups[name.strip()] = members
+    return {"groups": groups} if groups else {}
+
+
+def parse_output(text: str) -> str | int:
+    """Return a name, or the number of an output."""
+    return int(text) if text.isdecimal() else text

@@ -1,129 +1,121 @@
-"""What people see: one-line errors with exit codes, and a bar while rows are explained."""
+"""The command `report`: write a page."""
 
 from __future__ import annotations
 
-import os
-import signal
-import sys
-import textwrap
-import traceback
-import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import wraps
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TimeRemainingColumn
-from rich.text import Text
-from typer.core import TyperGroup
 
-from fouriershap import FourierShapError, FourierShapWarning, InputError
-from fouriershap._base.short import reason, short_text
-
-FAILED, CHECK_FAILED, INTERRUPTED = 1, 3, 130
-_MOST_WARNING = 400  # characters of what a library warns of
-
-
-class Commands(TyperGroup):
-    """The commands; what typer says of wrong options holds no long value either."""
-
-    def parse_args(self, *arguments: Any) -> Any:
-        """See typer: the options before the name of a command."""
-        with _short_messages():
-            return super().parse_args(*arguments)
-
-    def invoke(self, *arguments: Any) -> Any:
-        """See typer: the name of a command, its options, and its run."""
-        with _short_messages():
-            return super().invoke(*arguments)
+from fouriershap import Explainer, InputError
+from fouriershap._base.short import short, short_list, short_text
+from fouriershap.cli._analysis import read_sentences
+from fouriershap.cli._errors import add_file_name, report_errors
+from fouriershap.cli._explainers import csv_kinds, open_explainer
+from fouriershap.cli._options import Background, Debug, Drop, File, Quiet, RowsFile
+from fouriershap.cli._output import check_folder, check_not_input
+from fouriershap.cli._rows import PIPE, open_rows, read_all
 
 
-@contextmanager
-def _short_messages() -> Iterator[None]:
-    try:
-        yield
-    except Exception as error:
-        # click's errors, which typer may have as its own
-        if isinstance(getattr(error, "message", None), str):
-            error.message = short_text(error.message)  # type: ignore[attr-defined]
-        raise
+@report_errors
+def report(
+    file: File,
+    rows: RowsFile,
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="PAGE.html", help="The file to write.")],
+    title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
+    max_rows: Annotated[int | None, typer.Option(min=1, help="Most rows that the page holds.")] = None,
+    ids: Annotated[
+        list[str] | None, typer.Option("--id", help="A column that names the rows; may be repeated.")
+    ] = None,
+    label: Annotated[
+        str | None,
+        typer.Option("--label", help="The column of observations, to show how well the model predicts."),
+    ] = None,
+    drift: Annotated[
+        Path | None, typer.Option(metavar="NEW", help="Other rows: why the mean prediction changed.")
+    ] = None,
+    cohorts: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Groups to compare; tree to let a tree find them."),
+    ] = None,
+    interactions: Annotated[
+        int | None, typer.Option(min=2, metavar="ORDER", help="List sets of up to this many features.")
+    ] = None,
+    background: Background = None,
+    text: Annotated[
+        Path | None, typer.Option(metavar="TEXT.json", help="Sentences of reasons, as for `reasons`.")
+    ] = None,
+    unit: Annotated[str | None, typer.Option(help="Unit of the predictions.")] = None,
+    drop: Drop = None,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """Write a page that explains rows, and answers "what if" in the browser.
+
+    A file may have no background rows: --background makes the what-if part exact, and intervals include its error.
+    """
+    if output.suffix.lower() not in (".html", ".htm"):
+        raise InputError(f"{short_text(output)}: give the output the suffix .html.")
+    check_folder(output)
+    check_not_input(output, file, rows, drift, background, text)
+    explainer = open_explainer(file)
+    facts = {"Explainer file": file.name, "Rows file": _name(rows)}
+    groups = None if cohorts in (None, "tree") else cohorts
+    known = explainer.input_names or ()
+    wanted = [*(ids or ()), *(name for name in (label, groups) if name is not None)]
+    extra = tuple(name for name in dict.fromkeys(wanted) if name not in known)
+    if background is not None:
+        explainer = explainer.with_background(_features(explainer, background, (*extra, *(drop or ()))))
+        facts["Background file"] = _name(background)
+    changed = None
+    if drift is not None:
+        changed = _features(explainer, drift, (*extra, *(drop or ())))
+        facts["File of the change"] = _name(drift)
+    sentences = None if text is None else read_sentences(text)
+    stream = open_rows(rows, csv_kinds(explainer, tuple(ids or ())), tuple(drop or ()))
+    for name, option in ((label, "--label"), (groups, "--cohorts")):
+        if name is not None and name not in stream.schema.names:
+            raise InputError(
+                f"{stream.name}: has no column {short(name)}, which {option} names; it has "
+                f"{short_list(stream.schema.names)}."
+            )
+    with add_file_name(stream.name):
+        table = read_all(stream)
+        features = explainer.select(table, ids=extra)
+        page = explainer.report(
+            features,
+            output,
+            None if label is None else table[label].to_numpy(),
+            ids=_ids(table, ids),
+            drift=changed,
+            cohorts=True if cohorts == "tree" else None if groups is None else table[groups].to_numpy(),
+            interactions=interactions,
+            text=sentences,
+            unit=unit,
+            facts=facts,
+            max_rows=max_rows,
+            title=title,
+        )
+    if not quiet:
+        typer.echo(
+            f"{short_text(page)}: {table.num_rows:,} rows, {page.stat().st_size / 1e6:.1f} MB", err=True
+        )
 
 
-def reported(command: Callable[..., None]) -> Callable[..., None]:
-    """Turn exceptions into one line and an exit code; a traceback only with --debug."""
-
-    @wraps(command)
-    def run(**options: Any) -> None:
-        signal.signal(signal.SIGTERM, _terminate)
-        with warnings.catch_warnings():
-            warnings.showwarning = _show_warning
-            try:
-                command(**options)
-            except (typer.Exit, typer.Abort):
-                raise
-            except BrokenPipeError:  # `| head` has seen enough
-                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-                raise typer.Exit(FAILED) from None
-            except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - a command ends in one line
-                raise typer.Exit(_tell(error, options["debug"])) from None
-
-    return run
+def _name(path: Path) -> str:
+    return "standard input" if path == PIPE else path.name
 
 
-def _tell(error: BaseException, debug: bool) -> int:
-    if debug:
-        traceback.print_exception(error)
-    if isinstance(error, KeyboardInterrupt):
-        typer.echo("fouriershap: interrupted; no file was written", err=True)
-        return INTERRUPTED
-    text = " ".join(reason(error).split())
-    if isinstance(error, OSError) and error.filename is not None:
-        text = f"{short_text(error.filename)}: {error.strerror}"
-    elif not isinstance(error, FourierShapError | OSError):
-        text = f"unexpected {type(error).__name__}: {text} (--debug shows where)"
-    typer.echo(f"fouriershap: error: {text}", err=True)
-    return FAILED
+def _features(explainer: Explainer, path: Path, extra: tuple[str, ...]) -> Any:
+    """Return all rows of a file, only the columns of the model; ``extra`` columns are left out."""
+    stream = open_rows(path, csv_kinds(explainer, ()), ())
+    with add_file_name(stream.name):
+        return explainer.select(read_all(stream), ids=[name for name in extra if name in stream.schema.names])
 
 
-def _terminate(number: int, frame: Any) -> None:
-    raise KeyboardInterrupt  # so that files that are half written go
-
-
-def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    words = str(message).split()
-    text = " ".join(words)
-    if not isinstance(message, FourierShapWarning):
-        text = textwrap.shorten(" ".join(map(short_text, words)), _MOST_WARNING, placeholder=" ...")
-    typer.echo(f"fouriershap: warning: {text}", err=True)
-
-
-class _Speed(ProgressColumn):
-    def render(self, task: Task) -> Text:
-        speed = task.finished_speed or task.speed
-        return Text("" if speed is None else f"{speed:,.0f} rows/s")
-
-
-@contextmanager
-def progress(total: int | None, quiet: bool) -> Iterator[Callable[[int], None]]:
-    """A function to call with the number of new rows; it draws a bar where somebody watches."""
-    console = Console(stderr=True)
-    if quiet or not console.is_terminal:
-        yield lambda n_rows: None
-        return
-    columns = (BarColumn(), MofNCompleteColumn(), _Speed(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=False) as bar:
-        task = bar.add_task("explain", total=total)
-        yield lambda n_rows: bar.update(task, advance=n_rows)
-
-
-@contextmanager
-def named(name: str) -> Iterator[None]:
-    """Put the name of the file before errors about its rows."""
-    try:
-        yield
-    except InputError as error:
-        if str(error).startswith(f"{name}: "):
-            raise
-        raise InputError(f"{name}: {error}") from error
+def _ids(table: Any, ids: list[str] | None) -> list[str] | None:
+    """Return the names of the rows: the entries of one column, or of several."""
+    if not ids:
+        return None
+    columns = [[str(value) for value in table.column(name).to_pylist()] for name in ids]
+    return [", ".join(parts) for parts in zip(*columns, strict=True)]

@@ -32,25 +32,25 @@ _CSV_TYPES = {NUMBER: pa.float64(), TEXT: pa.string(), NUMBER_LABEL: pa.float64(
 class Rows:
     """A stream of rows."""
 
-    name: str  # what errors call it
+    name: str  # for errors
     schema: Any
-    total: int | None  # number of rows, where the file says it
-    tables: Iterator[Any]  # at least one, so that even no rows have columns
+    total: int | None  # number of rows, if the file knows it
+    tables: Iterator[Any]  # at least one, which has the columns
 
 
 def open_rows(path: Path, kinds: Mapping[str, str] | None = None, drop: tuple[str, ...] = ()) -> Rows:
-    """Open a file by its suffix, or standard input for ``-`` (an Arrow stream, or CSV), without the columns ``drop``.
+    """Open a file by its suffix, or standard input for ``-`` (Arrow stream or CSV), without the columns ``drop``.
 
-    ``kinds`` says what columns hold: `NUMBER`, `TEXT`, `NUMBER_LABEL`, or `AS_IT_IS` for texts in which nothing
-    means "missing". Others are guessed from the first rows of a CSV file. Numbers that are labels become categories:
-    libraries take plain numbers for codes.
+    ``kinds`` are those of columns: `NUMBER`, `TEXT`, `NUMBER_LABEL`, or `AS_IT_IS` for texts that are never missing.
+    Others are guessed from the first rows of a CSV file. Numbers that are labels become categories, since libraries
+    take plain numbers for codes.
     """
     name = "standard input" if path == PIPE else short_text(path)
     kinds = dict(kinds or {}) | dict.fromkeys(drop, AS_IT_IS)
     try:
         schema, total, batches = _opener(path)(path, kinds)
     except FileNotFoundError:
-        raise InputError(f"{name}: there is no such file.") from None
+        raise InputError(f"{name}: does not exist.") from None
     except IsADirectoryError:
         raise InputError(f"{name}: is a folder; give a file.") from None
     except pa.ArrowException as error:
@@ -67,14 +67,14 @@ def open_rows(path: Path, kinds: Mapping[str, str] | None = None, drop: tuple[st
 
 
 def read_all(rows: Rows) -> Any:
-    """The whole stream as one table."""
+    """Return the whole stream as one table."""
     return pa.concat_tables(rows.tables)
 
 
 def as_pandas(table: Any) -> Any:
-    """The frame that pandas itself would make of the same file: what is missing in texts of CSV is NaN.
+    """Return the frame that pandas would read from the same file.
 
-    In those of other files it is None or NaN, as pyarrow makes it for this pandas. Encoders tell these apart.
+    Missing texts are NaN for CSV, and None or NaN, as pyarrow converts them, for other files. Encoders tell them apart.
     """
     frame = table.to_pandas()
     if (table.schema.metadata or {}).get(_FORMAT) != b"csv":
@@ -127,14 +127,14 @@ def _opener(path: Path) -> _Opener:
     opener = openers.get(path.suffix.lower())
     if opener is None:
         raise InputError(
-            f"{short_text(path)}: the suffix {short(path.suffix)} says no known format of rows; known are "
+            f"{short_text(path)}: the suffix {short(path.suffix)} is not a known format of rows; known are "
             f"{', '.join(openers)}."
         )
     return opener
 
 
 def _open_parquet(path: Path, kinds: Mapping[str, str]) -> _Opened:
-    # Buffered: else a whole column of a row group is held at a time.
+    # Buffered: otherwise whole columns of a row group are held.
     file = pa.parquet.ParquetFile(path, buffer_size=1 << 16, pre_buffer=False)
     return file.schema_arrow, file.metadata.num_rows, file.iter_batches(BATCH_ROWS)
 
@@ -154,7 +154,7 @@ def _open_arrow(path: Path, kinds: Mapping[str, str]) -> _Opened:
 
 
 def _cut(batches: Any) -> Iterator[Any]:
-    """No more than `BATCH_ROWS` rows at a time, however the file was written."""
+    """Yield at most `BATCH_ROWS` rows at a time."""
     for batch in batches:
         for start in range(0, batch.num_rows, BATCH_ROWS):
             yield batch.slice(start, BATCH_ROWS)
@@ -165,7 +165,7 @@ def _open_csv(path: Path | Any, kinds: Mapping[str, str]) -> _Opened:
         raise IsADirectoryError
     types = {column: _CSV_TYPES[kind] for column, kind in kinds.items()}
     reader = _csv_reader(path, types)
-    # The first block may have whole numbers only, or none at all, in a column that nobody has named.
+    # The first block of a column of unknown kind may have only integers, or no values at all.
     guessed = [f.name for f in reader.schema if f.name not in types and f.type in (pa.int64(), pa.null())]
     if guessed and isinstance(path, Path):
         reader.close()
@@ -182,7 +182,7 @@ def _csv_reader(source: Any, types: Mapping[str, Any]) -> Any:
 
 
 def _without_nulls(batch: Any, kinds: Mapping[str, str]) -> Any:
-    """Words for "missing" become nulls in texts, but not in ids: NA is a country, too; the batch says what it is of."""
+    """Replace words for "missing" by nulls in texts, but not in ids (NA is also a country); mark the batch as CSV."""
     for position, field in enumerate(batch.schema):
         if field.type == pa.string() and kinds.get(field.name) != AS_IT_IS:
             column = batch.column(position)

@@ -1,1 +1,1 @@
-"""Engines that explain beyond one machine: the explainer travels to where the rows are."""
+"""Explaining on clusters (Spark, Dask, Ray), and explainers in MLflow."""

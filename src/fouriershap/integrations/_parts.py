@@ -1,4 +1,4 @@
-"""Parquet files explained part by part: what a task reads by itself, and writes by itself."""
+"""Parquet files explained part by part: each task reads and writes its own part."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from fouriershap import InputError
 from fouriershap._base.atomic import atomic_file, remove_unfinished
 from fouriershap._base.checks import need
 from fouriershap._base.short import short_text
-from fouriershap.integrations._travel import Job
+from fouriershap.integrations._distribute import Job
 
 _BATCH_ROWS = 65_536
-_PART_ROWS = 1_000_000  # row groups are put together up to here: a task has a cost of its own
+_PART_ROWS = 1_000_000  # small row groups are joined up to this size, since each task has a cost
 
 
 @dataclass(frozen=True)
 class Part:
-    """Row groups of one file, and the file that their answer goes to."""
+    """Row groups of one file, and the file of their result."""
 
     source: str
     groups: tuple[int, ...]
@@ -35,35 +35,33 @@ def explain_parts(
     engine: str,
     send: Callable[[Job, list[Part]], Iterable[int]],
 ) -> int:
-    """Explain parquet files into a folder; the number of rows.
+    """Explain parquet files into a folder, and return the number of rows.
 
-    ``send`` has the workers of an engine call `explain_part` for each part, repeats what is lost with a worker, and
-    gives back what they returned when all is written. What is wrong with arguments or columns is said before that.
+    ``send`` lets the workers of an engine call `explain_part` for each part, repeats what a lost worker has left, and
+    returns their numbers of rows. Wrong arguments or columns are errors before that.
     """
     parts = plan_parts(source, target, engine)
     check_parts(job, parts)
     folder = Path(target).absolute()
     folder.mkdir(parents=True, exist_ok=True)
     n_rows = sum(send(job, parts))
-    # A worker that was killed could not tidy up; another has written its parts since.
+    # A killed worker may have left incomplete files; another has written its parts since.
     remove_unfinished(folder, {Path(part.target).name for part in parts})
     return n_rows
 
 
 def plan_parts(source: str | os.PathLike[str], target: str | os.PathLike[str], engine: str) -> list[Part]:
-    """Share out the row groups of a file, or of all files in a folder; ``target`` becomes a folder.
+    """Return the parts of a file, or of all files in a folder; ``target`` becomes a folder.
 
-    The name of an answer says its place, so that a task that is repeated replaces what it wrote before. ``engine``
-    is what needs pyarrow, for the message.
+    The name of a result depends on its position, so that a repeated task replaces its result. ``engine`` is the name
+    of the integration that needs pyarrow, for the message.
     """
     pq = need("pyarrow.parquet", f"fouriershap.integrations.{engine}", f"[{engine}]")
     files, folder = _files(Path(source).absolute()), Path(target).absolute()
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InputError(
-            f"target {short_text(folder)} is there already; give a folder that is new, or empty."
-        )
+        raise InputError(f"target {short_text(folder)} exists already; give a new or empty folder.")
     chosen = [(file, groups, n) for file in files for groups, n in _share_out(pq.read_metadata(file))]
-    width = max(5, len(str(len(chosen) - 1)))  # names sort as their numbers do
+    width = max(5, len(str(len(chosen) - 1)))  # so that names sort like numbers
     return [
         Part(str(file), groups, str(folder / f"part-{number:0{width}d}.parquet"), n)
         for number, (file, groups, n) in enumerate(chosen)
@@ -73,7 +71,7 @@ def plan_parts(source: str | os.PathLike[str], target: str | os.PathLike[str], e
 def _files(source: Path) -> list[Path]:
     if source.is_file():
         return [source]
-    # Spark's own marks and unfinished files begin with these.
+    # Spark's markers and incomplete files begin with these.
     found = sorted(path for path in source.glob("*.parquet") if path.name[0] not in "._")
     if not found:
         what = "has no *.parquet files" if source.is_dir() else "does not exist"
@@ -82,7 +80,7 @@ def _files(source: Path) -> list[Path]:
 
 
 def _share_out(metadata: Any) -> list[tuple[tuple[int, ...], int]]:
-    """Neighbouring row groups of a file, and their rows; one part without groups where the file has no rows."""
+    """Return neighbouring row groups of a file and their rows; one part without groups if the file has no rows."""
     shared: list[tuple[tuple[int, ...], int]] = []
     groups: tuple[int, ...] = ()
     rows = 0
@@ -96,19 +94,16 @@ def _share_out(metadata: Any) -> list[tuple[tuple[int, ...], int]]:
 
 
 def explain_part(job: Job, part: Part) -> int:
-    """Read, explain and write a part; the number of rows."""
+    """Read, explain and write a part; return the number of rows."""
     try:
         return _explain_part(job, part)
-    except InputError as error:
-        raise InputError(f"{_place(part)}: {error}") from error
-
-
-def _place(part: Part) -> str:
-    """Where the rows of a part are: batches are counted from its first row group on."""
-    source, groups = short_text(part.source), part.groups
-    if len(groups) < 2:
-        return f"{source}, row group {groups[0]}" if groups else source
-    return f"{source}, row groups {groups[0]} to {groups[-1]}"
+    except InputError as error:  # batches are counted from the first row group of the part
+        place, groups = short_text(part.source), part.groups
+        if len(groups) == 1:
+            place += f", row group {groups[0]}"
+        elif groups:
+            place += f", row groups {groups[0]} to {groups[-1]}"
+        raise InputError(f"{place}: {error}") from error
 
 
 def _explain_part(job: Job, part: Part) -> int:
@@ -117,13 +112,13 @@ def _explain_part(job: Job, part: Part) -> int:
 
     with pq.ParquetFile(part.source, pre_buffer=False) as file:
         given = file.iter_batches(_BATCH_ROWS, row_groups=list(part.groups))
-        if not part.n_rows:  # even so the answer has columns
+        if not part.n_rows:  # the result has columns nevertheless
             given = iter([file.schema_arrow.empty_table()])
         with atomic_file(Path(part.target)) as unfinished:
             writer, n_rows = None, 0
             try:
-                for answer in job.explain(given):
-                    table = pa.table(answer) if isinstance(answer, pa.RecordBatch) else answer
+                for result in job.explain(given):
+                    table = pa.table(result) if isinstance(result, pa.RecordBatch) else result
                     writer = writer or _writer(pq, unfinished, table.schema, job)
                     writer.write_table(table)
                     n_rows += table.num_rows
@@ -134,14 +129,14 @@ def _explain_part(job: Job, part: Part) -> int:
 
 
 def _writer(pq: Any, path: Path, schema: Any, job: Job) -> Any:
-    """SHAP values rarely repeat: looking for repetitions would take as long as explaining."""
+    """Return a writer that encodes as dictionaries only what repeats: for SHAP values it would be slow."""
     numbers = {column.name for column in job.schema if column.kind == "float64"}
     repeating = [name for name in schema.names if name not in numbers or name.startswith("base_value")]
     return pq.ParquetWriter(path, schema, use_dictionary=repeating)
 
 
 def check_parts(job: Job, parts: Sequence[Part]) -> None:
-    """Explain no rows of each file: what is wrong with its columns is said here, not on a worker."""
+    """Explain no rows of each file, so that wrong columns are errors here, not on a worker."""
     import pyarrow.parquet as pq
 
     for source in dict.fromkeys(part.source for part in parts):

@@ -8,8 +8,8 @@ from typing import Any
 
 from fouriershap import Explainer, InputError
 from fouriershap._base.short import short
+from fouriershap.integrations._distribute import Job, check_frame, import_engine, make_job
 from fouriershap.integrations._parts import Part, explain_part, explain_parts
-from fouriershap.integrations._travel import Job, check_frame, import_engine, make_job
 
 
 def explain(
@@ -17,9 +17,9 @@ def explain(
     explainer: Explainer | str | os.PathLike[str],
     *,
     ids: Sequence[str] | None = None,
-    out: str = "columns",
+    layout: str = "columns",
     top_k: int = 3,
-    n_jobs: int | None = 1,
+    n_jobs: int = 1,
 ) -> Any:
     """Explain the rows of a Dask data frame, lazily, partition by partition.
 
@@ -31,12 +31,12 @@ def explain(
         A .fshap file on storage that client and workers share is opened once per worker process, and the
         processes of one machine share its memory. An explainer is compiled and sent once to each worker.
     ids : sequence of str, optional
-        Columns that are carried into the answer. Any other column must be a feature.
-    out : {"columns", "array", "top_k"}
+        Columns to carry into the result. Any other column must be a feature.
+    layout : {"columns", "array", "top_k"}
         See `Explainer.explain_batches`.
     top_k : int
         Reasons per row for "top_k".
-    n_jobs : int, optional
+    n_jobs : int
         Threads per partition. One, since Dask runs a partition per core.
 
     Returns
@@ -47,7 +47,7 @@ def explain(
     Raises
     ------
     InputError
-        An argument is wrong, or columns of ``ddf`` are missing or not known to the model.
+        An argument is wrong, or columns of ``ddf`` are missing or unknown to the model.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def explain(
     >>> X = pd.DataFrame({"age": [20, 40, 60, 80], "height": [1.5, 1.9, 1.6, 1.8]})
     >>> model = DecisionTreeRegressor(random_state=0).fit(X, [1.0, 2.0, 3.0, 5.0])
     >>> rows = dd.from_pandas(X.assign(name=["Ann", "Bob", "Eve", "Kim"]), npartitions=2)
-    >>> reasons = dask.explain(rows, fs.TreeExplainer(model, X), ids=["name"], out="top_k", top_k=1)
+    >>> reasons = dask.explain(rows, fs.TreeExplainer(model, X), ids=["name"], layout="top_k", top_k=1)
     >>> reasons.compute(scheduler="synchronous")
       name feature_1 value_1  contribution_1  base_value
     0  Ann       age      20           -1.75        2.75
@@ -69,7 +69,7 @@ def explain(
     check_frame(
         ddf, "ddf", "map_partitions", "a Dask data frame, as of `dd.from_pandas(rows, npartitions=8)`"
     )
-    job = make_job(explainer, ids, out, top_k, n_jobs)
+    job = make_job(explainer, ids, layout, top_k, n_jobs)
     meta = next(job.explain([ddf._meta]))
     _check_categories(ddf, job.ids)
     return ddf.map_partitions(_explain_partition, _sent(job, dask), meta=meta, transform_divisions=False)
@@ -81,14 +81,14 @@ def explain_files(
     explainer: Explainer | str | os.PathLike[str],
     *,
     ids: Sequence[str] | None = None,
-    out: str = "columns",
+    layout: str = "columns",
     top_k: int = 3,
-    n_jobs: int | None = 1,
+    n_jobs: int = 1,
 ) -> int:
     """Explain parquet files on the workers of Dask, which read and write them batch by batch.
 
-    Rows become no frames of pandas: Dask shares out the work, and repeats what a worker that died has left. It begins
-    at once, on the client that is open, else on threads of this process, and returns when all is written.
+    Rows do not become pandas frames: Dask distributes the work, and repeats what a lost worker has left. It runs at
+    once, on the open client or else on threads of this process, and returns when everything is written.
 
     Parameters
     ----------
@@ -96,8 +96,8 @@ def explain_files(
         A parquet file, or a folder of them, which client and workers reach under this path. Columns are features,
         found by name, and ids.
     target : path
-        A folder that is new or empty, which they reach, too. The names of its files keep the order of the rows.
-    explainer, ids, out, top_k, n_jobs
+        A new or empty folder, which they reach as well. The names of its files keep the order of the rows.
+    explainer, ids, layout, top_k, n_jobs
         As in `explain`.
 
     Returns
@@ -108,7 +108,7 @@ def explain_files(
     Raises
     ------
     InputError
-        An argument is wrong, or columns of a file are missing or not known to the model.
+        An argument is wrong, or columns of a file are missing or unknown to the model.
 
     Examples
     --------
@@ -125,11 +125,11 @@ def explain_files(
         done: Iterable[int] = dask.compute(*(work(sent, part) for part in parts))
         return done
 
-    return explain_parts(make_job(explainer, ids, out, top_k, n_jobs), source, target, "dask", send)
+    return explain_parts(make_job(explainer, ids, layout, top_k, n_jobs), source, target, "dask", send)
 
 
 def _sent(job: Job, dask: Any) -> Any:
-    """An object becomes a value of the graph: each worker gets it once, not with every task."""
+    """Make an object a value of the graph: each worker gets it once, not with every task."""
     return dask.delayed(job, traverse=False) if isinstance(job.source, Explainer) else job
 
 
@@ -138,10 +138,10 @@ def _explain_partition(partition: Any, job: Job) -> Any:
 
 
 def _check_categories(ddf: Any, ids: tuple[str, ...]) -> None:
-    """Unknown categories differ between partitions, and their positions say nothing."""
+    """Raise if categories are unknown: their codes may differ between partitions."""
     for name in ddf.columns:
         if name not in ids and ddf[name].dtype == "category" and not ddf[name].cat.known:
             raise InputError(
-                f"ddf has a column {short(name)} whose categories are not known, so that each partition may "
-                f"number them differently. Give `ddf.categorize([{short(name)}])`, or text."
+                f"ddf has a column {short(name)} whose categories are unknown, so that their codes may differ "
+                f"between partitions. Give `ddf.categorize([{short(name)}])`, or text."
             )

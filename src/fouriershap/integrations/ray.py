@@ -8,7 +8,7 @@ from typing import Any
 
 from fouriershap import Explainer
 from fouriershap._base.parallel import count_jobs
-from fouriershap.integrations._travel import Job, check_frame, import_engine, make_job
+from fouriershap.integrations._distribute import Job, check_frame, import_engine, make_job
 
 
 def explain(
@@ -16,9 +16,9 @@ def explain(
     explainer: Explainer | str | os.PathLike[str],
     *,
     ids: Sequence[str] | None = None,
-    out: str = "columns",
+    layout: str = "columns",
     top_k: int = 3,
-    n_jobs: int | None = 1,
+    n_jobs: int = 1,
     **options: Any,
 ) -> Any:
     """Explain the rows of a Ray data set, lazily, on a pool of actors.
@@ -31,15 +31,15 @@ def explain(
         A .fshap file on storage that driver and workers share is opened once per actor, and the actors of one
         machine share its memory. An explainer is compiled and put into the object store.
     ids : sequence of str, optional
-        Columns that are carried into the answer. Any other column must be a feature.
-    out : {"columns", "array", "top_k"}
+        Columns to carry into the result. Any other column must be a feature.
+    layout : {"columns", "array", "top_k"}
         See `Explainer.explain_batches`.
     top_k : int
         Reasons per row for "top_k".
-    n_jobs : int, optional
+    n_jobs : int
         Threads per actor, and the cores that it reserves.
     **options
-        Of ``Dataset.map_batches``: ``compute`` for the number of actors, ``batch_size``, ...
+        Arguments of ``Dataset.map_batches``: ``compute`` for the number of actors, ``batch_size``, ...
 
     Returns
     -------
@@ -49,7 +49,7 @@ def explain(
     Raises
     ------
     InputError
-        An argument is wrong; what is wrong with columns is said when the data set is read.
+        An argument is wrong. Wrong columns are errors when the data set is read.
 
     Examples
     --------
@@ -57,12 +57,12 @@ def explain(
 
         from fouriershap.integrations import ray as ray_engine
 
-        reasons = ray_engine.explain(ds, "/shared/model.fshap", ids=["customer"], out="top_k")
+        reasons = ray_engine.explain(ds, "/shared/model.fshap", ids=["customer"], layout="top_k")
         reasons.write_parquet("/shared/reasons")
     """
     ray = import_engine("ray")
     check_frame(ds, "ds", "map_batches", "a Ray data set, as of `ray.data.from_pandas(rows)`")
-    job = make_job(explainer, ids, out, top_k, n_jobs)
+    job = make_job(explainer, ids, layout, top_k, n_jobs)
     sent = ray.put(job) if isinstance(job.source, Explainer) else job
     return ds.map_batches(
         _Worker,

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from fouriershap import Explainer, InputError, OutputColumn
+from fouriershap.integrations._distribute import Job, check_frame, import_engine, make_job
 from fouriershap.integrations._parts import Part, explain_part, explain_parts
-from fouriershap.integrations._travel import Job, check_frame, import_engine, make_job
 
 _GATHERED_ROWS = 50_000
-_GATHERED_BYTES = 64 << 20  # wide rows: no more of them wait than this
+_GATHERED_BYTES = 64 << 20  # limits the number of wide rows
 
 
 def explain(
@@ -19,13 +19,13 @@ def explain(
     explainer: Explainer | str | os.PathLike[str],
     *,
     ids: Sequence[str] | None = None,
-    out: str = "columns",
+    layout: str = "columns",
     top_k: int = 3,
-    n_jobs: int | None = 1,
+    n_jobs: int = 1,
 ) -> Any:
     """Explain the rows of a Spark data frame, lazily, where they are.
 
-    Rows travel between Spark and Python as Arrow batches (``mapInArrow``), so ids keep their types and nulls.
+    Rows go between Spark and Python as Arrow batches (``mapInArrow``), so ids keep their types and nulls.
     The workers need fouriershap and pyarrow; the model and its library are not needed.
 
     Parameters
@@ -36,12 +36,12 @@ def explain(
         A .fshap file on storage that driver and workers share is opened once per worker process, and the
         processes of one machine share its memory. An explainer is compiled and broadcast.
     ids : sequence of str, optional
-        Columns that are carried into the answer. Any other column must be a feature.
-    out : {"columns", "array", "top_k"}
+        Columns to carry into the result. Any other column must be a feature.
+    layout : {"columns", "array", "top_k"}
         See `Explainer.explain_batches`.
     top_k : int
         Reasons per row for "top_k".
-    n_jobs : int, optional
+    n_jobs : int
         Threads per task. One, since Spark runs a task per core.
 
     Returns
@@ -52,7 +52,7 @@ def explain(
     Raises
     ------
     InputError
-        An argument is wrong, or columns of ``df`` are missing or not known to the model.
+        An argument is wrong, or columns of ``df`` are missing or unknown to the model.
 
     Examples
     --------
@@ -60,20 +60,20 @@ def explain(
 
         from fouriershap.integrations import spark
 
-        reasons = spark.explain(df, "/shared/model.fshap", ids=["customer"], out="top_k")
+        reasons = spark.explain(df, "/shared/model.fshap", ids=["customer"], layout="top_k")
         reasons.write.parquet("/shared/reasons")
     """
     types = import_engine("pyspark.sql.types")
     check_frame(df, "df", "mapInArrow", "a Spark data frame, as of `spark.createDataFrame(rows)`")
-    job = make_job(explainer, ids, out, top_k, n_jobs)
+    job = make_job(explainer, ids, layout, top_k, n_jobs)
     _check_columns(job, df.columns)
     added = [types.StructField(column.name, _spark_type(column, types)) for column in job.schema]
     schema = types.StructType([*(df.schema[name] for name in job.ids), *added])
-    # Numbers for names on the way: mapInArrow takes the dot in a name for a field of a struct.
+    # Columns are numbered for mapInArrow, which takes a dot in a name for a field of a struct.
     numbered = df.toDF(*map(str, range(len(df.columns))))
     names = df.columns
     return numbered.mapInArrow(
-        _with_job(lambda job, batches: _answers(job, names, batches), job, df.sparkSession), schema
+        _with_job(lambda job, batches: _explain_batches(job, names, batches), job, df.sparkSession), schema
     )
 
 
@@ -84,15 +84,14 @@ def explain_files(
     explainer: Explainer | str | os.PathLike[str],
     *,
     ids: Sequence[str] | None = None,
-    out: str = "columns",
+    layout: str = "columns",
     top_k: int = 3,
-    n_jobs: int | None = 1,
+    n_jobs: int = 1,
 ) -> int:
-    """Explain parquet files on the workers of Spark, which read and write them by themselves.
+    """Explain parquet files on the workers of Spark, which read and write them themselves.
 
-    Rows do not go through the JVM: Spark shares out the work and repeats what fails. Where rows come from files and
-    go to files, this spares what the JVM takes, most of the work of `explain`. It begins at once, and returns when all
-    is written.
+    Rows do not go through the JVM, which takes most of the time of `explain`: Spark distributes the work and repeats
+    what fails. It runs at once, and returns when everything is written.
 
     Parameters
     ----------
@@ -101,8 +100,8 @@ def explain_files(
         A parquet file, or a folder of them, which driver and workers reach under this path. Columns are features,
         found by name, and ids.
     target : path
-        A folder that is new or empty, which they reach, too. The names of its files keep the order of the rows.
-    explainer, ids, out, top_k, n_jobs
+        A new or empty folder, which they reach as well. The names of its files keep the order of the rows.
+    explainer, ids, layout, top_k, n_jobs
         As in `explain`. An object is sent with the tasks; a path is quicker.
 
     Returns
@@ -113,7 +112,7 @@ def explain_files(
     Raises
     ------
     InputError
-        An argument is wrong, or columns of a file are missing or not known to the model.
+        An argument is wrong, or columns of a file are missing or unknown to the model.
 
     Examples
     --------
@@ -135,13 +134,13 @@ def explain_files(
         done = numbers.mapInArrow(_with_job(work, job, session), "part long, n_rows long").collect()
         return [row["n_rows"] for row in done]
 
-    return explain_parts(make_job(explainer, ids, out, top_k, n_jobs), source, target, "spark", send)
+    return explain_parts(make_job(explainer, ids, layout, top_k, n_jobs), source, target, "spark", send)
 
 
 def _numbered(
     work: Callable[[Job, Part], int], parts: list[Part]
 ) -> Callable[[Job, Iterator[Any]], Iterator[Any]]:
-    """The same work by the numbers of parts, which Spark shares out."""
+    """Return a function that does the work for the numbers of parts."""
 
     def explained(job: Job, batches: Iterator[Any]) -> Iterator[Any]:
         import pyarrow as pa
@@ -155,7 +154,7 @@ def _numbered(
 
 
 def _check_columns(job: Job, names: Sequence[str]) -> None:
-    """Explain no rows under these names: what is wrong with them is said here, not on a worker."""
+    """Explain no rows with these columns, so that wrong ones are errors here, not on a worker."""
     import pyarrow as pa
 
     next(job.explain([pa.Table.from_arrays([pa.nulls(0)] * len(names), names=list(names))]))
@@ -170,7 +169,7 @@ def _spark_type(column: OutputColumn, types: Any) -> Any:
 def _with_job(
     work: Callable[[Job, Iterator[Any]], Iterator[Any]], job: Job, session: Any
 ) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """The function that runs on the workers. An object is broadcast, so that each process unpickles it once."""
+    """Return the function that runs on workers. An object is broadcast, so that each process unpickles it once."""
     if not isinstance(job.source, Explainer) or not hasattr(session, "sparkContext"):
         # A path is short; Spark Connect has no broadcast, and sends the object with the function.
         return lambda batches: work(job, batches)
@@ -178,16 +177,16 @@ def _with_job(
     return lambda batches: work(sent.value, batches)
 
 
-def _answers(job: Job, names: Sequence[str], batches: Iterator[Any]) -> Iterator[Any]:
+def _explain_batches(job: Job, names: Sequence[str], batches: Iterator[Any]) -> Iterator[Any]:
     import pyarrow as pa
 
     named = (pa.RecordBatch.from_arrays(batch.columns, names=names) for batch in batches)
-    for answer in job.explain(_gathered(named)):
-        yield from map(_with_lists, answer.to_batches())
+    for result in job.explain(_join_batches(named)):
+        yield from map(_with_lists, result.to_batches())
 
 
-def _gathered(batches: Iterator[Any]) -> Iterator[Any]:
-    """Tables of several batches of Spark's 10,000 rows: opening one costs a tenth of explaining them."""
+def _join_batches(batches: Iterator[Any]) -> Iterator[Any]:
+    """Yield tables of several of Spark's batches of 10,000 rows: opening one takes a tenth of explaining it."""
     import pyarrow as pa
 
     waiting: list[Any] = []
@@ -203,7 +202,7 @@ def _gathered(batches: Iterator[Any]) -> Iterator[Any]:
 
 
 def _with_lists(batch: Any) -> Any:
-    """Arrays as lists of any length: Spark does not read fixed-size lists."""
+    """Convert fixed-size lists, which Spark does not read, to lists."""
     import pyarrow as pa
 
     fixed = [i for i, kind in enumerate(batch.schema.types) if pa.types.is_fixed_size_list(kind)]

@@ -1,4 +1,4 @@
-"""`Content`: all that a page shows, as plain data."""
+"""`Content`: everything that a page shows, as plain data."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Input:
-    """One thing that can be changed: a number, or a choice among labels."""
+    """An input that can be changed: a number, or a choice among labels."""
 
     name: str
-    player: int  # who gets the credit for it
+    player: int  # the player that it belongs to
     values: Floats  # (n_rows,) numbers, or positions among the labels; NaN where missing
     missing: bool  # whether the value may be missing
     labels: tuple[str, ...] | None = None
-    numbers: tuple[float, ...] = ()  # the number by which the model knows each label
+    numbers: tuple[float, ...] = ()  # the code of each label
 
     def describe(self) -> dict[str, Any]:
-        """What the page needs beside the values."""
+        """Return what the page needs besides the values."""
         known = self.values[np.isfinite(self.values)]
         low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 1.0)
         return {
@@ -43,15 +43,15 @@ class Input:
 
 @dataclass(frozen=True)
 class Output:
-    """What is explained, in words."""
+    """An output that is explained."""
 
     label: str  # "log-odds of good", "prediction"
-    scale: str  # what its numbers are: "log-odds of good", "€"; "" where nobody said
+    scale: str  # its unit: "log-odds of good", "€"; "" if unknown
 
 
 @dataclass(frozen=True, eq=False)
 class WhatIf:
-    """By what the page explains a row that its reader changed: single numbers, named arrays, their size.
+    """What the page looks up to explain a changed row: single numbers, named arrays, their size.
 
     The header's ``kind`` is "tables", "leaves", "products" or "linear".
     """
@@ -59,27 +59,27 @@ class WhatIf:
     header: dict[str, Any]
     arrays: dict[str, NDArray[Any]]
     nbytes: int
-    # The same with entries of so many bits, where that can be had, with the error that it makes in ``note``.
+    # Returns a smaller version with entries of so many bits, and its error in ``note``; None if there is none.
     rounded: Callable[[int], WhatIf] | None = None
     note: str = ""
 
 
 @dataclass(frozen=True, eq=False)
-class Interactions:
-    """Mean sizes of pair interactions."""
+class PairSizes:
+    """Mean absolute pair interactions."""
 
-    players: NDArray[np.int64]  # (k,) those that are shown
-    sizes: Floats  # (n_outputs, k, k); NaN on the diagonal where main effects are not known
+    players: NDArray[np.int64]  # (k,) shown players
+    sizes: Floats  # (n_outputs, k, k); NaN on the diagonal if main effects are unknown
 
 
 @dataclass(frozen=True, eq=False)
 class Actual:
-    """What was observed, and how well the predictions meet it."""
+    """Observations, and how well the predictions agree with them."""
 
     values: Floats  # (n_rows,) numbers, or positions among the labels
     labels: tuple[str, ...] | None
-    metrics: list[tuple[str, float, str]]  # name, number, what it says
-    # (n_outputs, n_bins, 5) of classes: mean prediction, share observed, ends of its interval, number of rows.
+    metrics: list[tuple[str, float, str]]  # name, number, explanation
+    # (n_outputs, n_bins, 5) for classes: mean prediction, observed share, ends of its interval, number of rows.
     calibration: Floats | None = None
 
 
@@ -104,13 +104,13 @@ class Comparison:
 
 @dataclass(frozen=True, eq=False)
 class Sets:
-    """Sets of players that act together, the strongest first."""
+    """Sets of players that interact, the strongest first."""
 
     words: list[str]  # what is listed
     players: tuple[tuple[int, ...], ...]  # of each set
-    strength: Floats  # (n_sets, n_outputs) mean size over rows
-    means: Floats  # (n_sets, n_outputs) mean, with its sign
-    first: int = 0  # the output of the page that is their first
+    strength: Floats  # (n_sets, n_outputs) mean absolute value over rows
+    means: Floats  # (n_sets, n_outputs) mean
+    first: int = 0  # the page's output that their first output is
 
     def describe(self) -> dict[str, Any]:
         arrays = {"strength": self.strength, "means": self.means}
@@ -120,7 +120,7 @@ class Sets:
 
 @dataclass(frozen=True, eq=False)
 class Content:
-    """What the page says and needs."""
+    """What the page shows and needs."""
 
     title: str
     facts: list[tuple[str, str]]
@@ -132,28 +132,28 @@ class Content:
     values: Floats  # (n_rows, n_players, n_outputs)
     row_names: list[str] | None
     what_if: list[WhatIf] | str  # parts that add up, or why there are none
-    # What turns raw outputs into what the model predicts: {None, "sigmoid", "softmax", "exp", "expm1"}.
+    # Turns raw outputs into what the model predicts: {None, "logistic", "softmax", "exp", "expm1"}.
     link: str | None
-    # Of a spectrum: ``degree_terms``, ``degree_share``, ``curve_terms``, ``curve_share``.
+    # For a spectrum: ``degree_terms``, ``degree_share``, ``curve_terms``, ``curve_share``.
     profile: dict[str, NDArray[Any]]
-    interactions: Interactions | str  # or why there are none; "" where there could not be any
-    first_raw: int = 0  # from here on outputs are raw ones, which the what-if part and interactions are of
-    output: int = 0  # the one that is shown first
+    interactions: PairSizes | str  # or why there are none; "" if there cannot be any
+    first_raw: int = 0  # the first raw output, for the what-if part and interactions
+    output: int = 0  # shown first
     importance_ends: tuple[Floats, Floats] | None = None  # (n_players, n_outputs) both: 95 % intervals
     actual: Actual | None = None
     drift: Comparison | None = None
     cohorts: Comparison | None = None
     sets: Sets | None = None
-    # Of each player the sentence of a reason: texts between which the fields stand, see the page's `sentence`.
+    # The sentence of each player's reason, split at its fields; see the page's `sentence`.
     sentences: list[list[tuple[str, str, str]]] | None = None
     versions: dict[str, str] = field(default_factory=dict)
 
     def static(self) -> dict[str, Any]:
-        """All but rows and tables, as the page's script reads it."""
+        """Return everything but rows and tables, as the page's script reads it."""
         arrays: dict[str, NDArray[Any]] = {"importance": np.abs(self.values).mean(axis=0), **self.profile}
         if self.importance_ends is not None:
             arrays["importance_low"], arrays["importance_high"] = self.importance_ends
-        if isinstance(self.interactions, Interactions):
+        if isinstance(self.interactions, PairSizes):
             arrays["interactions"] = self.interactions.sizes
             arrays["interaction_players"] = self.interactions.players
         if self.actual is not None and self.actual.calibration is not None:
@@ -183,12 +183,12 @@ class Content:
         }
 
     def select(self, n: int) -> NDArray[np.int64]:
-        """A random sample of n rows, in their order."""
+        """Return a random sample of n rows, in their order."""
         total = len(self.values)
         return np.sort(np.random.default_rng(0).permutation(total)[:n]) if n < total else np.arange(total)
 
     def rows(self, kept: NDArray[np.int64]) -> dict[str, Any]:
-        """Some rows, as the page's script reads them."""
+        """Return some rows, as the page's script reads them."""
         columns = [entry.values[kept] for entry in self.inputs]
         arrays: dict[str, NDArray[Any]] = {
             "index": kept.astype(np.int32),

@@ -222,9 +222,12 @@ class ProductEngine(BaseEngine):
         return ProductPlan(name, _REASONS[name], self.strategy.n_components, self.strategy.error)
 
     def to_contents(self, interactions: bool, background: bool = False) -> Contents:
-        """Return what the background was compiled to; the caller stores the model. Interactions need nothing more."""
-        del interactions
+        """Return the model (waves are stored with their fit) and what the background was compiled to."""
+        del interactions  # they need nothing more
         arrays, header = self.strategy.to_contents()
+        if isinstance(self.model, Products):
+            model, about_model = self.model.to_contents()
+            arrays, header = arrays | model, header | about_model
         arrays |= {"centre": self.centre, "expected": self.expected}
         if background and self.background is not None:
             arrays |= weighted_rows(self.background.rows, self.background.weights).to_arrays()

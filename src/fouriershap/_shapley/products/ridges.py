@@ -234,10 +234,11 @@ class RidgeEngine(BaseEngine):
         return self.engine().plan(n_rows)
 
     def to_contents(self, interactions: bool, background: bool = True) -> Contents:
-        """Return the background; the caller stores the model. Sines are made anew from both."""
+        """Return the model and the background; sines are made anew from both."""
         del interactions, background
+        arrays, model = self.model.to_contents()
         header = product_header(self.index, self.n_background, self.settings, self.output)
-        return self.weighted.to_arrays(), header | {"strategy": "ridges"}
+        return arrays | self.weighted.to_arrays(), header | model | {"strategy": "ridges"}
 
     @classmethod
     def from_contents(

@@ -141,7 +141,7 @@ def compile_terms(
         blocks, members, n_members, output, terms.n_outputs, terms.n_outputs, itemsize=8
     )
     tables = replace(skeleton, values=np.empty(n_values))
-    kernels.build.spectrum_tables(
+    bound = kernels.build.SpectrumBlocks(
         sizes.astype(np.int32),
         blocks.offset,
         histograms(blocks, atom_codes(terms, background), weights, 0, len(blocks)),
@@ -149,14 +149,8 @@ def compile_terms(
         cover.term_mask,
         np.ascontiguousarray(terms.coefficients[cover.term_order]),
         term_shares(index, order, int(terms.degrees.max(initial=0))),
-        tables.table_block,
-        tables.table_offset,
-        slots,
-        order,
-        0,
-        tables.n_tables,
-        tables.values,
     )
+    kernels.build.spectrum_tables(bound, tables.table_block, tables.table_offset, slots, tables.values)
     return tables
 
 

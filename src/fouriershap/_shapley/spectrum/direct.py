@@ -41,20 +41,11 @@ def add_direct(
         padded = np.zeros(64 * sliced.shape[1])
         padded[:n_background] = weights
         coefficients = terms.coefficients
+    bound = kernels.bits.Terms(terms.start, terms.atoms, coefficients)
 
     def work(first: int, last: int) -> None:
         atoms = np.ascontiguousarray(terms.values(rows[first:last]).T)
-        kernels.bits.direct(
-            atoms,
-            sliced,
-            n_background,
-            padded,
-            terms.start,
-            terms.atoms,
-            terms.atom_player,
-            coefficients,
-            out[first:last],
-        )
+        kernels.bits.direct(bound, atoms, sliced, n_background, padded, terms.atom_player, out[first:last])
 
     block = max(1, _WORK_PER_BLOCK // (terms.n_terms * n_background))
     for_each_block(work, len(rows), block, n_jobs)

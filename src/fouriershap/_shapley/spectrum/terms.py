@@ -68,12 +68,11 @@ class Terms:
     def evaluate(self, bits: NDArray[np.uint8], n_jobs: int = -1) -> NDArray[np.float64]:
         """Return the sum of all terms, the constant included, (n_rows, n_outputs)."""
         out = np.empty((len(bits), self.n_outputs))
+        terms = kernels.bits.Terms(self.start, self.atoms, self.coefficients)
 
         def work(first: int, last: int) -> None:
             columns = pack(self.values(bits[first:last]))
-            parity = np.empty(self.n_terms, dtype=np.uint64)
-            words, part = columns.shape[1], out[first:last]
-            kernels.bits.evaluate(columns, self.start, self.atoms, self.coefficients, 0, words, parity, part)
+            kernels.bits.evaluate(terms, columns, 0, columns.shape[1], out[first:last])
 
         for_each_block(work, len(bits), _ROWS_PER_BLOCK, n_jobs)
         out += self.constant

@@ -7,7 +7,7 @@ with the share of the training rows that did.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,10 @@ _FEW_LEAVES, _MOST_PATTERNS = 10_000, 512
 # Nanoseconds per row on one core of a 2021 server processor: a table, a cut, a pattern (memory traffic).
 _COSTS = (0.7, 0.03, 1.0e-3)
 _BLOCKS_PER_JOB = 64
+_LEAVES = (
+    *("n_patterns", "feature_start", "feature_states", "leaf_start", "leaf_node", "leaf_player_start"),
+    *("leaf_players", "leaf_ratio", "fail_start", "fail"),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,11 +69,11 @@ class TreeBlocks:
         return np.bincount(tree, sizes, minlength=len(self.arrays["feasible"])).astype(np.int64)
 
 
-def coded_arrays(coded: CodedTrees, player: NDArray[np.int32]) -> tuple[Any, ...]:
-    """A coded ensemble in the order in which kernels take it."""
+def bind_trees(coded: CodedTrees, player: NDArray[np.int32]) -> kernels.tree_blocks.Trees:
+    """Return an ensemble on codes as kernels take it."""
     e = coded.ensemble
     shape = (e.roots, e.feature, coded.cut, e.missing_left, e.left, e.right, e.category_set)
-    return *shape, coded.set_bits, coded.book.n_codes, player, e.cover
+    return kernels.tree_blocks.Trees(*shape, coded.set_bits, coded.book.n_codes, player, e.cover)
 
 
 def code_columns(coded: CodedTrees) -> NDArray[np.int32]:
@@ -83,20 +87,13 @@ def build_blocks(coded: CodedTrees, player: NDArray[np.int32], n_players: int) -
     e = coded.ensemble
     wanted = np.ones(e.n_trees, dtype=bool)
     limit = BYTE_PATTERNS if e.n_leaves <= _FEW_LEAVES else _MOST_PATTERNS
-    args: tuple[Any, ...] = (*coded_arrays(coded, player), wanted, limit, WIDTH, *_COSTS)
-    arrays = kernels.tree_blocks.cut_trees(*args)
+    arrays = kernels.tree_blocks.cut_trees(bind_trees(coded, player), wanted, limit, WIDTH, *_COSTS)
     column = code_columns(coded)
     cut_tree = np.repeat(arrays["tree"], np.diff(arrays["cut_start"]))
     turned = turn_pages(arrays["cut_column"], arrays["cut_at"], cut_tree, column, coded.book.n_codes)
     pages, cut_column, cut_at = turned or (None, column[arrays["cut_column"]], arrays["cut_at"])
     blocks = Blocks(
-        arrays["cut_start"],
-        arrays["cut_missing"],
-        cut_column,
-        cut_at,
-        arrays["cut_weight"],
-        arrays["base"],
-        arrays["n_patterns"],
+        **{f.name: arrays[f.name] for f in fields(Blocks)} | {"cut_column": cut_column, "cut_at": cut_at}
     )
     width = e.values.shape[1]
     output = e.tree_output[arrays["tree"]] if width == 1 else np.zeros(len(blocks), dtype=np.int32)
@@ -125,43 +122,20 @@ def fill_tables(
     values = np.empty(trees.n_values, dtype=dtype)
     # A tree that is one leaf has no players, and so no table to fill; all rows reach it.
     reached = np.isin(arrays["leaf_node"], coded.ensemble.roots).astype(np.float64)
-    centred = _centre(coded)
-    nodes, nodes_start = quadrature(index, 16)
     by_block = np.argsort(skeleton.table_block, kind="stable").astype(np.int32)
     blocks_sorted = skeleton.table_block[by_block]
-    offsets, slots = skeleton.table_offset[by_block], np.ascontiguousarray(trees.slots[by_block])
+    leaves = (arrays[name] for name in _LEAVES)
+    blocks = kernels.tree_tables.Blocks(*leaves, _centre(coded), *quadrature(index, 16))
+    slots = np.ascontiguousarray(trees.slots[by_block])
+    layout = kernels.tree_tables.Layout(blocks_sorted, skeleton.table_offset[by_block], slots, trees.order)
 
     def work(first: int, last: int) -> None:
-        histogram, histogram_offset = np.empty(0), skeleton.blocks.offset
+        shares, offset = np.empty(0), skeleton.blocks.offset
         if background is not None:
-            histogram = histograms(skeleton.blocks, background, weights, first, last)
-            histogram_offset = histogram_offset - histogram_offset[first]
-        tables = np.searchsorted(blocks_sorted, [first, last])
-        kernels.tree_tables.fill(
-            histogram,
-            histogram_offset,
-            skeleton.blocks.n_patterns,
-            arrays["feature_start"],
-            arrays["feature_states"],
-            arrays["leaf_start"],
-            arrays["leaf_node"],
-            arrays["leaf_player_start"],
-            arrays["leaf_players"],
-            arrays["leaf_ratio"],
-            arrays["fail_start"],
-            arrays["fail"],
-            centred,
-            nodes,
-            nodes_start,
-            blocks_sorted,
-            offsets,
-            slots,
-            trees.order,
-            int(tables[0]),
-            int(tables[1]),
-            values,
-            reached,
-        )
+            shares = histograms(skeleton.blocks, background, weights, first, last)
+            offset = offset - offset[first]
+        begin, end = np.searchsorted(blocks_sorted, [first, last]).tolist()
+        kernels.tree_tables.fill(blocks, layout, shares, offset, begin, end, values, reached)
 
     enter("building tables")
     for_each_block(work, len(skeleton.blocks), _BLOCKS_PER_JOB, n_jobs)

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.errors import CapacityError
+from fouriershap._base.frozen import Frozen
 from fouriershap._shapley.tables import TableSet
 from fouriershap._shapley.trees import stream, walk
 from fouriershap._shapley.trees.blocks import TreeBlocks, build_blocks, fill_tables
-from fouriershap._shapley.trees.model import Background, Frozen, TreeModel
+from fouriershap._shapley.trees.model import Background, TreeModel
 from fouriershap._shapley.trees.plan import MOST_DEPTH, MOST_FEATURES, count_twigs
 from fouriershap._trees.codes import Columns
 

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from fouriershap import _kernels as kernels
 from fouriershap._shapley.trees.walk import WalkTrees
 
 _LEAF = -1
@@ -23,20 +20,19 @@ def cut_wide(trees: WalkTrees, most_players: int) -> tuple[WalkTrees, WalkTrees 
     wide = np.flatnonzero(trees.tree_players > most_players)
     if not len(wide):
         return trees, None
-    nodes, values, roots = trees.arrays[:3]
+    nodes, values, roots = trees.nodes, trees.values, trees.roots
     near, near_values, far, far_values = nodes.copy(), values.copy(), nodes.copy(), values.copy()
     for root in roots[wide].tolist():
         cuts, beside = _split(trees, root, most_players)
         near[cuts, 0], near_values[cuts] = _LEAF, 0.0
         far[beside, 0], far_values[beside] = _LEAF, 0.0
     rest = trees.part(np.isin(np.arange(trees.n_trees), wide))
-    return _with_nodes(trees, near, near_values), _with_nodes(rest, far, far_values)
+    return replace(trees, nodes=near, values=near_values), replace(rest, nodes=far, values=far_values)
 
 
 def _split(trees: WalkTrees, root: int, most_players: int) -> tuple[list[int], list[int]]:
     """The topmost nodes whose player is one too many on the way, and the nodes beside the ways to them."""
-    nodes = trees.arrays[0]
-    owner = trees.arrays[8].tolist()
+    nodes, owner = trees.nodes, trees.players.tolist()
     parent = {root: root}
     cuts, pending = [], [(root, 0)]
     while pending:
@@ -60,10 +56,3 @@ def _split(trees: WalkTrees, root: int, most_players: int) -> tuple[list[int], l
     inner = on_the_way.difference(cuts)
     children = {child for node in inner for child in nodes[node, 2:].tolist()}
     return cuts, sorted(children - on_the_way)
-
-
-def _with_nodes(trees: WalkTrees, nodes: NDArray[np.int32], values: NDArray[Any]) -> WalkTrees:
-    shape = np.zeros((2, trees.n_trees), dtype=np.int32)
-    arrays = [nodes, values, *trees.arrays[2:4], shape[0], shape[1], *trees.arrays[6:]]
-    kernels.walk.path_shape(*arrays, trees.n_players, shape[0], shape[1])
-    return replace(trees, arrays=tuple(arrays))

@@ -289,7 +289,9 @@ class TreeEngine(BaseEngine):
     ) -> None:
         background, n_rows = self.tree_background, len(out)
         enter("walking")
-        lean = trees.lean if trees.n_outputs == out.shape[2] else trees  # what was cut off is lean already
+        lean = (
+            trees.drop_last_output if trees.n_outputs == out.shape[2] else trees
+        )  # what was cut off is lean already
         is_whole = lean.n_outputs == out.shape[2]
         values = out if is_whole else np.zeros((*out.shape[:2], lean.n_outputs))
 
@@ -308,7 +310,7 @@ class TreeEngine(BaseEngine):
         else:
             self._walk_in_parts(lean, walk_part, values, n_jobs)
         if not is_whole:
-            walk.add_lean(values, out)
+            walk.add_dropped(values, out)
 
     @staticmethod
     def _walk_in_parts(

@@ -125,7 +125,7 @@ def leaf_lookup(model: TreeModel, background: Background) -> LeafLookup | None:
     most = int(walk.tree_players.max(initial=0))
     if background.is_lost or most > MOST_PLAYERS or e.n_leaves > _MOST_LEAVES:
         return None
-    trees = Trees(*walk.arrays)
+    trees = Trees(*(getattr(walk, name) for name in Trees._fields))
     found = _Counted(trees, background.codes, background.weights)
     for root in trees.roots.tolist():
         if not found.add(root):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fouriershap._base.frozen import Frozen
 from fouriershap._base.links import UNKNOWN, Link
 from fouriershap._shapley.indices import SHAPLEY, Index
 from fouriershap._shapley.trees import stream, walk
@@ -17,13 +18,6 @@ from fouriershap._trees.codes import CodedTrees, code_trees
 from fouriershap._trees.ensemble import TreeEnsemble
 
 Floats = NDArray[np.float64]
-
-
-class Frozen:
-    """What is derived is not pickled: it can be derived again."""
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, eq=False)

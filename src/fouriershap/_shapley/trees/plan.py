@@ -157,10 +157,10 @@ def count_twigs(trees: WalkTrees) -> Twigs:
     # Of too many players what is beyond is cut off (`cut_wide`). Counting calls itself once per level.
     serves = trees.tree_depth <= MOST_STREAM_DEPTH
     some = np.zeros((int(serves.sum()), counts.shape[1]), dtype=np.int64)
-    kernels.stream.count_twigs(*trees.part(serves).arrays, trees.n_players, some)
+    kernels.stream.count_bottom_subtrees(trees.part(serves).bound, some)
     counts[serves] = some
-    width = int(trees.arrays[1].shape[1])
-    n_outputs = 1 if (trees.arrays[3] >= 0).all() else width - trees.balanced
+    width = int(trees.values.shape[1])
+    n_outputs = 1 if (trees.tree_output >= 0).all() else width - trees.outputs_sum_to_constant
     numbers = (trees.n_players + MOST_PLAYERS) * width
     batch = min(_BATCH_ROWS, max(_BATCH_NUMBERS // numbers, 256)) // LANES * LANES
     return Twigs(counts, serves, n_outputs, batch)

@@ -80,7 +80,7 @@ class TreeSets:
         share = np.full(others.shape[1], 1 / others.shape[1]) if weights is None else weights
         against = (codes, 0, codes.shape[1], others, share)
         radix = radix_of(self.model.n_players)
-        kernels.orders.interventional(*trees.arrays, *against, self._shares, self.keys, radix, out)
+        kernels.orders.interventional(trees.bound, *against, self._shares, self.keys, radix, out)
 
     def seconds(self, rows: NDArray[Any]) -> tuple[float, str]:
         """Estimate the time by that of a few trees, rows and background rows; more of them where it seems long.

@@ -19,7 +19,7 @@ from fouriershap._base.parallel import enter, for_each_in_turn
 from fouriershap._shapley.indices import Index, moments, quadrature
 from fouriershap._shapley.trees.cut import cut_wide
 from fouriershap._shapley.trees.plan import LANES, MOST_PLAYERS, Twigs, Ways, choose_ways
-from fouriershap._shapley.trees.walk import Codes, Floats, WalkTrees, add_lean
+from fouriershap._shapley.trees.walk import Codes, Floats, WalkTrees, add_dropped
 
 _PART_SECONDS = 0.25  # of work that cannot be interrupted
 _FEWEST_PARTS = 8  # that threads share
@@ -51,7 +51,7 @@ class StreamTrees:
 
 def prepare(trees: WalkTrees, twigs: Twigs) -> StreamTrees:
     """Take the trees that can be streamed, and centre their leaves."""
-    serves, lean = twigs.serves, _centred(trees.lean)
+    serves, lean = twigs.serves, _centred(trees.drop_last_output)
     others, counts = [], twigs.counts
     if not serves.all():
         others.append(trees.part(~serves))
@@ -64,7 +64,7 @@ def prepare(trees: WalkTrees, twigs: Twigs) -> StreamTrees:
 
 def _centred(trees: WalkTrees) -> WalkTrees:
     """All trees, with leaf values minus their mean over the tree, by training rows; inner nodes keep 0."""
-    nodes, values, roots = trees.arrays[:3]
+    nodes, values, roots = trees.nodes, trees.values, trees.roots
     leaf = np.flatnonzero(nodes[:, 0] < 0)
     tree = np.searchsorted(roots, leaf, side="right") - 1  # nodes lie tree by tree
     cover = trees.cover[leaf] + 1e-9 * trees.cover.max(initial=1.0)  # where nobody counted, all count alike
@@ -73,7 +73,7 @@ def _centred(trees: WalkTrees) -> WalkTrees:
     for column in range(values.shape[1]):
         mean = np.bincount(tree, cover * values[leaf, column], minlength=len(roots)) / total
         out[leaf, column] = values[leaf, column] - mean[tree]
-    return replace(trees, arrays=(nodes, out, *trees.arrays[2:]))
+    return replace(trees, values=out)
 
 
 def interventional(
@@ -103,8 +103,7 @@ def interventional(
     """
     n_rows, n_background = codes.shape[1], background.shape[1]
     share = np.full(n_background, 1.0 / n_background) if weights is None else weights
-    of_index = (*quadrature(index, MOST_PLAYERS + 1), moments(index, MOST_PLAYERS + 2), index.adds_up)
-    others = (_padded(background), share, *of_index)
+    others = (_padded(background), share, _bound_index(index))
     rows_each = trees.batch_rows
     enter("streaming", -(-n_rows // rows_each))
     for first in range(0, n_rows, rows_each):
@@ -114,6 +113,11 @@ def interventional(
         arguments = (_padded(batch), 0, n, *others, *ways, single)
         parts = _parts(trees, ways, seconds * n / n_rows)
         _add_parts(parts, arguments, out[first : first + n], n_jobs)
+
+
+def _bound_index(index: str) -> kernels.stream.Index:
+    of_points = quadrature(index, MOST_PLAYERS + 1)
+    return kernels.stream.Index(*of_points, moments(index, MOST_PLAYERS + 2), index == "shapley")
 
 
 def _parts(trees: StreamTrees, ways: Ways, seconds: float) -> list[WalkTrees]:
@@ -135,10 +139,10 @@ def _add_parts(parts: list[WalkTrees], arguments: tuple[Any, ...], out: Floats, 
     def explain(k: int) -> Floats:
         trees = parts[k]
         sums = np.zeros((len(out), trees.n_players, trees.n_outputs))
-        kernels.stream.interventional(*trees.arrays, *arguments, sums)
+        kernels.stream.interventional(trees.bound, *arguments, sums)
         return sums
 
-    for_each_in_turn(explain, lambda sums: add_lean(sums, out), len(parts), n_jobs)
+    for_each_in_turn(explain, lambda sums: add_dropped(sums, out), len(parts), n_jobs)
 
 
 def _padded(codes: Codes) -> Codes:

@@ -1,25 +1,26 @@
-"""SHAP values of trees by walking them: no tables, nothing to compile but the arrays of the trees.
+"""SHAP values of trees by walking them, without tables.
 
-The engine for small calls, for trees too deep for tables, and for path-dependent values. Cost grows with
+The strategy for small calls, for trees too deep for tables, and for path-dependent values. Cost grows with
 rows times background rows (times the leaves that a pair visits, see `leaf_visits`). All functions work on a
-range of rows and share nothing but read-only arrays, so that ranges can run on different threads.
+range of rows and share only read-only arrays, so that ranges can run on different threads.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap import _kernels as kernels
 from fouriershap._base.errors import InputError
+from fouriershap._base.frozen import Frozen
 from fouriershap._shapley.indices import SHAPLEY, Index, moments, points
 from fouriershap._trees.codes import CodedTrees
 
 Codes = NDArray[np.int32]
+Ints = NDArray[np.int32]
 Floats = NDArray[np.float64]
 
 # Under this many rows it is faster to walk the trees once per row: more, the deeper the trees and the larger the
@@ -29,96 +30,123 @@ _LEAVES_PER_ROW = 60_000  # leaves of a tree times background rows, for each fur
 
 
 def few_rows(mean_leaves: float, n_background: int) -> int:
-    """The number of rows from which on they are walked together."""
+    """Return the number of rows from which on they are walked together."""
     return min(_FEW_ROWS + int(mean_leaves * n_background / _LEAVES_PER_ROW), _MOST_FEW_ROWS)
 
 
 @dataclass(frozen=True, eq=False)
-class WalkTrees:
+class WalkTrees(Frozen):
     """An ensemble ready to be walked; make one with `prepare`.
 
     Attributes
     ----------
-    arrays : tuple of arrays
-        What the kernels take first (see `fouriershap._kernels.walk_numpy`).
-    n_players, n_outputs : int
+    nodes, values, roots, tree_output, features, n_codes, players, categorical, set_bits, n_players
+        See `fouriershap._kernels.walk_numpy.Trees`.
+    n_outputs : int
     cover : (n_nodes,) float64
         Training rows of each node.
     mean_leaves : float
-        Of a tree.
+        Leaves of a tree, on average.
     """
 
-    arrays: tuple[NDArray[Any], ...]
+    nodes: Ints
+    values: Floats
+    roots: Ints
+    tree_output: Ints
+    features: Ints
+    n_codes: Ints
+    players: Ints
+    categorical: NDArray[np.bool_]
+    set_bits: NDArray[np.uint64]
     n_players: int
     n_outputs: int
     cover: Floats
     mean_leaves: float
 
+    @cached_property
+    def bound(self) -> kernels.walk.Trees:
+        """The trees as kernels take them."""
+        return kernels.walk.Trees(
+            self.nodes,
+            self.values,
+            self.roots,
+            self.tree_output,
+            self.features,
+            self.n_codes,
+            self.players,
+            self.categorical,
+            self.set_bits,
+            self.n_players,
+        )
+
+    @cached_property
+    def _path_shape(self) -> Ints:
+        shape = np.zeros((2, self.n_trees), dtype=np.int32)
+        self.bound.path_shape(shape)
+        return shape
+
     @property
-    def tree_players(self) -> NDArray[np.int32]:
+    def tree_players(self) -> Ints:
         """(n_trees,) int32: most distinct players on a path."""
-        return self.arrays[4]
+        return self._path_shape[0]
+
+    @property
+    def tree_depth(self) -> Ints:
+        """(n_trees,) int32: most edges on a path."""
+        return self._path_shape[1]
 
     @property
     def n_trees(self) -> int:
-        return len(self.arrays[2])
+        return len(self.roots)
 
     @cached_property
     def ratio(self) -> Floats:
         """(n_nodes,) cover of a node over its parent's: 1 at roots, 1/2 below a node without cover."""
-        nodes, cover = self.arrays[0], self.cover
+        nodes, cover = self.nodes, self.cover
         ratio = np.ones(len(nodes))
         inner = np.flatnonzero(nodes[:, 0] >= 0)
         total = cover[inner]
         for child in (nodes[inner, 2], nodes[inner, 3]):
-            # Where no training row came no ratio is right; halves keep the sum of both at 1.
+            # Without training rows any ratio would do; halves keep the sum of both at 1.
             ratio[child] = np.divide(cover[child], total, out=np.full(len(inner), 0.5), where=total > 0)
         return ratio
 
     @cached_property
-    def balanced(self) -> bool:
-        """Whether the outputs of every leaf add up to one and the same number, as probabilities do.
+    def outputs_sum_to_constant(self) -> bool:
+        """Whether the outputs of every leaf add up to the same number, as probabilities do.
 
         The SHAP values of the last one are then minus the sum of the others'.
         """
-        nodes, values, tree_output = self.arrays[0], self.arrays[1], self.arrays[3]
-        width = int(values.shape[1])
-        if width == 1 or (tree_output >= 0).any():
+        width = int(self.values.shape[1])
+        if width == 1 or (self.tree_output >= 0).any():
             return False
-        leaves = values[nodes[:, 0] < 0]
+        leaves = self.values[self.nodes[:, 0] < 0]
         return float(np.ptp(leaves.sum(axis=1))) <= 1e-12 * width * float(np.abs(leaves).max())
 
     @cached_property
-    def lean(self) -> WalkTrees:
-        """The same without the last output, where they are balanced; see `add_lean`."""
-        if not self.balanced:
+    def drop_last_output(self) -> WalkTrees:
+        """The same trees without the last output, where the others determine it; see `add_dropped`."""
+        if not self.outputs_sum_to_constant:
             return self
-        values = np.ascontiguousarray(self.arrays[1][:, :-1])
-        arrays = (self.arrays[0], values, *self.arrays[2:])
-        return replace(self, arrays=arrays, n_outputs=self.n_outputs - 1)
+        values = np.ascontiguousarray(self.values[:, :-1])
+        return replace(self, values=values, n_outputs=self.n_outputs - 1)
 
     def part(self, trees: slice | NDArray[np.bool_]) -> WalkTrees:
-        """Some trees alone; nodes are shared, so this costs nothing."""
-        per_tree = tuple(np.ascontiguousarray(array[trees]) for array in self.arrays[2:6])
-        arrays = (*self.arrays[:2], *per_tree, *self.arrays[6:])
-        return replace(self, arrays=arrays)
+        """Return some trees alone; nodes are shared."""
+        roots, tree_output = (np.ascontiguousarray(array[trees]) for array in (self.roots, self.tree_output))
+        return replace(self, roots=roots, tree_output=tree_output)
 
     def moments(self, index: Index) -> Floats:
-        """What the interventional kernels need of an index."""
+        """Return what the interventional kernels need of an index."""
         return moments(index, int(self.tree_players.max(initial=0)))
 
-    def points(self, index: Index) -> tuple[NDArray[np.int32], NDArray[np.int64], Floats, Floats]:
-        """What the path-dependent kernels need of an index: points a tree, where they begin, points, weights."""
+    def paths(self, index: Index) -> kernels.walk.Paths:
+        """Return what the path-dependent kernels need of an index."""
         n_points = np.maximum(4 * ((self.tree_players + 7) // 8), 4).astype(np.int32)
         sizes, which = np.unique(n_points, return_inverse=True)
         start = np.concatenate([[0], np.cumsum(sizes)])[which].astype(np.int64)
         t, weights = zip(*(points(index, n) for n in sizes.tolist()), strict=True)
-        return n_points, start, np.concatenate(t), np.concatenate(weights)
-
-    @property
-    def tree_depth(self) -> NDArray[np.int32]:
-        """(n_trees,) int32: most edges on a path."""
-        return self.arrays[5]
+        return kernels.walk.Paths(self.ratio, n_points, start, np.concatenate(t), np.concatenate(weights))
 
 
 def prepare(
@@ -155,16 +183,25 @@ def prepare(
     place, nodes = np.empty(e.n_features, dtype=np.int32), np.empty((e.n_nodes, 4), dtype=np.int32)
     kernels.nodes.pack(e.feature, coded.cut, e.missing_left, e.category_set, e.left, e.right, place, nodes)
     features = np.flatnonzero(place >= 0).astype(np.int32)
-    shape = np.zeros((2, e.n_trees), dtype=np.int32)
-    arrays = [nodes, e.values, e.roots, e.tree_output, shape[0], shape[1], features]
-    arrays += [coded.book.n_codes[features], owner[features], e.is_categorical[features], coded.set_bits]
-    kernels.walk.path_shape(*arrays, n_players, shape[0], shape[1])
-    mean_leaves = e.n_leaves / max(e.n_trees, 1)
-    return WalkTrees(tuple(arrays), n_players, e.n_outputs, e.cover, mean_leaves)
+    return WalkTrees(
+        nodes,
+        e.values,
+        e.roots,
+        e.tree_output,
+        features,
+        coded.book.n_codes[features],
+        owner[features],
+        e.is_categorical[features],
+        coded.set_bits,
+        n_players,
+        e.n_outputs,
+        e.cover,
+        e.n_leaves / max(e.n_trees, 1),
+    )
 
 
-def add_lean(values: Floats, out: Floats) -> None:
-    """Add values (n_rows, n_players, outputs) of lean trees to ``out``, which may have one output more."""
+def add_dropped(values: Floats, out: Floats) -> None:
+    """Add values (n_rows, n_players, outputs) to ``out``, which may have one output more: a dropped one."""
     if values.shape == out.shape:
         np.add(out, values, out=out)
         return
@@ -187,7 +224,7 @@ def interventional(
     rows: slice | None = None,
     out: Floats | None = None,
 ) -> Floats:
-    """Interventional values, the mean over the background.
+    """Return interventional values, the mean over the background.
 
     Parameters
     ----------
@@ -206,8 +243,9 @@ def interventional(
         out = np.zeros((codes.shape[1], trees.n_players, trees.n_outputs))
     first, last = _row_range(codes, rows)
     few = last - first < few_rows(trees.mean_leaves, background.shape[1])
-    walk = kernels.walk.interventional_rows if few else kernels.walk.interventional_joint
-    walk(*trees.arrays, codes, first, last, background, share, trees.moments(index), out)
+    kernels.walk.interventional(
+        trees.bound, codes, first, last, background, share, trees.moments(index), few, out
+    )
     return out
 
 
@@ -232,19 +270,19 @@ def path_dependent(
     rows: slice | None = None,
     out: Floats | None = None,
 ) -> Floats:
-    """Path-dependent values (no background: absent players follow the training cover).
+    """Return path-dependent values (without a background: absent players follow the training cover).
 
     Parameters as in `interventional`. Exact: a path of m players needs ceil(m / 2) quadrature points.
     """
     if out is None:
         out = np.zeros((codes.shape[1], trees.n_players, trees.n_outputs))
     first, last = _row_range(codes, rows)
-    kernels.walk.path_dependent(*trees.arrays, trees.ratio, *trees.points(index), codes, first, last, out)
+    kernels.walk.path_dependent(trees.bound, trees.paths(index), codes, first, last, out)
     return out
 
 
-def pair_columns(pairs: NDArray[np.int32], n_players: int) -> NDArray[np.int32]:
-    """(n_players, n_players) int32: the number of each pair (n_pairs, 2), -1 for pairs that are not there."""
+def pair_columns(pairs: Ints, n_players: int) -> Ints:
+    """Return (n_players, n_players) int32: the number of each pair (n_pairs, 2), -1 for absent pairs."""
     columns = np.full((n_players, n_players), -1, dtype=np.int32)
     columns[pairs[:, 0], pairs[:, 1]] = columns[pairs[:, 1], pairs[:, 0]] = np.arange(len(pairs))
     return columns
@@ -270,40 +308,39 @@ def interactions(
     """
     n_rows = codes.shape[1]
     if background is None:
-        args = (*trees.arrays, trees.ratio, *trees.points(index), codes, 0, n_rows, columns, out)
-        kernels.walk.path_dependent_pairs(*args)
+        kernels.walk.path_dependent_pairs(trees.bound, trees.paths(index), codes, 0, n_rows, columns, out)
         return
     share = _shares(background, weights)
     kernels.walk.interventional_pairs(
-        *trees.arrays, codes, 0, n_rows, background, share, trees.moments(index), columns, out
+        trees.bound, codes, 0, n_rows, background, share, trees.moments(index), columns, out
     )
 
 
 def predict(
     trees: WalkTrees, codes: Codes, *, rows: slice | None = None, out: Floats | None = None
 ) -> Floats:
-    """Raw predictions (n_rows, n_outputs) without the ensemble's base; `rows`, `out` as elsewhere."""
+    """Return raw predictions (n_rows, n_outputs) without the ensemble's base; `rows`, `out` as elsewhere."""
     if out is None:
         out = np.zeros((codes.shape[1], trees.n_outputs))
-    kernels.walk.predict(*trees.arrays, codes, *_row_range(codes, rows), out)
+    kernels.walk.predict(trees.bound, codes, *_row_range(codes, rows), out)
     return out
 
 
 def leaf_visits(trees: WalkTrees, codes: Codes, *, n_pairs: int = 20, random_state: int = 0) -> Floats:
-    """(n_trees,) float64: leaves that a pair of different rows visits, from random pairs; of a single row, 1.
+    """Return (n_trees,) float64: leaves that a pair of different rows visits, from random pairs; of a single row, 1.
 
     The time of `interventional` grows with this, times rows, times background rows.
     """
     pairs = _random_pairs(codes.shape[1], n_pairs, random_state)
     rows, others = (np.ascontiguousarray(codes[:, picked]) for picked in pairs)
-    out = np.zeros(len(trees.tree_depth))
-    kernels.walk.leaf_visits(*trees.arrays, rows, others, trees.n_players, out)
+    out = np.zeros(trees.n_trees)
+    kernels.walk.leaf_visits(trees.bound, rows, others, out)
     return out
 
 
 @lru_cache(maxsize=16)
 def _random_pairs(n: int, n_pairs: int, random_state: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Two rows of ``n`` for each pair, different ones where there are several."""
+    """Return two rows of ``n`` for each pair, different ones where there are several."""
     rng = np.random.default_rng(random_state)
     first = rng.integers(n, size=n_pairs)
     return first, (first + rng.integers(1, max(n, 2), size=n_pairs)) % n

@@ -2,7 +2,7 @@
 
 const MOST_BESIDE = 4; // groups as bars beside each other; more are lines
 
-/** One of the two sections; `part` is what Python gathered for it. */
+/** One of the two sections; `part` is its data. */
 class Comparison {
   static async make(report, name) {
     const part = report.data[name];
@@ -15,7 +15,7 @@ class Comparison {
     for (const text of part.words) byId(`${name}-words`).append(element("p", text));
   }
 
-  /** The output that is shown: one of those that are explained, of which the margin's are not. */
+  /** The output that is shown: an explained one, not a raw one. */
   get output() {
     const { first_raw: first } = this.report.data;
     return first && this.report.output >= first ? this.report.output - first : this.report.output;
@@ -88,7 +88,7 @@ class Comparison {
     Plotly.react(`${name}-chart`, traces, layout({ margin: many ? { ...margin, t: 40 } : margin, yaxis, xaxis, height: grown, bargap: 0.3, showlegend: many, legend }), CONFIG);
   }
 
-  /** A line per player over the groups, which are periods as a rule. */
+  /** A line per player over the groups, which usually are periods. */
   #lines() {
     const { report, part, name } = this;
     const players = this.ranking().slice(0, GROUPS.length - 1);
@@ -114,7 +114,7 @@ class Comparison {
     Plotly.react(`${name}-chart`, traces, layout({ height: 420, margin: { l: 65, r: 20, t: 60, b: 60 }, xaxis, yaxis, showlegend: true, legend, hovermode: "closest" }), CONFIG);
   }
 
-  /** Heads and lines of all numbers. */
+  /** Header and lines of the table. */
   table() {
     const { part, report } = this;
     const groups = part.groups.map((_, g) => g);
@@ -126,7 +126,7 @@ class Comparison {
     return [["feature", ...heads], [[`mean ${report.label(this.output)}`, ...means], ...lines]];
   }
 
-  /** All numbers, of all outputs, for a file. */
+  /** All numbers of all outputs, for a file. */
   json() {
     const { n_outputs: n, groups } = this.part;
     const nothing = (number) => (Number.isFinite(number) ? number : null);

@@ -1,6 +1,6 @@
-// The heat map of interactions: of raw outputs, and of the strongest players where there are many.
+// The heat map of interactions of raw outputs, for the strongest players if there are many.
 
-const CELL = 22; // pixels that a name beside a cell needs
+const CELL = 22; // pixels per name
 
 function drawInteractions(report) {
   const { interactions: all, interaction_players: known } = report.arrays;
@@ -31,5 +31,5 @@ function drawInteractions(report) {
   const main = Number.isNaN(at(players[0], players[0])) ? "" : " main effects on the diagonal,";
   const few = players.length < report.nPlayers ? ` Shown: the ${players.length} strongest of ${count(report.nPlayers, "feature")}.` : "";
   const scale = report.data.outputs[output].scale;
-  byId("interactions-text").textContent = `Mean size of the SHAP interaction values${scale ? ` (${shorten(scale, 40)})` : ""} over the first 200 rows:${main} half of each pair's interaction on either side of it.${few}`;
+  byId("interactions-text").textContent = `Mean absolute SHAP interaction values${scale ? ` (${shorten(scale, 40)})` : ""} over the first 200 rows:${main} half of each pair's interaction on each side.${few}`;
 }

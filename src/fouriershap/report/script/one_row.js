@@ -2,7 +2,7 @@
 
 const MOST_REASONS = 5;
 
-/** The words of a reason: the caller's sentence, or "feature = value". */
+/** The sentence of a reason: the caller's, or "feature = value". */
 function sentence(report, player, text, contribution) {
   const name = report.data.players[player];
   const parts = report.data.sentences?.[player];
@@ -11,7 +11,7 @@ function sentence(report, player, text, contribution) {
   return parts.map(([before, field, form]) => before + (field ? fields[field](form) : "")).join("");
 }
 
-/** A number in the manner of Python's formats of numbers, as far as they are about sign and digits. */
+/** A number in a format of Python, as far as it is about sign and digits. */
 function numberAs(number, form) {
   const [, sign, digits, kind] = /^([+]?)(?:\.(\d+))?([fge%]?)$/.exec(form) ?? [];
   if (digits === undefined) return sign ? signed(number) : format(number);
@@ -109,7 +109,7 @@ class OneRow {
     if (players.length > MOST_SHOWN) lines.push([count(players.length - MOST_SHOWN, "other"), "", "", ...others.map(rest)]);
     fillTable(byId("comparison-table"), heads, lines);
     const [now, then] = [values.prediction(output), theirs.prediction(output)];
-    byId("comparison-text").textContent = `${this.#words(other, theirs)}. Difference in the ${shorten(report.label(output), 60)}: ${signed(now - then)}, which the features make up as follows.`;
+    byId("comparison-text").textContent = `${this.#words(other, theirs)}. Difference in the ${shorten(report.label(output), 60)}: ${signed(now - then)}, split over the features below.`;
   }
 
   /** What raised and what lowered the output, the strongest first. */

@@ -18,11 +18,11 @@ function drawImportance(report) {
   const xaxis = { title: valueTitle(report, "importance", "mean |SHAP value|"), fixedrange: true, zeroline: false, rangemode: "tozero" };
   const shape = layout({ ...playerLines(report, players, "importance"), xaxis, bargap: 0.35 });
   Plotly.react("importance", [trace], shape, CONFIG);
-  byId("importance-text").textContent = `Mean size of the SHAP values over all rows${ends[0] ? ", with 95 % intervals" : ""}.`;
+  byId("importance-text").textContent = `Mean absolute SHAP values over all rows${ends[0] ? ", with 95 % intervals" : ""}.`;
   fillTable(byId("importance-table"), ...importanceTable(report));
 }
 
-/** Heads and lines of the table of importance. */
+/** Header and lines of the table of importance. */
 function importanceTable(report) {
   const ends = report.importanceEnds(0) !== null;
   const heads = ["feature", report.valueText(report.output, "mean |SHAP value|"), ...(ends ? ["from", "to"] : [])];
@@ -30,7 +30,7 @@ function importanceTable(report) {
   return [heads, report.ranking().map(line)];
 }
 
-/** Numbers between 0 and 1 by which an input's values are coloured: their ranks, so that outliers do not rule. */
+/** Colours of an input's values as numbers between 0 and 1: their ranks, so that outliers do not dominate. */
 function colourRanks(report, input, rows) {
   const values = rows.map((r) => report.value(r, input));
   const sorted = Float64Array.from(values.filter((v) => !Number.isNaN(v))).sort();
@@ -38,7 +38,7 @@ function colourRanks(report, input, rows) {
   return values.map((v) => (Number.isNaN(v) ? NaN : (countUpTo(sorted, 0, sorted.length, v) - 1) / span));
 }
 
-/** Offsets that spread dots of about the same place over the height of a line. */
+/** Offsets that spread overlapping dots over the height of a line. */
 function swarm(values) {
   const low = Math.min(...values);
   const span = Math.max(...values) - low || 1;
@@ -85,7 +85,7 @@ function drawBeeswarm(report) {
   const xaxis = { title: valueTitle(report, "beeswarm", "SHAP value"), fixedrange: true, zeroline: true };
   const shape = layout({ ...playerLines(report, players, "beeswarm"), xaxis, hovermode: "closest" });
   Plotly.react("beeswarm", [trace], shape, CONFIG);
-  const few = rows.length < report.nRows ? ` Drawn: ${rows.length} rows, evenly spread.` : "";
+  const few = rows.length < report.nRows ? ` Shown: ${rows.length} evenly spaced rows.` : "";
   byId("beeswarm-text").textContent = `A dot per row: blue for low values of the feature (labels: early in their list), red for high ones.${few}`;
 }
 

@@ -1,4 +1,4 @@
-// How well predictions meet what was observed.
+// How well predictions agree with observations.
 
 function showPerformance(report) {
   const { actual } = report.data;
@@ -8,7 +8,7 @@ function showPerformance(report) {
     const pair = byId("metrics").appendChild(element("div"));
     pair.append(element("dt", name), element("dd", format(number)), element("dd", text, { class: "meaning" }));
   }
-  byId("performance-text").textContent = `On ${count(report.data.n_rows, "row")} whose outcome is known.`;
+  byId("performance-text").textContent = `On ${count(report.data.n_rows, "row")} with known outcome.`;
 }
 
 function drawPerformance(report) {
@@ -20,7 +20,7 @@ function drawPerformance(report) {
 const DIAGONAL = { type: "scatter", mode: "lines", line: { color: GREY, dash: "dot", width: 1.5 }, hoverinfo: "skip" };
 const SQUARE = { height: 360, margin: { l: 65, r: 20, t: 10, b: 50 } };
 
-/** Shares that were observed where such shares were predicted. */
+/** Observed shares against predicted probabilities. */
 function drawCalibration(report) {
   const nClasses = report.arrays.calibration.length / 50;
   const k = report.output >= report.data.first_raw ? report.output - report.data.first_raw : report.output;
@@ -42,10 +42,10 @@ function drawCalibration(report) {
   const axis = (text) => ({ title: { text }, range: [-0.03, 1.03], tickformat: ".0%", fixedrange: true, zeroline: false });
   const axes = { xaxis: axis(`predicted probability of ${chartText(name, 24)}`), yaxis: axis(`share of ${chartText(name, 16)}`) };
   Plotly.react("performance-chart", [{ ...DIAGONAL, x: [0, 1], y: [0, 1] }, dots], layout({ ...SQUARE, ...axes }), CONFIG);
-  byId("performance-caption").textContent = "Calibration: rows in ten groups by their prediction, with 95 % intervals. On the dotted line, shares are as predicted.";
+  byId("performance-caption").textContent = "Calibration: rows in ten groups by their prediction, with 95 % intervals. On the dotted line, observed shares equal predictions.";
 }
 
-/** What was observed against what was predicted. */
+/** Observed against predicted values. */
 function drawPredicted(report) {
   const rows = report.sample(MOST_DOTS);
   const predicted = rows.map((r) => report.stored(r).response(0) ?? report.stored(r).prediction(0));
@@ -63,5 +63,5 @@ function drawPredicted(report) {
   };
   const axis = (what) => ({ title: valueTitle(report, "performance-chart", what, 0), fixedrange: true, zeroline: false });
   Plotly.react("performance-chart", [{ ...DIAGONAL, x: ends, y: ends }, dots], layout({ ...SQUARE, xaxis: axis("predicted"), yaxis: axis("observed"), hovermode: "closest" }), CONFIG);
-  byId("performance-caption").textContent = "A dot per row. On the dotted line, what was observed is as predicted.";
+  byId("performance-caption").textContent = "A dot per row. On the dotted line, predictions equal observations.";
 }

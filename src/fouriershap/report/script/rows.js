@@ -20,7 +20,7 @@ class RowTable {
     this.find();
   }
 
-  /** All that can be found of a row, in lower case; made when it is first searched. */
+  /** The searchable text of a row, made at the first search. */
   #searchText(row) {
     this.texts ??= [];
     const { report } = this;
@@ -28,7 +28,7 @@ class RowTable {
     return this.texts[row];
   }
 
-  /** Show the row of that name, the first that begins so where there is none. */
+  /** Show the row of that name, or else the first whose name begins with it. */
   #findId(wanted) {
     if (!wanted) return;
     const { report } = this;
@@ -44,7 +44,7 @@ class RowTable {
     this.onChoose(row);
   }
 
-  /** More rows are there: what was found and the page stay, as far as they can. */
+  /** Show more rows; search and page stay. */
   grow() {
     const { page } = this;
     this.find();
@@ -96,7 +96,7 @@ class RowTable {
     return line;
   }
 
-  /** Who goes by keyboard stays where they were: the buttons are new ones. */
+  /** Keep the keyboard focus, though the buttons are new ones. */
   #focus(table, key) {
     const find = (wanted) => table.querySelector(`button[data-key="${wanted}"]`);
     (find(key) ?? find(key.replace("compare", "show")))?.focus({ preventScroll: true });
@@ -138,8 +138,8 @@ class RowTable {
     table.tBodies[0].replaceChildren(...lines);
     if (focused) this.#focus(table, focused);
     const hidden = report.data.inputs.length - this.columns.length;
-    const more = report.isWhole ? "" : `, ${(report.data.n_held - report.nRows).toLocaleString("en")} more are being read`;
-    byId("found").textContent = `${count(this.found.length, "row")}${more}${hidden > 0 ? `; ${hidden} more columns, all of them searched` : ""}`;
+    const more = report.isWhole ? "" : `, ${(report.data.n_held - report.nRows).toLocaleString("en")} more are loading`;
+    byId("found").textContent = `${count(this.found.length, "row")}${more}${hidden > 0 ? `; ${hidden} more columns, which are searched as well` : ""}`;
     byId("page-text").textContent = `page ${this.page + 1} of ${nPages.toLocaleString("en")}`;
     byId("previous").disabled = this.page === 0;
     byId("next").disabled = this.page === nPages - 1;

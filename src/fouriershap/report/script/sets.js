@@ -1,4 +1,4 @@
-// Sets of two features and more that act together: bars, coloured by how many they are.
+// Sets of two or more features that interact: bars, coloured by the number of features.
 
 const MOST_SETS = 20; // in the chart; the table has all of them
 
@@ -57,11 +57,12 @@ class Sets {
         type: "bar",
         orientation: "h",
         name: `${size} features`,
+        width: 0.65, // otherwise sparse traces would have wider bars
         x: mine.map(([set]) => this.at("strength", set)),
         y: mine.map(([, rank]) => rank),
         marker: { color: GROUPS[colour % GROUPS.length] },
         hoverinfo: "text",
-        hovertext: mine.map(([set]) => `${chartText(this.name(set, 40), 130)}<br>mean size ${format(this.at("strength", set))}, mean ${signed(this.at("means", set))}`),
+        hovertext: mine.map(([set]) => `${chartText(this.name(set, 40), 130)}<br>mean |value| ${format(this.at("strength", set))}, mean ${signed(this.at("means", set))}`),
       };
     });
     const yaxis = {
@@ -72,20 +73,20 @@ class Sets {
       zeroline: false,
       fixedrange: true,
     };
-    const xaxis = { title: valueTitle(report, "sets", "mean size", this.shown), fixedrange: true, zeroline: false, rangemode: "tozero" };
+    const xaxis = { title: valueTitle(report, "sets", "mean |value|", this.shown), fixedrange: true, zeroline: false, rangemode: "tozero" };
     const margin = { l: narrow ? 150 : 300, r: 20, t: 34, b: 45 };
     const line = narrow ? 10 + 15 * Math.max(...sizes) : 26;
     const legend = { orientation: "h", y: 1.02, yanchor: "bottom", x: 0 };
     Plotly.react("sets", traces, layout({ margin, xaxis, yaxis, height: 110 + line * Math.max(sets.length, 3), bargap: 0.35, barmode: "overlay", showlegend: true, legend }), CONFIG);
   }
 
-  /** Heads and lines of all numbers. */
+  /** Header and lines of the table. */
   table() {
     const line = (set) => [this.name(set), this.part.players[set].length, this.at("strength", set), this.at("means", set)];
-    return [["set", "features", this.report.valueText(this.shown, "mean size"), "mean"], this.ranking().map(line)];
+    return [["set", "features", this.report.valueText(this.shown, "mean |value|"), "mean"], this.ranking().map(line)];
   }
 
-  /** All numbers, of all outputs, for a file. */
+  /** All numbers of all outputs, for a file. */
   json() {
     const { n_outputs: n, players, first } = this.part;
     const labels = this.report.data.outputs.slice(first, first + n).map((output) => output.label);

@@ -1,4 +1,4 @@
-// Everything put together; the last of the scripts.
+// Starts the page; the last of the scripts.
 
 function showGlance(report) {
   const { data } = report;
@@ -30,7 +30,7 @@ function fillChoices(report) {
   byId("output-label").hidden = report.nOutputs === 1;
 }
 
-/** Until the whole file is read: what is large stands at its end. */
+/** Resolves when the whole file is read: large data are at its end. */
 const wholeFile = () => new Promise((resolve) => {
   if (document.readyState !== "loading") resolve();
   else document.addEventListener("DOMContentLoaded", resolve, { once: true });
@@ -40,7 +40,7 @@ async function unpackRows(packed) {
   return { ...(await unpackAll(packed.arrays)), names: packed.names };
 }
 
-/** Until the browser has shown what is there. */
+/** Resolves when the browser has rendered. */
 const shown = () => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
 
 async function start() {
@@ -109,7 +109,7 @@ async function start() {
     if (window.innerWidth === width) return;
     width = window.innerWidth;
     clearTimeout(waiting);
-    waiting = setTimeout(drawCharts, 200); // names are as long as there is room for
+    waiting = setTimeout(drawCharts, 200); // the length of names depends on the width
   });
   document.documentElement.dataset.ready = "true";
 }

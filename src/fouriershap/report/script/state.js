@@ -1,4 +1,4 @@
-// The report's state: the data as they came, and what the reader has chosen.
+// The report's state: its data, and the reader's choices.
 
 const ROUNDING = 3e-7;
 
@@ -12,7 +12,7 @@ class Values {
     return this.shap[player * this.n + output - this.first];
   }
 
-  /** The expected value plus the SHAP values; 0 where no more than the rounding of single precision is left. */
+  /** The expected value plus the SHAP values; 0 if it is just the rounding error of single precision. */
   prediction(output) {
     let total = this.report.data.expected[output];
     let size = Math.abs(total);
@@ -23,11 +23,11 @@ class Values {
     return Math.abs(total) < ROUNDING * size ? 0 : total;
   }
 
-  /** What the model predicts, from its raw outputs; null where these are it. Output k is counted from the first raw one. */
+  /** What the model predicts from raw output k (counted from the first raw one); null if that is the raw output. */
   response(k) {
     const { data, nRaw } = this.report;
     const raw = (i) => this.prediction(data.first_raw + i);
-    if (data.link === "sigmoid") return 1 / (1 + Math.exp(-raw(k)));
+    if (data.link === "logistic") return 1 / (1 + Math.exp(-raw(k)));
     if (data.link === "exp") return Math.exp(raw(k));
     if (data.link === "expm1") return Math.expm1(raw(k));
     if (data.link !== "softmax") return null;
@@ -45,7 +45,7 @@ class Report {
     this.nPlayers = data.players.length;
     this.nOutputs = data.outputs.length;
     this.nRaw = this.nOutputs - data.first_raw;
-    // An input that a player owns alone gives the player its value.
+    // A player with a single input shows the value of that input.
     this.inputsOf = data.players.map(() => []);
     data.inputs.forEach((input, i) => this.inputsOf[input.player].push(i));
     this.choose(0);
@@ -75,7 +75,7 @@ class Report {
     return this.data.outputs[output].label;
   }
 
-  /** "SHAP value", with what it is counted in, where that is known. */
+  /** "SHAP value", with its unit if that is known. */
   valueText(output = this.output, what = "SHAP value") {
     const { scale } = this.data.outputs[output];
     return scale ? `${what} (${shorten(scale, 40)})` : what;
@@ -98,7 +98,7 @@ class Report {
     return Float64Array.from(this.data.inputs, (_, i) => this.value(row, i));
   }
 
-  /** SHAP values of a row of inputs, of raw outputs; labels enter by the numbers that the model knows them by. */
+  /** SHAP values of raw outputs for a row of inputs; labels enter by their codes. */
   explain(values) {
     const numbers = values.map((value, i) => {
       const { labels, numbers } = this.data.inputs[i];
@@ -114,7 +114,7 @@ class Report {
   }
 
   responseText(response) {
-    return ["sigmoid", "softmax"].includes(this.data.link) ? `probability ${percent(response)}` : `predicts ${format(response)}`;
+    return ["logistic", "softmax"].includes(this.data.link) ? `probability ${percent(response)}` : `predicts ${format(response)}`;
   }
 
   text(input, value) {
@@ -134,7 +134,7 @@ class Report {
     return this.rows.names ? this.rows.names[row] : String(this.rows.index[row]);
   }
 
-  /** What was observed in a row; null where nobody said. */
+  /** The observation of a row; null if it is unknown. */
   actualText(row) {
     if (!this.data.actual) return null;
     const value = this.rows.actual[row];
@@ -145,7 +145,7 @@ class Report {
     return this.arrays.importance[player * this.nOutputs + output];
   }
 
-  /** Ends of the interval of the importance; null where there is none. */
+  /** Ends of the interval of the importance; null if there is none. */
   importanceEnds(player, output = this.output) {
     if (!this.arrays.importance_low) return null;
     const at = player * this.nOutputs + output;

@@ -1,4 +1,4 @@
-// A row that the reader changes, explained anew at every move.
+// A row that the reader changes, explained again at every change.
 
 /** Explainers whose values add up. */
 class Sum {
@@ -18,7 +18,7 @@ async function whatIfOf(parts) {
   return new Sum(await Promise.all(parts.map(make)));
 }
 
-/** The controls of one input. `show` puts a value into them; `onChange` hears of the reader's. */
+/** The controls of one input. `show` sets their value; `onChange` gets the reader's. */
 class Control {
   constructor(input, index, onChange) {
     this.input = input;
@@ -45,7 +45,7 @@ class Control {
     this.range = this.edit.appendChild(element("input", "", { type: "range", "aria-label": `${name}, slider`, ...limits }));
     this.field = this.edit.appendChild(element("input", "", { type: "number", id: `input-${index}`, step: "any" }));
     this.range.addEventListener("input", () => {
-      const value = Number(Number(this.range.value).toPrecision(6)); // what is shown is what is used
+      const value = Number(Number(this.range.value).toPrecision(6)); // use the value that is shown
       this.field.value = String(value);
       this.#present();
       onChange(value);
@@ -112,13 +112,13 @@ class WhatIf {
     this.start();
   }
 
-  /** Where probabilities are explained, the values here are still those of the margin: say so. */
+  /** Say that values here are those of the raw output, if the page explains another one. */
   #scale() {
     const { data } = this.report;
     if (!data.first_raw) return;
     const [shown, raw] = [data.outputs[0].label, data.outputs[data.first_raw].label].map((label) => shorten(label, 60));
     byId("what-if-scale").hidden = false;
-    byId("what-if-scale").textContent = `The values here are those of the ${raw}, not of the ${shown} that the rest of the page explains. What the changed row comes to on that scale is told with its prediction.`;
+    byId("what-if-scale").textContent = `The values here are those of the ${raw}, not of the ${shown} that the rest of the page explains. The prediction of the changed row is given on both scales.`;
   }
 
   #filter(text) {

@@ -1,1 +1,0 @@
-"""Questions beyond the row: why a mean changed, what matters overall, how cohorts differ, reasons for a letter."""

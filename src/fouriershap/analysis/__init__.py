@@ -1,0 +1,1 @@
+"""Analyses of many rows: drift, importance, cohorts, interactions and reasons."""

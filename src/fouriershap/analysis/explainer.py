@@ -1,0 +1,118 @@
+"""`ExplainerLike`: what analyses and the report ask of an explainer, and the checks that they share."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fouriershap._base.checks import Progress, as_floats
+from fouriershap._base.errors import InputError
+from fouriershap._base.parallel import Watch
+from fouriershap._base.short import short
+from fouriershap._rows.frames import Rows
+from fouriershap._shapley.engine import Engine
+from fouriershap.analysis.engines import adds_up, index_name, needs_labels
+
+Floats = NDArray[np.float64]
+
+
+class InputsLike(Protocol):
+    """How an explainer reads rows."""
+
+    @property
+    def code_players(self) -> NDArray[np.int32]:
+        """The player of each column of codes."""
+
+    def encode(self, X: Any, name: str = "X") -> Rows:
+        """Return the rows as the engine takes them, with what is shown of them; errors call them ``name``."""
+
+
+class ExplainerLike(Protocol):
+    """An explainer: names, inputs and an engine."""
+
+    n_jobs: int | None
+    progress: Progress
+    checksum: str | None
+    feature_names: tuple[str, ...]
+    player_names: tuple[str, ...]
+    output_names: tuple[str, ...] | None
+
+    @property
+    def inputs(self) -> InputsLike: ...
+
+    @property
+    def engine(self) -> Engine: ...
+
+    @property
+    def input_names(self) -> tuple[str, ...] | None: ...
+
+    @property
+    def model_name(self) -> str | None:
+        """The class of the model with its module, where it is known."""
+
+    def with_background(self, background: Any, *, weights: ArrayLike | None = None) -> Self: ...
+
+
+def check_engine(explainer: ExplainerLike, method: str) -> Engine:
+    """Return the engine; raise unless its values add up to a prediction."""
+    engine = explainer.engine
+    if not adds_up(engine):
+        raise InputError(
+            f"{method} needs values that add up to a prediction, unlike those of index={short(index_name(engine))}. "
+            "Use index='shapley'."
+        )
+    if needs_labels(engine):
+        raise InputError(
+            f"{method} explains predictions, but this explainer has output='log_loss'. Use another output."
+        )
+    return engine
+
+
+def with_other_background(
+    explainer: ExplainerLike, background: Any, weights: ArrayLike | None, name: str = "background"
+) -> ExplainerLike:
+    """Return the explainer, against ``background`` if it is given; errors call it ``name``."""
+    if background is not None:
+        return explainer.with_background(background, weights=weights)
+    if weights is not None:
+        raise InputError(f"{name}_weights was given without {name}.")
+    return explainer
+
+
+def output_names(explainer: ExplainerLike) -> tuple[str, ...]:
+    """Return the names of the outputs, numbered where they have none."""
+    return explainer.output_names or tuple(f"output {k}" for k in range(explainer.engine.n_outputs))
+
+
+def encode_rows(explainer: ExplainerLike, X: Any, name: str = "X") -> Rows:
+    """Return the encoded rows; raise if there are none."""
+    rows = explainer.inputs.encode(X, name)
+    if not len(rows):
+        raise InputError(f"{name} has 0 rows; give at least one.")
+    return rows
+
+
+def check_row_weights(weights: ArrayLike | None, n_rows: int) -> Floats | None:
+    """Return one weight per row of X, or None."""
+    if weights is None:
+        return None
+    array = as_floats(weights, "weights")
+    if array.shape != (n_rows,):
+        raise InputError(f"weights has shape {array.shape}; give one weight per row of X, ({n_rows},).")
+    if not (np.isfinite(array).all() and (array >= 0).all() and array.any()):
+        raise InputError("weights must be finite and >= 0, and not all zero.")
+    return array
+
+
+def shap_values(explainer: ExplainerLike, codes: NDArray[Any]) -> Floats:
+    """Return the SHAP values (n_rows, n_players, n_outputs) of encoded rows; raise if some are not finite."""
+    with Watch(explainer.progress), np.errstate(over="ignore", invalid="ignore"):
+        values = explainer.engine.shap_values(codes, explainer.n_jobs)
+    wrong = ~np.isfinite(values).all(axis=(1, 2))
+    if wrong.any():
+        raise InputError(
+            f"the output of row {int(wrong.argmax())} overflows. Explain output='raw', or check the row."
+        )
+    return values

@@ -1,0 +1,123 @@
+"""Plots of results: bars, lines over groups, and groups side by side, with intervals (matplotlib)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fouriershap._base.checks import check_whole, need
+
+Floats = NDArray[np.float64]
+POSITIVE, NEGATIVE, MUTED = "#c8373a", "#1f6fb4", "#9aa5b1"
+# Distinguishable colours for groups and lines.
+COLOURS = ("#1f6fb4", "#c8373a", "#e08e1b", "#3a9d5d", "#7a4fb5", "#0f8b8d", "#b5497a", "#6b6b6b", "#a6761d")
+
+
+def bars(
+    names: tuple[str, ...],
+    values: Floats,
+    top_k: int,
+    title: str,
+    ax: Any = None,
+    interval: tuple[Floats, Floats] | None = None,
+    is_size: bool = False,
+) -> Any:
+    """Draw horizontal bars, the largest on top; of values with a sign the sum of the others below.
+
+    ``interval`` has the lower and upper ends, NaN where they are unknown.
+    """
+    order = np.argsort(-np.abs(values), kind="stable")
+    shown, others = order[: check_whole("top_k", top_k)], order[top_k:]
+    has_rest = bool(len(others)) and not is_size
+    ax = _make_axes(ax, 6.4, 1.0 + 0.36 * (len(shown) + has_rest))
+    place, labels = np.arange(len(shown))[::-1], [names[k] for k in shown]
+    colours = [NEGATIVE if is_size or value <= 0 else POSITIVE for value in values[shown]]
+    ax.barh(place, values[shown], color=colours, height=0.62, alpha=0.85)
+    if interval is not None:
+        _draw_intervals(ax, values[shown], place, interval[0][shown], interval[1][shown])
+    if has_rest:
+        ax.barh([-1], [float(values[others].sum())], color=MUTED, height=0.62)
+        place, labels = np.append(place, -1), [*labels, f"{len(others)} others"]
+    ax.set_yticks(place, labels)
+    ax.axvline(0, color="#444444", lw=0.8)
+    return _finish(ax, title)
+
+
+def lines(
+    groups: tuple[str, ...],
+    names: tuple[str, ...],
+    values: Floats,
+    interval: tuple[Floats, Floats],
+    total: Floats,
+    top_k: int,
+    title: str,
+    ax: Any = None,
+) -> Any:
+    """Draw a line per player over groups, (n_groups, n_names), with bands; the total in grey."""
+    order = np.argsort(-np.abs(values).max(axis=0), kind="stable")[: check_whole("top_k", top_k)]
+    ax = _make_axes(ax, 7.5, 4.2)
+    place = np.arange(len(groups))
+    ax.plot(place, total, color=MUTED, lw=4, alpha=0.6, label="total", solid_capstyle="round")
+    for number, k in enumerate(order):
+        colour = COLOURS[number % len(COLOURS)]
+        ax.plot(place, values[:, k], color=colour, marker="o", ms=3.5, lw=1.6, label=names[k])
+        ax.fill_between(place, interval[0][:, k], interval[1][:, k], color=colour, alpha=0.14, lw=0)
+    every = max(1, -(-len(groups) // 12))
+    ax.set_xticks(place[::every], groups[::every], rotation=30, ha="right", rotation_mode="anchor")
+    ax.axhline(0, color="#444444", lw=0.8)
+    ax.legend(fontsize=8, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    return _finish(ax, title)
+
+
+def side_by_side(
+    groups: tuple[str, ...],
+    names: tuple[str, ...],
+    values: Floats,
+    interval: tuple[Floats, Floats],
+    top_k: int,
+    title: str,
+    ax: Any = None,
+) -> Any:
+    """Draw points with intervals, (n_groups, n_names): a line per player, with its groups in it."""
+    order = np.argsort(-np.ptp(values, axis=0), kind="stable")[: check_whole("top_k", top_k)]
+    ax = _make_axes(ax, 7.5, 1.2 + len(order) * (0.25 + 0.14 * len(groups)))
+    step, middle = 0.7 / max(len(groups), 2), np.arange(len(order))[::-1]
+    for g, group in enumerate(groups):
+        place = middle + step * ((len(groups) - 1) / 2 - g)
+        low, high = (ends[g, order] for ends in interval)
+        style = {"color": COLOURS[g % len(COLOURS)], "marker": "o", "ms": 4.5, "ls": "none", "label": group}
+        ax.plot(values[g, order], place, **style)
+        _draw_intervals(ax, values[g, order], place, low, high, COLOURS[g % len(COLOURS)])
+    ax.set_yticks(middle, [names[k] for k in order])
+    for line in np.arange(len(order) - 1) + 0.5:
+        ax.axhline(line, color="#dddddd", lw=0.6)
+    ax.axvline(0, color="#444444", lw=0.8)
+    columns = 2 if max(map(len, groups)) > 16 else 4
+    ax.legend(fontsize=8, frameon=False, loc="lower center", bbox_to_anchor=(0.5, 1.06), ncols=columns)
+    return _finish(ax, title)
+
+
+def _make_axes(ax: Any, width: float, height: float) -> Any:
+    """Return the caller's axes, or new ones."""
+    if ax is not None:
+        return ax
+    plt = need("matplotlib.pyplot", "a plot", "matplotlib")
+    return plt.subplots(figsize=(width, height), layout="constrained")[1]
+
+
+def _draw_intervals(
+    ax: Any, values: Floats, place: Any, low: Floats, high: Floats, colour: str = "#222222"
+) -> None:
+    known = ~np.isnan(low)
+    ends = np.maximum(np.stack([values - low, high - values])[:, known], 0.0)
+    ax.errorbar(values[known], place[known], xerr=ends, fmt="none", ecolor=colour, capsize=2.5, lw=1)
+
+
+def _finish(ax: Any, title: str) -> Any:
+    ax.set_title(title, fontsize=10)
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(False)
+    ax.tick_params(labelsize=9)
+    return ax

@@ -1,0 +1,370 @@
+"""`Reasons`: for each row the few things that raised or lowered its output, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from string import Formatter
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fouriershap._base.checks import check_choice, check_number, check_whole, find_position
+from fouriershap._base.errors import InputError
+from fouriershap._base.short import reason as cause
+from fouriershap._base.short import short, short_list
+from fouriershap._rows.frames import Rows
+from fouriershap._rows.text import text_of
+from fouriershap.analysis import plotting
+from fouriershap.analysis.explainer import (
+    ExplainerLike,
+    check_engine,
+    output_names,
+    shap_values,
+    with_other_background,
+)
+from fouriershap.analysis.groups import split_column
+from fouriershap.analysis.moments import Floats
+from fouriershap.analysis.results import AnalysisResult, check_output
+
+DIRECTIONS = ("raised", "lowered", "both")
+Sentence = str | Callable[..., Any]
+_SAME = 1e-6  # of a row's largest value: closer ones are ties, since tables are in single precision
+_FIELDS = ("feature", "value", "contribution")
+_SHOWN = 3
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Reasons(AnalysisResult):
+    """Ordered reasons of each row; returned by `Explainer.reasons`. One entry per reason, in the order of the rows.
+
+    Attributes
+    ----------
+    row : (n,) int64
+        Position of the row.
+    rank : (n,) int64
+        1 for the strongest reason of the row.
+    reason, value, text : tuple of str
+        Player or group, its value in the row, and the sentence.
+    contribution : (n,) float64
+        SHAP value; for a group the sum over its players.
+    share : (n,) float64
+        Share of all contributions of the row in the same direction, listed or not.
+    actionable : (n,) bool or None
+        Whether the reason is in ``actionable``, if that was given.
+    direction : str
+    ids : tuple or None
+        An id per row.
+    n_rows : int
+
+    Examples
+    --------
+    >>> import pandas as pd, fouriershap as fs
+    >>> from sklearn.linear_model import LinearRegression
+    >>> X = pd.DataFrame({"debt": [1.0, 2.0, 9.0], "income": [4.0, 5.0, 3.0]})
+    >>> explainer = fs.Explainer(LinearRegression().fit(X, [0.1, 0.1, 0.9]), X)
+    >>> reasons = explainer.reasons(X[2:], text={"debt": "Your debt of {value} is high."})
+    >>> reasons.sentences(0)[0]
+    'Your debt of 9 is high.'
+    """
+
+    row: NDArray[np.int64]
+    rank: NDArray[np.int64]
+    reason: tuple[str, ...]
+    value: tuple[str, ...]
+    text: tuple[str, ...]
+    contribution: Floats
+    share: Floats
+    actionable: NDArray[np.bool_] | None
+    direction: str
+    n_rows: int
+    ids: tuple[Any, ...] | None = None
+    like: Any = None
+    analysis = "reasons"
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+    def __repr__(self) -> str:
+        lines = [f"Reasons({self.n_rows:,} rows, direction={self.direction!r})"]
+        for row in range(min(self.n_rows, _SHOWN)):
+            lines.append(f"row {row if self.ids is None else self.ids[row]}:")
+            mine = np.flatnonzero(self.row == row)
+            lines += [f"  {self.rank[k]}. {self.text[k]}  ({self.contribution[k]:+.4g})" for k in mine]
+        return "\n".join(lines + ["..."] * (self.n_rows > _SHOWN))
+
+    def sentences(self, row: int) -> list[str]:
+        """Return the sentences of a row, the strongest reason first.
+
+        Parameters
+        ----------
+        row : int
+            Position of the row.
+        """
+        return [self.text[k] for k in self._find(row)]
+
+    def _find(self, row: Any) -> NDArray[np.int64]:
+        """Return the positions of the reasons of a row."""
+        if check_whole("row", row, 0) >= self.n_rows:
+            raise InputError(f"row is {row}, but there are {self.n_rows} rows, counted from 0.")
+        return np.flatnonzero(self.row == row)
+
+    def table(self) -> dict[str, Any]:
+        columns: dict[str, Any] = {"row": self.row}
+        if self.ids is not None:
+            columns["id"] = [self.ids[k] for k in self.row]
+        columns |= {"rank": self.rank, "reason": list(self.reason), "value": list(self.value)}
+        columns |= {"text": list(self.text), "contribution": self.contribution, "share": self.share}
+        return columns if self.actionable is None else columns | {"actionable": self.actionable}
+
+    def facts(self) -> dict[str, Any]:
+        return {"direction": self.direction, "n_rows": self.n_rows}
+
+    def plot(self, *, row: int = 0, ax: Any = None) -> Any:
+        """Plot the reasons of one row as bars (matplotlib).
+
+        Parameters
+        ----------
+        row : int
+            Position of the row.
+        ax : matplotlib Axes, optional
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        mine = self._find(row)
+        what = "both directions" if self.direction == "both" else f"what {self.direction} the output"
+        title = f"row {row if self.ids is None else self.ids[row]}: {what}"
+        texts = tuple(self.text[k] for k in mine)
+        return plotting.bars(texts, self.contribution[mine], max(len(mine), 1), title, ax)
+
+
+def reasons(
+    explainer: ExplainerLike,
+    X: Any,
+    top_k: int = 4,
+    *,
+    direction: str = "raised",
+    cohort: Any = None,
+    cohort_weights: ArrayLike | None = None,
+    output: int | str | None = None,
+    groups: Any = None,
+    text: Any = None,
+    actionable: Any = None,
+    min_contribution: float = 0.0,
+    ids: Any = None,
+) -> Reasons:
+    """List the main reasons of each row, in the caller's wording: what a letter about a decision states.
+
+    Parameters
+    ----------
+    X : array or data frame, shape (n_rows, n_columns)
+    top_k : int
+        Most reasons per row; a row has fewer if fewer players contribute in that direction.
+    direction : {"raised", "lowered", "both"}
+        Which reasons: those that raised the output, those that lowered it, or both by size.
+    cohort : array or data frame, optional
+        Rows to compare with instead of the background, such as those that were accepted.
+    cohort_weights : array_like, optional
+        A weight per row of ``cohort``.
+    output : int or str, optional
+        Output to explain; required if there are several.
+    groups : mapping, optional
+        ``{"name of a reason": [players]}``: players that form one reason, with the sum of their values.
+    text : mapping, str or callable, optional
+        The sentence of each reason, ``{"debt": "Your debt of {value} is high."}``, with the fields ``{feature}``,
+        ``{value}`` and ``{contribution}``; or a function of these three. By default "feature = value".
+    actionable : sequence of str, optional
+        Reasons that the person concerned could change: the frame then has a column for it.
+    min_contribution : float
+        Smallest absolute contribution that counts as a reason.
+    ids : str or array_like, optional
+        A column of X that is not a feature, or an entry per row, to carry along.
+
+    Returns
+    -------
+    Reasons
+        With ``frame()``, ``sentences(row)``, ``plot()`` and ``to_json()``.
+    """
+    check_choice("direction", direction, DIRECTIONS)
+    check_whole("top_k", top_k)
+    check_number("min_contribution", min_contribution, 0)
+    explainer = with_other_background(explainer, cohort, cohort_weights, "cohort")
+    check_engine(explainer, "reasons")
+    players, outputs = explainer.player_names, output_names(explainer)
+    if output is None and len(outputs) > 1:
+        raise InputError(f"the model has {len(outputs)} outputs; give output=, one of {short_list(outputs)}.")
+    chosen = check_output(0 if output is None else output, outputs)
+    features, labels = (X, None) if ids is None else split_column(X, ids, "ids", explainer.input_names)
+    rows = explainer.inputs.encode(features)
+    if labels is not None and len(labels) != len(rows):
+        raise InputError(f"ids has {len(labels)} entries for {len(rows)} rows.")
+    names, members = _merge_players(players, groups)
+    sentences, can_change = read_sentences(text, names), _find_actionable(actionable, names)
+    by_player = shap_values(explainer, rows.codes)[:, :, chosen]
+    values = np.column_stack([by_player[:, mine].sum(axis=1) for mine in members])
+    order, counts = rank_reasons(values, direction, min_contribution)
+    counts[:, top_k:] = False
+    row, place = np.nonzero(counts)
+    entry = order[row, place]
+    shown = _show_values(rows, players, members, row, entry)
+    contribution, size = values[row, entry], _directed(values, direction)
+    return Reasons(
+        row=row.astype(np.int64),
+        rank=(place + 1).astype(np.int64),
+        reason=tuple(names[j] for j in entry),
+        value=shown,
+        text=tuple(
+            _fill_in(sentences[j], names[j], v, float(c))
+            for j, v, c in zip(entry, shown, contribution, strict=True)
+        ),
+        contribution=contribution,
+        share=size[row, entry] / size.sum(axis=1)[row],
+        actionable=None if can_change is None else can_change[entry],
+        direction=direction,
+        n_rows=len(rows),
+        ids=None if labels is None else tuple(labels.tolist()),
+        like=X,
+    )
+
+
+def _directed(values: Floats, direction: str) -> Floats:
+    """Return the size of each value in a direction, 0 if it has the other one."""
+    if direction == "both":
+        return np.abs(values)
+    return np.maximum(values if direction == "raised" else -values, 0.0)
+
+
+def rank_reasons(
+    values: Floats, direction: str, min_contribution: float
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Return the order of the reasons of each row, and which of them count: (n_rows, n_reasons) both.
+
+    Values that differ by rounding are ties, and come in the order of the players. Whether they are ties does not depend
+    on the other rows.
+    """
+    size = _directed(values, direction)
+    order = np.argsort(-size, axis=1, kind="stable")
+    falling = np.take_along_axis(size, order, axis=1)
+    noise = _SAME * np.abs(values).max(axis=1, initial=0.0)[:, None]
+    run = np.cumsum(np.diff(falling, axis=1, prepend=falling[:, :1]) < -noise, axis=1)
+    order = np.take_along_axis(order, np.lexsort((order, run), axis=1), axis=1)
+    falling = np.take_along_axis(size, order, axis=1)
+    return order, (falling > noise) & (falling >= min_contribution)
+
+
+def _merge_players(players: tuple[str, ...], groups: Any) -> tuple[tuple[str, ...], list[list[int]]]:
+    """Return the names of the reasons, and the players of each."""
+    if groups is None:
+        return players, [[j] for j in range(len(players))]
+    if not isinstance(groups, Mapping):
+        raise InputError(
+            f"groups is {short(groups)}; give a mapping from the name of a reason to its players."
+        )
+    found: dict[str, list[int]] = {}
+    taken: dict[int, str] = {}
+    for name, mine in groups.items():
+        if isinstance(mine, str) or not isinstance(mine, Iterable):
+            raise InputError(f"groups has {short(mine)} for {short(name)}; give a list of players.")
+        positions = [find_position(player, players, "groups") for player in mine]
+        for j in positions:
+            if j in taken:
+                raise InputError(f"groups has {short(players[j])} in {short(taken[j])} and in {short(name)}.")
+            taken[j] = str(name)
+        if positions:
+            found[str(name)] = positions
+    first = {min(positions): name for name, positions in found.items()}
+    names, members = [], []
+    for j, player in enumerate(players):  # a group takes the place of its first player
+        if j in first:
+            names.append(first[j])
+            members.append(found[first[j]])
+        elif j not in taken:
+            names.append(player)
+            members.append([j])
+    return tuple(names), members
+
+
+def read_sentences(text: Any, names: tuple[str, ...]) -> list[Sentence]:
+    """Return the sentence of each reason, or the function that makes it."""
+    plain = "{feature} = {value}"
+    if text is None:
+        return [plain] * len(names)
+    if callable(text):
+        return [text] * len(names)
+    if isinstance(text, str):
+        return [_check_sentence(text)] * len(names)
+    if not isinstance(text, Mapping):
+        raise InputError(
+            f"text is {short(text)}; give a mapping from reasons to sentences, a sentence, or a function."
+        )
+    unknown = [name for name in text if name not in names]
+    if unknown:
+        raise InputError(
+            f"text names {short(unknown[0])}, which is not a reason; the reasons are {short_list(names)}."
+        )
+    return [_check_sentence(text[name]) if name in text else plain for name in names]
+
+
+def _check_sentence(sentence: Any) -> Sentence:
+    if not isinstance(sentence, str):
+        if callable(sentence):
+            return sentence  # type: ignore[no-any-return]
+        raise InputError(f"text has {short(sentence)}; give sentences, with {{value}} in place of the value.")
+    try:
+        fields = {name for _, name, _, _ in Formatter().parse(sentence) if name is not None}
+        wrong = sorted(fields - set(_FIELDS))
+        if not wrong:
+            sentence.format(feature="", value="", contribution=0.0)
+    except ValueError as error:
+        raise InputError(
+            f"text has {short(sentence)}: {cause(error)}. Feature and value are texts."
+        ) from None
+    if wrong:
+        raise InputError(
+            f"text has {short(sentence)} with the field {short(wrong[0])}; the fields are {short_list(_FIELDS)}."
+        )
+    return sentence
+
+
+def _fill_in(sentence: Sentence, feature: str, value: str, contribution: float) -> str:
+    if callable(sentence):
+        return str(sentence(feature, value, contribution))
+    return sentence.format(feature=feature, value=value, contribution=contribution)
+
+
+def _find_actionable(actionable: Any, names: tuple[str, ...]) -> NDArray[np.bool_] | None:
+    """Return for each reason whether it can be changed."""
+    if actionable is None:
+        return None
+    if isinstance(actionable, str) or not isinstance(actionable, Iterable):
+        raise InputError(f"actionable is {short(actionable)}; give a list of reasons that can be changed.")
+    can = np.zeros(len(names), dtype=bool)
+    can[[find_position(name, names, "actionable") for name in actionable]] = True
+    return can
+
+
+def _show_values(
+    rows: Rows,
+    players: tuple[str, ...],
+    members: list[list[int]],
+    row: NDArray[np.int64],
+    entry: NDArray[np.int64],
+) -> tuple[str, ...]:
+    """Return the values that the reasons are about, as texts."""
+    data, labels = rows.display(len(players)) if len(rows) else (np.zeros((0, len(players))), None)
+    cells = data if labels is None else labels
+
+    def text(r: int, j: int) -> str:
+        cell = cells[r, j]
+        return text_of(float(cell)) if isinstance(cell, np.number | bool | np.bool_) else text_of(cell)
+
+    found = []
+    for r, e in zip(row.tolist(), entry.tolist(), strict=True):
+        mine = members[e]
+        found.append(
+            text(r, mine[0]) if len(mine) == 1 else ", ".join(f"{players[j]}={text(r, j)}" for j in mine)
+        )
+    return tuple(found)

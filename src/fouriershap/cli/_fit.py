@@ -1,0 +1,194 @@
+"""The command `fit`: compile a model and a background into a file."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from fouriershap import (
+    BlackBoxExplainer,
+    Explainer,
+    InputError,
+    ModelWarning,
+    ProductExplainer,
+    TreeExplainer,
+    UnsupportedModelError,
+)
+from fouriershap._base.checks import need
+from fouriershap._base.short import short_list, short_text
+from fouriershap.cli._errors import add_file_name, progress_bar, report_errors
+from fouriershap.cli._explainers import tree_kinds
+from fouriershap.cli._functions import OnnxModel, make_predict, trained_columns
+from fouriershap.cli._models import ModelFile, open_model
+from fouriershap.cli._options import MODEL, ROWS, Debug, Drop, Jobs, Quiet, Trust, parse_groups, parse_output
+from fouriershap.cli._output import check_folder, check_not_input
+from fouriershap.cli._rows import as_pandas, open_rows, read_all
+
+_BUDGET = 20_000
+
+
+@report_errors
+def fit(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help=MODEL)],
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE.fshap", help="The file to write.")],
+    background: Annotated[Path | None, typer.Option("-b", "--background", help=ROWS)] = None,
+    path_dependent: Annotated[
+        bool, typer.Option("--path-dependent", help="Use the training counts in the trees as background.")
+    ] = False,
+    drop: Drop = None,
+    groups: Annotated[
+        list[str] | None,
+        typer.Option("--group", metavar="NAME=COLUMN,COLUMN", help="Columns as one player; may be repeated."),
+    ] = None,
+    model_output: Annotated[
+        str, typer.Option(help="What is explained: raw, probability, response, or the number of an output.")
+    ] = "raw",
+    precision: Annotated[str, typer.Option(help="Precision of the tables: single or double.")] = "single",
+    budget: Annotated[
+        int | None, typer.Option(min=1, help="Most queries of a black box; by default 20,000.")
+    ] = None,
+    answers: Annotated[Path | None, typer.Option(help="File that keeps the answers of a black box.")] = None,
+    categorical: Annotated[
+        list[str] | None, typer.Option(help="A column of numbers that are labels; may be repeated.")
+    ] = None,
+    random_state: Annotated[int | None, typer.Option(help="Seed of the queries of a black box.")] = None,
+    trust_pickle: Trust = False,
+    n_jobs: Jobs = -1,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """Compile a model and a background into a file that explains rows.
+
+    Tree models, linear models and kernel machines are read, and explained exactly. All others are black boxes: they are
+    queried, and the fidelity of what is fitted to their answers is measured.
+    """
+    if (background is None) != path_dependent:
+        raise InputError("give either --background ROWS or --path-dependent.")
+    if output.suffix.lower() != ".fshap":
+        raise InputError(f"{short_text(output)}: give the output the suffix .fshap.")
+    check_folder(output)
+    check_not_input(output, model, background, answers)
+    opened = open_model(model, trust_pickle)
+    asked = {"budget": budget, "answers": answers, "categorical": categorical, "random_state": random_state}
+    queries = {name: value for name, value in asked.items() if value is not None}
+    exact = parse_groups(groups or []) | {"output": parse_output(model_output), "n_jobs": n_jobs}
+    begin = time.perf_counter()
+    if opened.ensemble is not None:
+        if queries:
+            names = ", ".join(f"--{name.replace('_', '-')}" for name in queries)
+            raise InputError(f"{short_text(model)}: is read exactly; {names} is for black boxes.")
+        options = exact | {"precision": precision}
+        explainer: Explainer = _compile_trees(opened, background, tuple(drop or ()), options)
+        explainer.save(output)
+    else:
+        refusal = InputError(
+            f"{short_text(model)}: is a black box ({opened.why}), which needs --background ROWS, and has no "
+            "--precision and no --model-output."
+        )
+        if background is None:
+            raise refusal
+        rows = open_rows(background, {}, tuple(drop or ()))
+        with add_file_name(rows.name):
+            table = read_all(rows)
+            read = None if queries else _save_exact(opened, table, exact, precision, output)
+            if read is None:
+                if precision != "single" or model_output != "raw":
+                    raise refusal
+                explainer = _fit_black_box(opened, table, queries | parse_groups(groups or []), n_jobs, quiet)
+                explainer.save(output)
+            else:
+                explainer = read
+    if not quiet:
+        typer.echo(f"{short_text(output)}: {explainer!r} in {time.perf_counter() - begin:.1f} s", err=True)
+
+
+def _compile_trees(
+    opened: ModelFile, background: Path | None, drop: tuple[str, ...], options: dict[str, Any]
+) -> TreeExplainer:
+    ensemble, rows = opened.ensemble, None
+    assert ensemble is not None
+    if background is not None:
+        stream = open_rows(background, tree_kinds(ensemble, ensemble.feature_names), drop)
+        with add_file_name(stream.name):
+            rows = ensemble.select_columns(read_all(stream))
+    # An unpickled estimator is compared with our copy of it; files of the libraries are not.
+    return TreeExplainer(ensemble if opened.estimator is None else opened.estimator, rows, **options)
+
+
+def _save_exact(
+    opened: ModelFile, table: Any, options: dict[str, Any], precision: str, path: Path
+) -> Explainer | None:
+    """Read an estimator and save its explainer; None if it is a black box.
+
+    A Pipeline whose steps cannot be saved is a black box as well: what is fitted to it takes the Pipeline's own rows.
+    """
+    model = opened.estimator
+    if isinstance(model, OnnxModel) or not hasattr(model, "predict"):
+        return None
+    frame = _to_pandas(opened, table)
+    makers: tuple[tuple[Any, dict[str, Any]], ...] = (
+        (TreeExplainer, {"precision": precision}),
+        (ProductExplainer, {}),
+    )
+    for make, more in makers:
+        try:
+            explainer: Explainer = make(model, frame, **options, **more)
+            with warnings.catch_warnings():
+                warnings.simplefilter("error", ModelWarning)
+                explainer.save(path)
+        except (UnsupportedModelError, ModelWarning):
+            continue
+        return explainer
+    return None
+
+
+def _fit_black_box(
+    opened: ModelFile, table: Any, options: dict[str, Any], n_jobs: int, quiet: bool
+) -> Explainer:
+    need("sklearn", "fitting a black box", "scikit-learn")
+    model, frame = opened.estimator, _to_pandas(opened, table)
+    if isinstance(model, OnnxModel):
+        model.check_width(frame.shape[1])
+    elif not callable(model) or hasattr(model, "predict"):
+        model = make_predict(model)
+    settings = {"budget": _BUDGET} | options
+    with progress_bar(settings["budget"], quiet) as advance:
+        queried = 0
+
+        def step(done: int, budget: int) -> None:
+            nonlocal queried
+            advance(done - queried)
+            queried = done
+
+        explainer = BlackBoxExplainer(model, frame, n_jobs=n_jobs, progress=step, **settings)
+    if not quiet:
+        found = explainer.fidelity
+        lines = [f"black box: {opened.why}; {found.n_queries:,} queries"]
+        lines.append(f"fidelity: R² {found.r2:.4f} [{found.low:.4f}, {found.high:.4f}] on held-out answers")
+        if found.shap is not None:
+            interval = f"[{found.shap.low:.4f}, {found.shap.high:.4f}]"
+            lines.append(
+                f"certificate: R² {found.shap.r2:.4f} {interval} of SHAP values, by the model itself"
+            )
+        typer.echo("\n".join(lines), err=True)
+    return explainer
+
+
+def _to_pandas(opened: ModelFile, table: Any) -> Any:
+    """Return an Arrow table as the pandas frame that a model takes: its columns in its order, if it knows them."""
+    need("pandas", "querying a model", "pandas")
+    model = opened.estimator
+    wanted = model.columns if isinstance(model, OnnxModel) else trained_columns(model)
+    if wanted is None:
+        return as_pandas(table)
+    lacking = [name for name in wanted if name not in table.column_names]
+    if lacking:
+        raise InputError(f"lacks the columns {short_list(lacking)}, which the model takes.")
+    extra = [name for name in table.column_names if name not in wanted]
+    if extra:
+        raise InputError(f"has the columns {short_list(extra)}, which are unknown to the model: --drop them.")
+    return as_pandas(table.select(list(wanted)))

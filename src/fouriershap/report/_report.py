@@ -1,0 +1,226 @@
+"""`write_report`: collect what the page shows, and write it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fouriershap._base.checks import check_number, check_whole
+from fouriershap._base.errors import CapacityError, InputError
+from fouriershap._base.short import reason, short
+from fouriershap._shapley.engine import Engine
+from fouriershap._shapley.interactions import interaction_values
+from fouriershap.analysis.explainer import ExplainerLike, check_engine, encode_rows, shap_values
+from fouriershap.analysis.groups import split_columns
+from fouriershap.analysis.interactions import Interactions
+from fouriershap.report._comparisons import (
+    find_sets,
+    importance_intervals,
+    show_cohorts,
+    show_drift,
+    split_sentences,
+)
+from fouriershap.report._content import Content, Floats, Input, Output, PairSizes
+from fouriershap.report._engine_facts import EngineFacts, engine_facts
+from fouriershap.report._metrics import measure
+from fouriershap.report._subject import (
+    explain_meaning,
+    find_versions,
+    list_facts,
+    make_profile,
+    make_what_if,
+    page_link,
+)
+from fouriershap.report._write import write_content
+
+_MOST_HEAT, _HEAT_ROWS = 30, 200  # players and rows of the interaction heat map
+_STRONGEST = 20  # players whose pairs are shown if there are more
+
+
+def write_report(
+    explainer: ExplainerLike,
+    X: Any,
+    path: str | os.PathLike[str],
+    y: Any = None,
+    *,
+    ids: Any = None,
+    drift: Any = None,
+    cohorts: Any = None,
+    interactions: Any = None,
+    text: Any = None,
+    unit: str | None = None,
+    facts: Mapping[str, Any] | None = None,
+    max_rows: int | None = None,
+    title: str | None = None,
+    max_bytes: int = 15_000_000,
+) -> Path:
+    """Write a page that shows the SHAP values of rows, and computes new ones when its reader changes a row.
+
+    It is one HTML file that opens from disk and fetches nothing. Needs ``pip install 'fouriershap[report]'``.
+
+    Parameters
+    ----------
+    X : array or data frame, shape (n_rows, n_columns)
+        Rows to explain; importance is over all of them.
+    path : path of the file
+    y : array_like or str, optional
+        Observed numbers or classes, or the column of X that holds them. The page then shows how well the model
+        predicts these rows.
+    ids : array_like or str, optional
+        Names of the rows, or the column of X that holds them; by default the index of a pandas frame.
+    drift : array or data frame, or Drift, optional
+        Other rows: the page shows why the mean prediction changed from the background to them.
+    cohorts : array_like or str, True, or Cohorts, optional
+        Groups of rows to compare: an entry per row, a column of X, or True for a tree that finds them.
+    interactions : int or Interactions, optional
+        Most features of a set, 2 or more: the page lists the sets that interact most strongly.
+    text : mapping or str, optional
+        The sentences of reasons, as in `reasons`.
+    unit : str, optional
+        Unit of the predictions, such as "€".
+    facts : mapping, optional
+        Further facts to show: ``{"Data": "loans of 2025", "Approved by": ...}``.
+    max_rows : int, optional
+        Most rows that the page holds, a random sample of X; by default 10,000.
+    title : str, optional
+    max_bytes : int
+        Largest size of the file. If it is too small, the page holds fewer rows and, finally, no what-if part.
+
+    Returns
+    -------
+    pathlib.Path
+        The file that was written.
+
+    Warns
+    -----
+    ReportWarning
+        If the page lacks its what-if part or interactions, with the reason; the page says so as well.
+    """
+    check_number("max_rows", 1 if max_rows is None else max_rows, 1)
+    check_number("max_bytes", max_bytes, 1)
+    if interactions is not None and not isinstance(interactions, Interactions):
+        check_whole("interactions", interactions, 2, ", the most features of a set, or Interactions")
+    for name, label in (("title", title), ("unit", unit)):
+        if label is not None and not isinstance(label, str):
+            raise InputError(f"{name} is {short(label)}; give a text, or None.")
+    if facts is not None and not isinstance(facts, Mapping):
+        raise InputError(f"facts is {short(facts)}; give a mapping from names to texts.")
+    engine = check_engine(explainer, "a report")
+    sentences = split_sentences(text, explainer.player_names)
+    given = {"y": y, "ids": ids, "cohorts": cohorts}
+    features, columns = split_columns(X, given, explainer.input_names)
+    rows = encode_rows(explainer, features)
+    row_names = _name_rows(X, columns["ids"], len(rows))
+    about = engine_facts(explainer, rows, max_bytes)
+    values, expected = shap_values(explainer, rows.codes), engine.expected
+    outputs, n_explained = _name_outputs(explainer, about, unit), values.shape[2]
+    actual = None
+    if columns["y"] is not None:
+        actual = measure(explainer, columns["y"], expected + values.sum(axis=1))
+    if about.raw is not None:
+        raw = about.raw.shap_values(rows.codes, explainer.n_jobs)
+        values, expected = np.concatenate([values, raw], 2), np.append(expected, about.raw.expected)
+    wrong = expected[~np.isfinite(expected)]
+    if len(wrong):
+        raise InputError(f"the expected value of the explainer is {wrong[0]}; a page shows finite numbers.")
+    versions = find_versions(explainer)
+    has_cohorts = cohorts is not None and cohorts is not False
+    content = Content(
+        title=title or f"{about.kind}, explained",
+        facts=list_facts(explainer, about, versions, facts),
+        meaning=explain_meaning(about),
+        inputs=about.inputs,
+        players=_name_players(explainer.player_names, about.inputs),
+        outputs=outputs,
+        expected=expected,
+        values=values,
+        row_names=row_names,
+        what_if=make_what_if(about),
+        link=page_link(about),
+        profile=make_profile(about.info),
+        interactions=_pair_sizes(explainer, about.raw or engine, rows.codes, values),
+        first_raw=n_explained if about.raw is not None else 0,
+        # The second of two classes is the positive one.
+        output=1 if n_explained == 2 and explainer.output_names is not None else 0,
+        importance_ends=importance_intervals(values),
+        actual=actual,
+        drift=None if drift is None else show_drift(explainer, drift),
+        cohorts=show_cohorts(explainer, features, columns["cohorts"]) if has_cohorts else None,
+        sets=None if interactions is None else find_sets(explainer, about.raw, rows.codes, interactions),
+        sentences=sentences,
+        versions=versions,
+    )
+    return write_content(content, path, max_rows=max_rows, max_bytes=max_bytes)
+
+
+def _name_outputs(explainer: ExplainerLike, about: EngineFacts, unit: str | None) -> list[Output]:
+    """Return the names of the outputs, raw ones last."""
+    names, n = explainer.output_names, explainer.engine.n_outputs
+
+    def name(own: str, scale: str | None) -> list[Output]:
+        found = []
+        for k in range(n):
+            label = "prediction" if n == 1 else f"output {k}"
+            if names is not None:
+                label = f"{own or 'output'} of {names[k]}"
+            elif own:
+                label = own if n == 1 else f"{own} of output {k}"
+            is_named = own or names is not None
+            found.append(Output(label, scale if scale is not None else label if is_named else ""))
+        return found
+
+    raw = [] if about.raw is None else name(about.raw_unit or "raw output", None)
+    return name(about.unit, unit) + raw
+
+
+def _name_players(names: tuple[str, ...], inputs: list[Input]) -> list[str]:
+    """Return the names of the players; a player with a single input has the name of the input."""
+    owned: dict[int, list[str]] = {}
+    for entry in inputs:
+        owned.setdefault(entry.player, []).append(entry.name)
+    return [owned[p][0] if len(owned.get(p, ())) == 1 else name for p, name in enumerate(names)]
+
+
+def _name_rows(X: Any, ids: Any, n_rows: int) -> list[str] | None:
+    """Return the ids, or the labels of a frame's index unless they are just positions."""
+    if ids is not None:
+        found = np.asarray(ids)
+        if found.shape != (n_rows,):
+            raise InputError(f"ids has shape {found.shape}; give one entry per row of X, ({n_rows},).")
+        return [str(label) for label in found.tolist()]
+    index = getattr(X, "index", None)
+    if index is None or callable(index) or type(index).__name__ == "RangeIndex" or len(index) != n_rows:
+        return None
+    return [str(label) for label in index]
+
+
+def _pair_sizes(
+    explainer: ExplainerLike, engine: Engine, codes: NDArray[Any], values: Floats
+) -> PairSizes | str:
+    """Return mean absolute pair interactions of the first rows; of many players, those of the strongest."""
+    names = explainer.player_names
+    if len(names) < 2:
+        return ""
+    players, pairs = np.arange(len(names)), None
+    if len(names) > _MOST_HEAT:
+        strength = np.abs(values).mean(axis=0).sum(axis=1)
+        players = np.sort(np.argsort(-strength, kind="stable")[:_STRONGEST])
+        pairs = [(int(i), int(j)) for k, i in enumerate(players) for j in players[k + 1 :]]
+    try:
+        found = np.asarray(
+            interaction_values(engine, codes[:_HEAT_ROWS], names, pairs, None, explainer.n_jobs, False)
+        )
+    except (CapacityError, InputError) as error:  # too large, or not available for this explainer
+        return reason(error)
+    mean = np.abs(found).mean(axis=0)
+    if pairs is None:
+        return PairSizes(players, np.ascontiguousarray(np.moveaxis(mean, -1, 0)))
+    sizes = np.full((mean.shape[1], len(players), len(players)), np.nan)
+    upper = np.triu_indices(len(players), 1)
+    sizes[:, upper[0], upper[1]] = sizes[:, upper[1], upper[0]] = mean.T
+    return PairSizes(players, sizes)

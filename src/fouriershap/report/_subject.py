@@ -1,0 +1,208 @@
+"""What the report says about the model, the values and how far to trust them."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import partial
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fouriershap._base.short import short_text
+from fouriershap._blackbox.fidelity import Fidelity
+from fouriershap.analysis.explainer import ExplainerLike
+from fouriershap.report._content import WhatIf
+from fouriershap.report._engine_facts import EngineFacts, Info, rounded
+
+_MOST_CURVE = 500
+_MOST_TEXT = 300
+_ROUNDING_ROWS = 200  # to measure the error of rounded tables on
+# The links that the page's script knows, and what it says about them.
+_LINK_TEXTS = {
+    "logistic": "The probability beside a prediction is the sigmoid of its log-odds.",
+    "softmax": "The column “softmax” turns the outputs into the probabilities of the classes.",
+    "exp": "The model predicts the exponential of this output, which is shown beside it.",
+    "expm1": "The model predicts the exponential of this output minus 1, which is shown beside it.",
+}
+
+
+def page_link(facts: EngineFacts) -> str | None:
+    """Return the name of the link that the page applies to raw outputs, if it knows it."""
+    link = facts.display_link
+    return None if link is None or link.name not in _LINK_TEXTS else link.name
+
+
+def list_facts(
+    explainer: ExplainerLike, facts: EngineFacts, versions: dict[str, str], more: Mapping[Any, Any] | None
+) -> list[tuple[str, str]]:
+    """Return names and texts: about the model, where it came from, and what the caller adds."""
+    info, n_columns, n_players = facts.info, len(explainer.feature_names), len(explainer.player_names)
+    grouped = "" if n_columns == n_players else f" in {n_players:,} groups"
+    found = [("Model", facts.kind if not facts.method else "black box, known by its predictions")]
+    if explainer.model_name is not None:
+        found.append(("Model class", short_text(explainer.model_name)))
+    if facts.method:
+        found += [("Method", facts.method), ("Representation", _describe_representation(info))]
+    elif info.n_trees:
+        found.append(("Trees", f"{info.n_trees:,} with {info.n_leaves:,} leaves"))
+    else:
+        found.append(("Terms", f"{info.n_terms:,}"))
+    if facts.output != "raw":
+        found.append(("Output", facts.output))
+    found.append(("Features", f"{n_columns:,}{grouped}"))
+    if facts.method and facts.fidelity is not None:
+        found.append(("Queries", f"{facts.fidelity.n_queries:,}"))
+        found.append(("Fidelity", _describe_fidelity(facts.fidelity)))
+    rows = "compiled into the tables" if info.n_background is None else f"{info.n_background:,} rows"
+    found.append(("Background", "none: path-dependent values" if info.is_path_dependent else rows))
+    if explainer.checksum is not None:
+        found.append(("Checksum of the explainer", explainer.checksum))
+    found += [(str(name)[:_MOST_TEXT], str(text)[:_MOST_TEXT]) for name, text in (more or {}).items()]
+    libraries = ", ".join(f"{name} {number}" for name, number in versions.items() if name != "written")
+    return [*found, ("Written", versions["written"]), ("Versions", libraries)]
+
+
+def find_versions(explainer: ExplainerLike) -> dict[str, str]:
+    """Return the date, and the installed versions of what wrote the page and of the model's library."""
+    # For reproducible pages: https://reproducible-builds.org/specs/source-date-epoch/
+    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
+    now = datetime.fromtimestamp(int(epoch), UTC) if epoch.isdecimal() else datetime.now(UTC)
+    found = {"written": now.strftime("%Y-%m-%d %H:%M UTC"), "fouriershap": version("fouriershap")}
+    found["Python"] = platform.python_version()
+    package = (explainer.model_name or "").partition(".")[0]
+    library = getattr(sys.modules.get(package), "__version__", None)
+    return found if not isinstance(library, str) else found | {package: library}
+
+
+def explain_meaning(facts: EngineFacts) -> list[str]:
+    """Return sentences: what the values are, and how far to trust them."""
+    link, raw = page_link(facts), facts.raw_unit or "raw output"
+    what = "probabilities" if facts.unit == "probability" else "responses"
+    if facts.fidelity is not None:
+        first = _explain_fidelity(facts.fidelity)
+    elif facts.raw is not None and facts.is_rescaled:
+        first = (
+            f"These SHAP values explain {what}: they are the exact values of the {raw} against each background row, "
+            "times the slope from that row's output to the explained one's. They add up to what the model predicts."
+        )
+    elif facts.raw is not None:
+        first = f"These SHAP values explain {what} exactly, over all coalitions and background rows."
+    elif facts.info.is_path_dependent:
+        first = (
+            "These SHAP values are exact and path-dependent: an absent feature is spread over both sides of a split "
+            "like the training rows."
+        )
+    elif facts.background_error:
+        first = (
+            "These SHAP values are those of the model itself; a compressed background misses "
+            f"{facts.background_error:.1e} of their sum of squares."
+        )
+    else:
+        first = "These SHAP values are exact: they use the model itself and all background rows; nothing is sampled."
+    if facts.raw is not None:
+        second = (
+            f"The values of the {raw} are there as well; choose at the top what charts show. Interactions and the "
+            f"what-if part use the {raw}, for which each change is exact, and show the {facts.output} that follows."
+        )
+    elif facts.method:
+        second = "The prediction is that of the representation: the expected value plus the SHAP values."
+    else:
+        output = "raw output" if facts.output == "raw" else facts.output
+        second = f"The prediction is the model's {output}: the expected value plus the SHAP values."
+    return [first, second, *([_LINK_TEXTS[link]] if link is not None and facts.raw is None else [])]
+
+
+def make_what_if(facts: EngineFacts) -> list[WhatIf] | str:
+    """Return what the page looks up to explain changed rows, or why it cannot."""
+    if isinstance(facts.lookups, str):
+        return facts.lookups
+    rows = None if facts.rounding_rows is None else facts.rounding_rows[:_ROUNDING_ROWS]
+
+    def make(lookup: Any) -> WhatIf:
+        can_round = rows is not None and rounded(lookup, 16) is not None
+        coarser = partial(_round, lookup, rows) if can_round else None
+        return WhatIf(lookup.header(), lookup.arrays(), lookup.nbytes, coarser)
+
+    return [make(lookup) for lookup in facts.lookups]
+
+
+def _round(lookup: Any, rows: NDArray[Any], n_bits: int) -> WhatIf:
+    """Return smaller tables, and the error that they make on some rows."""
+    coarser, exact = rounded(lookup, n_bits), lookup.shap_values(rows)
+    error = float(np.abs(coarser.shap_values(rows) - exact).max(initial=0.0))
+    largest = float(np.abs(exact).max(initial=0.0)) or 1.0
+    note = (
+        f"The tables of the what-if part are rounded to make the page smaller. On {len(rows):,} rows its values "
+        f"differ by at most {error:.1g} from the exact ones, which is {100 * error / largest:.1g} % of the largest."
+    )
+    return WhatIf(coarser.header(), coarser.arrays(), coarser.nbytes, note=note)
+
+
+def make_profile(info: Info) -> dict[str, NDArray[Any]]:
+    """Return number and energy of a spectrum's terms by degree, and the share of the variance in the largest ones."""
+    if info.term_energy is None or info.degrees is None:
+        return {}
+    energy, n_terms = info.term_energy, np.bincount(info.degrees, minlength=1)
+    total = max(float(energy.sum()), 1e-300)
+    curve = np.cumsum(np.sort(energy)[::-1]) / total
+    at = np.unique(np.linspace(1, len(curve), min(len(curve), _MOST_CURVE)).astype(np.int32))
+    return {
+        "degree_terms": n_terms.astype(np.int32),
+        "degree_share": np.bincount(info.degrees, energy, minlength=1) / total,
+        "curve_terms": at,
+        "curve_share": curve[at - 1],
+    }
+
+
+def _describe_representation(info: Info) -> str:
+    if info.parts:
+        return " and ".join(map(_describe_representation, info.parts))
+    if info.n_trees:
+        return f"{info.n_trees:,} trees with {info.n_leaves:,} leaves"
+    return f"{'a spectrum of ' if info.term_energy is not None else ''}{info.n_terms:,} terms"
+
+
+def _describe_fidelity(fidelity: Fidelity) -> str:
+    if fidelity.exact:
+        return "exact: every combination of levels was queried"
+    function = f"R² {fidelity.r2:.4f} (95 % interval {fidelity.low:.4f} to {fidelity.high:.4f})"
+    if fidelity.shap is None:
+        return function
+    values = f"of the values R² {fidelity.shap.r2:.4f} ({fidelity.shap.low:.4f} to {fidelity.shap.high:.4f})"
+    return f"{values}, of the function {function}"
+
+
+def _explain_fidelity(fidelity: Fidelity) -> str:
+    noise = values = ""
+    if fidelity.noise > 1e-4:
+        noise = f" The model's answers to the same row vary by {100 * fidelity.noise:.2g} % of that."
+    if fidelity.exact:
+        return f"Every combination of levels was queried, so these SHAP values are the model's exact ones.{noise}"
+    error = 100 * np.sqrt(max(1 - fidelity.r2, 0.0))
+    if fidelity.n_points == 0 and np.isnan(fidelity.noise):
+        return (
+            "Every combination of levels was queried once, and no query was left to test whether the model always "
+            "gives the same answer: if it does, these SHAP values are exact."
+        )
+    if fidelity.n_points == 0:
+        return (
+            "Every combination of levels was queried several times, since the model's answers vary. These SHAP values "
+            f"are those of the mean answers, whose typical error is {error:.2g} % of their spread.{noise}"
+        )
+    if fidelity.shap is not None:
+        values = (
+            f" They agree with the model's own values, from permutations of a few rows, with R² {fidelity.shap.r2:.3f} "
+            f"(95 % interval {fidelity.shap.low:.3f} to {fidelity.shap.high:.3f})."
+        )
+    return (
+        f"These SHAP values are exact for a representation of the model.{values} On {fidelity.n_points:,} mixed rows "
+        f"that were not used to fit it, it explains {100 * fidelity.r2:.2f} % of the variance of the model's answers: "
+        f"its typical error is {error:.2g} % of their spread. Do not interpret smaller differences between values."
+        f"{noise}"
+    )
