@@ -45,16 +45,13 @@ def read(model: Any) -> Reading:
     names = tuple(str(name) for name in model.feature_names_in_)
     made_up = all(_MADE_UP.fullmatch(name) for name in names)
     n_features = len(names)
-    arrays = join(trees, width) | {
-        "n_features": n_features,
-        "n_outputs": width,
-        "dtype": np.dtype(np.float64),
-        "tree_output": np.full(max(len(trees), 1), -1 if width > 1 else 0),
-        "base": base,
-    }
     return tree_reading(
         f"interpret {type(model).__name__}",
-        arrays,
+        join(trees, width),
+        n_features,
+        np.float64,
+        np.full(max(len(trees), 1), -1 if width > 1 else 0),
+        base,
         link=_link(model),
         output_names=class_names(model, width),
         feature_names=None if made_up else names,

@@ -83,16 +83,13 @@ def read_bytes(text: bytes) -> Reading:
     labels = _frame_labels(text[end:])
     vocabularies, lost = _vocabularies(labels, header["feature_infos"].split())
     nodes = join_in_line(trees.in_line(scale), trees.sizes) if len(trees.sizes) else join([])
-    arrays = nodes | {
-        "n_features": n_features,
-        "n_outputs": n_outputs,
-        "dtype": np.dtype(np.float64),
-        "tree_output": (np.arange(max(len(trees.sizes), 1)) % n_outputs).astype(np.int32),
-        "base": np.zeros(n_outputs),
-    }
     return tree_reading(
         "lightgbm rf" if "average_output" in header else "lightgbm gbdt",
-        arrays,
+        nodes,
+        n_features,
+        np.float64,
+        (np.arange(max(len(trees.sizes), 1)) % n_outputs).astype(np.int32),
+        np.zeros(n_outputs),
         link=_LINKS.get(header.get("objective", "").partition(" num_class")[0], UNKNOWN),
         is_boosted="average_output" not in header,
         casting=_BOOSTER_CASTING,

@@ -66,16 +66,13 @@ def read(path: Path) -> Reading:
     n_features = int(about["numFeatures"])
     impurity = (about["defaultParamMap"] | about["paramMap"]).get("impurity")
     of_regression = MEAN if impurity == "variance" else UNKNOWN
-    arrays = join(trees, width) | {
-        "n_features": n_features,
-        "n_outputs": width,
-        "dtype": np.dtype(np.float64),
-        "tree_output": np.full(len(trees), -1 if width > 1 else 0),
-        "base": np.zeros(width),
-    }
     return tree_reading(
         f"spark {name}",
-        arrays,
+        join(trees, width),
+        n_features,
+        np.float64,
+        np.full(len(trees), -1 if width > 1 else 0),
+        np.zeros(width),
         link=PROBABILITY if width > 1 else LOGISTIC if n_classes else of_regression,
         output_names=tuple(str(float(c)) for c in range(width)) if width > 1 else None,
         is_boosted=name.startswith("GBT"),

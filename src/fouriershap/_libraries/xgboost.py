@@ -106,16 +106,13 @@ def read_document(document: dict[str, Any], n_iterations: int | None = None) -> 
     outputs = [-1] * n_trees if width > 1 else inner["tree_info"][:n_trees]
     vocabularies, lost = _vocabularies(inner.get("cats", {}).get("enc", []))
     objective = learner["objective"]["name"]
-    arrays = join(trees, width) | {
-        "n_features": n_features,
-        "n_outputs": n_outputs,
-        "dtype": np.dtype(np.float32),
-        "tree_output": np.array(outputs or [0], dtype=np.int32),
-        "base": _base(parameters["base_score"], objective, n_outputs, _version(document)),
-    }
     return tree_reading(
         "xgboost dart" if len(weights) else "xgboost gbtree",
-        arrays,
+        join(trees, width),
+        n_features,
+        np.float32,
+        np.array(outputs or [0], dtype=np.int32),
+        _base(parameters["base_score"], objective, n_outputs, _version(document)),
         link=_LINKS.get(objective, UNKNOWN),
         computes_in=np.float32,
         is_boosted=True,

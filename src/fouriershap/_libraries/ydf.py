@@ -87,16 +87,13 @@ def read(path: Path) -> Reading:
     per_round = header.whole(5, 1) if boosted else 1
     many = boosted and len(base) > 1
     outputs = np.arange(len(trees)) % per_round if many else np.full(max(len(trees), 1), -int(width > 1))
-    arrays |= {
-        "n_features": n_features,
-        "n_outputs": len(base),
-        "dtype": np.dtype(np.float32),
-        "tree_output": outputs.astype(np.int32),
-        "base": base,
-    }
     return tree_reading(
         f"ydf {kind}",
         arrays,
+        n_features,
+        np.float32,
+        outputs.astype(np.int32),
+        base,
         link=_link(boosted, bool(classes), header, about),
         output_names=tuple(map(str, classes)) if len(classes) == len(base) else None,
         computes_in=np.float32,

@@ -74,16 +74,13 @@ def read(data: bytes) -> Reading:
     scale, shift, link = read_behind(graph, node)
     weights, base = weights * scale, base * scale + shift
     trees, tree_output = _trees(nodes, condition, weights)
-    arrays = join(trees, trees[0].values.shape[1] if trees else 1) | {
-        "n_features": len(names),
-        "n_outputs": len(base),
-        "dtype": np.dtype(dtype),
-        "tree_output": tree_output.astype(np.int32),
-        "base": base,
-    }
     return tree_reading(
         f"onnx {node.op}",
-        arrays,
+        join(trees, trees[0].values.shape[1] if trees else 1),
+        len(names),
+        dtype,
+        tree_output.astype(np.int32),
+        base,
         link=_link(link, len(base)),
         output_names=labels,
         computes_in=compared,
