@@ -70,7 +70,7 @@ def test_the_shares_of_a_background_by_definition(seed, n_background, missing):
         explainer = fs.TreeExplainer(
             forest, background, weights=weights, strategy=method, precision="double", **BY_PATH
         )
-        assert explainer.feature_perturbation == "tree_path_dependent" and explainer.checked
+        assert explainer.engine.info.is_path_dependent and explainer.checked
         got = explainer.shap_values(rows, check_additivity=True)
         share = np.ones(n_background) if weights is None else weights
         for row, values in zip(rows, got, strict=True):

@@ -22,7 +22,7 @@ from fouriershap._rows.preprocessing import UnknownStepError
 from fouriershap._rows.rules import MIXED, STEPS, STEPS_MIXED, Casting
 from fouriershap._rows.steps import StepError
 from fouriershap._trees import arithmetic as trees
-from fouriershap._trees.ensemble import LEAF
+from fouriershap._trees.ensemble import LEAF, TreeEnsemble
 from fouriershap._trees.level_sets import Levels, remap_levels, split_by_level
 from fouriershap._trees.through_steps import before_steps
 
@@ -227,7 +227,7 @@ def _check_labels(parts: Sequence[Reading]) -> None:
 
 def _one_vocabulary(
     parts: Sequence[Reading], testing: Sequence[Reading]
-) -> tuple[dict[int, tuple[Any, ...]], list[trees.TreeEnsemble]]:
+) -> tuple[dict[int, tuple[Any, ...]], list[TreeEnsemble]]:
     """One vocabulary per feature, and the trees of all parts in its codes."""
     found: dict[int, dict[Any, int]] = {}
     for part in testing:

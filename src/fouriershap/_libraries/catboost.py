@@ -56,7 +56,7 @@ def read_estimator(model: Any) -> Reading:
 
 
 def read_document(document: dict[str, Any]) -> Reading:
-    """The JSON export of CatBoost."""
+    """Read the JSON export of CatBoost."""
     info = document["features_info"]
     _refuse_target_statistics(info)
     splits = _Splits(info)
@@ -188,7 +188,7 @@ def _tree(
     cover: NDArray[np.float64],
     values: NDArray[np.float64],
 ) -> Tree:
-    """A tree of ``len(cover)`` nodes from the tests and the children of its inner nodes."""
+    """Return a tree of ``len(cover)`` nodes from the tests and children of its inner nodes."""
 
     def spread(part: NDArray[Any], fill: Any) -> NDArray[Any]:
         whole = np.full(len(cover), fill, dtype=part.dtype)

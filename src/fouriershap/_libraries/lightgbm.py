@@ -57,7 +57,7 @@ def read_booster(model: Any) -> Reading:
 
 
 def _text_of(model: Any) -> bytes:
-    """What ``model_to_string`` returns, which prints a model of more than a megabyte twice: through a file."""
+    """Return the text model, through a file if it is large: ``model_to_string`` then prints it twice."""
     if model.num_trees() < _MANY_TREES:
         return str(model.model_to_string()).encode()
     try:
@@ -123,7 +123,7 @@ def _zero_as_missing(
 
 
 def _frame_labels(text: bytes) -> tuple[tuple[Any, ...], ...]:
-    """The labels of the columns that were categorical in the frame of the training data, in their order."""
+    """Return the labels of the columns that were categorical in the training frame, in their order."""
     mark = b"\npandas_categorical:"
     found = json.loads(text.rsplit(mark, 1)[1].splitlines()[0]) if mark in text else None
     return tuple(tuple(labels) for labels in found or ())

@@ -163,7 +163,7 @@ def tree_reading(
     nodes: dict[str, Any],
     n_features: int,
     dtype: Any,
-    tree_output: ArrayLike,
+    tree_output: Any,
     base: Any,
     *,
     link: Link = UNKNOWN,
