@@ -108,10 +108,10 @@ def test_lazy_rows(tree):
 def test_no_rows_at_all(method):
     for name, shape in (("RandomForestRegressor", (0, 4)), ("DecisionTreeClassifier", (0, 4, 3))):
         model, X, _ = CASES["sklearn"][name]()
-        explainer = fs.TreeExplainer(model, X, method=method)
+        explainer = fs.TreeExplainer(model, X, strategy=method)
         assert explainer.shap_values(X[:0], check_additivity=True).shape == shape
         assert explainer(X[:0]).values.shape == shape
-        assert fs.TreeExplainer(model, method=method).shap_values(X[:0]).shape == shape
+        assert fs.TreeExplainer(model, strategy=method).shap_values(X[:0]).shape == shape
 
 
 def test_backgrounds(tree):
@@ -256,8 +256,8 @@ def test_explanations_for_plots(tree):
 
 
 def test_the_arrays_of_an_ensemble_must_fit_together():
-    ensemble = fs.TreeExplainer(CASES["sklearn"]["RandomForestRegressor"]()[0]).ensemble
-    vector = fs.TreeExplainer(CASES["sklearn"]["DecisionTreeClassifier"]()[0]).ensemble
+    ensemble = fs.read_model(CASES["sklearn"]["RandomForestRegressor"]()[0]).representation
+    vector = fs.read_model(CASES["sklearn"]["DecisionTreeClassifier"]()[0]).representation
     for wrong in (
         lambda: ensemble.replace(
             tree_output=np.full(ensemble.n_trees, 1), n_outputs=2, base=np.zeros(2)
@@ -348,7 +348,7 @@ def test_codes_beside_categories_of_a_frame_stay_codes(tmp_path):
 
 
 def test_a_large_file_says_so(tree, tmp_path, monkeypatch):
-    monkeypatch.setattr("fouriershap._explainers.base._LARGE_FILE", 1000)
+    monkeypatch.setattr("fouriershap._explainers.explainer._LARGE_FILE", 1000)
     model, X = tree
     with pytest.warns(fs.CostWarning, match=r"large\.fshap takes 0\.0 GB.*memory=100_000_000"):
         fs.TreeExplainer(model, X).save(tmp_path / "large.fshap")

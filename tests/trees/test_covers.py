@@ -68,9 +68,9 @@ def test_the_shares_of_a_background_by_definition(seed, n_background, missing):
     trees = fs.read_model(forest)
     for method in ("tables", "walk"):
         explainer = fs.TreeExplainer(
-            forest, background, weights=weights, method=method, precision="double", **BY_PATH
+            forest, background, weights=weights, strategy=method, precision="double", **BY_PATH
         )
-        assert explainer.feature_perturbation == "tree_path_dependent" and explainer.checked
+        assert explainer.engine.info.is_path_dependent and explainer.checked
         got = explainer.shap_values(rows, check_additivity=True)
         share = np.ones(n_background) if weights is None else weights
         for row, values in zip(rows, got, strict=True):
@@ -139,7 +139,7 @@ def test_the_first_trees():
             with pytest.raises(fs.InputError, match="multiple of its 3 outputs"):
                 fs.TreeExplainer(model, X, tree_limit=4)
     for limit in (None, -1, 6):
-        assert fs.TreeExplainer(model, X, tree_limit=limit).ensemble.n_trees == 6
+        assert fs.TreeExplainer(model, X, tree_limit=limit).representation.n_trees == 6
 
 
 @pytest.mark.parametrize("limit", [0, 1.5, "all", 7, -2, True])

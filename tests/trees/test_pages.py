@@ -32,11 +32,11 @@ def staircase() -> tuple[Any, np.ndarray]:
 @pytest.mark.parametrize(("make", "paged"), [(forest, True), (staircase, False)])
 def test_tables_equal_the_walk(make: Any, paged: bool, tmp_path: Path) -> None:
     model, X = make()
-    tables = fs.TreeExplainer(model, X[:300], precision="double", method="tables")
+    tables = fs.TreeExplainer(model, X[:300], precision="double", strategy="tables")
     columns = tables._engine.compiled.columns
     assert (columns.column < 0).any()
     assert (columns.pages is not None) == paged
-    walk = fs.TreeExplainer(model, X[:300], method="walk")
+    walk = fs.TreeExplainer(model, X[:300], strategy="walk")
     rows = np.concatenate([X[300:380], np.full((1, X.shape[1]), np.nan, np.float32)])
     expected = walk.shap_values(rows)
     np.testing.assert_allclose(tables.shap_values(rows), expected, atol=1e-12 * np.abs(expected).max())

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fouriershap import read_model
 from fouriershap._base.errors import UnsupportedModelError
-from models import CASES, LABELS, numbers, raw_output, rows_of, target
+from models import CASES, LABELS, numbers, raw_output, target
 from reader_checks import assert_same_output
 
 QUIET = {"verbose": 0, "allow_writing_files": False, "thread_count": 1}
@@ -27,9 +27,9 @@ def test_hashes_of_labels(labels):
     model = catboost.CatBoostRegressor(iterations=6, depth=3, one_hot_max_size=20, **QUIET)
     model.fit(X, y, cat_features=["label"])
     ensemble = read_model(model)
-    assert ensemble.is_categorical.all()
+    assert ensemble.trees.is_categorical.all()
     assert np.unique(raw_output(model, X)).size > 1
-    np.testing.assert_allclose(ensemble.predict(rows_of(ensemble, X)), raw_output(model, X), rtol=1e-12)
+    np.testing.assert_allclose(ensemble.predict(X), raw_output(model, X), rtol=1e-12)
 
 
 @pytest.mark.parametrize("length", [1, 3, 4, 8, 9, 16, 17, 32, 33, 64, 65, 128, 129, 200])
@@ -41,7 +41,7 @@ def test_hashes_of_every_length_of_label(length):
     model.fit(X, np.tile([0.0, 5.0, 9.0], 20), cat_features=["label"])
     ensemble = read_model(model)
     assert np.unique(raw_output(model, X)).size == 3
-    np.testing.assert_allclose(ensemble.predict(rows_of(ensemble, X)), raw_output(model, X), rtol=1e-12)
+    np.testing.assert_allclose(ensemble.predict(X), raw_output(model, X), rtol=1e-12)
 
 
 def test_numbers_are_labels():

@@ -18,8 +18,8 @@ def test_a_forest_gives_what_predict_gives():
 
 
 def test_zeros_count_as_missing_where_the_model_says_so():
-    assert read_model(CASES["lightgbm"]["zero_as_missing"]().model).rules.zero_as_missing.all()
-    assert not read_model(CASES["lightgbm"]["regressor"]().model).rules.zero_as_missing.any()
+    assert read_model(CASES["lightgbm"]["zero_as_missing"]().model).rules.zero_as_missing == (0, 1, 2, 3)
+    assert not read_model(CASES["lightgbm"]["regressor"]().model).rules.zero_as_missing
 
 
 def test_thresholds_at_the_edge_of_the_zero_band():
@@ -32,7 +32,7 @@ def test_thresholds_at_the_edge_of_the_zero_band():
     edge = float(np.float32(1e-35))
     pool = [edge, -edge, 1e-36, -1e-36, 0.0, -0.0, np.nextafter(edge, 1), np.nextafter(-edge, -1), np.nan]
     grid = np.stack(np.meshgrid(pool, pool), axis=-1).reshape(-1, 2)
-    assert np.abs(ensemble.threshold[ensemble.feature >= 0]).min() < 1e-30
+    assert np.abs(ensemble.trees.threshold[ensemble.trees.feature >= 0]).min() < 1e-30
     assert_same_output(model, ensemble, grid, 1e-12)
 
 

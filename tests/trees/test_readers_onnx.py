@@ -55,7 +55,7 @@ def test_random_graphs(seed, operator, before, shape, tracks):
     depth = max(depth, operator == "TreeEnsemble")
     model = random_ensemble(**options, depth=depth, modes=MODES[:4], tracks=tracks, before=before)
     ensemble = fs.read_model(model)
-    levels = ensemble.threshold[np.isfinite(ensemble.threshold)].astype(np.float32)
+    levels = ensemble.trees.threshold[np.isfinite(ensemble.trees.threshold)].astype(np.float32)
     around = [np.nextafter(levels, np.float32(end)) for end in (-np.inf, np.inf)]
     far = np.array([0, -0.0, 1e38, -1e38, np.inf, -np.inf, np.nan, 1e-45], dtype=np.float32)
     pool = np.concatenate([levels, *around, far])
@@ -78,7 +78,7 @@ def test_numbers_that_are_compared_for_equality(operator):
     rng = np.random.default_rng(0)
     rows = rng.choice([*members, 0.1, -1.5, 0.5, 7.0, 1e9, np.nan, 2.5, 1 + 1e-12], size=(300, 4))
     ensemble = assert_reads_as(model, rows)
-    assert ensemble.is_categorical.any()
+    assert ensemble.trees.is_categorical.any()
     explainer = fs.TreeExplainer(model, rows)
     assert explainer.checked
     sums = explainer.shap_values(rows[:50]).sum(axis=1) + explainer.expected_value
@@ -154,7 +154,7 @@ def test_inputs_of_several_columns_and_types():
     del graph.node[:]
     graph.node.extend(nodes)
     ensemble = fs.read_model(model)
-    assert ensemble.feature_names == ("a", "b", "c") and ensemble.dtype == np.float64
+    assert ensemble.feature_names == ("a", "b", "c") and ensemble.rules.dtype == np.float64
     import onnxruntime
 
     rng = np.random.default_rng(0)
@@ -170,7 +170,7 @@ def test_double_thresholds_are_not_rounded():
     between = np.float64(0.1) + 1e-12  # float32 cannot tell it from 0.1
     model = random_ensemble(operator="TreeEnsemble", double=True, thresholds=[between, 0.3])
     rows = np.random.default_rng(0).choice([0.1, between, np.nextafter(between, 1), 0.3, 0.2], size=(200, 4))
-    assert fs.read_model(model).dtype == np.float64
+    assert fs.read_model(model).rules.dtype == np.float64
     assert_reads_as(model, rows, 1e-12)
 
 
@@ -181,7 +181,7 @@ def test_paths_bytes_and_messages_read_alike(tmp_path):
     want = fs.read_model(model).predict(X)
     for given_model in (path, str(path), model.SerializeToString()):
         np.testing.assert_array_equal(fs.read_model(given_model).predict(X), want)
-        assert isinstance(fs.Explainer(given_model, X), fs.TreeExplainer)
+        assert isinstance(fs.Explainer(given_model, X).representation, fs.TreeEnsemble)
     with pytest.raises(InputError, match=r"training rows.*background"):
         fs.TreeExplainer(model)
 

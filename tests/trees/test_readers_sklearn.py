@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import shap
+from sklearn.cluster import KMeans
 from sklearn.ensemble import (
     GradientBoostingClassifier,
     GradientBoostingRegressor,
@@ -45,10 +46,10 @@ def test_stump_without_a_split():
 def test_what_cannot_be_read():
     X = numbers()
     y = target(X)
-    for other in (LinearRegression().fit(X, y), object(), None):
-        with pytest.raises(UnsupportedModelError, match="no tree model"):
+    for other in (KMeans(2).fit(X), object(), None):
+        with pytest.raises(UnsupportedModelError, match="cannot be read"):
             read_model(other)
-    with pytest.raises(UnsupportedModelError, match="no tree model"):
+    with pytest.raises(UnsupportedModelError, match="cannot be read"):
         read_model(RandomTreesEmbedding(n_estimators=2).fit(X))
     with pytest.raises(UnsupportedModelError, match="initial estimator"):
         read_model(GradientBoostingRegressor(init=LinearRegression(), n_estimators=2).fit(X, y))

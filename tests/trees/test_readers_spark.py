@@ -115,7 +115,7 @@ def test_hand_written_classifiers(tmp_path):
     forest = save(tmp_path / "forest", "RandomForestClassificationModel", [FIRST, SECOND], numClasses=2)
     np.testing.assert_allclose(predicted(forest), (first + second) / 2)
     assert fs.read_model(forest).link is PROBABILITY
-    np.testing.assert_array_equal(fs.read_model(forest).cover[:3], [16, 10, 6])
+    np.testing.assert_array_equal(fs.read_model(forest).trees.cover[:3], [16, 10, 6])
     boosted = save(tmp_path / "boosted", "GBTClassificationModel", [FIRST, SECOND], [1.0, 0.1])
     margin = leaves(FIRST, FIRST_LEAF, lambda n: n["prediction"]) + 0.1 * leaves(
         SECOND, SECOND_LEAF, lambda n: n["prediction"]
@@ -138,7 +138,7 @@ def test_pipelines_and_what_is_refused(tmp_path):
     _write_metadata(tmp_path / "pipe", pipe)
     assert fs.read_model(tmp_path / "pipe").feature_names == ("a", "b")
     explainer = fs.Explainer(str(tmp_path / "pipe"), pd.DataFrame(ROWS, columns=["a", "b"]))
-    assert isinstance(explainer, fs.TreeExplainer) and not explainer.checked
+    assert isinstance(explainer.representation, fs.TreeEnsemble) and not explainer.checked
 
     _write_metadata(tmp_path / "longer", pipe | {"paramMap": {"stageUids": ["forest"]}})
     shutil.copytree(stages / "1_forest", tmp_path / "longer" / "stages" / "0_forest")
@@ -152,7 +152,7 @@ def test_pipelines_and_what_is_refused(tmp_path):
     next(iter((broken / "data").glob("part-0*"))).unlink()
     with pytest.raises(InputError, match="not whole"):
         fs.read_model(broken)
-    with pytest.raises(InputError, match="neither Spark nor YDF"):
+    with pytest.raises(InputError, match="not a model that"):
         fs.read_model(stages)
 
 

@@ -16,9 +16,9 @@ RTOL = 1e-6  # XGBoost adds up in float32
 
 def test_early_stopping_is_followed_as_each_interface_follows_it():
     estimator = CASES["xgboost"]["early stopping"]().model
-    assert read_model(estimator).n_trees == estimator.best_iteration + 1
+    assert read_model(estimator).trees.n_trees == estimator.best_iteration + 1
     booster = estimator.get_booster()
-    assert read_model(booster).n_trees == booster.num_boosted_rounds()
+    assert read_model(booster).trees.n_trees == booster.num_boosted_rounds()
 
 
 @pytest.mark.skipif(not XGBOOST_KEEPS_LABELS, reason="this XGBoost keeps no labels")
@@ -52,10 +52,13 @@ def test_base_score_as_older_versions_store_it(tmp_path):
     np.testing.assert_array_equal(read_model(tmp_path / "old.json").predict(X), read_model(model).predict(X))
 
 
-def test_what_cannot_be_read():
+def test_linear_boosters_are_read_as_products(tmp_path):
     X = numbers()
+    model = xgboost.XGBRegressor(booster="gblinear", n_estimators=2).fit(X, target(X))
+    np.testing.assert_allclose(read_model(model).predict(X)[:, 0], model.predict(X), rtol=1e-5, atol=1e-5)
+    model.save_model(tmp_path / "linear.json")
     with pytest.raises(UnsupportedModelError, match="gblinear"):
-        read_model(xgboost.XGBRegressor(booster="gblinear", n_estimators=2).fit(X, target(X)))
+        read_model(tmp_path / "linear.json")
 
 
 def test_labels_that_are_all_alike():

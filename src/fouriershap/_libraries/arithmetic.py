@@ -22,7 +22,7 @@ from fouriershap._rows.preprocessing import UnknownStepError
 from fouriershap._rows.rules import MIXED, STEPS, STEPS_MIXED, Casting
 from fouriershap._rows.steps import StepError
 from fouriershap._trees import arithmetic as trees
-from fouriershap._trees.ensemble import LEAF
+from fouriershap._trees.ensemble import LEAF, TreeEnsemble
 from fouriershap._trees.level_sets import Levels, remap_levels, split_by_level
 from fouriershap._trees.through_steps import before_steps
 
@@ -90,12 +90,10 @@ def first_trees(reading: Reading, limit: int) -> Reading:
 
 def side_by_side(parts: Sequence[Reading]) -> Reading:
     """Return all outputs of all parts, in their order."""
-    ends = np.cumsum([part.n_outputs for part in parts])
-    placed = []
+    ends, placed = np.cumsum([part.n_outputs for part in parts]).tolist(), []
     for part, end in zip(parts, ends, strict=True):
-        matrix = np.zeros((ends[-1], part.n_outputs))
-        matrix[np.arange(end - part.n_outputs, end), np.arange(part.n_outputs)] = 1.0
-        placed.append(map_outputs(part, matrix))
+        among = trees.among_outputs(part.trees, end - part.n_outputs, ends[-1])
+        placed.append(part.replace(representation=among, output_names=None))
     return add(placed)
 
 
@@ -229,7 +227,7 @@ def _check_labels(parts: Sequence[Reading]) -> None:
 
 def _one_vocabulary(
     parts: Sequence[Reading], testing: Sequence[Reading]
-) -> tuple[dict[int, tuple[Any, ...]], list[trees.TreeEnsemble]]:
+) -> tuple[dict[int, tuple[Any, ...]], list[TreeEnsemble]]:
     """One vocabulary per feature, and the trees of all parts in its codes."""
     found: dict[int, dict[Any, int]] = {}
     for part in testing:

@@ -56,7 +56,7 @@ def read_estimator(model: Any) -> Reading:
 
 
 def read_document(document: dict[str, Any]) -> Reading:
-    """The JSON export of CatBoost."""
+    """Read the JSON export of CatBoost."""
     info = document["features_info"]
     _refuse_target_statistics(info)
     splits = _Splits(info)
@@ -69,16 +69,13 @@ def read_document(document: dict[str, Any]) -> Reading:
         trees = [_nested(tree, splits, scale, width) for tree in document["trees"] or []]
     names = document.get("model_info", {}).get("class_params", {}).get("class_names", [])
     names = names[1:] if (len(names), width) == (2, 1) else names  # one output is that of the positive class
-    arrays = join(trees, width) | {
-        "n_features": len(splits.names),
-        "n_outputs": width,
-        "dtype": np.dtype(np.float32),
-        "tree_output": np.full(max(len(trees), 1), -1 if width > 1 else 0),
-        "base": base,
-    }
     return tree_reading(
         "catboost",
-        arrays,
+        join(trees, width),
+        len(splits.names),
+        np.float32,
+        np.full(max(len(trees), 1), -1 if width > 1 else 0),
+        base,
         link=_link(document),
         output_names=tuple(str(n) for n in names) if len(names) == width else None,
         is_boosted=True,
@@ -191,7 +188,7 @@ def _tree(
     cover: NDArray[np.float64],
     values: NDArray[np.float64],
 ) -> Tree:
-    """A tree of ``len(cover)`` nodes from the tests and the children of its inner nodes."""
+    """Return a tree of ``len(cover)`` nodes from the tests and children of its inner nodes."""
 
     def spread(part: NDArray[Any], fill: Any) -> NDArray[Any]:
         whole = np.full(len(cover), fill, dtype=part.dtype)

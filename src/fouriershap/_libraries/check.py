@@ -104,7 +104,7 @@ def _questions(reading: Reading, rows: NDArray[Any] | None, given: Any) -> Itera
 
 
 def _every(X: Any, step: int) -> Any:
-    """Every so many rows of whatever the caller has, in its own form."""
+    """Return every ``step``-th row in the caller's own form."""
     if isinstance(X, list | tuple):
         return X[::step][:N_ROWS]
     if is_sparse(X):
@@ -120,7 +120,7 @@ def _every(X: Any, step: int) -> Any:
 
 
 def _labelled(X: Any, reading: Reading, name: str) -> Iterator[Question]:
-    """The rows as a pandas frame with the types of the training data, where pandas is installed."""
+    """Yield the rows as a pandas frame with the types of the training data, if pandas is installed."""
     try:
         pandas, frame = import_module("pandas"), as_frame(X)
         columns = reading.feature_names or [str(f) for f in range(reading.n_features)]
@@ -157,7 +157,7 @@ def rows_at_thresholds(e: TreeEnsemble, missing: bool) -> NDArray[Any]:
 
 
 def _with_labels(rows: NDArray[Any], reading: Reading) -> NDArray[Any]:
-    """Codes of categories as the labels that they stand for."""
+    """Return rows with labels in place of the codes of categories."""
     labelled = rows.astype(object)
     for feature, labels in reading.rules.vocabularies.items():
         if reading.rules.hashed:  # which keeps no labels
@@ -210,12 +210,12 @@ def rounding(reading: Reading, rows: NDArray[Any], theirs: Floats) -> float:
 
 
 def _share(reading: Reading) -> float:
-    """The least that `rounding` allows, as a share of all leaves together."""
+    """Return the least that `rounding` allows, as a share of all leaves together."""
     return 1e-6 if reading.computes_in == np.float32 else 1e-9
 
 
 def _size(model: Products, rows: NDArray[Any]) -> float:
-    """The sum of the sizes of all that is added up."""
+    """Return the sum of the sizes of all terms."""
     size = (np.abs(rows) @ np.abs(model.linear)).max(initial=0.0) + np.abs(model.constant).max()
     for part in model.terms:
         heights = np.abs(part.coefficients).sum(axis=(0, 2)).max()

@@ -45,16 +45,13 @@ def read(model: Any) -> Reading:
     names = tuple(str(name) for name in model.feature_names_in_)
     made_up = all(_MADE_UP.fullmatch(name) for name in names)
     n_features = len(names)
-    arrays = join(trees, width) | {
-        "n_features": n_features,
-        "n_outputs": width,
-        "dtype": np.dtype(np.float64),
-        "tree_output": np.full(max(len(trees), 1), -1 if width > 1 else 0),
-        "base": base,
-    }
     return tree_reading(
         f"interpret {type(model).__name__}",
-        arrays,
+        join(trees, width),
+        n_features,
+        np.float64,
+        np.full(max(len(trees), 1), -1 if width > 1 else 0),
+        base,
         link=_link(model),
         output_names=class_names(model, width),
         feature_names=None if made_up else names,
@@ -143,7 +140,7 @@ def _term(axes: Sequence[_Axis], scores: NDArray[np.float64], weights: NDArray[n
 def _grow(
     nodes: _Nodes, axes: Sequence[_Axis], scores: NDArray[np.float64], weights: NDArray[np.float64]
 ) -> int:
-    """The nodes over the first axis, and under each of its bins those over the others; the number of the first."""
+    """Add the nodes over the first axis, and under each of its bins those over the others; return the first."""
     if not axes:
         leaf = nodes.add(LEAF, float(weights))
         nodes.rows[leaf][-1] = scores
@@ -167,7 +164,7 @@ def _grow(
 def _halve(
     nodes: _Nodes, axis: _Axis, weights: NDArray[np.float64], begin: int, end: int, beneath: Any
 ) -> int:
-    """The nodes that tell the bins from ``begin`` to before ``end`` apart."""
+    """Add the nodes that tell the bins from ``begin`` to before ``end`` apart; return the first."""
     if end - begin <= 1:
         return int(beneath(begin))
     middle, cover = (begin + end) // 2, float(weights[begin:end].sum())

@@ -57,7 +57,7 @@ def read_booster(model: Any) -> Reading:
 
 
 def _text_of(model: Any) -> bytes:
-    """What ``model_to_string`` returns, which prints a model of more than a megabyte twice: through a file."""
+    """Return the text model, through a file if it is large: ``model_to_string`` then prints it twice."""
     if model.num_trees() < _MANY_TREES:
         return str(model.model_to_string()).encode()
     try:
@@ -83,16 +83,13 @@ def read_bytes(text: bytes) -> Reading:
     labels = _frame_labels(text[end:])
     vocabularies, lost = _vocabularies(labels, header["feature_infos"].split())
     nodes = join_in_line(trees.in_line(scale), trees.sizes) if len(trees.sizes) else join([])
-    arrays = nodes | {
-        "n_features": n_features,
-        "n_outputs": n_outputs,
-        "dtype": np.dtype(np.float64),
-        "tree_output": (np.arange(max(len(trees.sizes), 1)) % n_outputs).astype(np.int32),
-        "base": np.zeros(n_outputs),
-    }
     return tree_reading(
         "lightgbm rf" if "average_output" in header else "lightgbm gbdt",
-        arrays,
+        nodes,
+        n_features,
+        np.float64,
+        (np.arange(max(len(trees.sizes), 1)) % n_outputs).astype(np.int32),
+        np.zeros(n_outputs),
         link=_LINKS.get(header.get("objective", "").partition(" num_class")[0], UNKNOWN),
         is_boosted="average_output" not in header,
         casting=_BOOSTER_CASTING,
@@ -126,7 +123,7 @@ def _zero_as_missing(
 
 
 def _frame_labels(text: bytes) -> tuple[tuple[Any, ...], ...]:
-    """The labels of the columns that were categorical in the frame of the training data, in their order."""
+    """Return the labels of the columns that were categorical in the training frame, in their order."""
     mark = b"\npandas_categorical:"
     found = json.loads(text.rsplit(mark, 1)[1].splitlines()[0]) if mark in text else None
     return tuple(tuple(labels) for labels in found or ())

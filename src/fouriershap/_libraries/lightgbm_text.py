@@ -29,7 +29,7 @@ _NO_MISSING = 0  # a kind of missing values
 
 
 def read_fields(text: bytes) -> tuple[Fields, list[Fields], int]:
-    """The ``key=value`` lines of the header and of each tree, and where the trees end; flags have no value."""
+    """Find the ``key=value`` lines of the header and of each tree, and where the trees end; flags have no value."""
     end = text.rfind(END)
     end = len(text) if end < 0 else end
     header: Fields = {}
@@ -50,7 +50,7 @@ def read_fields(text: bytes) -> tuple[Fields, list[Fields], int]:
 
 
 def missing_kind(decision: NDArray[np.int64]) -> NDArray[np.int64]:
-    """What counts as missing at a node: nothing, zero or NaN."""
+    """Return what counts as missing at a node: nothing, zero or NaN."""
     return decision >> 2 & 3
 
 
@@ -86,7 +86,7 @@ class TextTrees:
         return self.text[slice(*found[key])].strip() if key in found else default
 
     def _parse(self, sizes: NDArray[np.int64]) -> list[NDArray[np.float64]]:
-        """The numbers of each key; ``sizes``: (n_keys, n_trees) how many a tree has."""
+        """Return the numbers of each key; ``sizes`` (n_keys, n_trees) says how many a tree has."""
         keys = (*_OF_INNER, *_OF_LEAVES)
         bounds = np.array([found.get(key, (0, 0)) for key in keys for found in self.fields], dtype=np.int64)
         some = np.flatnonzero(sizes)
@@ -133,7 +133,7 @@ class TextTrees:
         )
 
     def _categories(self, of_inner: NDArray[np.int64]) -> dict[int, NDArray[np.int64]]:
-        """The categories that go left, by node."""
+        """Return the categories that go left, by node."""
         found: dict[int, NDArray[np.int64]] = {}
         nodes = np.flatnonzero(self.decision & 1)
         trees = np.searchsorted(np.cumsum(self.n_inner), nodes, side="right")
@@ -155,7 +155,7 @@ def _places(first: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.in
 
 
 def _canonical(threshold: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The least number that goes right. LightGBM reads all ``|x| <= ZERO_BAND`` as 0.0 before it compares."""
+    """Return the least number that goes right. LightGBM reads all ``|x| <= ZERO_BAND`` as 0.0 before it compares."""
     above = right_above(threshold, np.float64)
     inside = (threshold >= -ZERO_BAND) & (threshold <= ZERO_BAND)
     zero_side = np.where(threshold < 0, -ZERO_BAND, np.nextafter(ZERO_BAND, np.inf))

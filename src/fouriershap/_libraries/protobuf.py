@@ -62,12 +62,12 @@ class Message:
         return [Message(data) for data in self.blobs(number)]
 
     def message(self, number: int) -> Message:
-        """The message in a field; an empty one where there is none."""
+        """Return the message in a field; an empty one where there is none."""
         found = self.blobs(number)
         return Message(found[-1] if found else b"")
 
     def blobs(self, number: int) -> list[memoryview | bytes]:
-        """The bytes of every occurrence."""
+        """Return the bytes of every occurrence."""
         return [data for wire, data in self._fields.get(number, ()) if wire == _BYTES]
 
     def blob(self, number: int) -> bytes:
@@ -81,7 +81,7 @@ class Message:
         return self.blob(number).decode("utf-8", "replace")
 
     def whole(self, number: int, default: int = 0) -> int:
-        """A whole number; two's complement, as int32, int64, bool and enumerations are written."""
+        """Return an integer in two's complement, as int32, int64, bool and enumerations are written."""
         found = self.wholes(number)
         return int(found[-1]) if len(found) else default
 
@@ -113,7 +113,7 @@ class Message:
 
 
 def _varint(data: memoryview, at: int) -> tuple[int, int]:
-    """A whole number without sign, and where it ends."""
+    """Return an unsigned integer, and where it ends."""
     end = _after_varint(data, at)
     value = 0
     for position in range(end - 1, at - 1, -1):
@@ -129,7 +129,7 @@ def _after_varint(data: memoryview, at: int) -> int:
 
 
 def _run(data: memoryview, at: int, key: int) -> tuple[bytes, int]:
-    """The values of fields that follow each other with one and the same key of one byte, and where they end.
+    """Return the values of consecutive fields with the same key of one byte, and where they end.
 
     Lists that are not packed are written so: read one by one, a million nodes would take a minute.
     """

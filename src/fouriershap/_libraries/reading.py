@@ -160,7 +160,11 @@ def _rules_of(trees: TreeEnsemble) -> dict[str, Any]:
 
 def tree_reading(
     kind: str,
-    arrays: dict[str, Any],
+    nodes: dict[str, Any],
+    n_features: int,
+    dtype: Any,
+    tree_output: Any,
+    base: Any,
     *,
     link: Link = UNKNOWN,
     output_names: tuple[str, ...] | None = None,
@@ -168,8 +172,9 @@ def tree_reading(
     is_boosted: bool = False,
     **rules: Any,
 ) -> Reading:
-    """Return the reading of a tree model from the arrays of its `TreeEnsemble` and its `InputRules`."""
-    trees = TreeEnsemble(**arrays)
+    """Return the reading of a tree model: ``nodes`` are those of `join`, ``rules`` attributes of `InputRules`."""
+    size: dict[str, Any] = {"n_features": n_features, "n_outputs": len(base), "dtype": np.dtype(dtype)}
+    trees = TreeEnsemble(**size, tree_output=tree_output, base=base, **nodes)
     made = InputRules(**_rules_of(trees), **rules)
     return Reading(trees, made, kind, link, output_names, np.dtype(computes_in), is_boosted)
 

@@ -73,7 +73,7 @@ class _Adapter(NamedTuple):
 
 @cache
 def _library(package: str) -> Library | None:
-    """The adapter of a package, imported now."""
+    """Return the adapter of a package, imported now; None without one."""
     found: Library
     if package in BUILT_IN:
         found = import_module(f"{__package__}.{BUILT_IN[package]}").LIBRARY
@@ -105,8 +105,12 @@ def _package(class_: type) -> str:
     return class_.__module__.partition(".")[0]
 
 
+def _adapter(model: Any) -> _Adapter | None:
+    return _class_adapter(type(model))  # type: ignore[arg-type]
+
+
 @lru_cache(maxsize=256)
-def _adapter(class_: Any) -> _Adapter | None:
+def _class_adapter(class_: Any) -> _Adapter | None:
     predicting = next((base for base in class_.__mro__ if _PREDICTIONS & vars(base).keys()), None)
     for base in class_.__mro__:
         library = _library(_package(base))
@@ -123,7 +127,7 @@ def find_library(model: Any) -> Library | None:
     """Return the adapter of the model inside all wrappers; None where there is none, and for paths and arrays."""
     if isinstance(model, type):
         return None
-    found = _adapter(type(model)) or _adapter(type(open_model(model).final))
+    found = _adapter(model) or _adapter(open_model(model).final)
     return None if found is None else found.library
 
 
@@ -132,7 +136,7 @@ def reads_trees(model: Any) -> bool:
 
     For a model of models: whether there is one for some member.
     """
-    found = _adapter(type(model))
+    found = _adapter(model)
     if found is None or found.is_product:
         return isinstance(model, TreeEnsemble)
     members = None if found.library.members is None else found.library.members(model)
@@ -170,7 +174,7 @@ def read(model: Any) -> Reading:
             f"model is the class {model.__module__}.{model.__qualname__} itself, not a fitted object."
         )
     # What has a reader has no wrapper.
-    return _read_opened(Opened(model) if _adapter(type(model)) is not None else open_model(model))
+    return _read_opened(Opened(model) if _adapter(model) is not None else open_model(model))
 
 
 def read_model(model: Any) -> Reading:
@@ -217,7 +221,7 @@ def _read_bytes(data: bytes) -> Reading:
 
 def _read_opened(opened: Opened) -> Reading:
     model = opened.final
-    found = _adapter(type(model))
+    found = _adapter(model)
     if found is None:
         raise UnknownModelError(
             f"model is a {type(model).__module__}.{type(model).__qualname__}, which cannot be read. Supported:\n"
@@ -287,7 +291,7 @@ def read_members(model: Any, levels: Levels, most_leaves: float = math.inf) -> R
     if isinstance(model, str | bytes | os.PathLike | TreeEnsemble | Reading | type):
         return None
     opened = open_model(model)
-    found = _adapter(type(opened.final))
+    found = _adapter(opened.final)
     if found is None or found.library.members is None:
         return None
     members = found.library.members(opened.final)

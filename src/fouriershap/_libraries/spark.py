@@ -35,7 +35,7 @@ def is_folder(path: Path) -> bool:
 
 
 def read_live(model: Any) -> Reading:
-    """A model inside Spark: its trees are in Java, and come out by saving."""
+    """Refuse a live model: its trees are in Java, and come out by saving."""
     raise UnsupportedModelError(
         f"model is a {type(model).__name__} inside Spark. Save it, `model.save(path)`, and give the path of the "
         "folder, as this machine sees it: it is read without Spark."
@@ -43,7 +43,7 @@ def read_live(model: Any) -> Reading:
 
 
 def read(path: Path) -> Reading:
-    """A saved model: class probabilities of trees and forests, log odds of boosted classifiers, means of others."""
+    """Read a saved model: class probabilities of trees and forests, log odds of boosted classifiers, or means."""
     about = _metadata(path)
     name = about["class"].removeprefix(_PACKAGE).rpartition(".")[2]
     if name == "PipelineModel":
@@ -66,16 +66,13 @@ def read(path: Path) -> Reading:
     n_features = int(about["numFeatures"])
     impurity = (about["defaultParamMap"] | about["paramMap"]).get("impurity")
     of_regression = MEAN if impurity == "variance" else UNKNOWN
-    arrays = join(trees, width) | {
-        "n_features": n_features,
-        "n_outputs": width,
-        "dtype": np.dtype(np.float64),
-        "tree_output": np.full(len(trees), -1 if width > 1 else 0),
-        "base": np.zeros(width),
-    }
     return tree_reading(
         f"spark {name}",
-        arrays,
+        join(trees, width),
+        n_features,
+        np.float64,
+        np.full(len(trees), -1 if width > 1 else 0),
+        np.zeros(width),
         link=PROBABILITY if width > 1 else LOGISTIC if n_classes else of_regression,
         output_names=tuple(str(float(c)) for c in range(width)) if width > 1 else None,
         is_boosted=name.startswith("GBT"),
@@ -94,7 +91,7 @@ def _metadata(path: Path) -> dict[str, Any]:
 
 
 def _read_pipeline(path: Path, about: dict[str, Any]) -> Reading:
-    """A VectorAssembler, which gives the names of the columns, and a model."""
+    """Read a VectorAssembler, which gives the names of the columns, and a model."""
     uids = about["paramMap"]["stageUids"]
     digits = len(str(len(uids)))
     stages = [path / "stages" / f"{i:0{digits}d}_{uid}" for i, uid in enumerate(uids)]
@@ -119,14 +116,14 @@ def _n_classes(name: str, about: dict[str, Any]) -> int:
 
 
 def _tables(path: Path, folder: str) -> list[dict[str, Any]]:
-    """The rows of all Parquet files of a folder; none where it is not there."""
+    """Return the rows of all Parquet files of a folder; none if there is no folder."""
     parquet = need("pyarrow.parquet", "a model of Spark", "pyarrow")
     files = sorted((path / folder).glob("*.parquet"))
     return [row for file in files for row in parquet.read_table(file).to_pylist()]
 
 
 def _by_tree(rows: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
-    """The nodes of each tree, in the order of their ids; a single tree has no numbers of trees."""
+    """Return the nodes of each tree in the order of their ids; rows of a single tree have no tree number."""
     if rows and "nodeData" not in rows[0]:
         return [sorted(rows, key=lambda node: int(node["id"]))]
     trees: dict[int, list[dict[str, Any]]] = {}
@@ -136,7 +133,7 @@ def _by_tree(rows: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
 
 
 def _weights(path: Path, name: str, n_trees: int) -> NDArray[np.float64]:
-    """What each tree counts. Of a boosted classifier twice that: its log odds are 2 times ``rawPrediction``."""
+    """Return the weight of each tree; twice that for boosted classifiers, whose log odds are 2 ``rawPrediction``."""
     if not n_trees:
         raise InputError(f"model is the path {short(str(path))}, where there are no nodes of trees.")
     if not name.startswith("GBT"):
@@ -150,7 +147,7 @@ def _weights(path: Path, name: str, n_trees: int) -> NDArray[np.float64]:
 
 
 def _vocabularies(by_tree: list[list[dict[str, Any]]]) -> dict[int, tuple[float, ...]]:
-    """The categories of each categorical feature: the numbers from 0 on, and nothing in between."""
+    """Return the categories of each categorical feature: the integers from 0 on."""
     counts: dict[int, int] = {}
     for nodes in by_tree:
         for node in nodes:

@@ -100,7 +100,7 @@ def _estimators(model: Any) -> list[Any]:
 
 
 def _positions(times: ArrayLike, known: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """The column of the curves that holds at each time; before the first time, the first one, as scikit-survival."""
+    """Return the column of the curves that holds at each time; the first one before the first time."""
     try:
         chosen = np.asarray(times, dtype=np.float64)
     except (TypeError, ValueError):

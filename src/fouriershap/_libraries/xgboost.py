@@ -73,7 +73,7 @@ def read(model: Any) -> Reading:
 
 
 def _as_parsed(number: float) -> float:
-    """The float32 that XGBoost reads from the digits of a number, rounded once.
+    """Return the float32 that XGBoost reads from the digits of a number, rounded once.
 
     Cast by way of float64, digits just beside the middle of two float32 may become that middle, and then either.
     """
@@ -106,16 +106,13 @@ def read_document(document: dict[str, Any], n_iterations: int | None = None) -> 
     outputs = [-1] * n_trees if width > 1 else inner["tree_info"][:n_trees]
     vocabularies, lost = _vocabularies(inner.get("cats", {}).get("enc", []))
     objective = learner["objective"]["name"]
-    arrays = join(trees, width) | {
-        "n_features": n_features,
-        "n_outputs": n_outputs,
-        "dtype": np.dtype(np.float32),
-        "tree_output": np.array(outputs or [0], dtype=np.int32),
-        "base": _base(parameters["base_score"], objective, n_outputs, _version(document)),
-    }
     return tree_reading(
         "xgboost dart" if len(weights) else "xgboost gbtree",
-        arrays,
+        join(trees, width),
+        n_features,
+        np.float32,
+        np.array(outputs or [0], dtype=np.int32),
+        _base(parameters["base_score"], objective, n_outputs, _version(document)),
         link=_LINKS.get(objective, UNKNOWN),
         computes_in=np.float32,
         is_boosted=True,
@@ -139,7 +136,7 @@ def _n_trees(model: dict[str, Any], n_outputs: int, n_iterations: int | None) ->
 
 
 def _trees_and_weights(booster: dict[str, Any]) -> tuple[dict[str, Any], NDArray[np.float32]]:
-    """The part of a model that holds its trees, and their weights (dart), none where all weigh 1.
+    """Return the part of a model that holds its trees, and their weights (dart); no weights if all are 1.
 
     Before XGBoost 3.3 a dart model says so by its name, and holds a gbtree. Since then it is called a gbtree
     and has weights, beside the trees' part in 3.3, inside it in 3.4.
@@ -161,7 +158,7 @@ def _trees_and_weights(booster: dict[str, Any]) -> tuple[dict[str, Any], NDArray
 
 
 def _version(document: dict[str, Any]) -> tuple[int, ...]:
-    """The version of XGBoost that wrote a model."""
+    """Return the version of XGBoost that wrote a model."""
     return tuple(int(part) for part in document.get("version", ()))
 
 
@@ -244,15 +241,15 @@ def _check_json(document: dict[str, Any]) -> None:
     for name in ("split_indices", "left_children", "right_children"):
         found = np.asarray(document[name])
         if found.size and (found.dtype.kind not in "iu" or found.min() < -1 or found.max() >= _MOST_NODES):
-            raise InputError(f"the model has numbers in {name} that are no positions: it is damaged.")
+            raise InputError(f"the model has numbers in {name} that are not node numbers: it is damaged.")
     compares = np.asarray(document["left_children"]) >= 0
     compares[np.asarray(document["categories_nodes"], dtype=np.intp)] = False
     if np.isnan(np.asarray(document["split_conditions"], dtype=np.float64)[compares]).any():
-        raise InputError("the model has a threshold that is no number: it is damaged.")
+        raise InputError("the model has a threshold that is not a number: it is damaged.")
 
 
 def _plain_tree(document: dict[str, Any]) -> Tree:
-    """A tree of numerical splits, as it stands: `join` converts all trees at once, which is much quicker."""
+    """Return a tree of numerical splits as it stands: `join` converts all trees at once, which is much quicker."""
     left = np.asarray(document["left_children"])
     condition = np.asarray(document["split_conditions"])
     if condition.dtype == np.float64:  # from JSON

@@ -37,7 +37,7 @@ _KINDS = {
 
 
 def find_folder(path: Path) -> tuple[Path, str] | None:
-    """The folder that holds a model, that of assets for TensorFlow's, and what its files' names begin with."""
+    """Return the folder that holds a model ("assets" for TensorFlow's), and the prefix of its files' names."""
     for folder in (path, path / "assets"):
         for file in sorted(folder.glob("*data_spec.pb")):
             return folder, file.name.removesuffix("data_spec.pb")
@@ -45,7 +45,7 @@ def find_folder(path: Path) -> tuple[Path, str] | None:
 
 
 def read_live(model: Any) -> Reading:
-    """A model of the package ydf."""
+    """Read a live model."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model"
         model.save(str(path))
@@ -53,7 +53,7 @@ def read_live(model: Any) -> Reading:
 
 
 def read(path: Path) -> Reading:
-    """Means of forests (class probabilities of classifiers), logits and other raw outputs of boosted trees."""
+    """Read means of forests (class probabilities of classifiers), logits and other raw outputs of boosted trees."""
     found = find_folder(path)
     if found is None:
         raise InputError("there is no data_spec.pb of YDF in it.")
@@ -87,16 +87,13 @@ def read(path: Path) -> Reading:
     per_round = header.whole(5, 1) if boosted else 1
     many = boosted and len(base) > 1
     outputs = np.arange(len(trees)) % per_round if many else np.full(max(len(trees), 1), -int(width > 1))
-    arrays |= {
-        "n_features": n_features,
-        "n_outputs": len(base),
-        "dtype": np.dtype(np.float32),
-        "tree_output": outputs.astype(np.int32),
-        "base": base,
-    }
     return tree_reading(
         f"ydf {kind}",
         arrays,
+        n_features,
+        np.float32,
+        outputs.astype(np.int32),
+        base,
         link=_link(boosted, bool(classes), header, about),
         output_names=tuple(map(str, classes)) if len(classes) == len(base) else None,
         computes_in=np.float32,
@@ -115,16 +112,16 @@ def _link(boosted: bool, is_classifier: bool, header: Message, about: Message) -
 
 
 def _items(column: Message, folder: Path) -> list[str]:
-    """The labels of a categorical column, in the order of their indices; the first is what is in no dictionary.
+    """Return the labels of a categorical column by index; the first stands for all that are in no dictionary.
 
-    TensorFlow Decision Forests takes whole numbers from 0 as they are, and adds one to make room for that first.
+    TensorFlow Decision Forests takes integers from 0 as they are, and adds one to make room for that first.
     """
     spec = column.message(6)
     if spec.whole(5) and (spec.whole(8) or folder.name == "assets"):
         return ["<OOD>", *map(str, range(spec.whole(2) - 1))]
     if spec.whole(5):
         raise UnsupportedModelError(
-            f"column {short_text(column.text(2))} of the YDF model holds categories as whole numbers that it took as "
+            f"column {short_text(column.text(2))} of the YDF model holds categories as integers that it took as "
             "they are: not read. Train on texts."
         )
     entries = {item.message(2).whole(1): item.text(1) for item in spec.messages(7)}

@@ -33,7 +33,7 @@ class Feature(NamedTuple):
 
 
 def read_nodes(folder: Path, prefix: str, n_shards: int, form: str) -> list[memoryview]:
-    """The messages of all nodes, the last one first."""
+    """Return the messages of all nodes, the last one first."""
     if not form.startswith("BLOB_SEQUENCE"):
         raise UnsupportedModelError(
             f"the nodes of the YDF model are stored as {short_text(form or 'TFE_RECORDIO')}, which is not read. Load "
@@ -43,7 +43,7 @@ def read_nodes(folder: Path, prefix: str, n_shards: int, form: str) -> list[memo
     for shard in range(n_shards):
         data = (folder / f"{prefix}nodes-{shard:05d}-of-{n_shards:05d}").read_bytes()
         if data[:2] != b"BS" or len(data) < 8:
-            raise InputError("the file of its nodes is no sequence of blobs.")
+            raise InputError("the file of its nodes is not a sequence of blobs.")
         version, compression = struct.unpack_from("<HB", data, 2)
         body = data[8:]
         if version >= 1 and compression:
@@ -81,7 +81,7 @@ class Leaf(NamedTuple):
 def read_tree(
     nodes: list[memoryview], features: dict[int, Feature], leaf: Leaf
 ) -> tuple[Tree, list[memoryview]]:
-    """The next tree, and the nodes without its own."""
+    """Return the next tree, and the nodes that are left."""
     rows: list[list[Any]] = []  # feature, threshold, left, right, missing_left, cover, values
     categories: dict[int, NDArray[np.int64]] = {}
     waiting: list[tuple[int, int, float]] = [(-1, 0, 0.0)]  # parent, place of the child in its row, cover

@@ -40,7 +40,7 @@ def cityhash64(data: bytes) -> int:
 
 
 def _word(data: bytes, start: int) -> int:
-    """The little-endian 64-bit word at ``start``; a negative start counts from the end."""
+    """Return the little-endian 64-bit word at ``start``; a negative start counts from the end."""
     start %= len(data)
     return int.from_bytes(data[start : start + 8], "little")
 

@@ -265,8 +265,8 @@ class InputRules:
         kinds["feature_names"] = tuple[str, ...] | None
         kinds["frame_labels"] = tuple[tuple[Label, ...], ...]
         kinds |= dict.fromkeys(("zero_as_missing", "lost_labels", "categorical", "unused"), tuple[int, ...])
-        flags = ("absent_is_missing", "accepts_missing", "missing_is_zero", "finite_only")
-        flags += ("numbers_are_labels", "negative_is_unknown", "hashed")
+        flags = ["absent_is_missing", "accepts_missing", "missing_is_zero", "finite_only"]
+        flags += ["numbers_are_labels", "negative_is_unknown", "hashed"]
         values = {
             name: take(header, name, kind) for name, kind in (kinds | dict.fromkeys(flags, bool)).items()
         }
@@ -364,7 +364,7 @@ class InputRules:
         return out
 
     def _from_frame(self, frame: nw.DataFrame[Any], name: str) -> NDArray[Any]:
-        """Numbers and codes (n_rows, n_features) of a frame."""
+        """Return numbers and codes (n_rows, n_features) of a frame."""
         columns = [str(column) for column in frame.columns]
         check_names(columns, self.feature_names, self.n_features, name)
         plain = None if self.vocabularies else float_matrix(frame)
@@ -399,7 +399,7 @@ class InputRules:
     def _column(
         self, frame: nw.DataFrame[Any], f: int, column: str, name: str, may_be_labels: bool
     ) -> NDArray[Any]:
-        """Numbers and codes of a column; numbers are not labels where the frame's categories have all there are."""
+        """Return numbers and codes of a column; ``may_be_labels``: whether numbers can be labels."""
         import narwhals as nw
 
         series = frame[column]
@@ -458,7 +458,7 @@ class InputRules:
         return np.array([np.nan if is_missing(entry) else codes[entry] for entry in entries])
 
     def _categorical(self, series: Any, f: int, name: str) -> NDArray[np.float64]:
-        """Codes of labels by the model's vocabulary; without one, the positions of the categories."""
+        """Return codes of labels by the model's vocabulary; without one, the positions of the categories."""
         if f in self.vocabularies:
             return self.category_codes(f, np.array(series.to_list(), dtype=object))
         if f in self.lost_labels:
@@ -486,7 +486,7 @@ class InputRules:
     def _integers(
         self, integers: NDArray[Any], missing: NDArray[np.bool_], frame_library: str
     ) -> NDArray[Any]:
-        """A column of integers as it is, or as numbers with NaN where some are missing (0 in ``integers``)."""
+        """Return a column of integers as it is, or as floats with NaN where some are missing (0 in ``integers``)."""
         if not missing.any():
             return integers
         through_double = frame_library in self.casting.missing_to_double
@@ -495,7 +495,7 @@ class InputRules:
         return numbers
 
     def _cast_array(self, array: NDArray[Any], was_array: bool) -> NDArray[Any]:
-        """An array of numbers after what the library does to its type; lists have no type of their own."""
+        """Return an array of numbers after what the library does to its type; lists have no type of their own."""
         casting = self.casting
         if casting.integers_to_single and array.dtype not in (np.float32, np.float64):
             return array.astype(np.float32)

@@ -38,6 +38,20 @@ def one_output(e: TreeEnsemble, output: int) -> TreeEnsemble:
     return map_outputs(e, matrix).select(kept)
 
 
+def among_outputs(e: TreeEnsemble, first: int, n_outputs: int) -> TreeEnsemble:
+    """Return the ensemble with its outputs placed from ``first`` on among ``n_outputs``; the others are 0."""
+    matrix = np.zeros((n_outputs, e.n_outputs))
+    matrix[first + np.arange(e.n_outputs), np.arange(e.n_outputs)] = 1.0
+    return map_outputs(e, matrix)
+
+
+def side_by_side(parts: Sequence[TreeEnsemble]) -> TreeEnsemble:
+    """Return all outputs of all parts, in their order."""
+    ends = np.cumsum([part.n_outputs for part in parts]).tolist()
+    placed = zip(parts, ends, strict=True)
+    return add([among_outputs(part, end - part.n_outputs, ends[-1]) for part, end in placed])
+
+
 def scaled(e: TreeEnsemble, factor: float) -> TreeEnsemble:
     """Return the ensemble with every output times a number."""
     return e.replace(values=e.values * factor, base=e.base * factor)

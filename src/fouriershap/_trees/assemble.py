@@ -93,7 +93,7 @@ def join_in_line(trees: Tree, sizes: NDArray[np.integer[Any]]) -> dict[str, Any]
 def _category_sets(
     categories: dict[int, NDArray[np.int64]], n_nodes: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """The set of each node, -1 for none; where each set begins; the categories of all sets."""
+    """Return the set of each node (-1 for none), where each set begins, and the categories of all sets."""
     set_of_node = np.full(n_nodes, -1)
     if not categories:
         return set_of_node, np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int64)
@@ -114,7 +114,7 @@ def _check_children(
 
 
 def _renumber(arrays: dict[str, NDArray[Any]], tree: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
-    """Number the nodes of each tree breadth first, without those that cannot be reached."""
+    """Return the nodes of each tree in breadth-first order, without those that cannot be reached."""
     left, right = arrays["left"], arrays["right"]
     levels: list[NDArray[np.int64]] = []
     depths: list[NDArray[np.int64]] = []

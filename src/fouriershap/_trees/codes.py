@@ -116,7 +116,7 @@ class Codebook(Frozen):
     def to_columns(
         self, codes: NDArray[np.int32], column: NDArray[np.int32], pages: Pages | None = None
     ) -> Codes:
-        """What `encode_columns` gives, from codes (n_features, n_rows) of all features."""
+        """Return what `encode_columns` gives, from codes (n_features, n_rows) of all features."""
         n_narrow, n_wide = count_lines(column)
         n_rows = codes.shape[1]
         out = empty_codes(n_narrow + (0 if pages is None else len(pages.source)), n_wide, n_rows)
@@ -136,7 +136,7 @@ class Codebook(Frozen):
         return codes
 
     def columns(self, used: NDArray[np.bool_]) -> NDArray[np.int32]:
-        """The line of each used feature, as `encode_columns` takes it: bytes where 256 codes suffice."""
+        """Return the line of each used feature, as `encode_columns` takes it: bytes where 256 codes suffice."""
         n_codes = self.n_codes
         column = np.full(self.n_features, NO_COLUMN, dtype=np.int32)
         narrow = np.flatnonzero(used & (n_codes <= 256))
@@ -231,7 +231,7 @@ class CodedTrees:
     set_bits: NDArray[np.uint64]
 
     def select(self, kept: NDArray[np.bool_]) -> CodedTrees:
-        """Some of the trees, on the same codes."""
+        """Return some of the trees, on the same codes."""
         if kept.all():
             return self
         return replace(

@@ -7,7 +7,7 @@ output of an encoder is a set of labels.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,7 +34,7 @@ class BeforeSteps(NamedTuple):
     fills_missing: bool  # whether no missing value reaches the trees
 
 
-def before_steps(e: TreeEnsemble, steps: Sequence[Step], n_columns: int, levels: Levels) -> BeforeSteps:
+def before_steps(e: TreeEnsemble, steps: tuple[Step, ...], n_columns: int, levels: Levels) -> BeforeSteps:
     """Return the trees on the ``n_columns`` columns that enter the steps before them.
 
     In columns for which ``levels`` are given, rows hold the number of a level. ValueError or `StepError` where a step
@@ -46,7 +46,7 @@ def before_steps(e: TreeEnsemble, steps: Sequence[Step], n_columns: int, levels:
 class _Entering:
     """Trees, and the columns that enter the steps before them."""
 
-    def __init__(self, e: TreeEnsemble, steps: Sequence[Step], n_columns: int, levels: Levels) -> None:
+    def __init__(self, e: TreeEnsemble, steps: tuple[Step, ...], n_columns: int, levels: Levels) -> None:
         self.e, self.steps, self.n_columns, self.levels = e, steps, n_columns, levels
         made = _origins(steps, [(c, "") for c in range(n_columns)])
         if len(made) != e.n_features:
@@ -140,7 +140,7 @@ class _Entering:
         return {f: (t, _least(first[: len(t), at[f]])) for f, t in old.items()}
 
 
-def _origins(steps: Sequence[Step], columns: list[tuple[int, str]]) -> list[tuple[int, str]]:
+def _origins(steps: tuple[Step, ...], columns: list[tuple[int, str]]) -> list[tuple[int, str]]:
     """Return the origin of each column after the steps, and why numbers may not keep their order ("" if they do)."""
     for step in steps:
         if isinstance(step, Select):

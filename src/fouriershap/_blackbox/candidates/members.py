@@ -80,7 +80,7 @@ def fit_members(task: Task) -> Fit:
         fitted = rest.make()
         weighted = map_outputs(members, weights.T, mean)
         trees = map_outputs(add([weighted, _alike(fitted.ensemble, members, task.encoding)]), every, shift)
-        return TreeSurrogate(trees.replace(kind="surrogate members"), fitted.player)
+        return TreeSurrogate(trees, fitted.player)
 
     alone = task.judge(np.where(np.isnan(predictions), np.nan, linear @ every.T + shift))
     note = f"what members say ({said.shape[1]} numbers) has R^2 {alone:.4f}; the rest: {rest.note}"
@@ -91,7 +91,7 @@ def _alike(fitted: TreeEnsemble, members: TreeEnsemble, encoding: Encoding) -> T
     """Return fitted trees, which test the numbers of levels, with sets of levels where members have these."""
     labelled = np.flatnonzero(members.is_categorical)
     tables = {int(f): np.arange(len(encoding.features[f].levels), dtype=np.float64) for f in labelled}
-    return split_by_level(fitted.replace(casting=""), tables)
+    return split_by_level(fitted, tables)
 
 
 def _dependent(answers: Floats) -> tuple[Floats, Floats]:

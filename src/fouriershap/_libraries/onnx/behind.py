@@ -1,4 +1,4 @@
-"""What an ONNX graph does behind its trees: links, which are not explained, and what is linear."""
+"""What an ONNX graph does to the output of its trees: linear steps, and a link, which is not explained."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _LABELS = ("ArgMax", "TopK", "Greater", "GreaterOrEqual", "Less")  # what labels
 
 
 def word(node: Node, name: str, default: str, words: tuple[str, ...]) -> str:
-    """An attribute that is a word in the older operators, and its number in the newer one."""
+    """Return an attribute that is a word in the older operators, and its number in the newer one."""
     if node.op != "TreeEnsemble":
         return node.text(name, default)
     return words[node.whole(name, words.index(default))]
 
 
 def read_behind(graph: Graph, node: Node) -> tuple[Any, Any, str]:
-    """What is done to the output of the trees: a factor, a summand, and the name of the link, if there is one."""
+    """Return what is done to the output of the trees: a factor, a summand, and the name of a link ("NONE" for none)."""
     scale, shift, value = np.float64(1), np.float64(0), node.outputs[-1]
     transform = word(node, "post_transform", "NONE", _TRANSFORMS)
     if transform != "NONE" or (node.op == "TreeEnsembleClassifier" and len(node.outputs) < 2):

@@ -54,7 +54,7 @@ class Column:
 
 
 def columns_before(graph: Graph, name: str, n_columns: int) -> tuple[list[Column], list[str]]:
-    """The columns of a value of the graph, and the inputs, in the order of the rows that they are columns of.
+    """Return the columns of a value of the graph, and the names of the input columns in the order of a row.
 
     ``n_columns``: how many the trees need at least, for inputs that do not say how many they have.
     """
@@ -97,7 +97,7 @@ def columns_before(graph: Graph, name: str, n_columns: int) -> tuple[list[Column
 
 
 def _apply(graph: Graph, node: Node, walk: Callable[[str], list[Column]]) -> list[Column]:
-    """The columns that an operator makes."""
+    """Return the columns that an operator makes."""
     if node.op in _UNCHANGED:
         return walk(node.inputs[0])
     if node.op == "Cast":
@@ -190,7 +190,7 @@ def _picked(graph: Graph, node: Node, walk: Callable[[str], list[Column]]) -> li
 def inputs_from(
     column: Column, thresholds: NDArray[Any], dtype: type[np.floating[Any]]
 ) -> NDArray[np.float64]:
-    """The first number of ``dtype`` for which what the column makes of it is at least each threshold.
+    """Return the first number of ``dtype`` that the column maps to at least each threshold.
 
     Where the column falls, the first for which it is under the threshold. NaN: no number; -inf: every number.
     """
@@ -212,7 +212,7 @@ def inputs_from(
 
 
 def _position(number: np.floating[Any]) -> int:
-    """The place of a number in the order of all numbers of its type; -0.0 and 0.0 share one."""
+    """Return the place of a number in the order of all numbers of its type; -0.0 and 0.0 share one."""
     bits = np.abs(number).view(f"i{number.itemsize}")
     return -int(bits) if number < 0 else int(bits)
 

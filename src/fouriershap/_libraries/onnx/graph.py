@@ -103,7 +103,7 @@ class Graph:
         return (node for node in self.nodes if name in node.inputs)
 
     def constant(self, name: str) -> NDArray[Any] | None:
-        """A constant by name: an initializer, or what a Constant node says; None for anything else."""
+        """Return a constant by name: an initializer or the value of a Constant node; None for anything else."""
         if name in self.constants:
             return tensor(self.constants[name])
         node = self.producer.get(name)
@@ -133,7 +133,7 @@ def _input(message: Message) -> Input:
 
 
 def tensor(message: Message) -> NDArray[Any]:
-    """The array in a message of type TensorProto."""
+    """Return the array in a message of type TensorProto."""
     dtype = TYPES.get(message.whole(2))
     if dtype is None:
         raise UnsupportedModelError(

@@ -51,7 +51,7 @@ class _Condition(NamedTuple):
 
 
 def read(data: bytes) -> Reading:
-    """The one ensemble of trees in an ONNX model: its raw output, before ``post_transform`` and links behind it."""
+    """Read the one ensemble of trees in an ONNX model: its raw output, before ``post_transform`` and links."""
     graph = Graph(data)
     found = [node for node in graph.nodes if node.op in OPERATORS]
     if len(found) != 1:
@@ -74,16 +74,13 @@ def read(data: bytes) -> Reading:
     scale, shift, link = read_behind(graph, node)
     weights, base = weights * scale, base * scale + shift
     trees, tree_output = _trees(nodes, condition, weights)
-    arrays = join(trees, trees[0].values.shape[1] if trees else 1) | {
-        "n_features": len(names),
-        "n_outputs": len(base),
-        "dtype": np.dtype(dtype),
-        "tree_output": tree_output.astype(np.int32),
-        "base": base,
-    }
     return tree_reading(
         f"onnx {node.op}",
-        arrays,
+        join(trees, trees[0].values.shape[1] if trees else 1),
+        len(names),
+        dtype,
+        tree_output.astype(np.int32),
+        base,
         link=_link(link, len(base)),
         output_names=labels,
         computes_in=compared,
@@ -100,7 +97,7 @@ def _link(name: str, n_outputs: int) -> Link:
 
 
 def _vocabularies(nodes: Nodes, columns: list[Column]) -> dict[int, tuple[float, ...]]:
-    """The numbers that columns are tested to equal, by input column: such a column is one of labels."""
+    """Return the numbers that columns are tested to equal, by input column: such a column holds labels."""
     by_equality = np.isin(nodes.mode, (EQ, NEQ, MEMBER))
     tested: dict[int, set[float]] = {}
     for node in np.flatnonzero(by_equality).tolist():
@@ -183,7 +180,7 @@ def _outputs(node: Node, nodes: Nodes) -> tuple[NDArray[np.float64], NDArray[np.
 def _trees(
     nodes: Nodes, condition: _Condition, weights: NDArray[np.float64]
 ) -> tuple[list[Tree], NDArray[np.int64]]:
-    """The trees one by one, their roots first, and the output of each."""
+    """Return the trees one by one, their roots first, and the output of each."""
     is_child = np.zeros(len(nodes.tree), dtype=bool)
     is_child[np.concatenate([nodes.yes, nodes.no])[np.tile(nodes.mode != LEAF, 2)]] = True
     order = np.lexsort((is_child, nodes.tree))

@@ -36,7 +36,7 @@ class Nodes:
 
 
 def read_nodes(node: Node) -> Nodes:
-    """The nodes of any of the operators, each with one parent."""
+    """Return the nodes of any of the operators, each with one parent."""
     nodes = _read_new(node) if node.op == "TreeEnsemble" else _read_old(node)
     inner = np.flatnonzero(nodes.mode != LEAF)
     children = np.concatenate([nodes.yes[inner], nodes.no[inner]])
@@ -55,7 +55,7 @@ def read_nodes(node: Node) -> Nodes:
 
 
 def _unshared(nodes: Nodes, roots: NDArray[np.int64]) -> Nodes:
-    """A copy of a node for every path to it: converters let tests of several labels share what comes after."""
+    """Copy nodes so that each has one path to it: converters let tests of several labels share subtrees."""
     most = _MOST_COPIES * len(nodes.mode)
     origins: list[NDArray[np.int64]] = []
     yes: list[NDArray[np.int64]] = []
@@ -152,7 +152,7 @@ def _read_new(node: Node) -> Nodes:
 def _trees_of(
     roots: NDArray[np.int64], yes: NDArray[np.int64], no: NDArray[np.int64], n_nodes: int
 ) -> NDArray[np.int64]:
-    """The tree of each node, leaves included; -1 for those that no root leads to."""
+    """Return the tree of each node, leaves included; -1 for those that no root leads to."""
     if min(yes.min(initial=0), no.min(initial=0), roots.min(initial=0)) < 0:
         raise InputError("its trees have a branch to a node of a negative number.")
     tree = np.full(n_nodes, -1, dtype=np.int64)

@@ -132,7 +132,7 @@ def read_process(model: Any) -> Reading:
 
 
 def _named(model: Any, kernel: Any, n: int, gamma: float, degree: Any, offset: float) -> list[Atom]:
-    """A kernel that scikit-learn has a name for."""
+    """Return the atoms of a kernel given by its name."""
     none = np.zeros(n)
     if kernel == "rbf":
         return [Atom(1.0, np.full(n, gamma), none)]
@@ -143,12 +143,13 @@ def _named(model: Any, kernel: Any, n: int, gamma: float, degree: Any, offset: f
     if kernel in ("poly", "polynomial") and float(degree).is_integer() and degree >= 1:
         return [Atom(1.0, none, none, gamma, float(offset), int(degree))]
     return refuse_product(
-        model, f"whose kernel {kernel if isinstance(kernel, str) else 'function'} is no product over features"
+        model,
+        f"whose kernel {kernel if isinstance(kernel, str) else 'function'} is not a product over features",
     )
 
 
 def _atoms(model: Any, kernel: Any, n: int) -> list[Atom]:
-    """A kernel of ``sklearn.gaussian_process.kernels``."""
+    """Return the atoms of a kernel of ``sklearn.gaussian_process.kernels``."""
     name, none = type(kernel).__name__, np.zeros(n)
     if name == "Sum":
         return _atoms(model, kernel.k1, n) + _atoms(model, kernel.k2, n)
@@ -170,7 +171,7 @@ def _atoms(model: Any, kernel: Any, n: int) -> list[Atom]:
         return [Atom(1.0, none, np.zeros(n) + 1 / np.asarray(kernel.length_scale))]
     if name == "DotProduct":
         return [Atom(1.0, none, none, 1.0, float(kernel.sigma_0) ** 2, 1)]
-    return refuse_product(model, f"whose kernel {name} is no product over features")
+    return refuse_product(model, f"whose kernel {name} is not a product over features")
 
 
 def _multiplied(model: Any, first: list[Atom], second: list[Atom]) -> list[Atom]:
@@ -200,7 +201,7 @@ def _product(model: Any, a: Atom, b: Atom) -> Atom:
 
 
 def _machine(model: Any, atoms: Sequence[Atom], vectors: Floats, duals: Floats, constant: Floats) -> Products:
-    """The sum over support vectors of duals (n_vectors, n_outputs) times the kernel."""
+    """Return the sum over support vectors of duals (n_vectors, n_outputs) times the kernel."""
     n = vectors.shape[1]
     total, linear, terms = constant.copy(), np.zeros((n, len(constant))), list[Terms]()
     polynomial: dict[tuple[int, ...], Floats] = {}
@@ -232,7 +233,7 @@ def _machine(model: Any, atoms: Sequence[Atom], vectors: Floats, duals: Floats, 
 def _add_monomials(
     polynomial: dict[tuple[int, ...], Floats], atom: Atom, degree: int, vectors: Floats, weights: Floats
 ) -> None:
-    """The monomials of one degree of ``(scale x . s + offset)^atom.degree``, summed over the vectors s."""
+    """Add the monomials of one degree of ``(scale x . s + offset)^atom.degree``, summed over the vectors s."""
     n = vectors.shape[1]
     outer = comb(atom.degree, degree) * atom.offset ** (atom.degree - degree) * atom.scale**degree
     if outer == 0:

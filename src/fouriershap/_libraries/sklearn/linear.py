@@ -1,4 +1,4 @@
-"""scikit-learn's linear models, of every kind."""
+"""Linear models of scikit-learn."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from fouriershap._libraries.reading import (
 
 
 def read_linear(model: Any) -> Reading:
-    """A regression, one output for each target."""
+    """Read a regression, one output for each target."""
     weights = require_fitted(model, "coef_")
     linear = linear_products(weights, getattr(model, "intercept_", 0.0))
     return product_reading(f"scikit-learn {type(model).__name__}", linear, fitted_names(model))
 
 
 def read_classifier(model: Any) -> Reading:
-    """A classifier, by its decision function: one output for two classes, one for each of several."""
+    """Read the decision function of a classifier: one output for two classes, one for each of several."""
     linear = linear_products(require_fitted(model, "coef_"), model.intercept_)
     several = linear.n_outputs > 1
     names = class_names(model, linear.n_outputs)
@@ -40,7 +40,7 @@ def read_classifier(model: Any) -> Reading:
 
 
 def _class_link(model: Any, several: bool) -> Link:
-    """What turns the decision function into probabilities; UNKNOWN where that is no function known here."""
+    """Return what turns the decision function into probabilities."""
     bases = {base.__name__ for base in type(model).__mro__}
     if "LogisticRegression" in bases:
         way = getattr(model, "multi_class", "auto")
@@ -57,7 +57,7 @@ def _class_link(model: Any, several: bool) -> Link:
 
 
 def read_generalised(model: Any) -> Reading:
-    """A generalised linear model: the raw output is before its link."""
+    """Read a generalised linear model: the raw output is before its link."""
     linear = linear_products(require_fitted(model, "coef_"), model.intercept_)
     name = type(model._base_loss.link).__name__
     links = {"LogLink": EXP, "IdentityLink": IDENTITY}
@@ -67,13 +67,13 @@ def read_generalised(model: Any) -> Reading:
 
 
 def read_one_class(model: Any) -> Reading:
-    """A linear one-class machine by stochastic gradients."""
+    """Read a linear one-class machine fitted by stochastic gradients."""
     linear = linear_products(require_fitted(model, "coef_"), -np.asarray(model.offset_))
     return product_reading(f"scikit-learn {type(model).__name__}", linear, fitted_names(model))
 
 
 def read_partial_least_squares(model: Any) -> Reading:
-    """Partial least squares, which centre the features."""
+    """Read partial least squares, which centre the features."""
     weights = np.asarray(require_fitted(model, "coef_"))
     if len(weights) != len(np.atleast_1d(model.intercept_)):
         refuse_product(model, "which this version of scikit-learn stores in another way")

@@ -64,7 +64,7 @@ def _linear(layers: list[Any], offsets: list[Any]) -> Products:
 
 
 def units(weights: Floats, offsets: Floats, last: Floats, constant: Floats, activation: str) -> Products:
-    """The sum of units: weights (n_units, n_features), offsets (n_units,), what they add (n_units, n_outputs)."""
+    """Return a sum of units: weights (n_units, n_features), offsets (n_units,), what they add (n_units, n_outputs)."""
     if activation == "tanh":  # tanh(u) is 2 / (1 + exp(-2u)) - 1
         weights, offsets, last, constant = 2 * weights, 2 * offsets, 2 * last, constant - last.sum(axis=0)
     n_features = weights.shape[1]

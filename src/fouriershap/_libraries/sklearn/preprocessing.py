@@ -127,7 +127,7 @@ class PipelineSteps:
                     )
 
     def read_steps(self) -> tuple[Steps, int]:
-        """Return the steps as plain data, and the number of columns that enter; `UnknownStepError` if they are unknown."""
+        """Return the steps as plain data, and the number of input columns; `UnknownStepError` if they are unknown."""
         n_columns = int(self.pipelines[0].n_features_in_)
         steps: Steps = ()
         for pipeline in self.pipelines:

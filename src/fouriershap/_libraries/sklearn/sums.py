@@ -72,7 +72,7 @@ def read_voting(model: Any) -> Reading:
     if getattr(model, "voting", "soft") != "soft":
         raise UnsupportedModelError(
             f"model is a {type(model).__name__} with voting={short(model.voting)}: it names the class that most of its "
-            "members name, which is no sum of trees. voting='soft' is one; it takes the mean of probabilities."
+            "members name, which is not a sum of trees. voting='soft' is one; it takes the mean of probabilities."
         )
     parts = [predicted(read_member(member), member, model) for member in model.estimators_]
     return finished(average(parts, model._weights_not_none), model)
@@ -180,7 +180,7 @@ def _log_votes(share: Floats) -> Floats:
 def refuse_ada_boost_regressor(model: Any) -> Reading:
     """AdaBoostRegressor: by its own rule no sum."""
     raise UnsupportedModelError(
-        f"model is an {type(model).__name__}, which predicts the weighted median of its members: no sum of trees."
+        f"model is an {type(model).__name__}, which predicts the weighted median of its members: not a sum of trees."
     )
 
 
@@ -191,7 +191,7 @@ def read_stacking(model: Any) -> Reading:
     if model.passthrough:
         raise UnsupportedModelError(
             f"model is a {type(model).__name__} with passthrough=True: its last step sees the columns of the rows "
-            "beside its members, and is no sum of trees."
+            "beside its members, and is not a sum of trees."
         )
     if not _is_linear(last):
         raise UnsupportedModelError(
@@ -207,11 +207,11 @@ def read_stacking(model: Any) -> Reading:
 
 
 def _column(member: Any, method: str, model: Any) -> Reading:
-    """What the last step sees of a member."""
+    """Return what the last step sees of a member."""
     if hasattr(model, "classes_") and (method == "predict" or isinstance(model.classes_, list)):
         raise UnsupportedModelError(
             f"model is a {type(model).__name__} whose last step sees the classes that its members name, or several "
-            "targets: no sum of trees."
+            "targets: not a sum of trees."
         )
     part = read_member(member)
     if method == "decision_function" and part.link is not PROBABILITY:

@@ -115,16 +115,13 @@ def make_reading(
     arrays["values"] *= scale
     # Rows are cast to `dtype` and go left where they are <= a threshold in float64. For all trees at once.
     arrays["threshold"] = np.where(arrays["feature"] < 0, 0.0, right_above(arrays["threshold"], dtype))
-    arrays |= {
-        "n_features": model.n_features_in_,
-        "n_outputs": len(base),
-        "dtype": np.dtype(dtype),
-        "tree_output": outputs,
-        "base": base,
-    }
     return tree_reading(
         f"scikit-learn {type(model).__name__}",
         arrays,
+        model.n_features_in_,
+        dtype,
+        outputs,
+        base,
         link=_link(model, len(base)),
         output_names=class_names(model, len(base)),
         is_boosted=_is_boosted(model),
