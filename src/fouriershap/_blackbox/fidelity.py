@@ -13,7 +13,6 @@ from fouriershap._base.errors import FidelityWarning, NoiseWarning
 from fouriershap._base.short import short
 from fouriershap._base.units import unit_of
 from fouriershap._base.warn import warn
-from fouriershap._blackbox.task import is_constant, r_squared
 
 Floats = NDArray[np.float64]
 N_RESAMPLES = 1000
@@ -89,6 +88,24 @@ class Fidelity:
 
     def __float__(self) -> float:
         return self.r2
+
+
+def r_squared(answers: Floats, predictions: Floats) -> float:
+    """Return R^2 (n, n_outputs) pooled over outputs; 1 where there is nothing to explain and nothing is missed."""
+    unit = unit_of(answers)
+    with np.errstate(over="ignore"):  # predictions may be absurd
+        error = float(((answers / unit - predictions / unit) ** 2).sum())
+    if is_constant(answers):
+        return 1.0 if error <= 1e-20 * float(((answers / unit) ** 2).sum()) else 0.0
+    spread = answers / unit - (answers / unit).mean(axis=0)
+    return 1.0 - error / float((spread**2).sum())
+
+
+def is_constant(answers: Floats) -> bool:
+    """Return whether answers (n, n_outputs) differ by rounding alone."""
+    scaled = answers / unit_of(answers)
+    spread = float(((scaled - scaled.mean(axis=0)) ** 2).sum())
+    return spread <= 1e-24 * float((scaled**2).sum())
 
 
 def measure(answers: Floats, predictions: Floats, rng: np.random.Generator) -> Interval:

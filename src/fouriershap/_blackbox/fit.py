@@ -24,6 +24,7 @@ from fouriershap._blackbox.fidelity import (
     measure,
     noise_of,
     output_r2,
+    r_squared,
     warn_if_noisy,
 )
 from fouriershap._blackbox.hybrid_model import HybridModel, first_rows, row_keys
@@ -31,7 +32,8 @@ from fouriershap._blackbox.hybrids import KNOWN_SHARE, SHARE, draw_hybrids, find
 from fouriershap._blackbox.repeats import ask_in_rounds, certify_mean
 from fouriershap._blackbox.selection import CHOOSING, STAGES, Candidate, choose, fit_candidates
 from fouriershap._blackbox.surrogates import Surrogate
-from fouriershap._blackbox.task import Fit, Task, make_folds, r_squared
+from fouriershap._blackbox.task import Fit, Task, make_folds
+from fouriershap._blackbox.transform import Limits, Transform
 from fouriershap._fourier.sparse_transform import N_CERTIFICATE
 from fouriershap._fourier.spectrum import Spectrum
 from fouriershap._rows.levels import Encoding, recode
@@ -100,7 +102,7 @@ class Fitter:
     encoding: Encoding
     budget: int
     seed: int
-    limits: swht.Limits
+    limits: Limits
     n_jobs: int = -1
     known_rows: NDArray[np.int64] = field(default_factory=lambda: np.arange(0))
     n_background: int = 0
@@ -166,7 +168,7 @@ class Fitter:
         fidelity = certify_mean(repeats, weights, noise, self.model.count)
         return repeats.mean, fidelity, float(repeats.count.mean())
 
-    def _transform(self, method: str) -> swht.Transform | None:
+    def _transform(self, method: str) -> Transform | None:
         """Return the sparse transform, if it is asked for or promising."""
         if method == "swht":
             code = interval_code(self.encoding, self.pool_codes)
@@ -183,7 +185,7 @@ class Fitter:
 
         return ask
 
-    def _fit_hybrids(self, method: str, transform: swht.Transform | None) -> FitResult:
+    def _fit_hybrids(self, method: str, transform: Transform | None) -> FitResult:
         asked, transform = self._ask_hybrids(method, transform)
         codes, unit, n_hybrids = self._codes(asked.index), unit_of(asked.answers), asked.n_hybrids
         answers = asked.answers / unit
@@ -245,9 +247,7 @@ class Fitter:
         """Return the best of what was fitted before an interruption, without another query."""
         return self._result or self._choose_now()
 
-    def _ask_hybrids(
-        self, method: str, transform: swht.Transform | None
-    ) -> tuple[_Asked, swht.Transform | None]:
+    def _ask_hybrids(self, method: str, transform: Transform | None) -> tuple[_Asked, Transform | None]:
         """Ask about hybrids that the transform has not seen, if the model is noisy; return them and the transform."""
         repeated = min(_REPEATED, self.budget // 50)
         most = self.budget - repeated
@@ -290,7 +290,7 @@ class Fitter:
                 f"players; at least {least} would do, some thousands are usual."
             )
 
-    def _collect(self, n: int, transform: swht.Transform | None = None) -> tuple[NDArray[np.int32], int]:
+    def _collect(self, n: int, transform: Transform | None = None) -> tuple[NDArray[np.int32], int]:
         """Return distinct hybrids in random order, asked until ``n`` queries are spent, and their number."""
         index = self._ask_new(n, self._draw)
         if len(index) < _LEAST_HYBRIDS and transform is not None and transform.exhaustive:
@@ -386,9 +386,7 @@ def _expected_seconds(task: Task) -> dict[str, float]:
     }
 
 
-def _on_the_cube(
-    transform: swht.Transform, surrogate: Surrogate, rng: np.random.Generator
-) -> Interval | None:
+def _on_the_cube(transform: Transform, surrogate: Surrogate, rng: np.random.Generator) -> Interval | None:
     """Return R^2 at uniform points: all of them, or those of the transform's certificate; None if it has none."""
     if not len(transform.points):
         return None

@@ -15,10 +15,12 @@ from fouriershap._blackbox.candidates.quick_trees import (
     fit_quick_trees,
     missed_at_a_look,
 )
-from fouriershap._blackbox.candidates.swht import EXACT, fit_swht
+from fouriershap._blackbox.candidates.swht import fit_swht
 from fouriershap._blackbox.candidates.trees import fit_trees
 from fouriershap._blackbox.candidates.waves import fit_waves_candidate
-from fouriershap._blackbox.task import N_FOLDS, Fit, Task, r_squared
+from fouriershap._blackbox.fidelity import r_squared
+from fouriershap._blackbox.task import N_FOLDS, Fit, Task
+from fouriershap._blackbox.transform import EXACT
 
 CANDIDATES: dict[str, Callable[[Task], Fit]] = {
     "swht": fit_swht,

@@ -22,10 +22,10 @@ from fouriershap._base.parallel import for_each_block
 from fouriershap._base.queries import QueryModel
 from fouriershap._base.short import short, short_text
 from fouriershap._blackbox.candidates.members import members_on_codes
-from fouriershap._blackbox.candidates.swht import Limits
 from fouriershap._blackbox.fidelity import Fidelity, warn_if_low
 from fouriershap._blackbox.fit import Fitter
 from fouriershap._blackbox.hybrid_model import HybridModel
+from fouriershap._blackbox.transform import Limits
 from fouriershap._explainers.links import (
     OUTPUTS,
     Floats,

@@ -21,7 +21,8 @@ from fouriershap._blackbox.candidates.trees import (
     one_thread,
     refit_leaves,
 )
-from fouriershap._blackbox.task import N_FOLDS, Fit, Task, r_squared
+from fouriershap._blackbox.fidelity import r_squared
+from fouriershap._blackbox.task import N_FOLDS, Fit, Task
 from fouriershap._shapley.engine import Floats
 from fouriershap._trees.ensemble import TreeEnsemble
 from fouriershap._trees.readers import read_model

@@ -13,8 +13,9 @@ from fouriershap._base.parallel import for_each_block
 from fouriershap._base.threads import one_blas_thread
 from fouriershap._blackbox.candidates.kernel import Kernel, can_fit_kernel, fit_kernel, kernel_work
 from fouriershap._blackbox.candidates.wave_answers import Answers, prepare
+from fouriershap._blackbox.fidelity import r_squared
 from fouriershap._blackbox.surrogates import WaveSurrogate
-from fouriershap._blackbox.task import N_FOLDS, Fit, Task, r_squared
+from fouriershap._blackbox.task import N_FOLDS, Fit, Task
 from fouriershap._shapley.engine import Floats
 from fouriershap._waves.training import Fitted, Settings, fit_waves
 
