@@ -167,7 +167,7 @@ class BlackBoxFit:
 
     def top_terms(self, top_k: int = 10) -> TopTerms:
         """Return the largest terms of the spectrum, named by players and levels: see `Spectrum.top_terms`."""
-        return self._spectral().spectrum.top_terms(top_k, self.bit_names)
+        return self._spectral().representation.top_terms(top_k, self.bit_names)
 
     def _spectral(self) -> SpectrumSurrogate:
         surrogate = self._result.surrogate

@@ -1,4 +1,4 @@
-"""The certificate: how much of the model a representation explains, on rows that it has never seen; its noise."""
+"""The certificate: R^2 of a representation on rows that it has never seen, and the noise of the model."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ class Fidelity:
         R^2 of the chosen candidate by K folds of the answers that it was fitted to. More points than were held
         out: where answers have a heavy tail, it may see what the held-out ones missed.
     cube : Interval, optional
-        The same on uniform points of the cube, each level of each player as likely as the next: methods "exact"
-        and "swht". It says nothing about SHAP values; it is what the literature on spectra reports.
+        The same on uniform points of the cube, each level of each player as likely as the next: methods
+        "enumerate" and "swht". It says nothing about SHAP values; it is what the literature on spectra reports.
     by_output : tuple of float
         ``r2`` of each output where there are several: pooled, an output of small spread hardly counts.
     background : float
@@ -69,7 +69,7 @@ class Fidelity:
         R^2 of the SHAP values themselves against the model's own, estimated without bias from up to a tenth of the
         budget, with a 95 % interval. ``r2`` is that of the function: where the two differ, this one is about the
         values. None where the budget is too small for it, where a single row is known, and against another background
-        than that of the fit, see `BlackBoxExplainer.certify`. Up to 64 rows stand for all: misses that are rarer than
+        than that of the fit, see `BlackBoxFit.certify`. Up to 64 rows stand for all: misses that are rarer than
         these show are not in the interval.
     """
 
@@ -241,7 +241,7 @@ def warn_if_low(
 
 
 _REFINE = (
-    ", or explainer.fit.refine(X, pairs=...) for the rows that matter; min_fidelity= says what is enough"
+    ", or explainer.fit.refine(X, pairs=...) for the rows that matter; min_fidelity= sets what is enough"
 )
 
 

@@ -46,7 +46,7 @@ _N_LOOKS = 1000  # hybrids at which it is seen which players matter
 _ROUNDS = 4  # of drawing hybrids, while those drawn are known already
 _LEAST_HYBRIDS = 100  # to fit anything
 _REPEATED = 20  # rows that are asked twice
-_WEIGHED = 20_000  # hybrids that say how often each combination of levels is met
+_WEIGHED = 20_000  # hybrids that estimate how often each combination of levels occurs
 _MOST_HELD_OUT = 2000
 COMPILING, CERTIFYING = "compiling the background", "certifying"  # stages of those who fit
 _TREE_SECONDS = 1e-5  # for an answer, a feature and an output, about
@@ -149,7 +149,7 @@ class Fitter:
         """Return the answers to explain, or, where they are noisy, the means of many, and their certificate."""
         left = self.budget - self.model.count
         rows = np.resize(self.rng.permutation(len(index)), min(_REPEATED, left))
-        if not len(rows):  # no query is left to see whether the model answers alike
+        if not len(rows):  # no query is left to measure noise
             unknown = Interval(1.0, -np.inf, 1.0)
             return answers, Fidelity(*unknown, 0, self.model.count, noise=np.nan, cube=unknown), 1.0
 
@@ -189,7 +189,7 @@ class Fitter:
         asked, transform = self._ask_hybrids(method, transform)
         codes, unit, n_hybrids = self._codes(asked.index), unit_of(asked.answers), asked.n_hybrids
         answers = asked.answers / unit
-        # A tenth; more of few answers, for a certificate that says something.
+        # A tenth; more of few answers, for a useful certificate.
         n_held_out = min(max(n_hybrids // 10, min(100, n_hybrids // 5)), _MOST_HELD_OUT)
         train, held_out = np.arange(len(codes))[n_held_out:], np.arange(len(codes))[:n_held_out]
         folds = np.full(len(train), -1)
@@ -228,8 +228,8 @@ class Fitter:
         task.progress.enter(CHOOSING)
         fit, candidates = choose(task, method, fits)
         if fit.taught is not None:
-            # Candidates are compared by what they know: what is lost in teaching is rough, and fades in SHAP values.
-            # What is told of the winner is what it says itself.
+            # Candidates are compared before teaching: what is lost there is rough, and fades in SHAP values. The
+            # winner is certified as it is explained.
             fit = fit.taught()
         surrogate = fit.make()
         fidelity = self._certify(task, fit, held[1], surrogate.predict(held[0]))
@@ -286,8 +286,8 @@ class Fitter:
         least = max(200, 4 * self.encoding.n_players)
         if self.budget < least:
             raise InputError(
-                f"budget is {self.budget} queries, too few to say anything about {self.encoding.n_players} "
-                f"players; at least {least} would do, some thousands are usual."
+                f"budget is {self.budget} queries, too few for {self.encoding.n_players} "
+                f"players; give at least {least}; some thousands are usual."
             )
 
     def _collect(self, n: int, transform: Transform | None = None) -> tuple[NDArray[np.int32], int]:

@@ -18,7 +18,7 @@ from fouriershap._blackbox.fidelity import NOTICED, Interval, measure
 from fouriershap._blackbox.fit import FitResult
 from fouriershap._blackbox.hybrid_model import HybridModel
 from fouriershap._blackbox.hybrids import hybrid_codes
-from fouriershap._blackbox.paths import differing, draw_paths, pair_means
+from fouriershap._blackbox.paths import differing, draw_paths
 from fouriershap._blackbox.surrogates import without_compression
 from fouriershap._rows.levels import Encoding
 from fouriershap._rows.pool import Pool
@@ -121,7 +121,7 @@ def _refine_row(
         paths = draw_paths(differs[some], np.zeros_like(some), some + 1, pairs, rng)
         points = hybrid_codes(codes, encoding.player, paths.index)
         answers = model.ask(pool, paths.index, points), result.surrogate.predict(points)
-        theirs[some], ours[some] = (pair_means(paths.estimates(each), len(some)) for each in answers)
+        theirs[some], ours[some] = (paths.estimates(each) for each in answers)
     unit = unit_of(np.maximum(np.abs(theirs), np.abs(ours)))
     common = _common_share(theirs / unit, ours / unit)
     found = theirs / unit - common * (ours / unit)

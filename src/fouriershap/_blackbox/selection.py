@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from fouriershap._blackbox.candidates.blend import blend
 from fouriershap._blackbox.candidates.members import NAME as MEMBERS
 from fouriershap._blackbox.candidates.members import fit_members
 from fouriershap._blackbox.candidates.quick_trees import (
@@ -19,6 +19,7 @@ from fouriershap._blackbox.candidates.swht import fit_swht
 from fouriershap._blackbox.candidates.trees import fit_trees
 from fouriershap._blackbox.candidates.waves import fit_waves_candidate
 from fouriershap._blackbox.fidelity import r_squared
+from fouriershap._blackbox.surrogates import SumSurrogate
 from fouriershap._blackbox.task import N_FOLDS, Fit, Task
 from fouriershap._blackbox.transform import EXACT
 
@@ -81,7 +82,7 @@ def choose(task: Task, method: str, fits: dict[str, Fit]) -> tuple[Fit, tuple[Ca
     r2 = _on_common_rows(task, fits)
     best = max(fits.values(), key=lambda fit: r2[fit.name])
     if {"trees", "waves"} <= fits.keys():
-        fits[BLEND] = blend(task, fits["trees"], fits["waves"])
+        fits[BLEND] = _blend(task, fits["trees"], fits["waves"])
         missed = 1 - _on_common_rows(task, fits)[BLEND]
         if method == BLEND or missed < WORTH_BLENDING * (1 - r2[best.name]):
             best = fits[BLEND]
@@ -111,6 +112,20 @@ def _try(task: Task, fits: dict[str, Fit]) -> None:
         if r2["trees"] == max(r2.values()) and (few or r2["trees"] < 1 - ENOUGH):  # worth some care
             folds = range(N_FOLDS) if few else TREE_FOLDS
             fits["trees"] = fit_best_trees(task, folds)
+
+
+def _blend(task: Task, trees: Fit, waves: Fit) -> Fit:
+    """Return the best weighted mean of two fits: trees miss what is smooth, waves what is sharp."""
+    begin = time.perf_counter()
+    share = task.best_share(trees.predictions, waves.predictions)
+    predictions = (1 - share) * trees.predictions + share * waves.predictions
+
+    def make() -> SumSurrogate:
+        return SumSurrogate((trees.make().scaled(1 - share), waves.make().scaled(share)))
+
+    seconds = trees.seconds + waves.seconds + time.perf_counter() - begin
+    note = f"{share:.0%} waves, the rest trees"
+    return Fit(BLEND, task.judge(predictions), predictions, make, seconds, note)
 
 
 def _on_common_rows(task: Task, fits: dict[str, Fit]) -> dict[str, float]:

@@ -31,7 +31,7 @@ class Task:
     answers : (n, n_outputs) float64
     fold : (n,) int64
         Fold of each row, 0 to N_FOLDS - 1; -1 for rows that are fitted in every fold and judged in none, since
-        they are no hybrids.
+        they are not hybrids.
     draw : callable
         ``draw(n)`` gives the codes (n, n_features) of new hybrids, without answers.
     seed : int

@@ -19,7 +19,7 @@ EXACT = 1 - 1e-9  # R^2
 
 @dataclass(frozen=True)
 class Limits:
-    """What the caller says about the terms: at most so many, of at most this degree."""
+    """Limits on the terms: their number and their degree."""
 
     n_terms: int | None = None
     max_degree: int | None = None

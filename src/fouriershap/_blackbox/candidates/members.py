@@ -30,7 +30,7 @@ MOST_LEAVES = (
     30_000  # about a millisecond to explain a row: from there on fitted trees are the better bargain
 )
 _SAME_SUM = 1e-9
-_ALIKE = 1e-9  # singular values below this share tell of outputs that say the same
+_ALIKE = 1e-9  # singular values below this share mean outputs that are the same
 
 
 def find_members(model: Any, encoding: Encoding) -> TreeEnsemble | None:
@@ -91,11 +91,13 @@ def fit_members(task: Task) -> Fit:
     def make() -> TreeSurrogate:
         fitted = rest.make()
         weighted = map_outputs(members, weights.T, mean)
-        trees = map_outputs(add([weighted, _alike(fitted.ensemble, members, task.encoding)]), every, shift)
+        trees = map_outputs(
+            add([weighted, _alike(fitted.representation, members, task.encoding)]), every, shift
+        )
         return TreeSurrogate(trees.replace(kind="surrogate members"), fitted.player)
 
     alone = task.judge(np.where(np.isnan(predictions), np.nan, linear @ every.T + shift))
-    note = f"what members say ({said.shape[1]} numbers) has R^2 {alone:.4f}; the rest: {rest.note}"
+    note = f"the members' outputs ({said.shape[1]} numbers) have R^2 {alone:.4f}; the rest: {rest.note}"
     return Fit(NAME, task.judge(predictions), predictions, make, time.perf_counter() - begin, note)
 
 

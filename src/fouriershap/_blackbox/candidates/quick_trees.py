@@ -76,15 +76,15 @@ def _best_length(
 ) -> tuple[float, TreeEnsemble]:
     """Return the lowest loss on the fold that is left out, and the trees that have it.
 
-    ``tick`` is told how many trees were grown, now and then.
+    ``tick`` is called with the number of trees grown, now and then.
     """
     inside, outside = task.fold != 0, task.fold == 0
     codes, others = task.codes[inside], task.codes[outside]
     if _has_lightgbm():
-        told: list[float] = []
-        judges = others, y[outside], told, tick
+        losses: list[float] = []
+        judges = others, y[outside], losses, tick
         trees = read_model(_boost_lightgbm(codes, y[inside], shape, longest, task.seed, judges))
-        loss = np.array(told)
+        loss = np.array(losses)
     else:
         model = boost(codes, y[inside], shape, longest, task.seed)
         tick(longest)

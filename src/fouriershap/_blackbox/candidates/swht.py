@@ -1,7 +1,7 @@
 """Candidate "swht": the sparse Walsh-Hadamard transform of the model, its coefficients refitted on hybrids.
 
-The transform asks uniform points of the cube, where it finds *which* terms there are. How large they must be to
-be right where the data are, hybrids say: least squares on their answers, shrunk towards the transform.
+The transform asks uniform points of the cube, where it finds *which* terms there are. Their coefficients are then
+fitted where the data are: by least squares on the answers to hybrids, shrunk towards the transform.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def fit_swht(task: Task) -> Fit:
     found = task.transform
     assert found is not None
     frequencies, prior = _support(found, task.n_outputs)
-    judged = task.fold >= 0  # the others are no hybrids: a few coefficients for all rows would follow them
+    judged = task.fold >= 0  # the others are not hybrids, and would bend the few coefficients
     bits, answers, fold = found.code.bits(task.codes[judged]), task.answers[judged], task.fold[judged]
     missed = answers - make_spectrum(frequencies, prior)(bits).reshape(answers.shape)
     refitted = np.argsort(-np.abs(prior).max(axis=1), kind="stable")[:MOST_REFITTED]

@@ -26,7 +26,7 @@ class Scaled:
     ----------
     values : (n, n_outputs) float64
     centre, scale : (n_outputs,) float64
-        What takes them back; the scale of a constant is 0, so that waves say nothing about it.
+        What takes them back; the scale of a constant is 0, so that waves do not fit it.
     """
 
     values: Floats
@@ -54,8 +54,8 @@ class Answers:
     unit : float
         What probabilities are divided by to be answers.
     linked : bool
-        Whether teachers are fitted to logits alone: a model that ends in a sigmoid is simpler before it. What they say
-        of probabilities is no sum of waves then, and has no SHAP values in closed form, but waves can be taught it.
+        Whether teachers are fitted to logits alone: a model that ends in a sigmoid is simpler before it. Their
+        probabilities are then not a sum of waves and have no SHAP values in closed form; waves are fitted to them.
     """
 
     columns: Columns

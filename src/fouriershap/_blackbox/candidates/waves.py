@@ -1,4 +1,4 @@
-"""Candidate "waves": sums of cosines fitted without each fold, and a kernel; what they say is taught to one sum."""
+"""Candidate "waves": sums of cosines fitted without each fold, and a kernel; one sum is fitted to their predictions."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class _Teachers:
         Nets with whose waves a student begins.
     kernel : Kernel or None
     share : float
-        Of the kernel in what they say together.
+        Share of the kernel in their common prediction.
     """
 
     answers: Answers
@@ -77,7 +77,7 @@ class _Teachers:
         """Whether the answers are many."""
         return len(self.answers.inputs) >= _MANY_ANSWERS
 
-    def say(self, inputs: NDArray[np.float32]) -> Floats:
+    def predict(self, inputs: NDArray[np.float32]) -> Floats:
         """Return outputs (n_rows, n_outputs) of mean 0 and spread 1."""
         said = self.answers.mean(self.nets, inputs)
         if self.kernel is None:
@@ -255,9 +255,9 @@ class _Student:
     ----------
     waves : Fitted
     untaught : float
-        The share of what its teachers say that it does not, on hybrids that took no part.
+        The share of its teachers' variance that it misses, on hybrids that took no part.
     strayed : (n_answers, n_outputs) float64
-        By how much it says more than they at the rows that were answered, in the unit of the scaled outputs.
+        Its predictions minus theirs at the rows that were answered, in the unit of the scaled outputs.
     """
 
     waves: Fitted
@@ -280,7 +280,7 @@ def _teach(task: Task, teachers: _Teachers, missed: float) -> _Student:
         n_free = _n_free(teachers)
         free = [answers.columns.design(task.draw(n)) for n in _parts(n_free + N_CHECK)]
         inputs = np.concatenate([*free, answers.inputs])
-        labels = teachers.say(inputs)
+        labels = teachers.predict(inputs)
         check, train = slice(N_CHECK), slice(N_CHECK, None)
         judges = inputs[check], labels[check]
         for n_waves in _student_sizes(teachers, task.encoding.n_players):
