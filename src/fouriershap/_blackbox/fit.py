@@ -32,7 +32,7 @@ from fouriershap._blackbox.hybrids import KNOWN_SHARE, SHARE, draw_hybrids, find
 from fouriershap._blackbox.repeats import ask_in_rounds, certify_mean
 from fouriershap._blackbox.selection import CHOOSING, STAGES, Candidate, choose, fit_candidates
 from fouriershap._blackbox.surrogates import Surrogate
-from fouriershap._blackbox.task import Fit, Task, make_folds
+from fouriershap._blackbox.task import CandidateFit, Task, make_folds
 from fouriershap._blackbox.transform import Limits, Transform
 from fouriershap._fourier.sparse_transform import N_CERTIFICATE
 from fouriershap._fourier.spectrum import Spectrum
@@ -113,7 +113,7 @@ class Fitter:
         self.rng = np.random.default_rng(self.seed)
         self.pool_codes = self.encoding.encode(self.pool, "data")
         self._result: FitResult | None = None
-        self._fits: dict[str, Fit] = {}
+        self._fits: dict[str, CandidateFit] = {}
         self._choose_now: Callable[[], FitResult]
 
     def fit(self, method: str) -> FitResult:
@@ -213,7 +213,7 @@ class Fitter:
             self.model.queries.progress,
             self.members and recoded(self.members, {f: c for f, c in enumerate(changes) if c is not None}),
         )
-        fits: dict[str, Fit] = {}
+        fits: dict[str, CandidateFit] = {}
         held = codes[held_out], answers[held_out]
         self._fits = fits
         self._choose_now = lambda: self._choose(task, method, fits, held, asked.noise)
@@ -222,7 +222,12 @@ class Fitter:
         return self._choose(task, method, fits, held, asked.noise)
 
     def _choose(
-        self, task: Task, method: str, fits: dict[str, Fit], held: tuple[Floats, Floats], noise: float
+        self,
+        task: Task,
+        method: str,
+        fits: dict[str, CandidateFit],
+        held: tuple[Floats, Floats],
+        noise: float,
     ) -> FitResult:
         """Choose the best fit, made from all answers, and certify it by those ``held`` back."""
         task.progress.enter(CHOOSING)
@@ -270,7 +275,7 @@ class Fitter:
         fresh = self.model.ask_again(self.pool, transform.code.index(bits))
         return _Asked(index, answers, n_hybrids, noise), transform.certified(bits, fresh)
 
-    def _certify(self, task: Task, fit: Fit, answers: Floats, predictions: Floats) -> Fidelity:
+    def _certify(self, task: Task, fit: CandidateFit, answers: Floats, predictions: Floats) -> Fidelity:
         """Certify a fit by held-out answers with their predictions, and by the folds."""
         judged = task.is_judged(fit.predictions)
         interval = certify(

@@ -20,10 +20,10 @@ from fouriershap._blackbox.candidates.trees import fit_trees
 from fouriershap._blackbox.candidates.waves import fit_waves_candidate
 from fouriershap._blackbox.fidelity import r_squared
 from fouriershap._blackbox.surrogates import SumSurrogate
-from fouriershap._blackbox.task import N_FOLDS, Fit, Task
+from fouriershap._blackbox.task import N_FOLDS, CandidateFit, Task
 from fouriershap._blackbox.transform import EXACT
 
-CANDIDATES: dict[str, Callable[[Task], Fit]] = {
+CANDIDATES: dict[str, Callable[[Task], CandidateFit]] = {
     "swht": fit_swht,
     "waves": fit_waves_candidate,
     "trees": fit_trees,
@@ -66,7 +66,7 @@ class Candidate:
     note: str
 
 
-def fit_candidates(task: Task, method: str, fits: dict[str, Fit]) -> None:
+def fit_candidates(task: Task, method: str, fits: dict[str, CandidateFit]) -> None:
     """Fit what is asked for, or what is worth a try: into ``fits``, so that what is there outlasts an interruption."""
     if method == "auto":
         _try(task, fits)
@@ -76,7 +76,9 @@ def fit_candidates(task: Task, method: str, fits: dict[str, Fit]) -> None:
             fits[name] = CANDIDATES[name](task)
 
 
-def choose(task: Task, method: str, fits: dict[str, Fit]) -> tuple[Fit, tuple[Candidate, ...]]:
+def choose(
+    task: Task, method: str, fits: dict[str, CandidateFit]
+) -> tuple[CandidateFit, tuple[Candidate, ...]]:
     """Return the candidate asked for, or the best by K-fold R^2, and the comparison."""
     fits = dict(fits)
     r2 = _on_common_rows(task, fits)
@@ -90,7 +92,7 @@ def choose(task: Task, method: str, fits: dict[str, Fit]) -> tuple[Fit, tuple[Ca
     return best, tuple(sorted(table, key=lambda line: -line.r2))
 
 
-def _try(task: Task, fits: dict[str, Fit]) -> None:
+def _try(task: Task, fits: dict[str, CandidateFit]) -> None:
     """Fit members that are trees; else the sparse transform if promising, waves, and trees where they come near."""
     if task.members is not None:
         task.progress.enter(STAGES[MEMBERS])
@@ -114,7 +116,7 @@ def _try(task: Task, fits: dict[str, Fit]) -> None:
             fits["trees"] = fit_best_trees(task, folds)
 
 
-def _blend(task: Task, trees: Fit, waves: Fit) -> Fit:
+def _blend(task: Task, trees: CandidateFit, waves: CandidateFit) -> CandidateFit:
     """Return the best weighted mean of two fits: trees miss what is smooth, waves what is sharp."""
     begin = time.perf_counter()
     share = task.best_share(trees.predictions, waves.predictions)
@@ -125,10 +127,10 @@ def _blend(task: Task, trees: Fit, waves: Fit) -> Fit:
 
     seconds = trees.seconds + waves.seconds + time.perf_counter() - begin
     note = f"{share:.0%} waves, the rest trees"
-    return Fit(BLEND, task.judge(predictions), predictions, make, seconds, note)
+    return CandidateFit(BLEND, task.judge(predictions), predictions, make, seconds, note)
 
 
-def _on_common_rows(task: Task, fits: dict[str, Fit]) -> dict[str, float]:
+def _on_common_rows(task: Task, fits: dict[str, CandidateFit]) -> dict[str, float]:
     """Return R^2 of each fit on the answers that all of them are judged by."""
     common = np.logical_and.reduce([task.is_judged(fit.predictions) for fit in fits.values()])
     return {name: r_squared(task.answers[common], fit.predictions[common]) for name, fit in fits.items()}

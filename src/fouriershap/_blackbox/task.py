@@ -82,7 +82,7 @@ class Task:
 
 
 @dataclass(frozen=True, eq=False)
-class Fit:
+class CandidateFit:
     """What a candidate found.
 
     Attributes
@@ -106,7 +106,7 @@ class Fit:
     make: Callable[[], Any]
     seconds: float
     note: str
-    taught: Callable[[], Fit] | None = None
+    taught: Callable[[], CandidateFit] | None = None
 
 
 def make_folds(n: int, rng: np.random.Generator) -> NDArray[np.int64]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from fouriershap._base.errors import InputError
 from fouriershap._blackbox.candidates.quick_trees import fit_quick_trees
 from fouriershap._blackbox.surrogates import TreeSurrogate
-from fouriershap._blackbox.task import Fit, Task
+from fouriershap._blackbox.task import CandidateFit, Task
 from fouriershap._rows.levels import LABEL, NUMBER, Encoding
 from fouriershap._shapley.engine import Floats
 from fouriershap._shapley.trees.engine import TreeEngine
@@ -70,7 +70,7 @@ def members_on_codes(members: TreeEnsemble | None, encoding: Encoding) -> TreeEn
     )
 
 
-def fit_members(task: Task) -> Fit:
+def fit_members(task: Task) -> CandidateFit:
     """Fit weights of the members' outputs by least squares, then trees to the rest; judge on one fold."""
     members = task.members
     if members is None:
@@ -98,7 +98,7 @@ def fit_members(task: Task) -> Fit:
 
     alone = task.judge(np.where(np.isnan(predictions), np.nan, linear @ every.T + shift))
     note = f"the members' outputs ({said.shape[1]} numbers) have R^2 {alone:.4f}; the rest: {rest.note}"
-    return Fit(NAME, task.judge(predictions), predictions, make, time.perf_counter() - begin, note)
+    return CandidateFit(NAME, task.judge(predictions), predictions, make, time.perf_counter() - begin, note)
 
 
 def _alike(fitted: TreeEnsemble, members: TreeEnsemble, encoding: Encoding) -> TreeEnsemble:

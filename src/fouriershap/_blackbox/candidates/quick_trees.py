@@ -22,7 +22,7 @@ from fouriershap._blackbox.candidates.trees import (
     refit_leaves,
 )
 from fouriershap._blackbox.fidelity import r_squared
-from fouriershap._blackbox.task import N_FOLDS, Fit, Task
+from fouriershap._blackbox.task import N_FOLDS, CandidateFit, Task
 from fouriershap._shapley.engine import Floats
 from fouriershap._trees.ensemble import TreeEnsemble
 from fouriershap._trees.readers import read_model
@@ -46,19 +46,19 @@ def missed_at_a_look(task: Task) -> float:
     return 1 - r_squared(y[outside, None], said[:, None])
 
 
-def fit_quick_trees(task: Task) -> Fit:
+def fit_quick_trees(task: Task) -> CandidateFit:
     """Fit boosted trees of one shape, judged on one fold."""
     return _fit(task, (SHAPE,), LENGTH, (0,))
 
 
-def fit_best_trees(task: Task, folds: Sequence[int]) -> Fit:
+def fit_best_trees(task: Task, folds: Sequence[int]) -> CandidateFit:
     """Fit boosted trees of several shapes, judged on these folds; by LightGBM on all of them or on the first."""
     if not _has_lightgbm():
         return fit_trees(task, folds)
     return _fit(task, SHAPES, LONGEST, folds if len(folds) == N_FOLDS else folds[:1])
 
 
-def _fit(task: Task, shapes: Sequence[tuple[float, int]], longest: int, folds: Sequence[int]) -> Fit:
+def _fit(task: Task, shapes: Sequence[tuple[float, int]], longest: int, folds: Sequence[int]) -> CandidateFit:
     begin = time.perf_counter()
     grown: list[Grown] = []
     task.progress.start(task.n_outputs * len(shapes) * longest)

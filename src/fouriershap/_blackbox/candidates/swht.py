@@ -18,7 +18,7 @@ from fouriershap._base.errors import InputError
 from fouriershap._blackbox.bit_code import BitCode
 from fouriershap._blackbox.candidates.enumeration import all_rows
 from fouriershap._blackbox.surrogates import SpectrumSurrogate
-from fouriershap._blackbox.task import N_FOLDS, Fit, Task
+from fouriershap._blackbox.task import N_FOLDS, CandidateFit, Task
 from fouriershap._blackbox.transform import Bits, Limits, Transform, make_spectrum
 from fouriershap._fourier.sparse_transform import (
     Recovery,
@@ -134,7 +134,7 @@ def _run(search: Search, on_bits: _OnBits, code: BitCode, limits: Limits) -> Tra
     )
 
 
-def fit_swht(task: Task) -> Fit:
+def fit_swht(task: Task) -> CandidateFit:
     """Fit coefficients a* + d of the transform's terms: d is the ridge regression of what a* misses on hybrids."""
     begin = time.perf_counter()
     found = task.transform
@@ -167,7 +167,7 @@ def fit_swht(task: Task) -> Fit:
         f"{len(found.frequencies)} terms from {found.n_queries:,} uniform queries, R^2 {found.r2:.4f} on the cube, "
         f"pull {strengths[best]:g}"
     )
-    return Fit("swht", task.judge(predictions), predictions, make, time.perf_counter() - begin, note)
+    return CandidateFit("swht", task.judge(predictions), predictions, make, time.perf_counter() - begin, note)
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from fouriershap._base.parallel import for_each_block
 from fouriershap._base.threads import one_blas_thread
 from fouriershap._blackbox.candidates.kernel import Kernel, can_fit_kernel, fit_kernel, kernel_work
-from fouriershap._blackbox.candidates.wave_answers import Answers, prepare
+from fouriershap._blackbox.candidates.wave_answers import WaveTargets, prepare
 from fouriershap._blackbox.fidelity import r_squared
 from fouriershap._blackbox.surrogates import WaveSurrogate
-from fouriershap._blackbox.task import N_FOLDS, Fit, Task
+from fouriershap._blackbox.task import N_FOLDS, CandidateFit, Task
 from fouriershap._shapley.engine import Floats
 from fouriershap._waves.training import Fitted, Settings, fit_waves
 
@@ -56,7 +56,7 @@ class _Teachers:
 
     Attributes
     ----------
-    answers : Answers
+    answers : WaveTargets
         That they are fitted to.
     nets : list of Fitted
     start : list of Fitted
@@ -66,7 +66,7 @@ class _Teachers:
         Share of the kernel in their common prediction.
     """
 
-    answers: Answers
+    answers: WaveTargets
     nets: list[Fitted]
     start: list[Fitted]
     kernel: Kernel | None = None
@@ -85,7 +85,7 @@ class _Teachers:
         return (1 - self.share) * said + self.share * self.answers.read(self.kernel.predict(inputs))
 
 
-def fit_waves_candidate(task: Task, hopeless: float = np.inf) -> Fit:
+def fit_waves_candidate(task: Task, hopeless: float = np.inf) -> CandidateFit:
     """Fit waves to all outputs together; stop after one fit if that misses more than is ``hopeless``."""
     begin = time.perf_counter()
     with one_blas_thread():
@@ -106,23 +106,23 @@ def fit_waves_candidate(task: Task, hopeless: float = np.inf) -> Fit:
     if teachers.kernel is not None:
         note += f", {teachers.share:.0%} of a kernel of {len(teachers.kernel.centres):,} rows"
     make = partial(_distil, task, teachers, max(1 - r2, _LEAST))
-    fit = Fit("waves", r2, predictions, make, time.perf_counter() - begin, note)
+    fit = CandidateFit("waves", r2, predictions, make, time.perf_counter() - begin, note)
     if answers.linked and len(nets) > 1:
         return replace(fit, taught=partial(_taught, task, teachers, fit))
     return fit
 
 
-def _taught(task: Task, teachers: _Teachers, fit: Fit) -> Fit:
+def _taught(task: Task, teachers: _Teachers, fit: CandidateFit) -> CandidateFit:
     """Judge what will be explained: a sum of waves cannot repeat a sigmoid of waves exactly."""
     begin, missed = time.perf_counter(), max(1 - fit.r2, _LEAST)
     student = _teach(task, teachers, missed)
     predictions = fit.predictions + student.strayed * teachers.answers.outputs.scale
     make = partial(student.surrogate, teachers.answers, missed)
     seconds = fit.seconds + time.perf_counter() - begin
-    return Fit("waves", task.judge(predictions), predictions, make, seconds, fit.note)
+    return CandidateFit("waves", task.judge(predictions), predictions, make, seconds, fit.note)
 
 
-def _is_kernel_worth(answers: Answers, missed: float) -> bool:
+def _is_kernel_worth(answers: WaveTargets, missed: float) -> bool:
     """Return whether a kernel can add to the waves; with many logits it cannot, and its labels take seconds."""
     if missed <= LEAST_MISSED or not can_fit_kernel(answers.columns.n_columns):
         return False
@@ -186,7 +186,7 @@ def _settings(n_answers: int, n_waves: int) -> Settings:
     return Settings(n_waves, n_batch, n_epochs)
 
 
-def _fit_folds(task: Task, answers: Answers, hopeless: float) -> tuple[Answers, list[Fitted], Fitted]:
+def _fit_folds(task: Task, answers: WaveTargets, hopeless: float) -> tuple[WaveTargets, list[Fitted], Fitted]:
     """Fit waves without each fold, in turn; the first fits decide the targets and the number of waves.
 
     Then, beside them, the first fit of outputs.
@@ -202,7 +202,7 @@ def _fit_folds(task: Task, answers: Answers, hopeless: float) -> tuple[Answers, 
     progress = task.progress
     progress.start((rounds[FEW] * N_FOLDS - 1) * work[FEW] + trying)
 
-    def fit(which: int, n_waves: int, way: Answers) -> Fitted:
+    def fit(which: int, n_waves: int, way: WaveTargets) -> Fitted:
         inside, outside = task.fold != which % N_FOLDS, task.fold == which % N_FOLDS
         rng = np.random.default_rng([task.seed, which, n_waves])
         judges = way.inputs[outside], way.targets[outside]
@@ -214,7 +214,7 @@ def _fit_folds(task: Task, answers: Answers, hopeless: float) -> tuple[Answers, 
     together: dict[tuple[int, bool], float] = {}  # missed of all outputs, as candidates are compared
     outside = task.fold == 0
 
-    def try_fits(fits: list[tuple[int, Answers]]) -> dict[tuple[int, bool], float]:
+    def try_fits(fits: list[tuple[int, WaveTargets]]) -> dict[tuple[int, bool], float]:
         """Return what each of these numbers of waves, fitted to these targets, misses; every output counts alike."""
 
         def work_on(begin: int, end: int) -> None:
@@ -264,7 +264,7 @@ class _Student:
     untaught: float
     strayed: Floats
 
-    def surrogate(self, answers: Answers, missed: float) -> WaveSurrogate:
+    def surrogate(self, answers: WaveTargets, missed: float) -> WaveSurrogate:
         """Return the surrogate; its background may be compressed by a share of what it and its teachers miss."""
         return answers.surrogate(self.waves, max(COMPRESSED * (missed + self.untaught), LEAST_COMPRESSED))
 
