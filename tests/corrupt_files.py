@@ -245,7 +245,7 @@ def acts(loaded: Any, rows: Any, again: Path, report: bool) -> list[Callable[[],
         more = [
             lambda: loaded(rows),
             loaded.prune_bound,
-            lambda: repr(loaded.fit.top_terms()),
+            lambda: repr(loaded.top_terms()),
             lambda: loaded.frequencies,
         ]
         more += [

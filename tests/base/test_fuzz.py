@@ -106,6 +106,6 @@ def test_corrupt_files() -> None:
     )
     assert done.returncode == 0, done.stderr[-2000:]
     *faults, summary = done.stdout.splitlines()
-    assert summary.endswith("0 faults"), "\n".join(faults[:40])
+    assert summary.endswith(" 0 faults"), "\n".join(faults[:40])
     refused, loaded = (int(word) for word in re.findall(r"\d+", summary)[:2])
     assert refused + loaded == N_CORRUPT and refused > 0.5 * N_CORRUPT and loaded > 0.05 * N_CORRUPT

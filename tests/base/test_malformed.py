@@ -193,7 +193,7 @@ COMMANDS: list[tuple[str, Callable[[Path], Any], str, str]] = [
     ("empty", text("bad.fshap", ""), "info bad.fshap", "bad.fshap"),
     ("a parquet file", nothing, "info rows.parquet", "not a .fshap file"),
     ("nested header", nested_header, "info bad.fshap", "nested too deeply"),
-    ("future version", future, "explain bad.fshap rows.parquet -o out.csv", "Upgrade"),
+    ("future version", future, "explain bad.fshap rows.parquet -o out.csv", "upgrade"),
     ("a folder", lambda f: (f / "d.fshap").mkdir(), "info d.fshap", "d.fshap"),
     # models
     ("no model", nothing, FIT.format("none.json"), "no such file"),

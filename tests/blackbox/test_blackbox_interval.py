@@ -8,9 +8,16 @@ import numpy as np
 import pytest
 
 import fouriershap as fs
-from fouriershap._blackbox.fidelity import MOST_GROUPS, Fidelity, bootstrap_interval, certify, measure
+from fouriershap._blackbox.fidelity import (
+    MOST_GROUPS,
+    Fidelity,
+    bootstrap_interval,
+    certify,
+    measure,
+    r_squared,
+)
 from fouriershap._blackbox.hybrids import draw_hybrids
-from fouriershap._blackbox.task import make_folds, r_squared
+from fouriershap._blackbox.task import make_folds
 
 N_COLUMNS = 20
 N_REPETITIONS = 100

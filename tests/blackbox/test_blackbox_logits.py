@@ -11,7 +11,7 @@ import pytest
 import fouriershap as fs
 from fouriershap._blackbox import selection as select
 from fouriershap._blackbox.candidates import waves as module
-from fouriershap._blackbox.candidates.wave_answers import Answers, Scaled
+from fouriershap._blackbox.candidates.wave_answers import Scaled, WaveTargets
 from fouriershap._waves.columns import number_columns
 
 
@@ -112,7 +112,7 @@ def test_what_is_said_of_logits_is_read_as_outputs():
     logits = np.log(chances / (1 - chances))
     scaled = [Scaled((v - v.mean(0)) / v.std(0), v.mean(0), v.std(0)) for v in (chances / unit, logits)]
     inputs = rng.normal(size=(30, 3)).astype(np.float32)
-    plain = Answers(number_columns(3), inputs, *scaled, unit)
+    plain = WaveTargets(number_columns(3), inputs, *scaled, unit)
     linked = replace(plain, linked=True)
     assert plain.targets.shape == (30, 4)
     np.testing.assert_array_equal(linked.targets, scaled[1].values)

@@ -110,7 +110,7 @@ def test_values_of_the_model_itself(name):
         explainer = fs.Explainer(model, BACKGROUND, data=X, budget=2000, random_state=0, min_fidelity=0.8)
     assert explainer.fit.method == "members"
     line = explainer.fit.candidates[0]
-    assert line.chosen and "what members say" in line.note
+    assert line.chosen and "members' outputs" in line.note
     want = by_definition(model, ROWS, BACKGROUND)
     got = with_outputs(explainer.shap_values(ROWS))
     assert share_explained(got, want) > least

@@ -9,8 +9,7 @@ import pytest
 
 import fouriershap as fs
 from fouriershap._base.units import unit_of
-from fouriershap._blackbox.fidelity import certify, measure
-from fouriershap._blackbox.task import r_squared
+from fouriershap._blackbox.fidelity import certify, measure, r_squared
 
 RNG = np.random.default_rng(0)
 LEVELS = RNG.integers(0, 3, size=(120, 5)).astype(float)

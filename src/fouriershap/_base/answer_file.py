@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._base.answers import Answers, AnswersOption, AnswerStore, Part, Row, as_tuples
+from fouriershap._base.answers import AnsweredRows, Answers, AnswersOption, AnswerStore, Row, as_tuples
 from fouriershap._base.errors import DiskFullError, FileFormatError, InputError
-from fouriershap._base.short import short, short_text
+from fouriershap._base.short import reason, short, short_text
 
 VERSION = 1
 _APPLICATION = 0x66736861  # SQLite's application_id of our files: "fsha"
@@ -51,7 +51,7 @@ class AnswerFile(AnswerStore):
     def to_give_back(self) -> str:
         return self.where
 
-    def rescued(self, asked: Iterable[Part]) -> Answers:
+    def rescued(self, asked: Iterable[AnsweredRows]) -> Answers:
         return Answers(self.answers, random_state=self._random_state)
 
     def check_labels(self, labels: Mapping[str, Sequence[Any]]) -> None:
@@ -192,12 +192,12 @@ class AnswerFile(AnswerStore):
                 ) from None
             if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
                 raise DiskFullError(
-                    f"{short_text(self._path)} cannot be written: the disk is full ({error}). The answers "
+                    f"{short_text(self._path)} cannot be written: the disk is full ({reason(error)}). The answers "
                     "before are safe in it. Free some space and try again, or write elsewhere."
                 ) from error
             if code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_ERROR):
                 raise self._damaged(error) from error
-            raise InputError(f"answers: {short_text(self._path)} cannot be used: {error}.") from error
+            raise InputError(f"answers: {short_text(self._path)} cannot be used: {reason(error)}.") from error
 
 
 def open_store(answers: AnswersOption, names: Sequence[str]) -> AnswerStore | None:

@@ -33,7 +33,7 @@ class Rows(Protocol):
         ...
 
 
-class Part(NamedTuple):
+class AnsweredRows(NamedTuple):
     """Answers (n, n_outputs) to the rows at some positions."""
 
     rows: Rows
@@ -52,7 +52,7 @@ class Answers(MutableMapping[Row, Any]):
     def __init__(
         self,
         known: MutableMapping[Row, Any] | None = None,
-        parts: Iterable[Part] = (),
+        parts: Iterable[AnsweredRows] = (),
         random_state: int | None = None,
     ) -> None:
         self._known: MutableMapping[Row, Any] = {} if known is None else known
@@ -121,7 +121,7 @@ class AnswerStore:
         """Value of ``answers=`` with which the same call continues."""
         return self.answers
 
-    def rescued(self, asked: Iterable[Part]) -> Answers:
+    def rescued(self, asked: Iterable[AnsweredRows]) -> Answers:
         """Return everything that was asked, for when answers could not be added."""
         return Answers(parts=asked, random_state=self._known_random_state())
 

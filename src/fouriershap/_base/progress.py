@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from fouriershap._base.checks import ProgressOption, check_progress, need
 
 QUERYING = "asking"  # the stage that counts queries
-SILENCE = 2.0  # seconds before anything is shown that nobody asked for
+SILENCE = 2.0  # seconds before anything is shown by default
 _LOG_EVERY = 10.0  # seconds between lines in a log
 _LEAST_SHARE = 0.02  # of a stage, before its own pace predicts how long the rest takes
 _PERCENT = 100

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._base.answers import Answers, AnswerStore, Part, Row, Rows
+from fouriershap._base.answers import AnsweredRows, Answers, AnswerStore, Row, Rows
 from fouriershap._base.checks import ProgressOption
 from fouriershap._base.errors import InputError, QueryError
 from fouriershap._base.progress import Progress
@@ -39,7 +39,7 @@ class QueryModel:
     ) -> None:
         self._function, self._name, self._batch_size = function, name, batch_size
         self.count, self.n_asked, self.n_batches, self.n_outputs = 0, 0, 0, 0
-        self._asked: list[Part] = []
+        self._asked: list[AnsweredRows] = []
         self._store, self._is_kept, self._single = store, True, single
         self._random_state: int | None = None
         self.progress = Progress(progress, budget)
@@ -126,7 +126,7 @@ class QueryModel:
             ) from error
         answers = self._check(raw, len(at))
         good = np.isfinite(answers).all(axis=1)
-        self._asked.append(Part(rows, at[good], answers[good]))
+        self._asked.append(AnsweredRows(rows, at[good], answers[good]))
         if self._store is not None:
             self._is_kept = False
             self._store.add([plain[i] for i in np.flatnonzero(good)], answers[good])

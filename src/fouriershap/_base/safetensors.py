@@ -44,7 +44,7 @@ class Entry(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """What the header of a file says."""
+    """Contents of a file's header."""
 
     metadata: dict[str, str]
     entries: dict[str, Entry]
@@ -116,7 +116,7 @@ def _entry(entry: Any, begin: int) -> Entry:
         if not isinstance(sizes, list) or not all(type(size) is int and size >= 0 for size in sizes):
             raise ValueError("its header has invalid sizes")
     if len(offsets) != 2 or offsets[1] - offsets[0] != math.prod(shape) * dtype.itemsize:
-        raise ValueError("an array has another size than its header says")
+        raise ValueError("an array has another size than its header states")
     return Entry(dtype, tuple(shape), begin + offsets[0], begin + offsets[1])
 
 

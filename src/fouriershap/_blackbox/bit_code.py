@@ -1,4 +1,4 @@
-"""Levels of players as bits: what a Walsh-Hadamard transform needs, and back to data rows and to words."""
+"""Levels of players as bits, as a Walsh-Hadamard transform needs them, and back to data rows and names."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def looks_discrete(encoding: Encoding, pool_codes: Floats) -> bool:
 def _levels_of(encoding: Encoding, player: int, pool_codes: Floats) -> PlayerLevels:
     features = np.flatnonzero(encoding.player == player)
     levels, rows = np.unique(_canonical(pool_codes[:, features]), axis=0, return_index=True)
-    if np.isnan(levels).any():  # numpy tells NaNs in rows apart
+    if np.isnan(levels).any():  # NumPy counts NaNs in rows as different
         keys = {row.tobytes(): int(first) for row, first in zip(levels, rows, strict=True)}
         rows = np.array(list(keys.values()))
         levels = _canonical(pool_codes[np.ix_(rows, features)])
@@ -229,12 +229,10 @@ def _player_bits(player: PlayerLevels, encoding: Encoding, columns: tuple[str, .
     if feature.kind == NUMBER and np.array_equal(player.levels[:, 0], [0.0, 1.0]):
         return [player.name]
     levels = [feature.text(value, columns) for value in player.levels[:, 0]]
-    return [_marked(player.name, _with_bit(levels, bit)) for bit in range(player.n_bits)]
-
-
-def _with_bit(levels: list[str], bit: int) -> list[str]:
-    return [level for number, level in enumerate(levels) if number >> bit & 1]
-
-
-def _marked(name: str, levels: list[str]) -> str:
-    return f"{name}={levels[0]}" if len(levels) == 1 else f"{name} in {{{', '.join(levels)}}}"
+    marked = [
+        [level for number, level in enumerate(levels) if number >> bit & 1] for bit in range(player.n_bits)
+    ]
+    return [
+        f"{player.name}={some[0]}" if len(some) == 1 else f"{player.name} in {{{', '.join(some)}}}"
+        for some in marked
+    ]

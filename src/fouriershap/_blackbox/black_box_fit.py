@@ -19,7 +19,7 @@ from fouriershap._blackbox.files import result_from_contents, result_to_contents
 from fouriershap._blackbox.fit import FitResult
 from fouriershap._blackbox.hybrid_model import HybridModel
 from fouriershap._blackbox.refine import (
-    Background,
+    WeightedPool,
     cube_fidelity,
     refine_cost,
     refined_values,
@@ -82,7 +82,7 @@ class BlackBoxFit:
         feature_names: tuple[str, ...],
         output_names: tuple[str, ...] | None = None,
         n_jobs: int = -1,
-        background: Background | None = None,
+        background: WeightedPool | None = None,
         live: LiveModel | None = None,
     ) -> None:
         self._result, self._live = result, live
@@ -166,7 +166,7 @@ class BlackBoxFit:
 
     def top_terms(self, top_k: int = 10) -> TopTerms:
         """Return the largest terms of the spectrum, named by players and levels: see `Spectrum.top_terms`."""
-        return self._spectral().spectrum.top_terms(top_k, self.bit_names)
+        return self._spectral().representation.top_terms(top_k, self.bit_names)
 
     def _spectral(self) -> SpectrumSurrogate:
         surrogate = self._result.surrogate
@@ -326,7 +326,7 @@ class BlackBoxFit:
                 f"{what} needs values that add up: Shapley values, not index={short(self.engine.index.name)}."
             )
 
-    def _ask(self, what: str) -> tuple[LiveModel, Background]:
+    def _ask(self, what: str) -> tuple[LiveModel, WeightedPool]:
         if self._live is None or self.background is None:
             raise InputError(f"{what} asks the model, which a loaded explainer does not have.")
         return self._live, self.background

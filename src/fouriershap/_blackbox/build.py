@@ -29,7 +29,6 @@ from fouriershap._base.short import short
 from fouriershap._base.threads import one_blas_thread
 from fouriershap._blackbox.black_box_fit import BlackBoxFit, LiveModel
 from fouriershap._blackbox.candidates.members import find_members
-from fouriershap._blackbox.candidates.swht import Limits
 from fouriershap._blackbox.fidelity import warn_if_low
 from fouriershap._blackbox.fit import CERTIFYING, COMPILING, FitResult, Fitter
 from fouriershap._blackbox.hybrid_model import HybridModel
@@ -37,6 +36,7 @@ from fouriershap._blackbox.hybrids import second_rows
 from fouriershap._blackbox.selection import BLEND, CANDIDATES
 from fouriershap._blackbox.shap_certificate import reserved_queries
 from fouriershap._blackbox.surrogates import without_compression
+from fouriershap._blackbox.transform import Limits
 from fouriershap._rows.frames import densified, in_order, is_sparse, unmask
 from fouriershap._rows.levels import LABEL, make_encoding
 from fouriershap._rows.players import check_groups

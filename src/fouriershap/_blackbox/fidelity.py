@@ -1,4 +1,4 @@
-"""The certificate: how much of the model a representation explains, on rows that it has never seen; its noise."""
+"""The certificate: R^2 of a representation on rows that it has never seen, and the noise of the model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from fouriershap._base.errors import FidelityWarning, NoiseWarning
 from fouriershap._base.short import short
 from fouriershap._base.units import unit_of
 from fouriershap._base.warn import warn
-from fouriershap._blackbox.task import is_constant, r_squared
 
 Floats = NDArray[np.float64]
 N_RESAMPLES = 1000
@@ -59,8 +58,8 @@ class Fidelity:
         R^2 of the chosen candidate by K folds of the answers that it was fitted to. More points than were held
         out: where answers have a heavy tail, it may see what the held-out ones missed.
     cube : Interval, optional
-        The same on uniform points of the cube, each level of each player as likely as the next: methods "exact"
-        and "swht". It says nothing about SHAP values; it is what the literature on spectra reports.
+        The same on uniform points of the cube, each level of each player as likely as the next: methods
+        "enumerate" and "swht". It says nothing about SHAP values; it is what the literature on spectra reports.
     by_output : tuple of float
         ``r2`` of each output where there are several: pooled, an output of small spread hardly counts.
     background : float
@@ -70,7 +69,7 @@ class Fidelity:
         R^2 of the SHAP values themselves against the model's own, estimated without bias from up to a tenth of the
         budget, with a 95 % interval. ``r2`` is that of the function: where the two differ, this one is about the
         values. None where the budget is too small for it, where a single row is known, and against another background
-        than that of the fit, see `BlackBoxExplainer.certify`. Up to 64 rows stand for all: misses that are rarer than
+        than that of the fit, see `BlackBoxFit.certify`. Up to 64 rows stand for all: misses that are rarer than
         these show are not in the interval.
     """
 
@@ -89,6 +88,24 @@ class Fidelity:
 
     def __float__(self) -> float:
         return self.r2
+
+
+def r_squared(answers: Floats, predictions: Floats) -> float:
+    """Return R^2 (n, n_outputs) pooled over outputs; 1 where there is nothing to explain and nothing is missed."""
+    unit = unit_of(answers)
+    with np.errstate(over="ignore"):  # predictions may be absurd
+        error = float(((answers / unit - predictions / unit) ** 2).sum())
+    if is_constant(answers):
+        return 1.0 if error <= 1e-20 * float(((answers / unit) ** 2).sum()) else 0.0
+    spread = answers / unit - (answers / unit).mean(axis=0)
+    return 1.0 - error / float((spread**2).sum())
+
+
+def is_constant(answers: Floats) -> bool:
+    """Return whether answers (n, n_outputs) differ by rounding alone."""
+    scaled = answers / unit_of(answers)
+    spread = float(((scaled - scaled.mean(axis=0)) ** 2).sum())
+    return spread <= 1e-24 * float((scaled**2).sum())
 
 
 def measure(answers: Floats, predictions: Floats, rng: np.random.Generator) -> Interval:
@@ -224,7 +241,7 @@ def warn_if_low(
 
 
 _REFINE = (
-    ", or explainer.fit.refine(X, pairs=...) for the rows that matter; min_fidelity= says what is enough"
+    ", or explainer.fit.refine(X, pairs=...) for the rows that matter; min_fidelity= sets what is enough"
 )
 
 

@@ -1,6 +1,6 @@
 """A fitted black box as named arrays, and back: the contents of its .fshap file. The model is not part of it.
 
-What a file says is verified: features, levels and representation must be of one model.
+The contents are verified: features, levels and representation must be of one model.
 """
 
 from __future__ import annotations
@@ -64,12 +64,12 @@ def result_to_contents(result: FitResult) -> tuple[Arrays, dict[str, Any]]:
 def _surrogate_contents(surrogate: Surrogate) -> tuple[Arrays, dict[str, Any]]:
     """Return what the engine of a surrogate does not hold."""
     if isinstance(surrogate, SpectrumSurrogate):
-        spectrum, about = surrogate.spectrum.to_contents()
+        spectrum, about = surrogate.representation.to_contents()
         code, names = surrogate.code.to_contents()
         arrays = {f"spectrum.{name}": array for name, array in spectrum.items()} | code
         return arrays, {"representation": "spectrum", "spectrum": about, "code": names}
     if isinstance(surrogate, WaveSurrogate):
-        waves, _ = surrogate.waves.to_contents()
+        waves, _ = surrogate.representation.to_contents()
         return {f"waves.{name}": array for name, array in waves.items()}, {"representation": "waves"}
     if isinstance(surrogate, SumSurrogate):
         arrays = {}
@@ -144,8 +144,8 @@ def _spectrum_from_contents(
     _verify_code(code, encoding)
     engine = SpectrumEngine.from_contents(arrays, header)
     verify_owners(engine.terms, code.player)
-    alike = engine.terms.n_bits == spectrum.n_bits == code.n_bits and engine.n_players == code.n_players
-    require(alike and engine.n_outputs == spectrum.n_outputs, "spectrum, levels and tables have other bits")
+    same = engine.terms.n_bits == spectrum.n_bits == code.n_bits and engine.n_players == code.n_players
+    require(same and engine.n_outputs == spectrum.n_outputs, "spectrum, levels and tables have other bits")
     return SpectrumSurrogate(spectrum, code), LevelEngine(engine, code)
 
 

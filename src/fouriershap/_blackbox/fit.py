@@ -24,6 +24,7 @@ from fouriershap._blackbox.fidelity import (
     measure,
     noise_of,
     output_r2,
+    r_squared,
     warn_if_noisy,
 )
 from fouriershap._blackbox.hybrid_model import HybridModel, first_rows, row_keys
@@ -31,7 +32,8 @@ from fouriershap._blackbox.hybrids import KNOWN_SHARE, SHARE, draw_hybrids, find
 from fouriershap._blackbox.repeats import ask_in_rounds, certify_mean
 from fouriershap._blackbox.selection import CHOOSING, STAGES, Candidate, choose, fit_candidates
 from fouriershap._blackbox.surrogates import Surrogate
-from fouriershap._blackbox.task import Fit, Task, make_folds, r_squared
+from fouriershap._blackbox.task import CandidateFit, Task, make_folds
+from fouriershap._blackbox.transform import Limits, Transform
 from fouriershap._fourier.sparse_transform import N_CERTIFICATE
 from fouriershap._fourier.spectrum import Spectrum
 from fouriershap._rows.levels import Encoding, recode
@@ -44,7 +46,7 @@ _N_LOOKS = 1000  # hybrids at which it is seen which players matter
 _ROUNDS = 4  # of drawing hybrids, while those drawn are known already
 _LEAST_HYBRIDS = 100  # to fit anything
 _REPEATED = 20  # rows that are asked twice
-_WEIGHED = 20_000  # hybrids that say how often each combination of levels is met
+_WEIGHED = 20_000  # hybrids that estimate how often each combination of levels occurs
 _MOST_HELD_OUT = 2000
 COMPILING, CERTIFYING = "compiling the background", "certifying"  # stages of those who fit
 _TREE_SECONDS = 1e-5  # for an answer, a feature and an output, about
@@ -100,7 +102,7 @@ class Fitter:
     encoding: Encoding
     budget: int
     seed: int
-    limits: swht.Limits
+    limits: Limits
     n_jobs: int = -1
     known_rows: NDArray[np.int64] = field(default_factory=lambda: np.arange(0))
     n_background: int = 0
@@ -111,7 +113,7 @@ class Fitter:
         self.rng = np.random.default_rng(self.seed)
         self.pool_codes = self.encoding.encode(self.pool, "data")
         self._result: FitResult | None = None
-        self._fits: dict[str, Fit] = {}
+        self._fits: dict[str, CandidateFit] = {}
         self._choose_now: Callable[[], FitResult]
 
     def fit(self, method: str) -> FitResult:
@@ -147,7 +149,7 @@ class Fitter:
         """Return the answers to explain, or, where they are noisy, the means of many, and their certificate."""
         left = self.budget - self.model.count
         rows = np.resize(self.rng.permutation(len(index)), min(_REPEATED, left))
-        if not len(rows):  # no query is left to see whether the model answers alike
+        if not len(rows):  # no query is left to measure noise
             unknown = Interval(1.0, -np.inf, 1.0)
             return answers, Fidelity(*unknown, 0, self.model.count, noise=np.nan, cube=unknown), 1.0
 
@@ -166,7 +168,7 @@ class Fitter:
         fidelity = certify_mean(repeats, weights, noise, self.model.count)
         return repeats.mean, fidelity, float(repeats.count.mean())
 
-    def _transform(self, method: str) -> swht.Transform | None:
+    def _transform(self, method: str) -> Transform | None:
         """Return the sparse transform, if it is asked for or promising."""
         if method == "swht":
             code = interval_code(self.encoding, self.pool_codes)
@@ -183,11 +185,11 @@ class Fitter:
 
         return ask
 
-    def _fit_hybrids(self, method: str, transform: swht.Transform | None) -> FitResult:
+    def _fit_hybrids(self, method: str, transform: Transform | None) -> FitResult:
         asked, transform = self._ask_hybrids(method, transform)
         codes, unit, n_hybrids = self._codes(asked.index), unit_of(asked.answers), asked.n_hybrids
         answers = asked.answers / unit
-        # A tenth; more of few answers, for a certificate that says something.
+        # A tenth; more of few answers, for a useful certificate.
         n_held_out = min(max(n_hybrids // 10, min(100, n_hybrids // 5)), _MOST_HELD_OUT)
         train, held_out = np.arange(len(codes))[n_held_out:], np.arange(len(codes))[:n_held_out]
         folds = np.full(len(train), -1)
@@ -212,7 +214,7 @@ class Fitter:
             self.members
             and remap_levels(self.members, {f: c for f, c in enumerate(changes) if c is not None}),
         )
-        fits: dict[str, Fit] = {}
+        fits: dict[str, CandidateFit] = {}
         held = codes[held_out], answers[held_out]
         self._fits = fits
         self._choose_now = lambda: self._choose(task, method, fits, held, asked.noise)
@@ -221,14 +223,19 @@ class Fitter:
         return self._choose(task, method, fits, held, asked.noise)
 
     def _choose(
-        self, task: Task, method: str, fits: dict[str, Fit], held: tuple[Floats, Floats], noise: float
+        self,
+        task: Task,
+        method: str,
+        fits: dict[str, CandidateFit],
+        held: tuple[Floats, Floats],
+        noise: float,
     ) -> FitResult:
         """Choose the best fit, made from all answers, and certify it by those ``held`` back."""
         task.progress.enter(CHOOSING)
         fit, candidates = choose(task, method, fits)
         if fit.taught is not None:
-            # Candidates are compared by what they know: what is lost in teaching is rough, and fades in SHAP values.
-            # What is told of the winner is what it says itself.
+            # Candidates are compared before teaching: what is lost there is rough, and fades in SHAP values. The
+            # winner is certified as it is explained.
             fit = fit.taught()
         surrogate = fit.make()
         fidelity = self._certify(task, fit, held[1], surrogate.predict(held[0]))
@@ -246,9 +253,7 @@ class Fitter:
         """Return the best of what was fitted before an interruption, without another query."""
         return self._result or self._choose_now()
 
-    def _ask_hybrids(
-        self, method: str, transform: swht.Transform | None
-    ) -> tuple[_Asked, swht.Transform | None]:
+    def _ask_hybrids(self, method: str, transform: Transform | None) -> tuple[_Asked, Transform | None]:
         """Ask about hybrids that the transform has not seen, if the model is noisy; return them and the transform."""
         repeated = min(_REPEATED, self.budget // 50)
         most = self.budget - repeated
@@ -271,7 +276,7 @@ class Fitter:
         fresh = self.model.ask_again(self.pool, transform.code.index(bits))
         return _Asked(index, answers, n_hybrids, noise), transform.certified(bits, fresh)
 
-    def _certify(self, task: Task, fit: Fit, answers: Floats, predictions: Floats) -> Fidelity:
+    def _certify(self, task: Task, fit: CandidateFit, answers: Floats, predictions: Floats) -> Fidelity:
         """Certify a fit by held-out answers with their predictions, and by the folds."""
         judged = task.is_judged(fit.predictions)
         interval = certify(
@@ -287,11 +292,11 @@ class Fitter:
         least = max(200, 4 * self.encoding.n_players)
         if self.budget < least:
             raise InputError(
-                f"budget is {self.budget} queries, too few to say anything about {self.encoding.n_players} "
-                f"players; at least {least} would do, some thousands are usual."
+                f"budget is {self.budget} queries, too few for {self.encoding.n_players} "
+                f"players; give at least {least}; some thousands are usual."
             )
 
-    def _collect(self, n: int, transform: swht.Transform | None = None) -> tuple[NDArray[np.int32], int]:
+    def _collect(self, n: int, transform: Transform | None = None) -> tuple[NDArray[np.int32], int]:
         """Return distinct hybrids in random order, asked until ``n`` queries are spent, and their number."""
         index = self._ask_new(n, self._draw)
         if len(index) < _LEAST_HYBRIDS and transform is not None and transform.exhaustive:
@@ -387,9 +392,7 @@ def _expected_seconds(task: Task) -> dict[str, float]:
     }
 
 
-def _on_the_cube(
-    transform: swht.Transform, surrogate: Surrogate, rng: np.random.Generator
-) -> Interval | None:
+def _on_the_cube(transform: Transform, surrogate: Surrogate, rng: np.random.Generator) -> Interval | None:
     """Return R^2 at uniform points: all of them, or those of the transform's certificate; None if it has none."""
     if not len(transform.points):
         return None

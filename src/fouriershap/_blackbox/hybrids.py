@@ -3,7 +3,7 @@
 SHAP values only ever see a model on such rows, so this is where it is asked.
 
 Two rare levels (mutations, letters at a site) seldom meet in a hybrid of two data rows, so what they do together
-would hardly ever be asked, though the rows that are explained later may well bring them together. A first fit tells
+would hardly ever be asked, though the rows that are explained later may well bring them together. A first fit shows
 which players matter. A part of the budget then goes to hybrids in which some of these change to levels drawn evenly.
 """
 
@@ -21,7 +21,7 @@ PURE_SHARE = 0.05
 BACKGROUND_SHARE = 0.5
 KNOWN_SHARE = 0.8  # of the hybrids, where the rows to be explained are known
 RARE = 0.1  # share of the data rows under which a level is rare
-ROWS_PER_LEVEL = 4  # on average; fewer make a scale of numbers, whose neighbours say the same
+ROWS_PER_LEVEL = 4  # on average; fewer make a scale of numbers, whose neighbours behave the same
 SHARE = 0.5  # of the hybrids that are changed where rare levels are all that matters
 N_CHANGED = 2  # players of a hybrid: more lead too far from the data
 FLATTENED = 0.25  # power of the importance: those that seem to matter little are asked, too

@@ -26,21 +26,25 @@ class Paths:
         The permutation that a hybrid belongs to; it begins at the other row and ends at the first.
     joined : (n_hybrids,) int64
         The player that joined last; -1 where a path begins.
-    n_paths : int
-        A permutation and its reverse are two, one after the other.
+    shape : (n_others, pairs)
+        Each pair is a permutation and its reverse: two paths, one after the other.
     """
 
     index: NDArray[np.int32]
     path: NDArray[np.int64]
     joined: NDArray[np.int64]
-    n_paths: int
+    shape: tuple[int, int]
 
     def estimates(self, answers: Floats) -> Floats:
-        """Return (n_paths, n_players, n_outputs): what each player adds, from answers (n_hybrids, n_outputs)."""
-        out = np.zeros((self.n_paths, self.index.shape[1], answers.shape[1]))
+        """Return what each player adds, from answers (n_hybrids, n_outputs).
+
+        The shape is (n_others, pairs, 2, n_players, n_outputs): permutation and reverse apart.
+        """
+        n_others, pairs, shape = *self.shape, (self.index.shape[1], answers.shape[1])
+        out = np.zeros((n_others * pairs * 2, *shape))
         later = np.flatnonzero(self.joined >= 0)
         out[self.path[later], self.joined[later]] = answers[later] - answers[later - 1]
-        return out
+        return out.reshape(n_others, pairs, 2, *shape)
 
 
 def draw_paths(
@@ -78,7 +82,7 @@ def draw_paths(
         np.concatenate(index).astype(np.int32),
         np.concatenate(path),
         np.concatenate(joined).astype(np.int64),
-        n_paths,
+        (len(differs), pairs),
     )
 
 
@@ -91,8 +95,3 @@ def differing(
     for f, p in enumerate(player):
         out[:, p] |= unlike[:, f]
     return out
-
-
-def pair_means(estimates: Floats, n_others: int) -> Floats:
-    """Return estimates by path as (n_others, pairs, 2, n_players, n_outputs): permutation and reverse apart."""
-    return estimates.reshape(n_others, -1, 2, *estimates.shape[1:])

@@ -18,13 +18,13 @@ from fouriershap._blackbox.fidelity import NOTICED, Interval, measure
 from fouriershap._blackbox.fit import FitResult
 from fouriershap._blackbox.hybrid_model import HybridModel
 from fouriershap._blackbox.hybrids import hybrid_codes
-from fouriershap._blackbox.paths import differing, draw_paths, pair_means
+from fouriershap._blackbox.paths import differing, draw_paths
 from fouriershap._blackbox.surrogates import without_compression
 from fouriershap._rows.levels import Encoding
 from fouriershap._rows.pool import Pool
 
 Floats = NDArray[np.float64]
-Background = tuple[Pool, Floats | None]
+WeightedPool = tuple[Pool, Floats | None]
 _HYBRIDS = 100_000  # that are asked at a time
 _CELLS = 1 << 15  # players of background rows that values are worked out against at a time
 _DOUBT = 4.0  # chance is taken for larger by this over the differences that show it: few may show too little,
@@ -37,7 +37,7 @@ def refine_cost(n_rows: int, pairs: int, n_players: int, n_background: int) -> i
 
 
 def true_outputs(
-    model: HybridModel, encoding: Encoding, pool: Pool, codes: Floats, background: Background
+    model: HybridModel, encoding: Encoding, pool: Pool, codes: Floats, background: WeightedPool
 ) -> tuple[Floats, Floats]:
     """Return the model's outputs (n_rows, n_outputs) of rows, and its mean (n_outputs,) over the background."""
     answers = _ask_background(model, encoding, background[0])
@@ -50,7 +50,9 @@ def _ask_background(model: HybridModel, encoding: Encoding, rows: Pool) -> Float
     return model.ask(rows, _pure(rows.n_rows, encoding), encoding.encode(rows, "background"))
 
 
-def values_against_all(result: FitResult, codes: Floats, background: Background, n_jobs: int = -1) -> Floats:
+def values_against_all(
+    result: FitResult, codes: Floats, background: WeightedPool, n_jobs: int = -1
+) -> Floats:
     """Return values (n_rows, n_players, n_outputs) of the representation against every background row."""
     rows, weights = background
     share = np.full(rows.n_rows, 1 / rows.n_rows) if weights is None else weights
@@ -69,7 +71,7 @@ def refined_values(
     result: FitResult,
     pool: Pool,
     codes: Floats,
-    background: Background,
+    background: WeightedPool,
     values: Floats,
     pairs: int,
     rng: np.random.Generator,
@@ -121,7 +123,7 @@ def _refine_row(
         paths = draw_paths(differs[some], np.zeros_like(some), some + 1, pairs, rng)
         points = hybrid_codes(codes, encoding.player, paths.index)
         answers = model.ask(pool, paths.index, points), result.surrogate.predict(points)
-        theirs[some], ours[some] = (pair_means(paths.estimates(each), len(some)) for each in answers)
+        theirs[some], ours[some] = (paths.estimates(each) for each in answers)
     unit = unit_of(np.maximum(np.abs(theirs), np.abs(ours)))
     common = _common_share(theirs / unit, ours / unit)
     found = theirs / unit - common * (ours / unit)

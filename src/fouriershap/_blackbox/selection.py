@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from fouriershap._blackbox.candidates.blend import blend
 from fouriershap._blackbox.candidates.members import NAME as MEMBERS
 from fouriershap._blackbox.candidates.members import fit_members
 from fouriershap._blackbox.candidates.quick_trees import (
@@ -15,12 +15,15 @@ from fouriershap._blackbox.candidates.quick_trees import (
     fit_quick_trees,
     missed_at_a_look,
 )
-from fouriershap._blackbox.candidates.swht import EXACT, fit_swht
+from fouriershap._blackbox.candidates.swht import fit_swht
 from fouriershap._blackbox.candidates.trees import fit_trees
 from fouriershap._blackbox.candidates.waves import fit_waves_candidate
-from fouriershap._blackbox.task import N_FOLDS, Fit, Task, r_squared
+from fouriershap._blackbox.fidelity import r_squared
+from fouriershap._blackbox.surrogates import SumSurrogate
+from fouriershap._blackbox.task import N_FOLDS, CandidateFit, Task
+from fouriershap._blackbox.transform import EXACT
 
-CANDIDATES: dict[str, Callable[[Task], Fit]] = {
+CANDIDATES: dict[str, Callable[[Task], CandidateFit]] = {
     "swht": fit_swht,
     "waves": fit_waves_candidate,
     "trees": fit_trees,
@@ -63,7 +66,7 @@ class Candidate:
     note: str
 
 
-def fit_candidates(task: Task, method: str, fits: dict[str, Fit]) -> None:
+def fit_candidates(task: Task, method: str, fits: dict[str, CandidateFit]) -> None:
     """Fit what is asked for, or what is worth a try: into ``fits``, so that what is there outlasts an interruption."""
     if method == "auto":
         _try(task, fits)
@@ -73,13 +76,15 @@ def fit_candidates(task: Task, method: str, fits: dict[str, Fit]) -> None:
             fits[name] = CANDIDATES[name](task)
 
 
-def choose(task: Task, method: str, fits: dict[str, Fit]) -> tuple[Fit, tuple[Candidate, ...]]:
+def choose(
+    task: Task, method: str, fits: dict[str, CandidateFit]
+) -> tuple[CandidateFit, tuple[Candidate, ...]]:
     """Return the candidate asked for, or the best by K-fold R^2, and the comparison."""
     fits = dict(fits)
     r2 = _on_common_rows(task, fits)
     best = max(fits.values(), key=lambda fit: r2[fit.name])
     if {"trees", "waves"} <= fits.keys():
-        fits[BLEND] = blend(task, fits["trees"], fits["waves"])
+        fits[BLEND] = _blend(task, fits["trees"], fits["waves"])
         missed = 1 - _on_common_rows(task, fits)[BLEND]
         if method == BLEND or missed < WORTH_BLENDING * (1 - r2[best.name]):
             best = fits[BLEND]
@@ -87,7 +92,7 @@ def choose(task: Task, method: str, fits: dict[str, Fit]) -> tuple[Fit, tuple[Ca
     return best, tuple(sorted(table, key=lambda line: -line.r2))
 
 
-def _try(task: Task, fits: dict[str, Fit]) -> None:
+def _try(task: Task, fits: dict[str, CandidateFit]) -> None:
     """Fit members that are trees; else the sparse transform if promising, waves, and trees where they come near."""
     if task.members is not None:
         task.progress.enter(STAGES[MEMBERS])
@@ -111,7 +116,21 @@ def _try(task: Task, fits: dict[str, Fit]) -> None:
             fits["trees"] = fit_best_trees(task, folds)
 
 
-def _on_common_rows(task: Task, fits: dict[str, Fit]) -> dict[str, float]:
+def _blend(task: Task, trees: CandidateFit, waves: CandidateFit) -> CandidateFit:
+    """Return the best weighted mean of two fits: trees miss what is smooth, waves what is sharp."""
+    begin = time.perf_counter()
+    share = task.best_share(trees.predictions, waves.predictions)
+    predictions = (1 - share) * trees.predictions + share * waves.predictions
+
+    def make() -> SumSurrogate:
+        return SumSurrogate((trees.make().scaled(1 - share), waves.make().scaled(share)))
+
+    seconds = trees.seconds + waves.seconds + time.perf_counter() - begin
+    note = f"{share:.0%} waves, the rest trees"
+    return CandidateFit(BLEND, task.judge(predictions), predictions, make, seconds, note)
+
+
+def _on_common_rows(task: Task, fits: dict[str, CandidateFit]) -> dict[str, float]:
     """Return R^2 of each fit on the answers that all of them are judged by."""
     common = np.logical_and.reduce([task.is_judged(fit.predictions) for fit in fits.values()])
     return {name: r_squared(task.answers[common], fit.predictions[common]) for name, fit in fits.items()}

@@ -19,11 +19,11 @@ from fouriershap._blackbox.fidelity import UNSEEN, Interval
 from fouriershap._blackbox.fit import FitResult
 from fouriershap._blackbox.hybrid_model import HybridModel
 from fouriershap._blackbox.hybrids import hybrid_codes
-from fouriershap._blackbox.paths import differing, draw_paths, pair_means
+from fouriershap._blackbox.paths import differing, draw_paths
 from fouriershap._rows.pool import Pool
 
 Floats = NDArray[np.float64]
-LEAST_ROWS = 8  # that say something
+LEAST_ROWS = 8  # for a useful interval
 MOST_ROWS = 64  # while fitting
 SHARE = 0.1  # of the budget, at most, while fitting
 _NORMAL = 1.959964  # its quantile of 97.5 %
@@ -47,7 +47,7 @@ def reserved_queries(budget: int, n_players: int, n_rows: int = MOST_ROWS) -> in
 
 @dataclass(frozen=True, eq=False)
 class _Found:
-    """What the estimates say of some rows.
+    """Sums of the estimates of some rows.
 
     Attributes
     ----------
@@ -135,7 +135,7 @@ def _beyond(
     points = hybrid_codes(codes, encoding.player, paths.index)
     with model.transient():
         answers = model.ask(joined, paths.index, points)
-    estimates = pair_means(paths.estimates(answers - result.surrogate.predict(points)), pool.n_rows * pairs)
+    estimates = paths.estimates(answers - result.surrogate.predict(points))
     means = estimates.mean(axis=(1, 2)).reshape(pool.n_rows, pairs, *estimates.shape[3:])
     return means, float(np.abs(answers).max())
 

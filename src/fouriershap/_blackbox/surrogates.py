@@ -46,49 +46,40 @@ class Surrogate(Protocol):
 class TreeSurrogate:
     """Trees on codes; ``player`` (n_features,) owns them."""
 
-    ensemble: TreeEnsemble
+    representation: TreeEnsemble
     player: NDArray[np.int32]
 
-    @property
-    def representation(self) -> TreeEnsemble:
-        return self.ensemble
-
     def predict(self, codes: Floats) -> Floats:
-        return self.ensemble.predict(codes)
+        return self.representation.predict(codes)
 
     def scaled(self, unit: float) -> TreeSurrogate:
-        return replace(self, ensemble=scaled(self.ensemble, unit))
+        return replace(self, representation=scaled(self.representation, unit))
 
     def compile(self, background: Floats, weights: Floats | None, index: Index = SHAPLEY) -> TreeEngine:
-        largest = float(np.abs(self.ensemble.values).max(initial=0.0))
+        ensemble = self.representation
+        largest = float(np.abs(ensemble.values).max(initial=0.0))
         is_usual = not largest or _SINGLE[0] < largest < _SINGLE[1]
         dtype = np.dtype(np.float32 if is_usual else np.float64)
-        model = make_model(self.ensemble, self.player, check_memory(None), dtype, index=index)
-        return TreeEngine(
-            model, make_background(model, background.astype(self.ensemble.dtype, copy=False), weights)
-        )
+        model = make_model(ensemble, self.player, check_memory(None), dtype, index=index)
+        return TreeEngine(model, make_background(model, background.astype(ensemble.dtype, copy=False), weights))
 
 
 @dataclass(frozen=True, eq=False)
 class SpectrumSurrogate:
     """A spectrum on the bits into which ``code`` turns the levels of players."""
 
-    spectrum: Spectrum
+    representation: Spectrum
     code: BitCode
 
-    @property
-    def representation(self) -> Spectrum:
-        return self.spectrum
-
     def predict(self, codes: Floats) -> Floats:
-        return self.spectrum(self.code.bits(codes)).reshape(len(codes), -1)
+        return self.representation(self.code.bits(codes)).reshape(len(codes), -1)
 
     def scaled(self, unit: float) -> SpectrumSurrogate:
-        return replace(self, spectrum=self.spectrum * unit)
+        return replace(self, representation=self.representation * unit)
 
     def compile(self, background: Floats, weights: Floats | None, index: Index = SHAPLEY) -> LevelEngine:
         bits = self.code.bits(background, "background")
-        terms = terms_of(self.spectrum, self.code.player, self.code.n_players)
+        terms = terms_of(self.representation, self.code.player, self.code.n_players)
         inner = compile_spectrum(terms, bits, weights, check_memory(None), None, index=index)
         return LevelEngine(inner, self.code, BackgroundRows(background, weights))
 
@@ -99,30 +90,26 @@ class WaveSurrogate:
 
     Attributes
     ----------
-    waves : Waves
+    representation : Waves
     tolerance : float
         Share of the values' square sum that a compressed background may miss.
     exact : bool
         Whether no background is compressed.
     """
 
-    waves: Waves
+    representation: Waves
     tolerance: float
     exact: bool = False
 
-    @property
-    def representation(self) -> Waves:
-        return self.waves
-
     def predict(self, codes: Floats) -> Floats:
-        return self.waves.predict(codes)
+        return self.representation.predict(codes)
 
     def scaled(self, unit: float) -> WaveSurrogate:
-        return replace(self, waves=self.waves.scaled(unit))
+        return replace(self, representation=self.representation.scaled(unit))
 
     def compile(self, background: Floats, weights: Floats | None, index: Index = SHAPLEY) -> ProductEngine:
         return compile_products(
-            self.waves, background, weights, index, ProductSettings(self.tolerance, self.exact)
+            self.representation, background, weights, index, ProductSettings(self.tolerance, self.exact)
         )
 
 

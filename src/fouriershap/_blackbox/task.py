@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.progress import Progress
-from fouriershap._base.units import unit_of
+from fouriershap._blackbox.fidelity import r_squared
+from fouriershap._blackbox.transform import Transform
 from fouriershap._rows.levels import Encoding
 from fouriershap._trees.ensemble import TreeEnsemble
-
-if TYPE_CHECKING:
-    from fouriershap._blackbox.candidates.swht import Transform
 
 N_FOLDS = 5
 
@@ -33,7 +31,7 @@ class Task:
     answers : (n, n_outputs) float64
     fold : (n,) int64
         Fold of each row, 0 to N_FOLDS - 1; -1 for rows that are fitted in every fold and judged in none, since
-        they are no hybrids.
+        they are not hybrids.
     draw : callable
         ``draw(n)`` gives the codes (n, n_features) of new hybrids, without answers.
     seed : int
@@ -84,7 +82,7 @@ class Task:
 
 
 @dataclass(frozen=True, eq=False)
-class Fit:
+class CandidateFit:
     """What a candidate found.
 
     Attributes
@@ -108,27 +106,9 @@ class Fit:
     make: Callable[[], Any]
     seconds: float
     note: str
-    taught: Callable[[], Fit] | None = None
+    taught: Callable[[], CandidateFit] | None = None
 
 
 def make_folds(n: int, rng: np.random.Generator) -> NDArray[np.int64]:
     """Return a random fold of each of n rows, all of one size but for rounding."""
     return rng.permutation(np.arange(n) % N_FOLDS)
-
-
-def r_squared(answers: NDArray[np.float64], predictions: NDArray[np.float64]) -> float:
-    """Return R^2 (n, n_outputs) pooled over outputs; 1 where there is nothing to explain and nothing is missed."""
-    unit = unit_of(answers)
-    with np.errstate(over="ignore"):  # predictions may be absurd
-        error = float(((answers / unit - predictions / unit) ** 2).sum())
-    if is_constant(answers):
-        return 1.0 if error <= 1e-20 * float(((answers / unit) ** 2).sum()) else 0.0
-    spread = answers / unit - (answers / unit).mean(axis=0)
-    return 1.0 - error / float((spread**2).sum())
-
-
-def is_constant(answers: NDArray[np.float64]) -> bool:
-    """Return whether answers (n, n_outputs) differ by rounding alone."""
-    scaled = answers / unit_of(answers)
-    spread = float(((scaled - scaled.mean(axis=0)) ** 2).sum())
-    return spread <= 1e-24 * float((scaled**2).sum())

@@ -71,7 +71,7 @@ def make_surrogate(code: BitCode, answers: Floats) -> SpectrumSurrogate:
     """Return the surrogate from the answers to `all_rows` (2^n_bits, n_outputs)."""
     values = answers[:, 0] if answers.shape[1] == 1 else answers
     spectrum = walsh_hadamard(values, code.n_bits)
-    # What a transform of exact values leaves below rounding is no term.
+    # Coefficients below rounding are not terms.
     amplitude = np.abs(spectrum.coefficients).max(initial=0.0)
     kept = (
         np.abs(spectrum.coefficients).reshape(len(spectrum), answers.shape[1]).max(axis=1) > 1e-14 * amplitude

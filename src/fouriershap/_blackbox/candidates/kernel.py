@@ -1,8 +1,8 @@
-"""A kernel machine that teaches waves: smooth, in the directions in which the waves say that the model changes.
+"""A kernel machine that teaches waves: smooth, in the directions in which the fitted waves change.
 
 Its metric is the mean outer product of the slopes of fitted waves (Radhakrishnan et al. 2024), so directions in which
-nothing happens do not keep rows apart. Such a kernel is no product over players and has no SHAP values in closed form,
-but waves can be taught what it says of any row, at no query.
+nothing happens do not keep rows apart. Such a kernel is not a product over players and has no SHAP values in
+closed form, but waves can be fitted to its predictions of any row, without queries.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ RIDGES = (1e-6, 1e-4, 1e-3, 1e-2, 1e-1)
 SHAPES = ((0.0, 1.0), (0.5, 0.3), (0.5, 1.0), (1.0, 0.3), (1.0, 1.0), (1.0, 2.0))  # power of slopes, width
 _LINEAR = 0.02  # how much of a straight line is in the kernel
 _JITTER = {np.dtype(np.float64): 1e-9, np.dtype(np.float32): 1e-5}  # below it, rounding
-_SINGLE = 1e-4  # ridge from which single precision, which is quicker, says the same
+_SINGLE = 1e-4  # ridge from which single precision, which is quicker, is as good
 _LEAST_OF_SOME = 1e-3  # ridge where some rows alone are centres
 _N_SLOPES = 1000
 _N_TRIED = 600  # rows by which shape and ridge are chosen, and a third of all, at most; as many to test them

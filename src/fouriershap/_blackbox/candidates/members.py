@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from fouriershap._base.errors import InputError
 from fouriershap._blackbox.candidates.quick_trees import fit_quick_trees
 from fouriershap._blackbox.surrogates import TreeSurrogate
-from fouriershap._blackbox.task import Fit, Task
+from fouriershap._blackbox.task import CandidateFit, Task
 from fouriershap._libraries import read_members
 from fouriershap._rows.levels import LABEL, NUMBER, Encoding
 from fouriershap._shapley.engine import Floats
@@ -30,7 +30,7 @@ MOST_LEAVES = (
     30_000  # about a millisecond to explain a row: from there on fitted trees are the better bargain
 )
 _SAME_SUM = 1e-9
-_ALIKE = 1e-9  # singular values below this share tell of outputs that say the same
+_ALIKE = 1e-9  # singular values below this share mean outputs that are the same
 
 
 def find_members(model: Any, encoding: Encoding) -> TreeEnsemble | None:
@@ -58,7 +58,7 @@ def members_on_codes(members: TreeEnsemble | None, encoding: Encoding) -> TreeEn
     return map_columns(to_float64(members), place, len(encoding.features))
 
 
-def fit_members(task: Task) -> Fit:
+def fit_members(task: Task) -> CandidateFit:
     """Fit weights of the members' outputs by least squares, then trees to the rest; judge on one fold."""
     members = task.members
     if members is None:
@@ -79,12 +79,14 @@ def fit_members(task: Task) -> Fit:
     def make() -> TreeSurrogate:
         fitted = rest.make()
         weighted = map_outputs(members, weights.T, mean)
-        trees = map_outputs(add([weighted, _alike(fitted.ensemble, members, task.encoding)]), every, shift)
+        trees = map_outputs(
+            add([weighted, _alike(fitted.representation, members, task.encoding)]), every, shift
+        )
         return TreeSurrogate(trees, fitted.player)
 
     alone = task.judge(np.where(np.isnan(predictions), np.nan, linear @ every.T + shift))
-    note = f"what members say ({said.shape[1]} numbers) has R^2 {alone:.4f}; the rest: {rest.note}"
-    return Fit(NAME, task.judge(predictions), predictions, make, time.perf_counter() - begin, note)
+    note = f"the members' outputs ({said.shape[1]} numbers) have R^2 {alone:.4f}; the rest: {rest.note}"
+    return CandidateFit(NAME, task.judge(predictions), predictions, make, time.perf_counter() - begin, note)
 
 
 def _alike(fitted: TreeEnsemble, members: TreeEnsemble, encoding: Encoding) -> TreeEnsemble:

@@ -21,7 +21,8 @@ from fouriershap._blackbox.candidates.trees import (
     one_thread,
     refit_leaves,
 )
-from fouriershap._blackbox.task import N_FOLDS, Fit, Task, r_squared
+from fouriershap._blackbox.fidelity import r_squared
+from fouriershap._blackbox.task import N_FOLDS, CandidateFit, Task
 from fouriershap._libraries import read_model
 from fouriershap._libraries.sklearn.trees import read_hist_gradient_boosting
 from fouriershap._shapley.engine import Floats
@@ -45,19 +46,19 @@ def missed_at_a_look(task: Task) -> float:
     return 1 - r_squared(y[outside, None], said[:, None])
 
 
-def fit_quick_trees(task: Task) -> Fit:
+def fit_quick_trees(task: Task) -> CandidateFit:
     """Fit boosted trees of one shape, judged on one fold."""
     return _fit(task, (SHAPE,), LENGTH, (0,))
 
 
-def fit_best_trees(task: Task, folds: Sequence[int]) -> Fit:
+def fit_best_trees(task: Task, folds: Sequence[int]) -> CandidateFit:
     """Fit boosted trees of several shapes, judged on these folds; by LightGBM on all of them or on the first."""
     if not _has_lightgbm():
         return fit_trees(task, folds)
     return _fit(task, SHAPES, LONGEST, folds if len(folds) == N_FOLDS else folds[:1])
 
 
-def _fit(task: Task, shapes: Sequence[tuple[float, int]], longest: int, folds: Sequence[int]) -> Fit:
+def _fit(task: Task, shapes: Sequence[tuple[float, int]], longest: int, folds: Sequence[int]) -> CandidateFit:
     begin = time.perf_counter()
     grown: list[Grown] = []
     task.progress.start(task.n_outputs * len(shapes) * longest)
@@ -75,15 +76,15 @@ def _best_length(
 ) -> tuple[float, TreeEnsemble]:
     """Return the lowest loss on the fold that is left out, and the trees that have it.
 
-    ``tick`` is told how many trees were grown, now and then.
+    ``tick`` is called with the number of trees grown, now and then.
     """
     inside, outside = task.fold != 0, task.fold == 0
     codes, others = task.codes[inside], task.codes[outside]
     if _has_lightgbm():
-        told: list[float] = []
-        judges = others, y[outside], told, tick
+        losses: list[float] = []
+        judges = others, y[outside], losses, tick
         trees = read_model(_boost_lightgbm(codes, y[inside], shape, longest, task.seed, judges)).trees
-        loss = np.array(told)
+        loss = np.array(losses)
     else:
         model = boost(codes, y[inside], shape, longest, task.seed)
         tick(longest)

@@ -1,14 +1,14 @@
 """Candidate "swht": the sparse Walsh-Hadamard transform of the model, its coefficients refitted on hybrids.
 
-The transform asks uniform points of the cube, where it finds *which* terms there are. How large they must be to
-be right where the data are, hybrids say: least squares on their answers, shrunk towards the transform.
+The transform asks uniform points of the cube, where it finds *which* terms there are. Their coefficients are then
+fitted where the data are: by least squares on the answers to hybrids, shrunk towards the transform.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,7 +18,8 @@ from fouriershap._base.errors import InputError
 from fouriershap._blackbox.bit_code import BitCode
 from fouriershap._blackbox.candidates.enumeration import all_rows
 from fouriershap._blackbox.surrogates import SpectrumSurrogate
-from fouriershap._blackbox.task import N_FOLDS, Fit, Task, r_squared
+from fouriershap._blackbox.task import N_FOLDS, CandidateFit, Task
+from fouriershap._blackbox.transform import Bits, Limits, Transform, make_spectrum
 from fouriershap._fourier.sparse_transform import (
     Recovery,
     Search,
@@ -27,10 +28,8 @@ from fouriershap._fourier.sparse_transform import (
     make_search_code,
     recover,
 )
-from fouriershap._fourier.spectrum import Spectrum
 from fouriershap._shapley.engine import Floats
 
-Bits = NDArray[np.uint8]
 Ask = Callable[[Bits], Floats]  # bits (n, n_bits) -> answers (n, n_outputs)
 
 SHARE = 0.75  # of the budget, where the method is asked for by name
@@ -38,66 +37,8 @@ PROBE_SHARE = 0.125  # of the budget in "auto": to see whether it is worth it
 AUTO_SHARE = 0.4  # and then at most
 PROMISING = 0.9  # R^2 of the probe on the cube
 AUTO_MOST_LEVELS = 8
-EXACT = 1 - 1e-9
 STRENGTHS = (1e-4, 1e-3, 1e-2, 0.1, 1.0, np.inf)  # of the pull to the transform, in units of the data's own
 MOST_REFITTED = 1500  # terms: the cost grows with their cube
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What the caller says about the terms: at most so many, of at most this degree."""
-
-    n_terms: int | None = None
-    max_degree: int | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class Transform:
-    """The model's spectrum on the cube.
-
-    Attributes
-    ----------
-    code : BitCode
-    frequencies : (n_terms, n_bits) bool
-    coefficients : (n_terms, n_outputs) float64
-    r2 : float
-        R^2 at uniform points of the cube that took no part in it.
-    points : (n, n_bits) uint8
-    answers : (n, n_outputs) float64
-        Those points and their answers; every point where all were asked.
-    exhaustive : bool
-        Whether all were asked.
-    n_queries : int
-    limits : Limits
-    """
-
-    code: BitCode
-    frequencies: NDArray[np.bool_]
-    coefficients: Floats
-    r2: float
-    points: Bits
-    answers: Floats
-    exhaustive: bool
-    n_queries: int
-    limits: Limits
-
-    @property
-    def is_exact(self) -> bool:
-        return self.r2 >= EXACT
-
-    def recoded(self, changes: Sequence[Floats | None]) -> Transform:
-        """Return the same transform after `Encoding.reordered`."""
-        return replace(self, code=self.code.recoded(changes))
-
-    def in_unit(self, unit: float) -> Transform:
-        """Return the same transform of the model's answers in another unit."""
-        return replace(self, coefficients=self.coefficients / unit, answers=self.answers / unit)
-
-    def certified(self, points: Bits, answers: Floats) -> Transform:
-        """Return the same transform, judged by other points and their answers."""
-        spectrum = _spectrum(self.frequencies, self.coefficients.reshape(-1, answers.shape[1]))
-        r2 = r_squared(answers, spectrum(points).reshape(answers.shape)) if len(points) else 0.0
-        return replace(self, r2=r2, points=points, answers=answers, exhaustive=False)
 
 
 def transform(ask: Ask, code: BitCode, budget: int, limits: Limits, seed: int) -> Transform:
@@ -193,15 +134,15 @@ def _run(search: Search, on_bits: _OnBits, code: BitCode, limits: Limits) -> Tra
     )
 
 
-def fit_swht(task: Task) -> Fit:
+def fit_swht(task: Task) -> CandidateFit:
     """Fit coefficients a* + d of the transform's terms: d is the ridge regression of what a* misses on hybrids."""
     begin = time.perf_counter()
     found = task.transform
     assert found is not None
     frequencies, prior = _support(found, task.n_outputs)
-    judged = task.fold >= 0  # the others are no hybrids: a few coefficients for all rows would follow them
+    judged = task.fold >= 0  # the others are not hybrids, and would bend the few coefficients
     bits, answers, fold = found.code.bits(task.codes[judged]), task.answers[judged], task.fold[judged]
-    missed = answers - _spectrum(frequencies, prior)(bits).reshape(answers.shape)
+    missed = answers - make_spectrum(frequencies, prior)(bits).reshape(answers.shape)
     refitted = np.argsort(-np.abs(prior).max(axis=1), kind="stable")[:MOST_REFITTED]
     folds = [fold == k for k in range(N_FOLDS)]
     parts = [_Normal.make(bits[inside], frequencies[refitted], missed[inside]) for inside in folds]
@@ -220,13 +161,13 @@ def fit_swht(task: Task) -> Fit:
         coefficients = prior.copy()
         coefficients[refitted] += total.solve(strengths[best])
         used = np.abs(coefficients).max(axis=1) > 0
-        return SpectrumSurrogate(_spectrum(frequencies[used], coefficients[used]), found.code)
+        return SpectrumSurrogate(make_spectrum(frequencies[used], coefficients[used]), found.code)
 
     note = (
         f"{len(found.frequencies)} terms from {found.n_queries:,} uniform queries, R^2 {found.r2:.4f} on the cube, "
         f"pull {strengths[best]:g}"
     )
-    return Fit("swht", task.judge(predictions), predictions, make, time.perf_counter() - begin, note)
+    return CandidateFit("swht", task.judge(predictions), predictions, make, time.perf_counter() - begin, note)
 
 
 @dataclass(frozen=True, eq=False)
@@ -272,7 +213,3 @@ def _support(found: Transform, n_outputs: int) -> tuple[NDArray[np.bool_], Float
         frequencies = frequencies[np.sort(first)]
         prior = np.concatenate([prior, np.zeros((len(frequencies) - len(prior), n_outputs))])
     return frequencies, prior
-
-
-def _spectrum(frequencies: NDArray[np.bool_], coefficients: Floats) -> Spectrum:
-    return Spectrum(frequencies, coefficients[:, 0] if coefficients.shape[1] == 1 else coefficients)

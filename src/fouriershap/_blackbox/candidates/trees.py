@@ -17,7 +17,7 @@ import numpy as np
 from fouriershap._base.checks import need
 from fouriershap._base.parallel import for_each_block
 from fouriershap._blackbox.surrogates import TreeSurrogate
-from fouriershap._blackbox.task import N_FOLDS, Fit, Task
+from fouriershap._blackbox.task import N_FOLDS, CandidateFit, Task
 from fouriershap._libraries.sklearn.trees import read_hist_gradient_boosting
 from fouriershap._shapley.engine import Floats
 from fouriershap._trees.arithmetic import side_by_side
@@ -56,7 +56,7 @@ class Grown:
     predictions: Floats
 
 
-def fit_trees(task: Task, folds: Sequence[int] = range(N_FOLDS)) -> Fit:
+def fit_trees(task: Task, folds: Sequence[int] = range(N_FOLDS)) -> CandidateFit:
     """Fit boosted trees, one model per output, judged on some folds."""
     begin = time.perf_counter()
     grown = [_best_shape(task, y, folds) for y in np.ascontiguousarray(task.answers.T)]
@@ -67,7 +67,7 @@ def _grow(codes: Floats, y: Floats, shape: tuple[float, int], length: int, seed:
     return read_hist_gradient_boosting(boost(codes, y, shape, length, seed)).trees
 
 
-def as_fit(task: Task, grown: list[Grown], begin: float, grow: Grow) -> Fit:
+def as_fit(task: Task, grown: list[Grown], begin: float, grow: Grow) -> CandidateFit:
     """Return trees of some shape and length by output as a candidate; ``grow`` grows them from all answers."""
     held_out = np.column_stack([g.predictions for g in grown])
 
@@ -80,7 +80,7 @@ def as_fit(task: Task, grown: list[Grown], begin: float, grow: Grow) -> Fit:
 
     sizes = ", ".join(f"{g.length} of {g.shape[1]} leaves{', refitted' * g.refitted}" for g in grown[:3])
     note = f"trees: {sizes}{', ...' * (len(grown) > 3)}"
-    return Fit("trees", task.judge(held_out), held_out, make, time.perf_counter() - begin, note)
+    return CandidateFit("trees", task.judge(held_out), held_out, make, time.perf_counter() - begin, note)
 
 
 def _best_shape(task: Task, y: Floats, folds: Sequence[int]) -> Grown:

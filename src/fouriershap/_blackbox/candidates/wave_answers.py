@@ -26,7 +26,7 @@ class Scaled:
     ----------
     values : (n, n_outputs) float64
     centre, scale : (n_outputs,) float64
-        What takes them back; the scale of a constant is 0, so that waves say nothing about it.
+        What takes them back; the scale of a constant is 0, so that waves do not fit it.
     """
 
     values: Floats
@@ -41,7 +41,7 @@ class Scaled:
 
 
 @dataclass(frozen=True, eq=False)
-class Answers:
+class WaveTargets:
     """Answers as waves are fitted to them.
 
     Attributes
@@ -54,8 +54,8 @@ class Answers:
     unit : float
         What probabilities are divided by to be answers.
     linked : bool
-        Whether teachers are fitted to logits alone: a model that ends in a sigmoid is simpler before it. What they say
-        of probabilities is no sum of waves then, and has no SHAP values in closed form, but waves can be taught it.
+        Whether teachers are fitted to logits alone: a model that ends in a sigmoid is simpler before it. Their
+        probabilities are then not a sum of waves and have no SHAP values in closed form; waves are fitted to them.
     """
 
     columns: Columns
@@ -101,7 +101,7 @@ class Answers:
         return WaveSurrogate(waves, tolerance)
 
 
-def prepare(task: Task) -> Answers:
+def prepare(task: Task) -> WaveTargets:
     """Return the answers of a task; they count as probabilities if all are from 0 to 1."""
     features = task.encoding.features
     n_levels = np.array([0 if f.kind == NUMBER else len(f.levels) for f in features], dtype=np.int32)
@@ -112,7 +112,7 @@ def prepare(task: Task) -> Answers:
     if chances.min() >= 0 and chances.max() <= 1:
         sure = np.clip(chances, _ODDS, 1 - _ODDS)
         logits = _scaled(np.log(sure / (1 - sure)))
-    return Answers(columns, columns.design(task.codes), _scaled(task.answers), logits, task.unit)
+    return WaveTargets(columns, columns.design(task.codes), _scaled(task.answers), logits, task.unit)
 
 
 def _scaled(values: Floats) -> Scaled:

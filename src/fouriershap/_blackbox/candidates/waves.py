@@ -1,4 +1,4 @@
-"""Candidate "waves": sums of cosines fitted without each fold, and a kernel; what they say is taught to one sum."""
+"""Candidate "waves": sums of cosines fitted without each fold, and a kernel; one sum is fitted to their predictions."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from fouriershap._base.parallel import for_each_block
 from fouriershap._base.threads import one_blas_thread
 from fouriershap._blackbox.candidates.kernel import Kernel, can_fit_kernel, fit_kernel, kernel_work
-from fouriershap._blackbox.candidates.wave_answers import Answers, prepare
+from fouriershap._blackbox.candidates.wave_answers import WaveTargets, prepare
+from fouriershap._blackbox.fidelity import r_squared
 from fouriershap._blackbox.surrogates import WaveSurrogate
-from fouriershap._blackbox.task import N_FOLDS, Fit, Task, r_squared
+from fouriershap._blackbox.task import N_FOLDS, CandidateFit, Task
 from fouriershap._shapley.engine import Floats
 from fouriershap._waves.training import Fitted, Settings, fit_waves
 
@@ -55,17 +56,17 @@ class _Teachers:
 
     Attributes
     ----------
-    answers : Answers
+    answers : WaveTargets
         That they are fitted to.
     nets : list of Fitted
     start : list of Fitted
         Nets with whose waves a student begins.
     kernel : Kernel or None
     share : float
-        Of the kernel in what they say together.
+        Share of the kernel in their common prediction.
     """
 
-    answers: Answers
+    answers: WaveTargets
     nets: list[Fitted]
     start: list[Fitted]
     kernel: Kernel | None = None
@@ -76,7 +77,7 @@ class _Teachers:
         """Whether the answers are many."""
         return len(self.answers.inputs) >= _MANY_ANSWERS
 
-    def say(self, inputs: NDArray[np.float32]) -> Floats:
+    def predict(self, inputs: NDArray[np.float32]) -> Floats:
         """Return outputs (n_rows, n_outputs) of mean 0 and spread 1."""
         said = self.answers.mean(self.nets, inputs)
         if self.kernel is None:
@@ -84,7 +85,7 @@ class _Teachers:
         return (1 - self.share) * said + self.share * self.answers.read(self.kernel.predict(inputs))
 
 
-def fit_waves_candidate(task: Task, hopeless: float = np.inf) -> Fit:
+def fit_waves_candidate(task: Task, hopeless: float = np.inf) -> CandidateFit:
     """Fit waves to all outputs together; stop after one fit if that misses more than is ``hopeless``."""
     begin = time.perf_counter()
     with one_blas_thread():
@@ -105,23 +106,23 @@ def fit_waves_candidate(task: Task, hopeless: float = np.inf) -> Fit:
     if teachers.kernel is not None:
         note += f", {teachers.share:.0%} of a kernel of {len(teachers.kernel.centres):,} rows"
     make = partial(_distil, task, teachers, max(1 - r2, _LEAST))
-    fit = Fit("waves", r2, predictions, make, time.perf_counter() - begin, note)
+    fit = CandidateFit("waves", r2, predictions, make, time.perf_counter() - begin, note)
     if answers.linked and len(nets) > 1:
         return replace(fit, taught=partial(_taught, task, teachers, fit))
     return fit
 
 
-def _taught(task: Task, teachers: _Teachers, fit: Fit) -> Fit:
+def _taught(task: Task, teachers: _Teachers, fit: CandidateFit) -> CandidateFit:
     """Judge what will be explained: a sum of waves cannot repeat a sigmoid of waves exactly."""
     begin, missed = time.perf_counter(), max(1 - fit.r2, _LEAST)
     student = _teach(task, teachers, missed)
     predictions = fit.predictions + student.strayed * teachers.answers.outputs.scale
     make = partial(student.surrogate, teachers.answers, missed)
     seconds = fit.seconds + time.perf_counter() - begin
-    return Fit("waves", task.judge(predictions), predictions, make, seconds, fit.note)
+    return CandidateFit("waves", task.judge(predictions), predictions, make, seconds, fit.note)
 
 
-def _is_kernel_worth(answers: Answers, missed: float) -> bool:
+def _is_kernel_worth(answers: WaveTargets, missed: float) -> bool:
     """Return whether a kernel can add to the waves; with many logits it cannot, and its labels take seconds."""
     if missed <= LEAST_MISSED or not can_fit_kernel(answers.columns.n_columns):
         return False
@@ -185,7 +186,7 @@ def _settings(n_answers: int, n_waves: int) -> Settings:
     return Settings(n_waves, n_batch, n_epochs)
 
 
-def _fit_folds(task: Task, answers: Answers, hopeless: float) -> tuple[Answers, list[Fitted], Fitted]:
+def _fit_folds(task: Task, answers: WaveTargets, hopeless: float) -> tuple[WaveTargets, list[Fitted], Fitted]:
     """Fit waves without each fold, in turn; the first fits decide the targets and the number of waves.
 
     Then, beside them, the first fit of outputs.
@@ -201,7 +202,7 @@ def _fit_folds(task: Task, answers: Answers, hopeless: float) -> tuple[Answers, 
     progress = task.progress
     progress.start((rounds[FEW] * N_FOLDS - 1) * work[FEW] + trying)
 
-    def fit(which: int, n_waves: int, way: Answers) -> Fitted:
+    def fit(which: int, n_waves: int, way: WaveTargets) -> Fitted:
         inside, outside = task.fold != which % N_FOLDS, task.fold == which % N_FOLDS
         rng = np.random.default_rng([task.seed, which, n_waves])
         judges = way.inputs[outside], way.targets[outside]
@@ -213,7 +214,7 @@ def _fit_folds(task: Task, answers: Answers, hopeless: float) -> tuple[Answers, 
     together: dict[tuple[int, bool], float] = {}  # missed of all outputs, as candidates are compared
     outside = task.fold == 0
 
-    def try_fits(fits: list[tuple[int, Answers]]) -> dict[tuple[int, bool], float]:
+    def try_fits(fits: list[tuple[int, WaveTargets]]) -> dict[tuple[int, bool], float]:
         """Return what each of these numbers of waves, fitted to these targets, misses; every output counts alike."""
 
         def work_on(begin: int, end: int) -> None:
@@ -254,16 +255,16 @@ class _Student:
     ----------
     waves : Fitted
     untaught : float
-        The share of what its teachers say that it does not, on hybrids that took no part.
+        The share of its teachers' variance that it misses, on hybrids that took no part.
     strayed : (n_answers, n_outputs) float64
-        By how much it says more than they at the rows that were answered, in the unit of the scaled outputs.
+        Its predictions minus theirs at the rows that were answered, in the unit of the scaled outputs.
     """
 
     waves: Fitted
     untaught: float
     strayed: Floats
 
-    def surrogate(self, answers: Answers, missed: float) -> WaveSurrogate:
+    def surrogate(self, answers: WaveTargets, missed: float) -> WaveSurrogate:
         """Return the surrogate; its background may be compressed by a share of what it and its teachers miss."""
         return answers.surrogate(self.waves, max(COMPRESSED * (missed + self.untaught), LEAST_COMPRESSED))
 
@@ -279,7 +280,7 @@ def _teach(task: Task, teachers: _Teachers, missed: float) -> _Student:
         n_free = _n_free(teachers)
         free = [answers.columns.design(task.draw(n)) for n in _parts(n_free + N_CHECK)]
         inputs = np.concatenate([*free, answers.inputs])
-        labels = teachers.say(inputs)
+        labels = teachers.predict(inputs)
         check, train = slice(N_CHECK), slice(N_CHECK, None)
         judges = inputs[check], labels[check]
         for n_waves in _student_sizes(teachers, task.encoding.n_players):
