@@ -162,7 +162,7 @@ ARGUMENTS: dict[str, Callable[[], tuple[Any, ...]]] = {
     "products.games": lambda: (subsets()[0], zeros((1, BIG, 2, 0)), zeros((0, BIG, 1))),
     "products.subset_sums": subsets,
     "stream.count_bottom_subtrees": lambda: (tree(BIG), zeros((1, 2), i64)),
-    "stream.interventional": lambda: (tree(BIG), *STREAMED, values(BIG)),
+    "stream.interventional": lambda: (tree(BIG // 8), *STREAMED, zeros((8, BIG // 8, 1))),
     "tables.explain": explain,
     "tree_blocks.cut_trees": cut_trees,
     "tree_blocks.profile_trees": profile_trees,

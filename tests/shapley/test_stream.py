@@ -114,13 +114,13 @@ def test_equal_rows_are_explained_once(forest, monkeypatch):
 def test_probabilities_of_the_last_class_follow_from_the_others(forest):
     model, X = forest
     read = fs.TreeExplainer(model, X[:9])._engine.model
-    assert read.walk_trees.balanced and read.walk_trees.lean.n_outputs == 2
+    assert read.walk_trees.outputs_sum_to_constant and read.walk_trees.drop_last_output.n_outputs == 2
     assert read.stream_trees.trees.n_outputs == 2
     rng = np.random.default_rng(0)
     grown = RandomTrees(rng, 4)
     grown.grow(3)
     unbalanced = fs.TreeExplainer(grown.coded(3, True).ensemble, raw_rows(rng, 5, 4))
-    assert not unbalanced._engine.model.walk_trees.balanced
+    assert not unbalanced._engine.model.walk_trees.outputs_sum_to_constant
 
 
 @given(ensembles(most_features=6), st.integers(1, 4))

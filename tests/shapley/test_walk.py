@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 from fouriershap import _kernels as kernels
 from fouriershap._base.errors import InputError
 from fouriershap._kernels import walk_numpy
-from fouriershap._shapley.indices import SHAPLEY
 from fouriershap._shapley.trees import walk
 from fouriershap._trees.codes import code_trees
 from fouriershap._trees.ensemble import TreeEnsemble
@@ -21,19 +20,24 @@ from tree_oracles import (
 )
 
 ENGINES = {
-    "joint": lambda: kernels.walk.interventional_joint,
-    "rows": lambda: kernels.walk.interventional_rows,
-    "numpy": lambda: walk_numpy.interventional_joint,
+    "joint": lambda: (kernels.walk.interventional, False),
+    "rows": lambda: (kernels.walk.interventional, True),
+    "numpy": lambda: (walk_numpy.interventional, False),
 }
+
+
+def arrays_of(trees):
+    return [getattr(trees, name) for name in walk_numpy.Trees._fields]
 
 
 def run(engine, trees, codes, background, weights=None):
     n_background = background.shape[1]
     weights = np.full(n_background, 1 / n_background) if weights is None else weights / weights.sum()
     out = np.zeros((codes.shape[1], trees.n_players, trees.n_outputs))
-    ENGINES[engine]()(
-        *trees.arrays, codes, 0, codes.shape[1], background, weights, trees.moments(SHAPLEY), out
-    )
+    kernel, by_row = ENGINES[engine]()
+    bound = walk_numpy.Trees(*arrays_of(trees)) if engine == "numpy" else trees.bound
+    moments = trees.moments("shapley")
+    kernel(bound, codes, 0, codes.shape[1], background, weights, moments, by_row, out)
     return out
 
 

@@ -61,7 +61,9 @@ class TreeSurrogate:
         is_usual = not largest or _SINGLE[0] < largest < _SINGLE[1]
         dtype = np.dtype(np.float32 if is_usual else np.float64)
         model = make_model(ensemble, self.player, check_memory(None), dtype, index=index)
-        return TreeEngine(model, make_background(model, background.astype(ensemble.dtype, copy=False), weights))
+        return TreeEngine(
+            model, make_background(model, background.astype(ensemble.dtype, copy=False), weights)
+        )
 
 
 @dataclass(frozen=True, eq=False)

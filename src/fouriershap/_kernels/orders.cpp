@@ -27,8 +27,6 @@ constexpr int64_t kApart =
 constexpr int64_t kAsked = 256;        // background rows that tell which way fewer go
 constexpr int64_t kMostAtOnce = 2048;  // background rows
 
-inline int64_t whole_vectors(int64_t n) { return (n + kLanes - 1) / kLanes * kLanes; }
-
 // WIDTH: sums side by side, by how many players the row fails; more than the order, and whole vectors.
 // ORDER: where it is known here, else 0.
 template <int64_t ORDER, int64_t WIDTH>
@@ -48,10 +46,10 @@ class OrderWalk {
     const int64_t n_long = path.slots.count > small.count() ? path.slots.count : small.count();
     sum_stride = small.n_sums() + kApart;
     const int64_t n_sums = sum_stride * kTile > n_long * WIDTH ? sum_stride * kTile : n_long * WIDTH;
-    held_stride = whole_vectors(small.count() + kLanes - 1);  // vectors that begin at any set
-    row_stride = whole_vectors(most_rows);
+    held_stride = round_up(small.count() + kLanes - 1, kLanes);  // vectors that begin at any set
+    row_stride = round_up(most_rows, kLanes);
     n_held = row_stride * trees.width() * held_stride + kLanes;
-    n_totals = (values.n_columns + 1) * values.n_outputs * row_stride;  // the last one for nobody
+    n_totals = (values.n_columns + 1) * values.n_outputs * row_stride;  // the last one is not read
     rows.allocate(trees, most_rows, levels);
     background.allocate(trees, most_background, levels);
     frames.resize(levels);

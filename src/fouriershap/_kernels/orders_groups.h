@@ -21,7 +21,7 @@ class Side {
   void allocate(const WalkTrees& the_trees, int64_t most_rows, int64_t levels) {
     trees = &the_trees;
     room = most_rows + kWordLanes;  // for one that turns out to be empty, and vectors that begin at any group
-    n_words = (most_rows + 64 * kWordLanes - 1) / (64 * kWordLanes) * kWordLanes;
+    n_words = round_up(most_rows, 64 * kWordLanes) / 64;
     words.resize(levels * room);
     sets.resize(levels * room * n_words);
     right.resize(levels * n_words);
@@ -67,7 +67,7 @@ class Side {
     const uint64_t *from = fails(level), *from_set = members(level, 0);
     uint64_t *to = fails(level + 1), *to_set = sets + (level + 1) * room * n_words;
     for (int64_t g = 0; g < n_groups[level]; ++g, from_set += n_words) {
-      // Both parts are written where the next one has its place, and only kept if somebody is in.
+      // Both parts are written where the next one has its place, and only kept if they are not empty.
       u64x4 passing = {}, failing = {};
       const uint64_t stays = again && from[g] & player ? ~uint64_t{0} : 0;
       for (int64_t w = 0; w < n_words; w += kWordLanes) {
@@ -154,7 +154,7 @@ class Meetings {
  public:
   void allocate(int64_t most_positions, int64_t most_groups, int64_t most_others) {
     const int64_t most_words = (most_groups + 63) / 64;
-    failed_by.resize(whole(most_positions) * most_words);
+    failed_by.resize(round_up(most_positions, kWordLanes) * most_words);
     met.resize(most_others * most_words);
     alive.resize(most_words);
     others_alive.resize((most_others + 63) / 64);
@@ -163,7 +163,7 @@ class Meetings {
   // Words of the groups of rows, padded to whole vectors, and of the others, all of so many positions.
   void find(const uint64_t* words, int64_t n, const uint64_t* others, int64_t n_others, int64_t positions) {
     stride = (n + 63) / 64;
-    const int64_t padded = whole(positions);
+    const int64_t padded = round_up(positions, kWordLanes);
     for (int64_t w = 0; w < stride; ++w) {
       alive[w] = 0;
       for (int64_t p = 0; p < padded; ++p)
@@ -189,7 +189,7 @@ class Meetings {
   // The groups of rows 64 w to 64 w + 63 that meet an other, one bit each.
   uint64_t with(int64_t other, int64_t w) const { return met[other * stride + w]; }
 
-  // Those that meet somebody.
+  // Those that meet any.
   const uint64_t* who() const { return alive; }
   const uint64_t* which_others() const { return others_alive; }
 
@@ -206,8 +206,6 @@ class Meetings {
       found |= (load<u64x4>(words + g) >> position & 1) << place;
     return any_of(found);
   }
-
-  static int64_t whole(int64_t n) { return (n + kWordLanes - 1) / kWordLanes * kWordLanes; }
 };
 
 }  // namespace

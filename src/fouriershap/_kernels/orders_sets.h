@@ -48,12 +48,9 @@ class SmallSets {
     const int64_t positions = most_positions < kShortPath ? most_positions : kShortPath;
     int64_t n_words = 1, all = 1;
     for (int64_t p = 0; p < positions; ++p) n_words *= 2, all *= 3;
-    words.resize(n_words);
-    start_of.resize(n_words);
-    has_places.resize(n_words);
+    resize_all(n_words, words, start_of, has_places);
     parts.resize(all);
-    start.resize(n_words);
-    length.resize(n_words);
+    resize_all(n_words, start, length);
     order = the_order;
     n_positions = positions;
     int64_t n = 0;
@@ -136,7 +133,7 @@ struct Slots {
     start.resize(width);
     for (int64_t n = 0; n <= kMostPositions; ++n)
       for (int64_t k = 0; k < width; ++k) {
-        // What is too large for any path that is allowed here may wrap around: nobody asks for it.
+        // Numbers too large for any allowed path may wrap around: they are never read.
         uint64_t sum = k == 0;
         if (n > 0 && k > 0)
           sum = static_cast<uint64_t>(binomial[(n - 1) * width + k - 1]) +
@@ -175,8 +172,7 @@ struct ColumnOfKey {
     in_any_order = order <= 3 && radix <= kFew && radix * radix * radix <= kFew;
     if (in_any_order) return list(sets);
     while ((int64_t{1} << bits) < 2 * sets.keys.size) ++bits;
-    keys.resize(int64_t{1} << bits);
-    columns.resize(int64_t{1} << bits);
+    resize_all(int64_t{1} << bits, keys, columns);
     std::memset(keys, 0, (size_t{1} << bits) * sizeof(int64_t));
     for (int64_t i = 0; i < sets.keys.size; ++i) {
       const int64_t place = find(sets.keys[i]);
@@ -217,7 +213,7 @@ struct ColumnOfKey {
 };
 
 // The players of the path that is being walked, and the columns of their sets. Those of a long path are kept
-// as far as somebody asked, until it has another player at the last position of a set.
+// once they were asked for, until it has another player at the last position of a set.
 struct PathSets {
   static constexpr int32_t kUnknown = -2;
 

@@ -50,6 +50,8 @@ constexpr int kPatternRows = 64;
 // Patterns below 256: bytes, wrapping additions (the final sum is in range, whatever the signs of weights).
 static void __attribute__((noinline)) make_patterns(const Codes& codes, int64_t first_row, int64_t n_rows,
                                                     const Cuts& cuts, uint8_t* out) {
+  const Matrix<const uint8_t> codes8 = codes.narrow;  // copies, which `out` cannot point at
+  const Matrix<const uint16_t> codes16 = codes.wide;
   constexpr int L = FS_VECTOR_BYTES, N = kPatternRows / L;
   for (int64_t r = 0; r < n_rows; r += kPatternRows) {
     u8_full sum[N];
@@ -58,11 +60,11 @@ static void __attribute__((noinline)) make_patterns(const Codes& codes, int64_t 
       const u8_full weight = u8_full{} + static_cast<uint8_t>(cuts.weight[c]);
       if (cuts.column[c] >= 0) {
         const u8_full at = u8_full{} + static_cast<uint8_t>(cuts.at[c]);
-        const uint8_t* line = codes.narrow[cuts.column[c]] + first_row + r;
+        const uint8_t* line = codes8[cuts.column[c]] + first_row + r;
         for (int v = 0; v < N; ++v) sum[v] += (u8_full)(load<u8_full>(line + v * L) >= at) & weight;
       } else {
         const u16_full at = u16_full{} + cuts.at[c];
-        const uint16_t* line = codes.wide[~cuts.column[c]] + first_row + r;
+        const uint16_t* line = codes16[~cuts.column[c]] + first_row + r;
         for (int v = 0; v < N; ++v) {
           const s16_full low = load<u16_full>(line + v * L) >= at;
           const s16_full high = load<u16_full>(line + v * L + L / 2) >= at;
@@ -77,6 +79,8 @@ static void __attribute__((noinline)) make_patterns(const Codes& codes, int64_t 
 // Patterns up to 65,535.
 static void __attribute__((noinline)) make_patterns(const Codes& codes, int64_t first_row, int64_t n_rows,
                                                     const Cuts& cuts, uint16_t* out) {
+  const Matrix<const uint8_t> codes8 = codes.narrow;
+  const Matrix<const uint16_t> codes16 = codes.wide;
   constexpr int L = FS_VECTOR_BYTES / 2, N = kPatternRows / L;
   for (int64_t r = 0; r < n_rows; r += kPatternRows) {
     u16_full sum[N];
@@ -85,14 +89,14 @@ static void __attribute__((noinline)) make_patterns(const Codes& codes, int64_t 
       const u16_full weight = u16_full{} + static_cast<uint16_t>(cuts.weight[c]);
       if (cuts.column[c] >= 0) {
         const u8_half at = u8_half{} + static_cast<uint8_t>(cuts.at[c]);
-        const uint8_t* line = codes.narrow[cuts.column[c]] + first_row + r;
+        const uint8_t* line = codes8[cuts.column[c]] + first_row + r;
         for (int v = 0; v < N; ++v) {
           const s8_half mask = load<u8_half>(line + v * L) >= at;
           sum[v] += (u16_full) __builtin_convertvector(mask, s16_full) & weight;
         }
       } else {
         const u16_full at = u16_full{} + cuts.at[c];
-        const uint16_t* line = codes.wide[~cuts.column[c]] + first_row + r;
+        const uint16_t* line = codes16[~cuts.column[c]] + first_row + r;
         for (int v = 0; v < N; ++v) sum[v] += (u16_full)(load<u16_full>(line + v * L) >= at) & weight;
       }
     }

@@ -96,4 +96,15 @@ class Room {
   int64_t capacity = 0;
 };
 
+// Room for n values in each.
+template <class... R>
+void reserve_all(int64_t n, R&... rooms) {
+  (rooms.reserve(n), ...);
+}
+
+template <class... S>
+void resize_all(int64_t n, S&... scratches) {
+  (scratches.resize(n), ...);
+}
+
 }  // namespace fouriershap

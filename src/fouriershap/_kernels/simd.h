@@ -11,6 +11,8 @@
 
 namespace fouriershap {
 
+inline constexpr int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+
 template <class T>
 struct Vec {
   typedef T type __attribute__((vector_size(FS_VECTOR_BYTES)));

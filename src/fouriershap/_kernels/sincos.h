@@ -5,7 +5,7 @@
 
 namespace fouriershap {
 
-// pi / 2 in three parts: the first two have so few bits that their products with whole numbers are exact.
+// pi / 2 in three parts: the first two have so few bits that their products with integers are exact.
 // `round` pushes the digits after the point out of a number, whose last bits then count quarter turns.
 template <class T>
 struct Turn;

@@ -38,8 +38,7 @@ class Stream {
     const int64_t width = (trees.most_players + kLanes) / kLanes * kLanes;
     whole.allocate(trees, the_rows, nullptr, depth);
     all_background.allocate(trees, the_background, the_background.weights, depth);
-    slot_of.resize(values.n_columns);
-    touched.resize(values.n_columns);
+    resize_all(values.n_columns, slot_of, touched);
     rows = whole.side;
     background = all_background.side;
     sums = {nullptr, nullptr, rows.stride, width, values.n_columns, rows.stride};
@@ -71,7 +70,7 @@ class Stream {
 
     void allocate(const WalkTrees& trees, const WalkRows& given, const double* weights, int64_t depth) {
       side.n = given.n();
-      side.stride = padded(side.n);
+      side.stride = round_up(side.n, 64);
       columns.resize(trees.n_features());
       masks.resize(depth * side.stride);
       keys.resize(side.stride);
@@ -191,8 +190,9 @@ class Stream {
     touched[player] = 1;
     const bool fresh = slot_of[player] < 0;
     if (left.leaf() || right.leaf()) {
-      const Twig twig = {node, n_slots, fresh ? n_slots : slot_of[player], !fresh, left.leaf(), right.leaf()};
-      add_twig(twig, depth);
+      const BottomSubtree bottom = {node,   n_slots,     fresh ? n_slots : slot_of[player],
+                                    !fresh, left.leaf(), right.leaf()};
+      add_bottom(bottom, depth);
       if (left.leaf() && right.leaf()) return;
     }
     if (fresh) slot_of[player] = n_slots++;
@@ -221,20 +221,20 @@ class Stream {
     }
   }
 
-  void add_twig(const Twig& twig, int depth) {
-    const bool dense = twig.n_others() <= settings.dense_bits;
-    const int state_bit = dense ? table_bits(twig.n_others()) : twig.n_others();
-    make_keys(trees, twig, background, depth, {state_bit, false, dense});
-    make_keys(trees, twig, rows, depth, {state_bit, dense, false});
-    if (dense) count_background(twig);
-    const int32_t player = player_of(twig.node);
-    const double* left = twig.has_left ? outputs.of_leaf(twig.node.left) : nullptr;
-    const double* right = twig.has_right ? outputs.of_leaf(twig.node.right) : nullptr;
-    const int n_leaves = twig.has_left + twig.has_right;
+  void add_bottom(const BottomSubtree& bottom, int depth) {
+    const bool dense = bottom.n_others() <= settings.dense_bits;
+    const int state_bit = dense ? table_bits(bottom.n_others()) : bottom.n_others();
+    make_keys(trees, bottom, background, depth, {state_bit, false, dense});
+    make_keys(trees, bottom, rows, depth, {state_bit, dense, false});
+    if (dense) count_background(bottom);
+    const int32_t player = player_of(bottom.node);
+    const double* left = bottom.has_left ? outputs.of_leaf(bottom.node.left) : nullptr;
+    const double* right = bottom.has_right ? outputs.of_leaf(bottom.node.right) : nullptr;
+    const int n_leaves = bottom.has_left + bottom.has_right;
     if (outputs.count <= n_leaves) {
       for (int64_t o = 0; o < outputs.count; ++o) {
         const double value[3] = {left ? left[o] : 0.0, right ? right[o] : 0.0, 0.0};
-        add_values(twig, dense, value, sums.of(o, player));
+        add_values(bottom, dense, value, sums.of(o, player));
       }
       return;
     }
@@ -247,7 +247,7 @@ class Stream {
       leaf_sums.reserve(rows.n * (sums.width + 1));
       for (int64_t i = 0; i < rows.n * (sums.width + 1); ++i) leaf_sums[i] = 0;
       const Target<T> one = {leaf_sums, sums.width, leaf_sums + rows.n * sums.width};
-      add_values(twig, dense, value, one);
+      add_values(bottom, dense, value, one);
       for (int64_t o = 0; o < outputs.count; ++o)
         add_scaled(one, static_cast<T>(leaf[o]), sums.of(o, player));
     }
@@ -259,32 +259,32 @@ class Stream {
   }
 
   // How much of the background has each key.
-  void count_background(const Twig& twig) {
-    const int64_t all = twig.n_states() << table_bits(twig.n_others());
+  void count_background(const BottomSubtree& bottom) {
+    const int64_t all = bottom.n_states() << table_bits(bottom.n_others());
     histogram.reserve(all);
     std::memset(histogram, 0, all * sizeof(double));
     for (int64_t row = 0; row < background.n; ++row)
       histogram[background.keys[row]] += background.weights[row];
   }
 
-  void add_values(const Twig& twig, bool dense, const double* value, const Target<T>& target) {
-    switch ((twig.n_slots + kLanes - 1) / kLanes) {
+  void add_values(const BottomSubtree& bottom, bool dense, const double* value, const Target<T>& target) {
+    switch ((bottom.n_slots + kLanes - 1) / kLanes) {
       case 0:
-      case 1: return dense ? add_dense<1>(twig, value, target) : add_wide<1>(twig, value, target);
-      case 2: return dense ? add_dense<2>(twig, value, target) : add_wide<2>(twig, value, target);
-      case 3: return dense ? add_dense<3>(twig, value, target) : add_wide<3>(twig, value, target);
-      default: return dense ? add_dense<4>(twig, value, target) : add_wide<4>(twig, value, target);
+      case 1: return dense ? add_dense<1>(bottom, value, target) : add_wide<1>(bottom, value, target);
+      case 2: return dense ? add_dense<2>(bottom, value, target) : add_wide<2>(bottom, value, target);
+      case 3: return dense ? add_dense<3>(bottom, value, target) : add_wide<3>(bottom, value, target);
+      default: return dense ? add_dense<4>(bottom, value, target) : add_wide<4>(bottom, value, target);
     }
   }
 
   template <int W>
-  void add_wide(const Twig& twig, const double* value, const Target<T>& target) {
-    wide.template add<W>(twig, value, rows, background, settings, target);
+  void add_wide(const BottomSubtree& bottom, const double* value, const Target<T>& target) {
+    wide.template add<W>(bottom, value, rows, background, settings, target);
   }
 
   template <int W>
-  void add_dense(const Twig& twig, const double* value, const Target<T>& target) {
-    const int n_others = twig.n_others(), n_states = twig.n_states();
+  void add_dense(const BottomSubtree& bottom, const double* value, const Target<T>& target) {
+    const int n_others = bottom.n_others(), n_states = bottom.n_states();
     const int64_t size = 1LL << table_bits(n_others), all = n_states * size;
     integrator.allocate(index, size);
     tables.reserve(4 * all);
@@ -296,12 +296,12 @@ class Stream {
     integrator.integrate({n_others, 0, n_others + 1}, n_states, value, &source, 1, unfailing, mine);
     const Rest rest = {{value[0], value[1], 0.0}, unfailing.worth, n_others};
     if (2 * rows.n <= all) {
-      gather<T, W>(twig, mine, rest, rows, target);
+      gather<T, W>(bottom, mine, rest, rows, target);
       return;
     }
     lines.allocate(all, W);
-    lines.template fill<W>(twig, mine, rest);
-    lines.template read<W>(twig, rows, target);
+    lines.template fill<W>(bottom, mine, rest);
+    lines.template read<W>(bottom, rows, target);
   }
 
   // In blocks of rows, so that a block of the output stays in the cache.
@@ -329,7 +329,7 @@ class Stream {
   const StreamSettings& settings;
   const WalkValues& values;
   Integrator<T> integrator;
-  WideTwigs<T> wide;
+  WideSubtrees<T> wide;
   LineTable<T> lines;
   WholeSide whole, all_background;
   Side rows, background;
@@ -345,7 +345,7 @@ class Stream {
   Room<double> histogram;
 };
 
-struct TwigCounter {
+struct BottomCounter {
   const WalkTrees& trees;
   const Node* nodes;
   int32_t* open;  // (players,) nodes of the player on the way
@@ -380,7 +380,7 @@ void stream_values(const WalkTrees& trees, const WalkRows& rows, const WalkBackg
 void count_bottom_subtrees(const WalkTrees& trees, Matrix<int64_t> counts) {
   const Scratch<int32_t> open(trees.n_players, 0);
   for (int64_t t = 0; t < trees.n_trees(); ++t)
-    TwigCounter{trees, trees.nodes, open, counts[t], counts.columns}.enter(trees.roots[t], 0);
+    BottomCounter{trees, trees.nodes, open, counts[t], counts.columns}.enter(trees.roots[t], 0);
 }
 
 }  // namespace fouriershap

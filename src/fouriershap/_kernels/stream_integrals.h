@@ -1,5 +1,5 @@
-// The integrals of a twig, for every set of slots that a row can pass: two transforms per point of the
-// integral.
+// The integrals of a bottom subtree, for every set of slots that a row can pass: two transforms per point of
+// the integral.
 #pragma once
 #include "stream_points.h"
 #include "transpose.h"
@@ -76,7 +76,7 @@ inline void remaining_bits(T* y, int n_bits, typename Lanes<T>::type t) {
 }
 
 // The background by the slots it fails: how much of it there is, and what the leaves are worth that it goes
-// to at the twig. `n_failed` slots more are failed by all of it.
+// to at the bottom subtree. `n_failed` slots more are failed by all of it.
 template <class T>
 struct Source {
   const T *any, *worth;

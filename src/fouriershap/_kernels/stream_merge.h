@@ -66,7 +66,7 @@ class MergedSide {
   }
 
   void gather(const WalkTrees& trees, const Side& from, const Subtree& subtree, int depth) {
-    const int64_t n = distinct.count, stride = padded(n);
+    const int64_t n = distinct.count, stride = round_up(n, 64);
     columns.reserve(trees.n_features());
     codes.reserve(subtree.n_nodes * stride);
     masks.reserve((subtree.n_nodes + 1) * stride);

@@ -1,4 +1,4 @@
-// A twig by pairs of distinct keys: for the rows of which no table would pay.
+// A bottom subtree by pairs of distinct keys: for the rows of which no table would pay.
 #pragma once
 #include "stream_read.h"
 
@@ -98,7 +98,7 @@ class Distinct {
     int32_t *const my_places = places, *const my_first = first, *const my_of = of;
     uint32_t* const my_keys = keys;
     int64_t n_found = 0;
-    for (int64_t i = 0; i < n && n_found <= most; ++i) {  // without a branch, which nobody could foretell
+    for (int64_t i = 0; i < n && n_found <= most; ++i) {  // without a branch, which could not be predicted
       const uint32_t key = given[i];
       my_first[n_found] = static_cast<int32_t>(i);
       my_keys[n_found] = key;
@@ -133,9 +133,9 @@ class Distinct {
 };
 
 template <class T>
-class TwigPairs {
+class SubtreePairs {
  public:
-  explicit TwigPairs(const StreamIndex& the_index) : index(the_index) {
+  explicit SubtreePairs(const StreamIndex& the_index) : index(the_index) {
     for (int byte = 0; byte < 256; ++byte)
       for (int lane = 0; lane < kLanes; ++lane) lanes_of_byte[byte][lane] = byte >> lane & 1 ? -1 : 0;
   }
@@ -143,9 +143,9 @@ class TwigPairs {
   // Adds the values of rows with these keys (failed slots, state above them); `row_of` says which rows of
   // the target they are, null: 0 ... n - 1.
   template <int W>
-  void add(const Twig& twig, const double* value, const uint32_t* keys, const int32_t* row_of, int64_t n,
-           const Side& background, const FailRates& rates, const Target<T>& target) {
-    const int n_slots = twig.n_others();
+  void add(const BottomSubtree& bottom, const double* value, const uint32_t* keys, const int32_t* row_of,
+           int64_t n, const Side& background, const FailRates& rates, const Target<T>& target) {
+    const int n_slots = bottom.n_others();
     const int n_bits = n_slots + 2;  // two of state
     rows.find(keys, n, n_bits, n);
     others.find(background.keys, background.n, n_bits, background.n);
@@ -158,7 +158,7 @@ class TwigPairs {
       if (row_start[bucket] == row_start[bucket + 1]) continue;
       const int64_t n_here = gather_background(bucket);
       for (int32_t i = row_start[bucket]; i < row_start[bucket + 1]; ++i)
-        one_key<W>(twig, value, n_slots, row_order[i], n_here);
+        one_key<W>(bottom, value, n_slots, row_order[i], n_here);
     }
     for (int64_t i = 0; i < n; ++i) {
       const int64_t row = row_of ? row_of[i] : i;
@@ -167,7 +167,7 @@ class TwigPairs {
 #pragma GCC unroll 4
       for (int w = 0; w < W; ++w)
         store(sums + kLanes * w, load<V>(sums + kLanes * w) + load<V>(result + kLanes * w));
-      if (!twig.repeated) target.own[row] += result[W * kLanes];
+      if (!bottom.repeated) target.own[row] += result[W * kLanes];
     }
   }
 
@@ -187,13 +187,8 @@ class TwigPairs {
     bucket_of = BitMover(to);
     n_buckets = 1 << n_bits;
     const int64_t m = others.count;
-    share.reserve(m);
-    masks.reserve(m);
-    classes.reserve(m);
-    shares.reserve(m);
-    near_masks.reserve(m + kLanes);
-    near_classes.reserve(m + kLanes);
-    near_shares.reserve(m + kLanes);
+    reserve_all(m, share, masks, classes, shares);
+    reserve_all(m + kLanes, near_masks, near_classes, near_shares);
     for (int64_t i = 0; i < m; ++i) share[i] = 0.0;
     for (int64_t i = 0; i < background.n; ++i) share[others.of[i]] += background.weights[i];
     int32_t at[(1 << kBucketBits) + 1];
@@ -263,7 +258,8 @@ class TwigPairs {
   }
 
   template <int W>
-  void one_key(const Twig& twig, const double* value, int n_slots, int32_t number, int64_t n_here) {
+  void one_key(const BottomSubtree& bottom, const double* value, int n_slots, int32_t number,
+               int64_t n_here) {
     const uint32_t key = rows.keys[number], failed = key & ((1u << n_slots) - 1);
     const T* by_class =
         coefficients_of(value, static_cast<int>(key >> n_slots), __builtin_popcount(failed), n_slots);
@@ -287,9 +283,9 @@ class TwigPairs {
     const M loss = (M)(V{} + all[1]);
     for (int w = 0; w < W; ++w)
       store(result + kLanes * w, gains[w] + (V)(loss & load<M>(lanes_of_byte[failed >> (8 * w) & 255])));
-    if (twig.repeated) {  // room for the own slot among the others
-      for (int slot = W * kLanes - 1; slot > twig.own; --slot) result[slot] = result[slot - 1];
-      result[twig.own] = all[2];
+    if (bottom.repeated) {  // room for the own slot among the others
+      for (int slot = W * kLanes - 1; slot > bottom.own; --slot) result[slot] = result[slot - 1];
+      result[bottom.own] = all[2];
     }
     result[W * kLanes] = all[2];
   }

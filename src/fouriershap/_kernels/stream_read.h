@@ -1,20 +1,21 @@
-// Reading the integrals of a twig: each row adds the values of its slots to its sums.
+// Reading the integrals of a bottom subtree: each row adds the values of its slots to its sums.
 #pragma once
 #include "stream_integrals.h"
 
 namespace fouriershap {
 namespace {
 
-// Where the values of a twig go: a line of slots a row, and a number a row for a player without a slot.
+// Where the values of a bottom subtree go: a line of slots a row, and a number a row for a player without a
+// slot.
 template <class T>
 struct Target {
   T* sums;         // (rows, stride)
   int64_t stride;  // slots, a multiple of 8
   T* own;          // (rows,)
 
-  void add_own(const Twig& twig, int64_t row, T value) const {
-    if (twig.repeated)
-      sums[row * stride + twig.own] += value;
+  void add_own(const BottomSubtree& bottom, int64_t row, T value) const {
+    if (bottom.repeated)
+      sums[row * stride + bottom.own] += value;
     else
       own[row] += value;
   }
@@ -80,15 +81,16 @@ inline T add_slots(const Integrals<T>& tables, const SlotLanes<T, W>& lanes, uin
 
 // For few rows: each gathers what it needs.
 template <class T, int W>
-inline void gather(const Twig& twig, const Integrals<T>& tables, const Rest& rest, const Side& rows,
-                   const Target<T>& target) {
+inline void gather(const BottomSubtree& bottom, const Integrals<T>& tables, const Rest& rest,
+                   const Side& rows, const Target<T>& target) {
   SlotLanes<T, W> lanes;
-  for (int slot = 0; slot < W * kLanes; ++slot) lanes.set(slot, twig.bit(slot), twig.bit(slot) != 0, false);
+  for (int slot = 0; slot < W * kLanes; ++slot)
+    lanes.set(slot, bottom.bit(slot), bottom.bit(slot) != 0, false);
   for (int64_t row = 0; row < rows.n; ++row) {
     const uint32_t key = rows.keys[row];
     const T sum = add_slots<T, W>(tables, lanes, key, target.sums + row * target.stride);
     const T own = tables.own ? tables.own[key] : static_cast<T>(rest.total(key)) - sum;
-    target.add_own(twig, row, own);
+    target.add_own(bottom, row, own);
   }
 }
 
@@ -123,19 +125,19 @@ class LineTable {
   }
 
   template <int W>
-  void fill(const Twig& twig, const Integrals<T>& tables, const Rest& rest) {
+  void fill(const BottomSubtree& bottom, const Integrals<T>& tables, const Rest& rest) {
     const int n_bits = table_bits(rest.n_slots);
     const int64_t size = 1LL << n_bits, n_vectors = size / kLanes;
-    for (int state = 0; state < twig.n_states(); ++state) {
+    for (int state = 0; state < bottom.n_states(); ++state) {
       const int64_t at = state * size;
       const Integrals<T> mine = {tables.gain + at, tables.without + at, tables.lost + at,
                                  tables.own ? tables.own + at : nullptr};
-      for (int64_t i = 0; i < n_vectors; ++i) fill_vector<W>(twig, mine, rest, at, i);
+      for (int64_t i = 0; i < n_vectors; ++i) fill_vector<W>(bottom, mine, rest, at, i);
     }
   }
 
   template <int W>
-  void read(const Twig& twig, const Side& rows, const Target<T>& target) const {
+  void read(const BottomSubtree& bottom, const Side& rows, const Target<T>& target) const {
     for (int64_t row = 0; row < rows.n; ++row) {
       const T* line = lines + static_cast<int64_t>(rows.keys[row]) * W * kLanes;
       T* sums = target.sums + row * target.stride;
@@ -143,7 +145,7 @@ class LineTable {
       for (int w = 0; w < W; ++w)
         store(sums + kLanes * w, load<V>(sums + kLanes * w) + load<V>(line + kLanes * w));
     }
-    if (!twig.repeated)
+    if (!bottom.repeated)
       for (int64_t row = 0; row < rows.n; ++row) target.own[row] += own[rows.keys[row]];
   }
 
@@ -151,20 +153,21 @@ class LineTable {
   using V = typename Lanes<T>::type;
 
   template <int W>
-  void fill_vector(const Twig& twig, const Integrals<T>& mine, const Rest& rest, int64_t at, int64_t i) {
+  void fill_vector(const BottomSubtree& bottom, const Integrals<T>& mine, const Rest& rest, int64_t at,
+                   int64_t i) {
     const V gain = load<V>(mine.gain + 8 * i), lost = load<V>(mine.lost + 8 * i);
     V columns[W * kLanes], left;
     for (int lane = 0; lane < kLanes; ++lane) left[lane] = static_cast<T>(-rest.expected);
     const int64_t all = (1LL << rest.n_slots) - 1;
     if (all / kLanes == i) left[all % kLanes] = static_cast<T>(rest.total(static_cast<uint32_t>(at + all)));
     for (int slot = 0; slot < W * kLanes; ++slot) {
-      const uint32_t bit = twig.bit(slot);
+      const uint32_t bit = bottom.bit(slot);
       columns[slot] = bit ? slot_column<T>(mine, i, bit, gain, lost) : V{};
       left -= columns[slot];
     }
     if (mine.own) left = load<V>(mine.own + 8 * i);
-    if (twig.repeated)
-      columns[twig.own] = left;
+    if (bottom.repeated)
+      columns[bottom.own] = left;
     else
       store(own + at + 8 * i, left);
     for (int w = 0; w < W; ++w) {

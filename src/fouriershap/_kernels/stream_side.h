@@ -26,10 +26,8 @@ struct Lanes<double> {
   typedef int64_t mask __attribute__((vector_size(64)));
 };
 
-inline int64_t padded(int64_t n) { return (n + 63) / 64 * 64; }
-
-// A twig: a node with one or two leaves below it, and the slots (players) on the way to it.
-struct Twig {
+// A bottom subtree: a node with one or two leaves below it, and the slots (players) on the way to it.
+struct BottomSubtree {
   Node node;
   int n_slots;  // open on the way
   int own;      // slot of the node's own player; n_slots where it is not on the way
@@ -98,19 +96,20 @@ struct KeyForm {
   bool passes, swapped;
 };
 
-inline void make_keys(const WalkTrees& trees, const Twig& twig, const Side& side, int depth, KeyForm form) {
+inline void make_keys(const WalkTrees& trees, const BottomSubtree& bottom, const Side& side, int depth,
+                      KeyForm form) {
   const uint32_t* masks = side.mask(depth);
-  const int own = twig.own;
-  const bool three = twig.n_states() == 3;
+  const int own = bottom.own;
+  const bool three = bottom.n_states() == 3;
   const i32x8 low = i32x8{} + static_cast<int32_t>((1u << own) - 1);
-  const i32x8 others = i32x8{} + static_cast<int32_t>((1u << twig.n_others()) - 1);
+  const i32x8 others = i32x8{} + static_cast<int32_t>((1u << bottom.n_others()) - 1);
   const i32x8 right_state = i32x8{} + (1 << form.state_bit);
-  const i32x8 nowhere = three ? right_state * 2 : twig.has_left ? right_state : i32x8{};
+  const i32x8 nowhere = three ? right_state * 2 : bottom.has_left ? right_state : i32x8{};
   const i32x8 flip = form.passes ? others : i32x8{};
-  with_split(trees, twig.node, side.columns[twig.node.feature()], [&](auto goes_right) {
+  with_split(trees, bottom.node, side.columns[bottom.node.feature()], [&](auto goes_right) {
     for (int64_t row = 0; row < side.n; row += kLanes) {
       i32x8 mask = load<i32x8>(masks + row), state = goes_right(row) & right_state;
-      if (twig.repeated) {
+      if (bottom.repeated) {
         const i32x8 failed = -((mask >> own) & 1);
         mask = (mask & low) | ((mask >> 1) & ~low);
         state = (state & ~failed) | (nowhere & failed);

@@ -1,4 +1,5 @@
-// Twigs with many players: a table for each class of rows, by the slots that nearly all rows pass or fail.
+// Bottom subtrees with many players: a table for each class of rows, by the slots that nearly all rows pass
+// or fail.
 #pragma once
 #include "stream_pairs.h"
 
@@ -10,28 +11,28 @@ constexpr double kPairTest = 0.12, kPairHit = 2.5, kTableEntry = 0.4, kTable = 2
 constexpr int kMostClassBits = 14;
 
 template <class T>
-class WideTwigs {
+class WideSubtrees {
  public:
-  WideTwigs(const StreamIndex& the_index, Integrator<T>& the_integrator)
+  WideSubtrees(const StreamIndex& the_index, Integrator<T>& the_integrator)
       : index(the_index), integrator(the_integrator), pairs(the_index) {}
 
   // Adds the values of all rows; keys of both sides are failed slots with the state above them.
   template <int W>
-  void add(const Twig& twig, const double* value, const Side& rows, const Side& background,
+  void add(const BottomSubtree& bottom, const double* value, const Side& rows, const Side& background,
            const StreamSettings& settings, const Target<T>& target) {
-    const int n_slots = twig.n_others();
+    const int n_slots = bottom.n_others();
     FailRates rates;
     rates.measure(rows.keys, rows.n, background.keys, background.n, n_slots);
     const double row_by_pairs = background.n * (rates.compatible * kPairHit + kPairTest);
     if (n_slots <= settings.class_bits || rows.n * row_by_pairs < 3e4)
-      return pairs.template add<W>(twig, value, rows.keys, nullptr, rows.n, background, rates, target);
+      return pairs.template add<W>(bottom, value, rows.keys, nullptr, rows.n, background, rates, target);
     split_slots(n_slots, settings.class_bits, rates);
     sort_by_class(rows, row_class, row_start, row_order, row_key, false);
     sort_by_class(background, background_class, background_start, background_order, background_key, true);
     const double table = kTableEntry * 2 * size * ((n_slots + 2) / 2) + kTable + kTableRow * background.n;
     choose_classes(row_by_pairs, table);
-    if (n_covered) add_classes<W>(twig, value, rows, background, target);
-    if (n_covered < rows.n) add_others<W>(twig, value, rows, background, rates, target);
+    if (n_covered) add_classes<W>(bottom, value, rows, background, target);
+    if (n_covered < rows.n) add_others<W>(bottom, value, rows, background, rates, target);
   }
 
  private:
@@ -72,8 +73,7 @@ class WideTwigs {
                      Room<uint32_t>& keys, bool background) {
     class_of.reserve(side.n);
     start.reserve(n_classes + 1);
-    order.reserve(side.n);
-    keys.reserve(side.n);
+    reserve_all(side.n, order, keys);
     next.reserve(n_classes);
     for (int g = 0; g <= n_classes; ++g) start[g] = 0;
     for (int64_t i = 0; i < side.n; ++i) {
@@ -96,8 +96,7 @@ class WideTwigs {
 
   // Classes that pay for the tables they need, large ones first: their own, and that of each slot more.
   void choose_classes(double row_by_pairs, double table) {
-    needed.reserve(n_classes);
-    covered.reserve(n_classes);
+    reserve_all(n_classes, needed, covered);
     for (int g = 0; g < n_classes; ++g) needed[g] = covered[g] = 0;
     n_covered = 0;
     int largest = 0;
@@ -119,9 +118,9 @@ class WideTwigs {
   }
 
   template <int W>
-  void add_classes(const Twig& twig, const double* value, const Side& rows, const Side& background,
+  void add_classes(const BottomSubtree& bottom, const double* value, const Side& rows, const Side& background,
                    const Target<T>& target) {
-    const int n_states = twig.n_states();
+    const int n_states = bottom.n_states();
     const int64_t tables_size = n_states * size;
     integrator.allocate(index, size);
     totals.reserve(rows.n);
@@ -138,10 +137,10 @@ class WideTwigs {
     for (int g = 0; g < n_classes; ++g) {
       if (!needed[g]) continue;
       fill_tables(value, n_states, g, n_present, background, mine);
-      lose(twig, g, mine, target);
-      if (covered[g]) read_class<W>(twig, g, mine, target);
+      lose(bottom, g, mine, target);
+      if (covered[g]) read_class<W>(bottom, g, mine, target);
     }
-    if (index.efficient) add_rest(twig, value, background, target);
+    if (index.efficient) add_rest(bottom, value, background, target);
   }
 
   void fill_tables(const double* value, int n_states, int g, int n_present, const Side& background,
@@ -179,14 +178,16 @@ class WideTwigs {
                          n_sources, rest, out);
   }
 
-  static int slot_of(const Twig& twig, int bit) { return twig.repeated && bit >= twig.own ? bit + 1 : bit; }
+  static int slot_of(const BottomSubtree& bottom, int bit) {
+    return bottom.repeated && bit >= bottom.own ? bit + 1 : bit;
+  }
 
   // Rows of the classes that fail one slot less: what the gain of this slot is short of.
-  void lose(const Twig& twig, int g, const Integrals<T>& mine, const Target<T>& target) {
+  void lose(const BottomSubtree& bottom, int g, const Integrals<T>& mine, const Target<T>& target) {
     for (int bit = 0; bit < n_dense + n_classed; ++bit) {
       const int i = slot_class_bit[bit];
       if (i < 0 || !(g >> i & 1) || !covered[g ^ 1 << i]) continue;
-      const int slot = slot_of(twig, bit), smaller = g ^ 1 << i;
+      const int slot = slot_of(bottom, bit), smaller = g ^ 1 << i;
       for (int32_t at = row_start[smaller]; at < row_start[smaller + 1]; ++at) {
         const T value = mine.without[row_key[at]];
         target.sums[row_order[at] * target.stride + slot] -= value;
@@ -196,22 +197,23 @@ class WideTwigs {
   }
 
   template <int W>
-  void read_class(const Twig& twig, int g, const Integrals<T>& mine, const Target<T>& target) {
+  void read_class(const BottomSubtree& bottom, int g, const Integrals<T>& mine, const Target<T>& target) {
     SlotLanes<T, W> lanes;
     for (int slot = 0; slot < W * kLanes; ++slot) lanes.set(slot, 0, false, false);
     for (int bit = 0; bit < n_dense + n_classed; ++bit) {
       const bool dense = slot_dense_bit[bit] >= 0;
       const bool passed = !dense && !(g >> slot_class_bit[bit] & 1);
-      lanes.set(slot_of(twig, bit), dense ? 1u << slot_dense_bit[bit] : 0, true, passed);
+      lanes.set(slot_of(bottom, bit), dense ? 1u << slot_dense_bit[bit] : 0, true, passed);
     }
     for (int32_t at = row_start[g]; at < row_start[g + 1]; ++at) {
       const int64_t row = row_order[at];
       totals[row] += add_slots<T, W>(mine, lanes, row_key[at], target.sums + row * target.stride);
-      if (mine.own) target.add_own(twig, row, mine.own[row_key[at]]);
+      if (mine.own) target.add_own(bottom, row, mine.own[row_key[at]]);
     }
   }
 
-  void add_rest(const Twig& twig, const double* value, const Side& background, const Target<T>& target) {
+  void add_rest(const BottomSubtree& bottom, const double* value, const Side& background,
+                const Target<T>& target) {
     Rest rest = {{value[0], value[1], 0.0}, 0.0, n_dense};
     const uint32_t all = (1u << n_bits) - 1;
     for (int32_t i = background_start[0]; i < background_start[1]; ++i)
@@ -221,28 +223,27 @@ class WideTwigs {
       if (!covered[g]) continue;
       for (int32_t at = row_start[g]; at < row_start[g + 1]; ++at) {
         const double total = g ? -rest.expected : rest.total(row_key[at]);
-        target.add_own(twig, row_order[at], static_cast<T>(total) - totals[row_order[at]]);
+        target.add_own(bottom, row_order[at], static_cast<T>(total) - totals[row_order[at]]);
       }
     }
   }
 
   template <int W>
-  void add_others(const Twig& twig, const double* value, const Side& rows, const Side& background,
+  void add_others(const BottomSubtree& bottom, const double* value, const Side& rows, const Side& background,
                   const FailRates& rates, const Target<T>& target) {
-    other_keys.reserve(rows.n);
-    other_rows.reserve(rows.n);
+    reserve_all(rows.n, other_keys, other_rows);
     int64_t n = 0;
     for (int64_t row = 0; row < rows.n; ++row) {
       if (covered[row_class[row]]) continue;
       other_keys[n] = rows.keys[row];
       other_rows[n++] = static_cast<int32_t>(row);
     }
-    pairs.template add<W>(twig, value, other_keys, other_rows, n, background, rates, target);
+    pairs.template add<W>(bottom, value, other_keys, other_rows, n, background, rates, target);
   }
 
   const StreamIndex& index;
   Integrator<T>& integrator;
-  TwigPairs<T> pairs;
+  SubtreePairs<T> pairs;
   int n_classed = 0, n_dense = 0, n_bits = 0, n_classes = 0;
   int64_t size = 0, n_covered = 0;
   int slot_class_bit[kMostSlots], slot_dense_bit[kMostSlots];

@@ -15,7 +15,7 @@ namespace {
 constexpr int64_t kFlushTables = 192;  // float32 sums go into float64 totals after about so many tables
 
 // Reads a number of every cache line of a table, in order, which processors foresee: patterns come in none,
-// and each line would be waited for. The sum is of no use, but must be used.
+// and each line would be waited for. The sum is not needed, but must be used.
 template <class T>
 T fetch(const T* table, int64_t n) {
   constexpr int64_t kLine = kCacheLine / static_cast<int64_t>(sizeof(T));
@@ -26,8 +26,6 @@ T fetch(const T* table, int64_t n) {
   for (; i < n; i += kLine) sum[0] += table[i];
   return sum[0] + sum[1] + sum[2] + sum[3];
 }
-
-inline int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
 template <class T>
 int64_t flush_after(const TableSet<T>& tables) {
@@ -163,7 +161,7 @@ struct LookUp {
       for (int64_t t = 0; t < n_tables; ++t) {
         const int64_t size = blocks.n_patterns[tables.table_block[first + t]] * kWidth;
         chosen[t] = tables.values + tables.table_offset[first + t] + w * size;
-        // Where most lines will be read. The line of sums that no player has takes what is of no use.
+        // Where most lines will be read. The line of sums without a player takes the sum.
         if (n_rows * kWidth > size / 2) sums[n_columns * row_stride] += fetch(chosen[t], size);
       }
       add_group(static_cast<const T* const*>(chosen), n_tables, mine, pattern_stride,

@@ -90,9 +90,7 @@ struct Index {
 
   void allocate(int64_t most_rows, int64_t words) {
     const int64_t n = trees->n_features();
-    rank_start.resize(n);
-    set_start.resize(n);
-    n_present.resize(n);
+    resize_all(n, rank_start, set_start, n_present);
     int64_t ranks = 0, sets_total = 0, categorical = 0;
     for (int64_t f = 0; f < n; ++f) {
       const int64_t n_codes = trees->n_codes[f];

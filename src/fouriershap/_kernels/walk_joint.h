@@ -76,12 +76,10 @@ struct Joint {
         frames(trees->most_depth + 1),
         capacity(16 * most_rows),
         pool(capacity),
-        fails(64 * NW * padded(most_slots), 0.0),
-        sums(most_rows * trees->width() * padded(most_slots), 0.0) {
+        fails(64 * NW * round_up(most_slots, 4), 0.0),
+        sums(most_rows * trees->width() * round_up(most_slots, 4), 0.0) {
     for (uint32_t& count : n_fails) count = 0;
   }
-
-  static int64_t padded(int64_t slots) { return (slots + 3) / 4 * 4; }
 
   void reserve(int64_t n_entries) {
     if (n_entries <= capacity) return;
@@ -274,7 +272,7 @@ struct Joint {
     const Node* nodes = trees->nodes;
     if (nodes[trees->roots[tree]].leaf()) return;  // a constant has no SHAP values
     outputs = Outputs(*trees, tree);
-    stride = padded(trees->tree_players[tree]);
+    stride = round_up(trees->tree_players[tree], 4);
     n_slots = 0;
     reserve(1);
     pool[0].alive = first_rows<NW>(n_background);

@@ -42,7 +42,7 @@ struct HybridWalk {
     return node;
   }
 
-  // The next way that was kept for later, -1 when there is none.
+  // The next way that was kept for later, -1 without one.
   int32_t go_up() {
     while (depth && !forks[depth - 1].first) follow[forks[--depth].player] = kOpen;
     if (!depth) return -1;
@@ -169,7 +169,7 @@ struct PathPairWalk {
       }
       literal.ratio *= ratio[child];
       literal.passes &= code_goes_left(*trees, node, codes[node.feature()]) == to_left;
-      if (!literal.passes && literal.ratio == 0.0) continue;  // nobody comes here
+      if (!literal.passes && literal.ratio == 0.0) continue;  // no row comes here
       if (nodes[child].leaf())
         add_leaf(n_players, outputs.of_leaf(child));
       else

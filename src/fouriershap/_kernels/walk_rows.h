@@ -114,7 +114,8 @@ class RowWalk {
     const bool row_left = code_goes_left(trees, here, codes[here.feature()]);
     const int32_t own = row_left ? here.left : here.right, other = row_left ? here.right : here.left;
     if (is_leaf(own) && is_leaf(other)) {
-      slot_of[player] < 0 ? twig<false>(here, own, other, phi) : twig<true>(here, own, other, phi);
+      slot_of[player] < 0 ? part_leaves<false>(here, own, other, phi)
+                          : part_leaves<true>(here, own, other, phi);
       return false;
     }
     int32_t* part = free;
@@ -165,7 +166,7 @@ class RowWalk {
   // The row fails the player: the hybrids go where the background rows go.
   bool follow(const Node& here) {
     if (is_leaf(here.left) && is_leaf(here.right)) {
-      follow_twig(here);
+      follow_leaves(here);
       return false;
     }
     const int32_t *codes = codes_of(here), *list = at.list;
@@ -192,7 +193,7 @@ class RowWalk {
 
   // Both children are leaves: all that walking them one after the other would do, in one pass.
   template <bool REPEATED>
-  void twig(const Node& here, int32_t own, int32_t other, double* phi) {
+  void part_leaves(const Node& here, int32_t own, int32_t other, double* phi) {
     const int32_t player = trees.players[here.feature()];
     const int32_t* codes = codes_of(here);
     const uint8_t* before = REPEATED ? failed + slot_of[player] * n : nullptr;
@@ -223,7 +224,7 @@ class RowWalk {
     }
   }
 
-  void follow_twig(const Node& here) {
+  void follow_leaves(const Node& here) {
     const int32_t* codes = codes_of(here);
     const double* weight = weights.row(at.n_row_fails);
     const double* values[2] = {outputs.of_leaf(here.left), outputs.of_leaf(here.right)};

@@ -12,9 +12,9 @@ from fouriershap._base.checks import check_whole
 from fouriershap._base.errors import InputError
 from fouriershap.analysis import cohort_tree, plotting
 from fouriershap.analysis.explainer import (
-    background_of,
     Background,
     ExplainerLike,
+    background_of,
     check_engine,
     output_names,
     shap_values,

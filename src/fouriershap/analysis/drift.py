@@ -9,7 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fouriershap.analysis import plotting
-from fouriershap.analysis.explainer import background_of, ExplainerLike, check_engine, output_names, with_other_background
+from fouriershap.analysis.explainer import (
+    ExplainerLike,
+    background_of,
+    check_engine,
+    output_names,
+    with_other_background,
+)
 from fouriershap.analysis.means import group_rows, make_terms
 from fouriershap.analysis.moments import Floats, Moments, check_level, interval
 from fouriershap.analysis.results import PlayerResult, bracket, group_columns, signed

@@ -15,8 +15,8 @@ from fouriershap._base.parallel import Watch
 from fouriershap._rows.batch import is_one_frame
 from fouriershap.analysis import losses, plotting
 from fouriershap.analysis.explainer import (
-    background_of,
     ExplainerLike,
+    background_of,
     check_engine,
     check_row_weights,
     output_names,

@@ -15,10 +15,10 @@ from fouriershap._base.parallel import Watch
 from fouriershap._base.short import short
 from fouriershap._rows.tables import to_frame
 from fouriershap._shapley.engine import Engine
-from fouriershap._shapley.orders.sets import key_sets
-from fouriershap.analysis import plotting
 from fouriershap._shapley.indices import find_interaction_index
 from fouriershap._shapley.interactions import strongest_sets
+from fouriershap._shapley.orders.sets import key_sets
+from fouriershap.analysis import plotting
 from fouriershap.analysis.explainer import (
     ExplainerLike,
     check_engine,

@@ -21,7 +21,13 @@ from fouriershap._base.short import short
 from fouriershap._rows.frames import Rows
 from fouriershap._shapley.engine import Engine
 from fouriershap._shapley.interactions import met_pairs, pair_interactions
-from fouriershap.analysis.explainer import Background, ExplainerLike, check_row_weights, encode_rows, shap_values
+from fouriershap.analysis.explainer import (
+    Background,
+    ExplainerLike,
+    check_row_weights,
+    encode_rows,
+    shap_values,
+)
 from fouriershap.analysis.groups import Groups, make_groups, split_column
 from fouriershap.analysis.moments import Floats, Moments
 

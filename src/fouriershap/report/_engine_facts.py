@@ -36,9 +36,7 @@ class EngineFacts:
     rounding_rows: NDArray[Any] | None = None  # rows to measure the error of rounded look-ups on
 
 
-def engine_facts(
-    explainer: ExplainerLike, fit: BlackBoxFit | None, rows: Rows, budget: int
-) -> EngineFacts:
+def engine_facts(explainer: ExplainerLike, fit: BlackBoxFit | None, rows: Rows, budget: int) -> EngineFacts:
     """Return the facts of an explainer; look-ups that would be far larger than ``budget`` bytes are not made."""
     engine, output = explainer.engine, explainer.engine.output
     raw, info = engine.raw, engine.raw.info
