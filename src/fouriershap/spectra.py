@@ -27,8 +27,7 @@ from fouriershap._shapley.jax import VERSIONS, prepare
 from fouriershap._shapley.spectrum.engine import SpectrumEngine, make_engine
 from fouriershap._shapley.spectrum.plan import Plan, plan_terms
 from fouriershap._shapley.spectrum.terms import make_terms
-from fouriershap._trees.readers import read_model
-from fouriershap._trees.rows import to_rows
+from fouriershap._libraries import read_model
 
 KIND = "tables"
 METHODS = ("auto", "tables", "direct", *VERSIONS)
@@ -384,8 +383,8 @@ def tree_spectrum(model: Any, *, prune: bool = False, max_terms: int = MAX_TERMS
     True
     """
     check_whole("max_terms", max_terms)
-    ensemble = read_model(model)
+    reading = read_model(model)
     # Encoded as any other rows, since some libraries treat 0 as missing or as a label.
-    zeros_and_ones = np.repeat(np.array([[0.0], [1.0]]), ensemble.n_features, axis=1)
-    spectrum = ensemble_spectrum(ensemble, to_rows(zeros_and_ones, ensemble), max_terms)
+    zeros_and_ones = np.repeat(np.array([[0.0], [1.0]]), reading.n_features, axis=1)
+    spectrum = ensemble_spectrum(reading.trees, reading.rules.encode(zeros_and_ones), max_terms)
     return spectrum.prune(energy=0.9995, min_amplitude=0.005) if prune else spectrum

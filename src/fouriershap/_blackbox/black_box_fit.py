@@ -30,7 +30,7 @@ from fouriershap._blackbox.selection import Candidate
 from fouriershap._blackbox.shap_certificate import MOST_ROWS, certify_values
 from fouriershap._blackbox.surrogates import SpectrumSurrogate
 from fouriershap._fourier.spectrum import Spectrum
-from fouriershap._fourier.top_terms import TopTerms
+from fouriershap._fourier.display import TopTerms
 from fouriershap._rows.frames import as_rows, densified, in_order, unmask
 from fouriershap._rows.levels import LABEL, Encoding
 from fouriershap._rows.pool import Pool

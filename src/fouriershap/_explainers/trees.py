@@ -46,7 +46,7 @@ from fouriershap._rows.players import find_players
 from fouriershap._shapley.engine import Engine
 from fouriershap._shapley.indices import find_index
 from fouriershap._shapley.outputs.kinds import find_output
-from fouriershap._shapley.outputs.transformed import make_output
+from fouriershap._shapley.outputs.transformed import load_output, make_output
 from fouriershap._shapley.trees.engine import TreeEngine
 from fouriershap._shapley.trees.model import make_background, make_model
 from fouriershap._trees.covers import recounted

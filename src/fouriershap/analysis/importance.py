@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fouriershap._base.checks import check_choice, check_whole
 from fouriershap._base.errors import InputError
-from fouriershap._base.parallel import Watch
+from fouriershap._base.progress import Progress
 from fouriershap._rows.batch import is_one_frame
 from fouriershap.analysis import losses, plotting
 from fouriershap.analysis.explainer import (
@@ -332,7 +332,7 @@ class LossAccumulator:
         n_rows = self.additive.n_rows
         is_complete = len(codes) == n_rows
         is_exact = n_rows * self.exact_cost <= self.budget and is_complete
-        with Watch(self.explainer.progress):
+        with Progress(self.explainer.progress):
             if is_exact:
                 rounds = [losses.exact_savings(self.loss, self.context, codes, y) - saved]
             else:

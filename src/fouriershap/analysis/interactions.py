@@ -11,13 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from fouriershap._base.checks import check_memory, check_whole, find_position
 from fouriershap._base.errors import InputError
-from fouriershap._base.parallel import Watch
+from fouriershap._base.progress import Progress
 from fouriershap._base.short import short
 from fouriershap._rows.tables import to_frame
 from fouriershap._shapley.engine import Engine
 from fouriershap._shapley.indices import find_interaction_index
 from fouriershap._shapley.interactions import strongest_sets
-from fouriershap._shapley.orders.sets import key_sets
+from fouriershap._shapley.sets import key_sets
 from fouriershap.analysis import plotting
 from fouriershap.analysis.explainer import (
     ExplainerLike,
@@ -247,7 +247,7 @@ def interactions(
     >>> explainer.interactions(X, order=2, min_order=2, index="SII", top_k=10).positions
     ((0, 1),)
     """
-    kind = find_interaction_index(index)
+    find_interaction_index(index)
     check_whole("order", order)
     if check_whole("min_order", min_order) > order:
         raise InputError(f"min_order is {short(min_order)}; give at most order={order}.")
@@ -271,8 +271,8 @@ def interactions_of(
 ) -> Interactions:
     """Return the interactions of encoded rows by an engine of the explainer, with arguments that are checked."""
     memory = check_memory(None)
-    with Watch(explainer.progress):
-        found = strongest_sets(engine, codes, kind, order, min_order, top_k, memory, explainer.n_jobs)
+    with Progress(explainer.progress):
+        found = strongest_sets(engine, codes, find_interaction_index(index), order, min_order, top_k, memory, explainer.n_jobs)
     rest = found.total - found.values.sum(axis=1)
     if len(found.keys) == found.n_met:
         rest = np.zeros_like(rest)  # only rounding errors are left

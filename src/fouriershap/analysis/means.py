@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fouriershap._base.errors import InputError
-from fouriershap._base.parallel import Watch, enter
+from fouriershap._base.parallel import enter
+from fouriershap._base.progress import Progress
 from fouriershap._base.short import short
 from fouriershap._rows.frames import Rows
 from fouriershap._shapley.engine import Engine
@@ -128,7 +129,7 @@ class GroupedRows:
         step = rows_per_block(len(terms.names), engine.n_outputs * len(engines))
         for first in range(0, len(codes), step):
             part = slice(first, first + step)
-            with Watch(explainer.progress):
+            with Progress(explainer.progress):
                 enter("error of the background", len(engines))
                 values = [-each.shap_values(codes[part], explainer.n_jobs) for each in engines]
             found = [

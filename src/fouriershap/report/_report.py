@@ -14,7 +14,7 @@ from fouriershap._base.checks import check_number, check_whole
 from fouriershap._base.errors import CapacityError, InputError
 from fouriershap._base.short import reason, short
 from fouriershap._shapley.engine import Engine
-from fouriershap._shapley.interactions import interaction_values
+from fouriershap._shapley.interactions import interaction_matrices, pair_interactions
 from fouriershap.analysis.explainer import ExplainerLike, check_engine, encode_rows, shap_values
 from fouriershap.analysis.groups import split_columns
 from fouriershap.analysis.interactions import Interactions
@@ -212,9 +212,10 @@ def _pair_sizes(
         players = np.sort(np.argsort(-strength, kind="stable")[:_STRONGEST])
         pairs = [(int(i), int(j)) for k, i in enumerate(players) for j in players[k + 1 :]]
     try:
-        found = np.asarray(
-            interaction_values(engine, codes[:_HEAT_ROWS], names, pairs, None, explainer.n_jobs, False)
-        )
+        if pairs is None:
+            found = interaction_matrices(engine, codes[:_HEAT_ROWS], explainer.n_jobs)
+        else:
+            found = pair_interactions(engine, codes[:_HEAT_ROWS], np.array(pairs), explainer.n_jobs)
     except (CapacityError, InputError) as error:  # too large, or not available for this explainer
         return reason(error)
     mean = np.abs(found).mean(axis=0)
