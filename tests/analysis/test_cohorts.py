@@ -113,7 +113,7 @@ def test_leaves_read_as_people_say_them() -> None:
 
 def test_groups_that_do_not_differ_are_not_said_to() -> None:
     rng = np.random.default_rng(1)
-    explainer = fs.TreeExplainer(boosted(), data(100, 1), method="tables", n_jobs=1)
+    explainer = fs.TreeExplainer(boosted(), data(100, 1), strategy="tables", n_jobs=1)
     X, hits, n = data(20_000, 4), np.zeros(3), 200
     for _ in range(n):
         some = rng.integers(20_000, size=100)

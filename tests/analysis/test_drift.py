@@ -250,7 +250,7 @@ def test_intervals_cover() -> None:
     model = GradientBoostingRegressor(n_estimators=15, max_depth=3, random_state=0).fit(
         X, X[:, 0] * X[:, 1] + X[:, 2]
     )
-    engine = fs.TreeExplainer(model, X, method="tables", n_jobs=1)
+    engine = fs.TreeExplainer(model, X, strategy="tables", n_jobs=1)
     draw_old = rng.exponential(size=(60_000, 3))
     draw_new = rng.exponential(size=(60_000, 3)) * [1.4, 1.0, 0.8]
     truth = engine.with_background(draw_old).drift(draw_new, level=None).values[0, :, 0]

@@ -179,7 +179,7 @@ def test_intervals_cover() -> None:
         target + np.abs(rows[:, 2]) + rows[:, 3]
     )  # a player with few values that are not 0 needs more rows
     model = GradientBoostingRegressor(n_estimators=20, max_depth=3, random_state=0).fit(rows, target)
-    explainer = fs.TreeExplainer(model, data(60, 2)[0], method="tables", n_jobs=1)
+    explainer = fs.TreeExplainer(model, data(60, 2)[0], strategy="tables", n_jobs=1)
     X, y = data(20_000, 5)
     truth = explainer.importance(X).values
     saved = explainer.importance(X[:3000], y[:3000], budget=3000 * 60 * 16).values

@@ -124,7 +124,7 @@ def test_the_answer_is_an_object(tmp_path: Path) -> None:
     assert isinstance(frame, pd.DataFrame) and frame["strength"].is_monotonic_decreasing
     np.testing.assert_allclose(frame["mean"], found.values.mean(axis=0))
     answer = json.loads(found.to_json(tmp_path / "answer.json"))
-    assert answer["question"] == "interactions" and answer["rows"][0]["set"] == found.names[0]
+    assert answer["analysis"] == "interactions" and answer["rows"][0]["set"] == found.names[0]
     assert json.loads((tmp_path / "answer.json").read_text()) == answer
     row = found.row(7)
     assert row["value"].abs().is_monotonic_decreasing

@@ -109,7 +109,7 @@ def bad_calls() -> list[tuple[Any, Any, dict[str, Any], str]]:
         (ddf, explainer, {"n_jobs": 0}, "n_jobs is 0"),
         (ddf.drop(columns="b"), explainer, {}, "lacks the column 'b'"),
         (ddf.assign(z=1), explainer, {}, "'z', which the model does not know"),
-        (unknown, explainer, {}, "'colour' whose categories are not known"),
+        (unknown, explainer, {}, "'colour' whose categories are unknown"),
     ]
 
 

@@ -214,7 +214,7 @@ def test_what_is_refused(store: Path, tmp_path: Path) -> None:
     n_runs = len(mlflow.search_runs())
     with (
         pytest.warns(fs.ModelWarning, match="PCA"),
-        pytest.raises(fs.InputError, match=r"explains a Pipeline.*log one of the last step"),
+        pytest.raises(fs.InputError, match=r"explains a Pipeline.*give one of the last step"),
     ):
         integration.log_explainer(fs.Explainer(pipeline, X), X=X)
     assert len(mlflow.search_runs()) == n_runs  # nothing was logged

@@ -49,7 +49,7 @@ def test_what_cannot_be_explained_is_said_before_any_work(tmp_path: Path) -> Non
     for source, message in [("nothing", "does not exist"), (".", r"has no \*\.parquet files")]:
         with pytest.raises(fs.InputError, match=f"source .*{message}.*give a parquet file"):
             _parts.plan_parts(tmp_path / source, tmp_path / "answer", "spark")
-    with pytest.raises(fs.InputError, match=r"target .* is there already.*new, or empty"):
+    with pytest.raises(fs.InputError, match=r"target .* exists already.*new or empty"):
         _parts.plan_parts(tmp_path / "rows", tmp_path / "rows", "spark")
 
 

@@ -127,7 +127,7 @@ def test_deep_trees_have_leaves_and_without_a_background_nothing(tmp_path: Path)
     wide = np.random.default_rng(1).normal(size=(300, 60))
     deep = RandomForestRegressor(2, max_features=1, random_state=0).fit(wide, wide.sum(axis=1) ** 3)
     chain = fs.TreeExplainer(deep, wide[:20], memory=1_000)
-    leaves = leaf_lookup(chain._trees.model, chain._trees.tree_background)
+    leaves = leaf_lookup(chain.engine.model, chain.engine.tree_background)
     assert leaves is None or leaves.most_players <= 31
 
 
@@ -178,9 +178,9 @@ def test_of_many_features_the_strongest_pairs_are_shown(tmp_path: Path) -> None:
 
 def test_an_explainer_that_walks_still_gets_its_what_if(tmp_path: Path) -> None:
     explainer, X = small()
-    walking = fs.TreeExplainer(explainer.ensemble, X[:50], method="walk")
+    walking = fs.TreeExplainer(explainer.representation, X[:50], strategy="walk")
     assert Parts(walking.report(X, tmp_path / "r.html")).data["what_if"] is not None
-    assert walking.describe().n_tables == 0
+    assert walking.info.n_tables == 0
 
 
 def test_a_pipeline_shows_what_enters_its_trees(tmp_path: Path) -> None:
@@ -223,7 +223,7 @@ def test_bad_arguments_are_named(tmp_path: Path) -> None:
     for options in ({"max_rows": 0}, {"max_rows": True}, {"max_bytes": "big"}):
         with pytest.raises(fs.InputError, match=next(iter(options))):
             explainer.report(X, tmp_path / "r.html", **options)
-    banzhaf = fs.TreeExplainer(explainer.ensemble, X[:50], index="banzhaf")
+    banzhaf = fs.TreeExplainer(explainer.representation, X[:50], index="banzhaf")
     with pytest.raises(fs.InputError, match="banzhaf"):
         banzhaf.report(X, tmp_path / "r.html")
     with pytest.raises(fs.InputError, match="title is 5"):
@@ -381,7 +381,7 @@ def test_wishes_that_cannot_be_met_are_named(tmp_path: Path) -> None:
 
 def test_an_expected_value_that_is_no_number(tmp_path: Path) -> None:
     model = RandomForestRegressor(1, random_state=0).fit([[0.0], [1.0]], [1.0, 2.0])
-    ensemble = fs.TreeExplainer(model, [[0.0]]).ensemble
+    ensemble = fs.TreeExplainer(model, [[0.0]]).representation
     infinite = fs.TreeExplainer(ensemble.replace(base=[np.inf]), [[0.0]])
     with pytest.raises(fs.InputError, match="expected value"):
         infinite.report([[0.0]], tmp_path / "page.html")

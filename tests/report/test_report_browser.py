@@ -90,7 +90,7 @@ def _waves(X: pd.DataFrame, road: str, n_background: int) -> Case:
     explainer = fs.BlackBoxExplainer(
         _smooth, X[:n_background], data=X, budget=400, method="waves", random_state=0, min_fidelity=-9.0
     )
-    assert explainer.plan().strategy == road
+    assert explainer.plan().method == road
     return Case(explainer, X, [[name] for name in X], 12)
 
 
@@ -146,7 +146,7 @@ def spectrum() -> Case:
 
 def without_a_background() -> Case:
     case = xgboost_regressor()
-    explainer = fs.TreeExplainer(case.explainer.ensemble)
+    explainer = fs.TreeExplainer(case.explainer.representation)
     return Case(explainer, case.X, case.inputs, 12)
 
 
@@ -233,7 +233,7 @@ def test_what_if_is_what_python_says(make: Any, browser: Any, tmp_path: Path) ->
     case = make()
     opened = OpenPage(browser, case.explainer.report(case.X, tmp_path / "report.html"))
     page, rng = opened.page, np.random.default_rng(5)
-    values = case.explainer._explain(case.explainer._read(case.X), None)
+    values = case.explainer.engine.shap_values(case.explainer.inputs.encode(case.X).codes)
     scale = np.abs(values).sum(axis=1).max()
     n_outputs = values.shape[2]
     edited = case.X.iloc[[0]].reset_index(drop=True)
@@ -243,12 +243,12 @@ def test_what_if_is_what_python_says(make: Any, browser: Any, tmp_path: Path) ->
         if n_outputs > 1 and page.input_value("#output") != str(output):
             page.select_option("#output", str(output))
         prediction, shap = page.evaluate(READ)
-        expected = case.explainer._explain(case.explainer._read(edited), None)[0, :, output]
+        expected = case.explainer.engine.shap_values(case.explainer.inputs.encode(edited).codes)[0, :, output]
         assert len(shap) == len(expected)
         np.testing.assert_allclose(
             [shap[str(p)] for p in range(len(expected))], expected, rtol=0, atol=1e-5 * scale
         )
-        base = case.explainer._engine.expected[output]
+        base = case.explainer.engine.expected[output]
         assert prediction == pytest.approx(base + expected.sum(), abs=1e-5 * scale)
     page.click("#reset")
     assert not page.locator(".control.changed").count()
@@ -265,7 +265,7 @@ def test_rounded_tables_err_by_what_they_say(
     page = opened.page
     said = page.locator("#notes").text_content()
     told = float(re.search(r"at most ([0-9.e-]+) from", said)[1])
-    values = case.explainer._explain(case.explainer._read(case.X), None)[:, :, 0]
+    values = case.explainer.engine.shap_values(case.explainer.inputs.encode(case.X).codes)[:, :, 0]
     for row in range(5):
         page.locator("#row-table tbody tr").nth(row).locator("button").first.click()
         _, shap = page.evaluate(READ)
@@ -289,7 +289,7 @@ def test_a_row_is_searched_chosen_and_shown(browser: Any, tmp_path: Path) -> Non
     listed = page.locator("#row-waterfall li[data-player] data").evaluate_all(
         "list => list.map((d) => Number(d.value))"
     )
-    row = case.explainer._explain(case.explainer._read(case.X), None)[17, :, 0]
+    row = case.explainer.engine.shap_values(case.explainer.inputs.encode(case.X).codes)[17, :, 0]
     np.testing.assert_allclose(sorted(listed), sorted(row), rtol=1e-6)
     assert "size" in page.locator("#row-waterfall").text_content()
     assert "bill (mm) = " in page.locator("#row-waterfall").text_content()

@@ -101,13 +101,13 @@ TREES = [(library, name) for library, cases in CASES.items() for name in cases]
 def test_inputs_and_look_ups_give_the_values_of_every_library(library: str, name: str) -> None:
     case = CASES[library][name]()
     explainer = fs.TreeExplainer(case.model, case.X, precision="double").compile()
-    read = explainer._read(case.X)
+    read = explainer.inputs.encode(case.X)
     subject = engine_facts(explainer, read, 15_000_000)
     (leaves,) = subject.lookups
     assert isinstance(leaves, LeafLookup)
-    rows = explainer.ensemble.clean_rows(model_values(subject))
-    values = explainer._explain(read, None)
-    tables = explainer._trees.table_lookup()
+    rows = explainer.inputs.encoder.rules.clean(model_values(subject))
+    values = explainer.engine.shap_values(read.codes)
+    tables = explainer.engine.table_lookup()
     assert tables is not None
     np.testing.assert_allclose(tables.shap_values(rows), values, atol=1e-9 * np.abs(values).max())
     np.testing.assert_allclose(leaf_values(leaves, rows[:9]), values[:9], atol=1e-9 * np.abs(values).max())
@@ -123,17 +123,17 @@ def test_inputs_and_look_ups_give_the_values_of_every_library(library: str, name
 @pytest.mark.parametrize("kind", ["groups", "weights", "by path"])
 def test_leaves_with_groups_weights_and_without_a_background(kind: str) -> None:
     case = CASES["lightgbm"][next(iter(CASES["lightgbm"]))]()
-    n = fs.TreeExplainer(case.model, case.X).ensemble.n_features
+    n = fs.TreeExplainer(case.model, case.X).representation.n_features
     options: dict[str, Any] = {
         "groups": {"groups": {"two": [0, n - 1]}},
         "weights": {"weights": np.arange(1.0, len(case.X) + 1)},
         "by path": {},
     }[kind]
     explainer = fs.TreeExplainer(case.model, None if kind == "by path" else case.X, **options)
-    read = explainer._read(case.X)
-    lookup = leaf_lookup(explainer._trees.model, explainer._trees.tree_background)
+    read = explainer.inputs.encode(case.X)
+    lookup = leaf_lookup(explainer.engine.model, explainer.engine.tree_background)
     assert lookup is not None
-    values = explainer._explain(read, None)
+    values = explainer.engine.shap_values(read.codes)
     np.testing.assert_allclose(
         leaf_values(lookup, read.codes[:12]), values[:12], atol=1e-6 * np.abs(values).max()
     )
@@ -141,9 +141,9 @@ def test_leaves_with_groups_weights_and_without_a_background(kind: str) -> None:
 
 def test_rounded_tables_tell_their_error() -> None:
     explainer, X = small()
-    lookup = explainer.compile()._trees.table_lookup()
+    lookup = explainer.compile().engine.table_lookup()
     assert lookup is not None
-    rows = explainer._read(X).codes
+    rows = explainer.inputs.encode(X).codes
     exact = lookup.shap_values(rows)
     np.testing.assert_allclose(exact, explainer.shap_values(X)[:, :, None], atol=1e-6)
     errors = []
@@ -167,9 +167,9 @@ def test_inputs_and_tables_of_spectra(seed: int, n_bits: int, n_terms: int, n_ou
     X = rng.integers(0, 2, size=(9, n_bits))
     groups = [str(g) for g in rng.integers(0, 3, size=n_bits)]
     explainer = fs.Explainer(h, X[:4], groups=groups)
-    read = explainer._read(X)
+    read = explainer.inputs.encode(X)
     subject = engine_facts(explainer, read, 15_000_000)
     (lookup,) = subject.lookups
     assert isinstance(lookup, TableLookup)
     found = lookup.shap_values(model_values(subject))
-    np.testing.assert_allclose(found, explainer._explain(read, None), atol=1e-9)
+    np.testing.assert_allclose(found, explainer.engine.shap_values(read.codes), atol=1e-9)

@@ -161,7 +161,7 @@ def test_probability_and_margin_stand_beside_each_other(opened: OpenPage, loans:
     page.fill("#find-id", "L-7")
     page.keyboard.press("Enter")
     row = loans.X[7:8]
-    margin = fs.Explainer(loans.explainer.ensemble, loans.X[:40])
+    margin = fs.Explainer(loans.explainer.representation, loans.X[:40])
     for where, explainer in (("#row-waterfall", loans.explainer), ("#second-waterfall", margin)):
         listed = page.locator(f"{where} li[data-player]").evaluate_all(
             "items => items.map((i) => [Number(i.dataset.player), Number(i.querySelector('data').value)])"
