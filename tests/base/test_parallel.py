@@ -145,6 +145,6 @@ def test_numbers_of_threads() -> None:
     assert every >= 1
     assert count_jobs(-(10**6)) == 1
     assert count_jobs(np.int64(3)) == 3
-    for bad in (0, 1.5, True, "two"):
+    for bad in (None, 0, 1.5, True, "two"):
         with pytest.raises(fs.InputError, match="n_jobs"):
             count_jobs(bad)  # type: ignore[arg-type]
