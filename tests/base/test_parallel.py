@@ -33,8 +33,8 @@ def problem(n_rows: int = 9000) -> tuple[fs.Spectrum, np.ndarray, np.ndarray]:
 
 
 @settings(max_examples=100, deadline=None)
-@given(st.integers(0, 100), st.integers(1, 30), st.sampled_from([None, 1, 2, 5, -1]))
-def test_every_row_once(n_rows: int, block_rows: int, n_jobs: int | None) -> None:
+@given(st.integers(0, 100), st.integers(1, 30), st.sampled_from([1, 2, 5, -1]))
+def test_every_row_once(n_rows: int, block_rows: int, n_jobs: int) -> None:
     seen = np.zeros(n_rows, dtype=int)
 
     def work(first: int, last: int) -> None:
@@ -58,7 +58,7 @@ def test_the_same_result_for_any_number_of_threads() -> None:
     ]
     for call in calls:
         expected = call(1)
-        for n_jobs in (2, 3, 8, None, -1):
+        for n_jobs in (2, 3, 8, -1):
             np.testing.assert_array_equal(call(n_jobs), expected)
 
 
@@ -141,11 +141,10 @@ def test_ctrl_c_reaches_a_long_explanation() -> None:
 
 
 def test_numbers_of_threads() -> None:
-    every = count_jobs(None)
+    every = count_jobs(-1)
     assert every >= 1
-    assert count_jobs(-1) == every
     assert count_jobs(-(10**6)) == 1
     assert count_jobs(np.int64(3)) == 3
-    for bad in (0, 1.5, True, "two"):
+    for bad in (None, 0, 1.5, True, "two"):
         with pytest.raises(fs.InputError, match="n_jobs"):
             count_jobs(bad)  # type: ignore[arg-type]

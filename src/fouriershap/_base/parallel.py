@@ -20,8 +20,6 @@ _PATIENCE = 0.05
 
 def count_jobs(n_jobs: int) -> int:
     """Return the number of threads: -1 is every core that the process may use, -2 all but one, and so on."""
-    if n_jobs is None:  # TEMPORARY
-        n_jobs = -1
     if not is_whole(n_jobs) or n_jobs == 0:
         raise InputError(f"n_jobs is {short(n_jobs)}; give a number of threads, or -1 for all cores.")
     if n_jobs > 0:
