@@ -46,8 +46,10 @@ class Trees(NamedTuple):
 
 class _Builder:
     def __init__(self, trees: Trees) -> None:
-        _, self.feature, self.cut, self.missing_left, self.left, self.right, *rest = trees
-        self.category_set, self.set_bits, self.n_codes, self.player, self.cover = rest
+        self.feature, self.cut, self.missing_left = trees.feature, trees.cut, trees.missing_left
+        self.left, self.right, self.cover = trees.left, trees.right, trees.cover
+        self.category_set, self.set_bits = trees.category_set, trees.set_bits
+        self.n_codes, self.player = trees.n_codes, trees.player
         self.parent = np.full(len(self.feature), -1)
         inner = np.flatnonzero(self.feature >= 0)
         self.parent[self.left[inner]] = self.parent[self.right[inner]] = inner

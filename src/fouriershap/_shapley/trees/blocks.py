@@ -124,8 +124,8 @@ def fill_tables(
     reached = np.isin(arrays["leaf_node"], coded.ensemble.roots).astype(np.float64)
     by_block = np.argsort(skeleton.table_block, kind="stable").astype(np.int32)
     blocks_sorted = skeleton.table_block[by_block]
-    leaves = (arrays[name] for name in _LEAVES)
-    blocks = kernels.tree_tables.Blocks(*leaves, _centre(coded), *quadrature(index, 16))
+    leaves: tuple[Any, ...] = (*(arrays[name] for name in _LEAVES), _centre(coded), *quadrature(index, 16))
+    blocks = kernels.tree_tables.Blocks(*leaves)
     slots = np.ascontiguousarray(trees.slots[by_block])
     layout = kernels.tree_tables.Layout(blocks_sorted, skeleton.table_offset[by_block], slots, trees.order)
 

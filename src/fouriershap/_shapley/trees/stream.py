@@ -139,7 +139,8 @@ def _add_parts(parts: list[WalkTrees], arguments: tuple[Any, ...], out: Floats, 
     def explain(k: int) -> Floats:
         trees = parts[k]
         sums = np.zeros((len(out), trees.n_players, trees.n_outputs))
-        kernels.stream.interventional(trees.bound, *arguments, sums)
+        given: tuple[Any, ...] = (trees.bound, *arguments, sums)
+        kernels.stream.interventional(*given)
         return sums
 
     for_each_in_turn(explain, lambda sums: add_dropped(sums, out), len(parts), n_jobs)

@@ -80,10 +80,10 @@ class WalkTrees(Frozen):
         )
 
     @cached_property
-    def _path_shape(self) -> Ints:
+    def _path_shape(self) -> tuple[Ints, Ints]:
         shape = np.zeros((2, self.n_trees), dtype=np.int32)
         self.bound.path_shape(shape)
-        return shape
+        return shape[0], shape[1]
 
     @property
     def tree_players(self) -> Ints:
