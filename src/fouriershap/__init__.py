@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from fouriershap._fourier.spectrum import Spectrum
     from fouriershap._fourier.transform import walsh_hadamard
     from fouriershap._kernels.about import about
-    from fouriershap._libraries import read_model, survival_trees
+    from fouriershap._libraries import Reading, libraries, read_model, survival_trees
     from fouriershap._shapley.engine import Plan, Quality
     from fouriershap._trees.ensemble import TreeEnsemble
     from fouriershap._waves.waves import Waves
@@ -69,6 +69,7 @@ _HOMES = {
     "Plan": "_shapley.engine",
     "ProductExplainer": "_explainers.constructors",
     "Quality": "_shapley.engine",
+    "Reading": "_libraries",
     "Reasons": "analysis.reasons",
     "Spectrum": "_fourier.spectrum",
     "SpectrumExplainer": "_explainers.constructors",
@@ -79,6 +80,7 @@ _HOMES = {
     "Waves": "_waves.waves",
     "about": "_kernels.about",
     "analysis": "",
+    "libraries": "_libraries",
     "load": "_explainers.load",
     "plots": "",
     "read_model": "_libraries",
@@ -119,6 +121,7 @@ __all__ = [
     "ProductExplainer",
     "Quality",
     "QueryError",
+    "Reading",
     "Reasons",
     "ReportWarning",
     "SlowKernelWarning",
@@ -132,6 +135,7 @@ __all__ = [
     "Waves",
     "about",
     "analysis",
+    "libraries",
     "load",
     "plots",
     "read_model",

@@ -150,7 +150,7 @@ def test_check_fails_on_another_model(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("library", ["xgboost", "lightgbm", "catboost", "sklearn"])
 def test_check_asks_the_library_itself(tmp_path: Path, library: str) -> None:
-    """Every kind of model that the readers are tested with, pickled: the referee is the library's own predict."""
+    """Every kind of model that the readers are tested with, pickled: what its own library predicts."""
     for case in (make() for make in CASES[library].values()):
         if library == "xgboost" and case.name == "frame" and not XGBOOST_KEEPS_LABELS:
             continue
@@ -158,7 +158,7 @@ def test_check_asks_the_library_itself(tmp_path: Path, library: str) -> None:
         table = open_batch(pa.Table.from_pandas(pd.DataFrame(case.X)), (), None).features
         opened = open_model(tmp_path / "model.pkl", trust_pickle=True)
         np.testing.assert_allclose(
-            ask_library(opened, table),
+            ask_library(opened.reading, opened.path, table),
             raw_output(case.model, case.X),
             rtol=1e-6,
             atol=1e-6,
@@ -166,11 +166,28 @@ def test_check_asks_the_library_itself(tmp_path: Path, library: str) -> None:
         )
 
 
+def test_fit_asks_an_estimator_that_was_unpickled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import lightgbm
+
+    from fouriershap._libraries import registry
+
+    case = CASES["lightgbm"]["frame"]()
+    (tmp_path / "model.pkl").write_bytes(pickle.dumps(case.model))
+    rows = save_rows(case.X, tmp_path / "X.parquet")
+    arguments = ["fit", tmp_path / "model.pkl", "--trust-pickle", "-b", rows, "-o", tmp_path / "m.fshap"]
+    run(*arguments)
+    read = registry._read_opened
+    monkeypatch.setattr(
+        registry, "_read_opened", lambda opened: (r := read(opened)).replace(base=r.trees.base + 1.0)
+    )
+    assert f"disagrees with LightGBM {lightgbm.__version__}" in run(*arguments, code=1).output
+
+
 def test_check_finds_a_file_that_is_read_wrongly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A mistake in our reader is in the explainer and in our reading of the model alike."""
     from fouriershap.cli import _models
 
-    def misread(path: Path) -> Any:
+    def misread(path: Path) -> fs.Reading:
         right = fs.read_model(path)
         return right.replace(values=right.trees.values * 1.01)
 

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fouriershap._base.errors import InputError, UnsupportedModelError
 from fouriershap._base.links import IDENTITY, UNKNOWN, Link
+from fouriershap._rows.batch import open_batch
 from fouriershap._rows.preprocessing import LivePreprocessing
 from fouriershap._rows.rules import InputRules
 from fouriershap._trees.ensemble import TreeEnsemble
@@ -102,6 +103,10 @@ class Reading:
         if self.preprocessing is not None:
             X = self.preprocessing.transform(X, "X")
         return self.representation.predict(self.rules.encode(X))
+
+    def select(self, frame: Any) -> Any:
+        """Return the columns of the model out of a data frame, found by name; raise if one is missing or unknown."""
+        return open_batch(frame, (), self.feature_names).features
 
     def library_output(self, frame: Any, path: Path | None = None) -> Floats:
         """Return the raw output (n_rows, n_outputs) of a pandas frame by the model's own library.

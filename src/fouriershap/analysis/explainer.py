@@ -7,13 +7,13 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fouriershap._base.checks import as_floats
+from fouriershap._base.checks import ProgressOption, as_floats
 from fouriershap._base.errors import InputError
-from fouriershap._base.progress import Progress, ProgressOption
+from fouriershap._base.progress import Progress
 from fouriershap._base.short import short
 from fouriershap._blackbox.black_box_fit import BlackBoxFit
 from fouriershap._rows.frames import Rows
-from fouriershap._rows.inputs import InputField
+from fouriershap._rows.inputs import Encoder, InputField
 from fouriershap._shapley.engine import Engine
 
 Floats = NDArray[np.float64]
@@ -22,6 +22,10 @@ Background = tuple[NDArray[Any], Floats | None]
 
 class InputsLike(Protocol):
     """How an explainer reads rows."""
+
+    @property
+    def encoder(self) -> Encoder:
+        """How columns become codes."""
 
     @property
     def code_players(self) -> NDArray[np.int32]:

@@ -272,7 +272,9 @@ def interactions_of(
     """Return the interactions of encoded rows by an engine of the explainer, with arguments that are checked."""
     memory = check_memory(None)
     with Progress(explainer.progress):
-        found = strongest_sets(engine, codes, find_interaction_index(index), order, min_order, top_k, memory, explainer.n_jobs)
+        found = strongest_sets(
+            engine, codes, find_interaction_index(index), order, min_order, top_k, memory, explainer.n_jobs
+        )
     rest = found.total - found.values.sum(axis=1)
     if len(found.keys) == found.n_met:
         rest = np.zeros_like(rest)  # only rounding errors are left

@@ -18,6 +18,7 @@ from fouriershap._base.checks import as_floats
 from fouriershap._base.errors import InputError
 from fouriershap._base.parallel import enter
 from fouriershap._shapley.coalitions import values_of_game
+from fouriershap._shapley.indices import SHAPLEY
 from fouriershap.analysis.moments import Floats
 
 LINKS = ("identity", "logit")
@@ -182,7 +183,7 @@ def exact_savings(loss: Loss, context: LossContext, codes: NDArray[Any], y: Floa
             hybrids = np.where(member, codes[part, None], background[None])
             means = context.predict(hybrids.reshape(-1, codes.shape[1])).reshape(len(hybrids), len(share), -1)
             games[part, S] = -loss(np.einsum("b,nbo->no", share, means), y[part])
-    return np.asarray(values_of_game(games.T, context.n_players, "shapley").T)
+    return np.asarray(values_of_game(games.T, context.n_players, SHAPLEY).T)
 
 
 def sampled_savings(

@@ -6,7 +6,7 @@ import os
 import sys
 
 from fouriershap import about
-from fouriershap.cli._lines import print_lines
+from fouriershap.cli._lines import installed, print_lines
 
 _NEEDED = {"typer", "rich", "pyarrow"}
 
@@ -17,7 +17,7 @@ def main() -> None:
         sys.stdout.write(f"fouriershap {about()['fouriershap']}\n")
         return
     if sys.argv[1:] == ["info"]:
-        print_lines(list(about().items()))
+        print_lines(installed())
         return
     try:
         from fouriershap.cli._app import app

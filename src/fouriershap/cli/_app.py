@@ -14,7 +14,7 @@ from fouriershap.cli._errors import Commands, report_errors
 from fouriershap.cli._explain import explain
 from fouriershap.cli._fit import fit
 from fouriershap.cli._info import describe
-from fouriershap.cli._lines import print_lines
+from fouriershap.cli._lines import installed, print_lines
 from fouriershap.cli._options import Debug
 from fouriershap.cli._report import report
 
@@ -51,13 +51,13 @@ def info(
     ] = None,
     debug: Debug = False,
 ) -> None:
-    """Print what a .fshap file holds or, without a file, what is installed."""
-    print_lines(list(about().items()) if file is None else describe(file))
+    """Print what a .fshap file holds or, without a file, what is installed and which models can be read."""
+    print_lines(installed() if file is None else describe(file))
 
 
 @report_errors
 def demo(debug: Debug = False) -> None:
-    """Explain a model on real data, beside shap; plots go to the folder demo/."""
+    """Explain a model on real data, beside shap; report pages go to the folder demo/."""
     try:
         from fouriershap.demo.__main__ import main
 

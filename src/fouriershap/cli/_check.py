@@ -10,7 +10,7 @@ import pyarrow as pa
 import typer
 from numpy.typing import NDArray
 
-from fouriershap import Explainer, InputError, TreeExplainer, library_output
+from fouriershap import Explainer, InputError, Reading, UnsupportedModelError
 from fouriershap._base.checks import need
 from fouriershap._base.short import reason, short
 from fouriershap.cli._errors import CHECK_FAILED, add_file_name, report_errors
@@ -62,14 +62,16 @@ def _largest_gaps(explainer: Explainer, model: ModelFile, table: Any) -> tuple[f
 
     From the output of the trees in the file, and from the predictions of the model's own library.
     """
-    if not isinstance(explainer, TreeExplainer):
-        raise InputError("the file holds no tree explainer; only tree models can be checked from files.")
+    if explainer.kind != "trees":
+        raise InputError(
+            f"the file explains a {explainer.kind} model; only explainers of trees can be checked from files."
+        )
     if explainer.output != "raw":
         raise InputError(f"the file explains output={short(explainer.output)}; check compares raw outputs.")
-    known, read = explainer.ensemble, model.ensemble
+    known, read = explainer.representation, model.reading
     if read is None:
         raise InputError(
-            f"the model is a black box ({model.why}), the file holds trees: it is of another model."
+            f"the model is a black box ({model.why}), but the file holds trees of another model."
         )
     if (known.n_features, known.n_outputs) != (read.n_features, read.n_outputs):
         raise InputError(
@@ -80,7 +82,7 @@ def _largest_gaps(explainer: Explainer, model: ModelFile, table: Any) -> tuple[f
     expected, shape = np.atleast_1d(explainer.expected_value), (rows.num_rows, known.n_outputs)
     sums = explainer.shap_values(rows).sum(axis=1).reshape(shape) + expected
     own = explainer.predict(rows).reshape(shape)
-    theirs = ask_library(model, rows)
+    theirs = ask_library(read, model.path, rows)
     scale = max(float(np.abs(theirs).max()), float(np.abs(theirs - expected).max()), 1e-300)
     return _largest(sums - own) / scale, _largest(sums - theirs) / scale
 
@@ -89,31 +91,18 @@ def _largest(gap: NDArray[np.float64]) -> float:
     return float(np.abs(gap).max()) if np.isfinite(gap).all() else float("inf")
 
 
-def ask_library(model: ModelFile, rows: Any) -> NDArray[np.float64]:
+def ask_library(reading: Reading, path: Path, rows: Any) -> NDArray[np.float64]:
     """Return raw outputs (n_rows, n_outputs) of an Arrow table in the model's order of columns."""
-    ensemble = model.ensemble
-    assert ensemble is not None
-    library = ensemble.kind.split()[0]
     need("pandas", "check", "pandas")
-    live = _load(model, library) if model.estimator is None else model.estimator
+    library = reading.library
+    assert library is not None
+    if reading.model is None and library.load is not None:
+        need(library.package, "check, which predicts with the model's own library,", library.package)
     try:
-        return library_output(live, as_pandas(rows), ensemble)
+        return reading.library_output(as_pandas(rows), path)
+    except UnsupportedModelError:
+        raise
     except Exception as error:
         raise InputError(
-            f"{library} itself cannot predict these rows ({type(error).__name__}: {reason(error)})."
+            f"{library.name} itself cannot predict these rows ({type(error).__name__}: {reason(error)})."
         ) from error
-
-
-def _load(model: ModelFile, library: str) -> Any:
-    """Load the library's own model from a file of its own format."""
-    if library == "spark":
-        raise InputError("check would need Spark to predict with a model of Spark: compare in Spark itself.")
-    package = need(library, "check, which predicts with the model's own library,", library)
-    if library == "catboost":
-        form = "json" if model.path.suffix.lower() == ".json" else "cbm"
-        return package.CatBoost().load_model(str(model.path), format=form)
-    if library == "onnx":
-        return package.load(str(model.path))
-    if library == "ydf":
-        return package.load_model(str(model.path))
-    return package.Booster(model_file=str(model.path))

@@ -70,7 +70,12 @@ def explain(
     begin, n_rows = time.perf_counter(), 0
     writing = open_output(output, chosen, n_jobs != 1, raw_text)
     with add_file_name(stream.name), writing as writer, progress_bar(stream.total, quiet) as advance:
-        options = {"ids": carried, "layout": chosen_layout, "top_k": top_k or 3, "n_jobs": n_jobs}
+        options: dict[str, Any] = {
+            "ids": carried,
+            "layout": chosen_layout,
+            "top_k": top_k or 3,
+            "n_jobs": n_jobs,
+        }
         for result in explainer.explain_batches(batches, **options):
             writer.write(result)
             n_rows += result.num_rows

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
-from fouriershap import Explainer, InputError, Spectrum, TreeEnsemble, TreeExplainer, Waves, load
+from fouriershap import Explainer, InputError, Spectrum, Waves, load
 from fouriershap._base.short import short_text
 from fouriershap.cli._rows import AS_IT_IS, NUMBER, NUMBER_LABEL, TEXT
 from fouriershap.spectra import Tables
@@ -33,8 +34,9 @@ def open_explainer(path: Path) -> Explainer:
 
 def csv_kinds(explainer: Explainer, ids: tuple[str, ...]) -> dict[str, str]:
     """Return the kind of each column of a CSV file; ids are always texts."""
-    if isinstance(explainer, TreeExplainer) and not explainer.has_pipeline:
-        kinds = tree_kinds(explainer.ensemble, explainer.input_names)
+    encoder: Any = explainer.inputs.encoder
+    if explainer.kind == "trees" and not explainer.has_pipeline:
+        kinds = tree_kinds(encoder.rules, explainer.input_names)
     else:
         labels = {name: _kind(known) for name, known in explainer.known_labels.items()}
         names = explainer.input_names if explainer.has_pipeline else explainer.feature_names
@@ -42,13 +44,13 @@ def csv_kinds(explainer: Explainer, ids: tuple[str, ...]) -> dict[str, str]:
     return kinds | dict.fromkeys(ids, AS_IT_IS)
 
 
-def tree_kinds(ensemble: TreeEnsemble, names: tuple[str, ...] | None) -> dict[str, str]:
-    """Return the kinds of the features of a tree model, if they have names."""
+def tree_kinds(rules: Any, names: tuple[str, ...] | None) -> dict[str, str]:
+    """Return the kinds of the features of a tree model that reads rows by ``rules``, if they have names."""
     kinds: dict[str, str] = {}
     for feature, name in enumerate(names or ()):
-        labels = ensemble.vocabularies.get(feature)
+        labels = rules.vocabularies.get(feature)
         # Hashed labels are hashes of texts, also for numbers.
-        kinds[name] = NUMBER if labels is None else TEXT if ensemble.hashed else _kind(labels)
+        kinds[name] = NUMBER if labels is None else TEXT if rules.hashed else _kind(labels)
         kinds[name.replace("_", " ")] = kinds[name]  # LightGBM replaces spaces by underscores
     return kinds
 

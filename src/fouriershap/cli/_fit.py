@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -77,12 +78,12 @@ def fit(
     queries = {name: value for name, value in asked.items() if value is not None}
     exact = parse_groups(groups or []) | {"output": parse_output(model_output), "n_jobs": n_jobs}
     begin = time.perf_counter()
-    if opened.ensemble is not None:
+    if opened.reading is not None:
         if queries:
             names = ", ".join(f"--{name.replace('_', '-')}" for name in queries)
             raise InputError(f"{short_text(model)}: is read exactly; {names} is for black boxes.")
         options = exact | {"precision": precision}
-        explainer: Explainer = _compile_trees(opened, background, tuple(drop or ()), options)
+        explainer = _compile_trees(opened, background, tuple(drop or ()), options)
         explainer.save(output)
     else:
         refusal = InputError(
@@ -108,15 +109,18 @@ def fit(
 
 def _compile_trees(
     opened: ModelFile, background: Path | None, drop: tuple[str, ...], options: dict[str, Any]
-) -> TreeExplainer:
-    ensemble, rows = opened.ensemble, None
-    assert ensemble is not None
+) -> Explainer:
+    reading, rows = opened.reading, None
+    assert reading is not None
     if background is not None:
-        stream = open_rows(background, tree_kinds(ensemble, ensemble.feature_names), drop)
+        stream = open_rows(background, tree_kinds(reading.rules, reading.feature_names), drop)
         with add_file_name(stream.name):
-            rows = ensemble.select_columns(read_all(stream))
+            rows = reading.select(read_all(stream))
     # An unpickled estimator is compared with our copy of it; files of the libraries are not.
-    return TreeExplainer(ensemble if opened.estimator is None else opened.estimator, rows, **options)
+    explainer = TreeExplainer(reading if opened.estimator is None else opened.estimator, rows, **options)
+    if opened.estimator is None:
+        explainer.model_name = opened.path.name.encode("utf-8", "replace").decode("utf-8")
+    return explainer
 
 
 def _save_exact(
@@ -130,13 +134,10 @@ def _save_exact(
     if isinstance(model, OnnxModel) or not hasattr(model, "predict"):
         return None
     frame = _to_pandas(opened, table)
-    makers: tuple[tuple[Any, dict[str, Any]], ...] = (
-        (TreeExplainer, {"precision": precision}),
-        (ProductExplainer, {}),
-    )
-    for make, more in makers:
+    constructors: tuple[Any, ...] = (partial(TreeExplainer, precision=precision), ProductExplainer)
+    for construct in constructors:
         try:
-            explainer: Explainer = make(model, frame, **options, **more)
+            explainer: Explainer = construct(model, frame, **options)
             with warnings.catch_warnings():
                 warnings.simplefilter("error", ModelWarning)
                 explainer.save(path)
@@ -165,8 +166,8 @@ def _fit_black_box(
             queried = done
 
         explainer = BlackBoxExplainer(model, frame, n_jobs=n_jobs, progress=step, **settings)
-    if not quiet:
-        found = explainer.fidelity
+    if not quiet and explainer.fit is not None:
+        found = explainer.fit.fidelity
         lines = [f"black box: {opened.why}; {found.n_queries:,} queries"]
         lines.append(f"fidelity: R² {found.r2:.4f} [{found.low:.4f}, {found.high:.4f}] on held-out answers")
         if found.shap is not None:

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap import BlackBoxExplainer, Explainer, ProductExplainer, Spectrum, Tables, TreeExplainer, Waves
+from fouriershap import Explainer, Spectrum, Waves
 from fouriershap._base.short import short_text
 from fouriershap.cli._explainers import open_file
+from fouriershap.spectra import Tables
 
 Lines = list[tuple[str, str]]
 
@@ -33,27 +34,25 @@ def _describe(loaded: Spectrum | Tables | Waves | Explainer) -> Lines:
     if isinstance(loaded, Tables):
         expected = np.atleast_1d(loaded.expected_value)
         lines = [("holds", "tables of a spectrum"), ("players", str(loaded.n_players))]
-        return [*lines, *_facts(loaded.describe()), ("expected value", _numbers(expected))]
+        return [*lines, *_facts(loaded.engine.info), ("expected value", _numbers(expected))]
     lines = _holds(loaded) + _names(loaded)
-    if isinstance(loaded, BlackBoxExplainer) and isinstance(loaded.representation, Spectrum):
-        lines += [*_spectrum(loaded.representation), _background(loaded.describe())]
+    if isinstance(loaded.representation, Spectrum):
+        lines += [*_spectrum(loaded.representation), _background(loaded.info)]
     else:
-        lines += _facts(loaded.describe())
+        lines += _facts(loaded.info)
     return [*lines, ("expected value", _numbers(np.atleast_1d(loaded.expected_value)))]
 
 
 def _holds(explainer: Explainer) -> Lines:
-    if isinstance(explainer, TreeExplainer):
-        return [("holds", "tree explainer"), ("model", explainer.ensemble.kind)]
-    if isinstance(explainer, ProductExplainer):
-        return [("holds", "product explainer"), ("model", explainer.kind), ("output", explainer.output)]
-    if not isinstance(explainer, BlackBoxExplainer):
-        return [("holds", "spectrum explainer")]
-    found = explainer.fidelity
-    lines = [("holds", "black box explainer"), ("model", f"{found.n_queries:,} queries")]
+    lines = [("holds", f"explainer of {explainer.kind}")]
+    if explainer.fit is None:
+        model = explainer.info.model or explainer.model_name
+        return [*lines, *([("model", short_text(model))] if model else []), ("output", explainer.output)]
+    found = explainer.fit.fidelity
     return [
         *lines,
-        ("method", explainer.method),
+        ("model", f"{found.n_queries:,} queries"),
+        ("method", explainer.fit.method),
         ("fidelity", f"R² {found.r2:.4f} [{found.low:.4f}, {found.high:.4f}]"),
     ]
 
@@ -69,33 +68,31 @@ def _names(explainer: Explainer) -> Lines:
     ]
 
 
-def _facts(facts: dict[str, Any]) -> Lines:
-    """Return the facts about trees, terms or waves."""
-    if facts.get("kind") == "sum":
-        parts = [line for part in facts["parts"] for line in _facts(part)[:-1]]
-        return [*parts, _background(facts)]
-    if facts.get("kind") == "products":
-        strategy = f"{facts['road']}, background error {facts['background_error']:.1e}"
-        return [("terms", f"{facts['n_terms']:,}"), ("strategy", strategy), _background(facts)]
-    if "n_terms" in facts:
-        what, lines = "terms", [("terms", f"{facts['n_terms']:,}"), *_energy(facts["degree_energy"])]
-    else:
-        what, degrees = "trees", facts["degrees"]
-        counts = enumerate(np.bincount(degrees))
+def _facts(info: Any) -> Lines:
+    """Return the facts about trees, terms or waves (an `EngineInfo`)."""
+    if info.parts:
+        return [*(line for part in info.parts for line in _facts(part)[:-1]), _background(info)]
+    if info.kind == "products":
+        strategy = f"{info.strategy}, background error {info.background_error:.1e}"
+        return [("terms", f"{info.n_terms:,}"), ("strategy", strategy), _background(info)]
+    if info.kind == "trees":
+        counts = enumerate(np.bincount(info.degrees))
         profile = ", ".join(f"{degree}: {count:,}" for degree, count in counts if count)
-        lines = [("terms", f"{facts['n_leaves']:,} leaves of {facts['n_trees']:,} trees")]
-        lines += [("degree", f"{degrees.max()} (most features on a path)"), ("trees by degree", profile)]
-    n_tables, without = facts["n_tables"], facts["n_without_table"]
-    tables = f"{n_tables:,}, {_size(facts['table_bytes'])}" if n_tables or "n_terms" in facts else "none"
-    lines += [("tables", tables + (f"; {without:,} {what} without" if without else ""))]
-    return [*lines, _background(facts)]
+        lines = [("terms", f"{info.n_leaves:,} leaves of {info.n_trees:,} trees")]
+        lines += [("degree", f"{info.degrees.max()} (most features on a path)"), ("trees by degree", profile)]
+        tables = f"{info.n_tables:,}, {_size(info.table_bytes)}" if info.n_tables else "none"
+    else:
+        lines = [("terms", f"{info.n_terms:,}"), *_energy(info.degree_energy)]
+        tables = f"{info.n_tables:,}, {_size(info.table_bytes)}"
+    if info.n_without_table:
+        tables += f"; {info.n_without_table:,} {'trees' if info.kind == 'trees' else 'terms'} without"
+    return [*lines, ("tables", tables), _background(info)]
 
 
-def _background(facts: dict[str, Any]) -> tuple[str, str]:
-    n_rows = facts["n_background"]
-    if facts["by_path"]:
+def _background(info: Any) -> tuple[str, str]:
+    if info.is_path_dependent:
         return "background", "none: path-dependent"
-    return "background", "unknown" if n_rows is None else f"{n_rows:,} rows"
+    return "background", "unknown" if info.n_background is None else f"{info.n_background:,} rows"
 
 
 def _spectrum(spectrum: Spectrum) -> Lines:

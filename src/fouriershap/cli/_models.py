@@ -7,13 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from fouriershap import (
-    InputError,
-    MissingDependencyError,
-    TreeEnsemble,
-    UnsupportedModelError,
-    read_model,
-)
+from fouriershap import InputError, MissingDependencyError, Reading, UnsupportedModelError, read_model
 from fouriershap._base.checks import is_folder, need
 from fouriershap._base.short import reason, short, short_text
 from fouriershap.cli._functions import OnnxModel, import_function, is_function
@@ -53,7 +47,7 @@ class ModelFile:
     """A model as fouriershap reads it, and the object of its library."""
 
     path: Path
-    ensemble: TreeEnsemble | None  # None: not read as trees
+    reading: Reading | None  # None: not read as trees
     estimator: Any = None  # the library's object, or a function to query
     why: str = ""  # why it is not read as trees
 
@@ -87,7 +81,10 @@ def open_model(path: Path, trust_pickle: bool) -> ModelFile:
         )
     estimator = _from_skops(path, trust_pickle) if suffix == ".skops" else _from_pickle(path)
     try:
-        return ModelFile(path, read_model(estimator), estimator)
+        reading = read_model(estimator)
+        if reading.is_trees:
+            return ModelFile(path, reading, estimator)
+        return ModelFile(path, None, estimator, f"not trees, but a {reading.kind}")
     except UnsupportedModelError as error:
         if not (callable(estimator) or hasattr(estimator, "predict")):
             raise

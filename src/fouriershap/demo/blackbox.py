@@ -31,7 +31,7 @@ def run(folder: Path) -> Section:
 
     model, X = train()
     background = X[:: len(X) // _BACKGROUND][:_BACKGROUND]
-    options = {"method": "trees", "budget": _BUDGET, "random_state": 0, "min_fidelity": 0.0}
+    options: dict[str, Any] = {"method": "trees", "budget": _BUDGET, "random_state": 0, "min_fidelity": 0.0}
     explainer, fitting = timed(lambda: fs.BlackBoxExplainer(model, background, data=X, **options))
     phi, ours = timed(lambda: explainer.shap_values(X))
     masker = shap.maskers.Independent(background.to_numpy(), max_samples=_BACKGROUND)

@@ -232,7 +232,7 @@ def column_types(explainer: Explainer, X: Any) -> list[tuple[str | None, str]] |
     """
     names, without_frame = explainer.input_names, ANY if explainer.has_pipeline else "double"
     if names is None:
-        shape = getattr(X, "shape", ())
+        shape: tuple[int, ...] = getattr(X, "shape", ())
         known = int(shape[1]) if len(shape) == 2 else None
         n_columns = known if explainer.has_pipeline else len(explainer.feature_names)
         return None if n_columns is None else [(None, without_frame)] * n_columns

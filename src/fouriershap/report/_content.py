@@ -9,36 +9,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fouriershap._rows.inputs import InputField
 from fouriershap.report._pack import packed_all
 
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
-class Input:
-    """An input that can be changed: a number, or a choice among labels."""
-
-    name: str
-    player: int  # the player that it belongs to
-    values: Floats  # (n_rows,) numbers, or positions among the labels; NaN where missing
-    missing: bool  # whether the value may be missing
-    labels: tuple[str, ...] | None = None
-    numbers: tuple[float, ...] = ()  # the code of each label
-
-    def describe(self) -> dict[str, Any]:
-        """Return what the page needs besides the values."""
-        known = self.values[np.isfinite(self.values)]
-        low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 1.0)
-        return {
-            "name": self.name,
-            "player": self.player,
-            "missing": self.missing,
-            "labels": self.labels,
-            "numbers": self.numbers,
-            "low": low,
-            "high": high,
-            "whole": bool((known == np.round(known)).all()),
-        }
+def describe_input(entry: InputField) -> dict[str, Any]:
+    """Return what the page needs of an input besides its values."""
+    known = entry.values[np.isfinite(entry.values)]
+    low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 1.0)
+    return {
+        "name": entry.name,
+        "player": entry.player,
+        "missing": entry.missing,
+        "labels": entry.labels,
+        "numbers": entry.numbers,
+        "low": low,
+        "high": high,
+        "whole": bool((known == np.round(known)).all()),
+    }
 
 
 @dataclass(frozen=True)
@@ -125,7 +115,7 @@ class Content:
     title: str
     facts: list[tuple[str, str]]
     meaning: list[str]  # what the values are, and how far to trust them
-    inputs: list[Input]
+    inputs: list[InputField]
     players: list[str]
     outputs: list[Output]
     expected: Floats  # (n_outputs,)
@@ -168,7 +158,7 @@ class Content:
             "link": self.link,
             "first_raw": self.first_raw,
             "output": self.output,
-            "inputs": [entry.describe() for entry in self.inputs],
+            "inputs": [describe_input(entry) for entry in self.inputs],
             "n_rows": len(self.values),
             "has_ids": self.row_names is not None,
             "actual": None

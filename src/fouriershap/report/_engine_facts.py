@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.links import Link
-from fouriershap._blackbox.black_box_fit import BlackBoxFit
 from fouriershap._rows.frames import Rows
+from fouriershap._rows.inputs import InputField, RulesEncoder
 from fouriershap._shapley.engine import Engine, EngineInfo, PageLookup
 from fouriershap.analysis.explainer import ExplainerLike
-from fouriershap.report._content import Input
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,15 +30,24 @@ class EngineFacts:
     is_rescaled: bool
     raw: Engine | None  # the engine of the raw output, if another one is explained
     lookups: list[PageLookup] | str
-    inputs: list[Input]
-    method: str = ""  # of a black box: how it was fitted
-    rounding_rows: NDArray[Any] | None = None  # rows to measure the error of rounded look-ups on
+    inputs: list[InputField]
+    method: str  # of a black box: how it was fitted; "" otherwise
+    codes: NDArray[Any]  # the rows as look-ups take them
+    missing_value: float | None  # a number that counts as missing when a reader types it
+    zero_as_missing: NDArray[np.bool_]  # (n_inputs,) whether 0 does
 
 
-def engine_facts(explainer: ExplainerLike, fit: BlackBoxFit | None, rows: Rows, budget: int) -> EngineFacts:
+def engine_facts(explainer: ExplainerLike, rows: Rows, budget: int) -> EngineFacts:
     """Return the facts of an explainer; look-ups that would be far larger than ``budget`` bytes are not made."""
-    engine, output = explainer.engine, explainer.engine.output
+    engine, output, fit = explainer.engine, explainer.engine.output, explainer.fit
     raw, info = engine.raw, engine.raw.info
+    inputs = explainer.inputs.fields(rows)
+    missing_value, zero_as_missing = None, np.zeros(len(inputs), dtype=bool)
+    encoder = explainer.inputs.encoder
+    if isinstance(encoder, RulesEncoder):
+        number = encoder.rules.missing_value
+        missing_value = None if np.isnan(number) else number
+        zero_as_missing[list(encoder.rules.zero_as_missing)] = True
     return EngineFacts(
         kind="black box" if fit is not None else info.model or info.kind,
         info=info,
@@ -52,10 +60,9 @@ def engine_facts(explainer: ExplainerLike, fit: BlackBoxFit | None, rows: Rows, 
         is_rescaled=engine.plan(None).strategy == "rescaled",
         raw=None if raw is engine else raw,
         lookups=raw.lookups(budget),
-        inputs=[
-            Input(field.name, field.player, field.values, field.missing, field.labels, field.numbers)
-            for field in explainer.inputs.fields(rows)
-        ],
+        inputs=inputs,
         method="" if fit is None else fit.method,
-        rounding_rows=rows.codes.astype(np.float64) if rows.codes.dtype == np.uint8 else rows.codes,
+        codes=rows.codes.astype(np.float64) if rows.codes.dtype == np.uint8 else rows.codes,
+        missing_value=missing_value,
+        zero_as_missing=zero_as_missing,
     )

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from fouriershap._base.checks import check_number, check_whole
 from fouriershap._base.errors import CapacityError, InputError
 from fouriershap._base.short import reason, short
+from fouriershap._rows.inputs import InputField
 from fouriershap._shapley.engine import Engine
 from fouriershap._shapley.interactions import interaction_matrices, pair_interactions
 from fouriershap.analysis.explainer import ExplainerLike, check_engine, encode_rows, shap_values
@@ -25,7 +26,7 @@ from fouriershap.report._comparisons import (
     show_drift,
     split_sentences,
 )
-from fouriershap.report._content import Content, Floats, Input, Output, PairSizes
+from fouriershap.report._content import Content, Floats, Output, PairSizes
 from fouriershap.report._engine_facts import EngineFacts, engine_facts
 from fouriershap.report._metrics import measure
 from fouriershap.report._subject import (
@@ -116,7 +117,7 @@ def write_report(
     features, columns = split_columns(X, given, explainer.input_names)
     rows = encode_rows(explainer, features)
     row_names = _name_rows(X, columns["ids"], len(rows))
-    about = engine_facts(explainer, explainer.fit, rows, max_bytes)
+    about = engine_facts(explainer, rows, max_bytes)
     values, expected = shap_values(explainer, rows.codes), engine.expected
     outputs, n_explained = _name_outputs(explainer, about, unit), values.shape[2]
     actual = None
@@ -178,7 +179,7 @@ def _name_outputs(explainer: ExplainerLike, about: EngineFacts, unit: str | None
     return name(about.unit, unit) + raw
 
 
-def _name_players(names: tuple[str, ...], inputs: list[Input]) -> list[str]:
+def _name_players(names: tuple[str, ...], inputs: list[InputField]) -> list[str]:
     """Return the names of the players; a player with a single input has the name of the input."""
     owned: dict[int, list[str]] = {}
     for entry in inputs:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from fouriershap._base.short import short_text
 from fouriershap._blackbox.fidelity import Fidelity
-from fouriershap._shapley.engine import EngineInfo
+from fouriershap._shapley.engine import EngineInfo, PageLookup
 from fouriershap.analysis.explainer import ExplainerLike
 from fouriershap.report._content import WhatIf
 from fouriershap.report._engine_facts import EngineFacts
@@ -123,26 +123,29 @@ def make_what_if(facts: EngineFacts) -> list[WhatIf] | str:
     """Return what the page looks up to explain changed rows, or why it cannot."""
     if isinstance(facts.lookups, str):
         return facts.lookups
-    rows = None if facts.rounding_rows is None else facts.rounding_rows[:_ROUNDING_ROWS]
-
-    def make(lookup: Any) -> WhatIf:
-        can_round = rows is not None and lookup.rounded(16) is not None
-        coarser = partial(_round, lookup, rows) if can_round else None
-        return WhatIf(lookup.header(), lookup.arrays(), lookup.nbytes, coarser)
-
-    return [make(lookup) for lookup in facts.lookups]
+    return [_make_what_if(facts, lookup) for lookup in facts.lookups]
 
 
-def _round(lookup: Any, rows: NDArray[Any], n_bits: int) -> WhatIf:
+def _make_what_if(facts: EngineFacts, lookup: PageLookup, note: str = "") -> WhatIf:
+    header, arrays = lookup.header(), lookup.arrays()
+    if "missing_value" in header:  # engines get clean rows, but a reader types anything
+        header["missing_value"], arrays["zero_as_missing"] = facts.missing_value, facts.zero_as_missing
+    can_round = not note and lookup.rounded(16) is not None
+    return WhatIf(header, arrays, lookup.nbytes, partial(_round, facts, lookup) if can_round else None, note)
+
+
+def _round(facts: EngineFacts, lookup: PageLookup, n_bits: int) -> WhatIf:
     """Return smaller tables, and the error that they make on some rows."""
-    coarser, exact = lookup.rounded(n_bits), lookup.shap_values(rows)
+    rows, coarser = facts.codes[:_ROUNDING_ROWS], lookup.rounded(n_bits)
+    assert coarser is not None
+    exact = lookup.shap_values(rows)
     error = float(np.abs(coarser.shap_values(rows) - exact).max(initial=0.0))
     largest = float(np.abs(exact).max(initial=0.0)) or 1.0
     note = (
         f"The tables of the what-if part are rounded to make the page smaller. On {len(rows):,} rows its values "
         f"differ by at most {error:.1g} from the exact ones, which is {100 * error / largest:.1g} % of the largest."
     )
-    return WhatIf(coarser.header(), coarser.arrays(), coarser.nbytes, note=note)
+    return _make_what_if(facts, coarser, note)
 
 
 def make_profile(info: EngineInfo) -> dict[str, NDArray[Any]]:
