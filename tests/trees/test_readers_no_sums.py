@@ -66,7 +66,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "another model inside": (
         lambda: VotingRegressor([("a", LinearRegression()), ("b", forest())]).fit(X, Y),
-        "has a LinearRegression for a member, which is no tree model",
+        "has a LinearRegression for a member, which is not a tree model",
     ),
     "different readings of missing": (
         lambda: VotingRegressor([("a", boosted(missing=0.5)), ("b", forest())]).fit(X, Y),
@@ -84,9 +84,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
 def test_what_is_no_sum_is_fitted_with_one_warning(name: str) -> None:
     make, why = REFUSED[name]
     model = make()
-    with pytest.raises(
-        fs.UnsupportedModelError, match=rf"(?s){why}.*fs\.Explainer\(model, background\) fits"
-    ):
+    with pytest.raises(fs.UnsupportedModelError, match=rf"(?s){why}.*fs\.Explainer\(model, background\)"):
         fs.TreeExplainer(model, X[:20])
     bits = (X[:30] > 0).astype(float)  # few levels: asked about all of them, which is quick
     with warnings.catch_warnings(record=True) as caught:
@@ -103,9 +101,9 @@ def test_what_cannot_be_fitted_either_is_refused() -> None:
     with pytest.raises(fs.UnsupportedModelError, match="voting='hard'"):
         fs.Explainer(hard, X)
     median = REFUSED["median"][0]()
-    with pytest.raises(fs.UnsupportedModelError, match=r"median.*With a background"):
+    with pytest.raises(fs.UnsupportedModelError, match=r"median.*background"):
         fs.Explainer(median)
-    with pytest.raises(fs.UnsupportedModelError, match=r"median.*takes no 'precision'"):
+    with pytest.raises(fs.UnsupportedModelError, match=r"median.*precision"):
         fs.Explainer(median, X, precision="double")
 
 

@@ -67,17 +67,15 @@ MODELS = {
 
 def at_thresholds(ensemble, rows, n=2000):
     """Rows with a value at a threshold, just below or just above it."""
-    nodes = RNG.choice(
-        np.flatnonzero((ensemble.trees.feature >= 0) & np.isfinite(ensemble.trees.threshold)), n
-    )
+    nodes = RNG.choice(np.flatnonzero((ensemble.feature >= 0) & np.isfinite(ensemble.threshold)), n)
     beside = RNG.choice([-np.inf, np.inf], n)
     value = np.where(
         RNG.random(n) < 0.3,
-        ensemble.trees.threshold[nodes],
-        np.nextafter(ensemble.trees.threshold[nodes], beside),
+        ensemble.threshold[nodes],
+        np.nextafter(ensemble.threshold[nodes], beside),
     )
     made = rows[RNG.integers(0, len(rows), n)]
-    made[np.arange(n), ensemble.trees.feature[nodes]] = value
+    made[np.arange(n), ensemble.feature[nodes]] = value
     return made
 
 
