@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from fouriershap._blackbox.black_box_fit import BlackBoxFit
     from fouriershap._blackbox.fidelity import Fidelity, Interval
     from fouriershap._blackbox.selection import Candidate
+    from fouriershap._explainers.about import about
     from fouriershap._explainers.batches import OutputColumn
     from fouriershap._explainers.constructors import (
         BlackBoxExplainer,
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
     from fouriershap._fourier.sparse_transform import sparse_walsh_hadamard
     from fouriershap._fourier.spectrum import Spectrum
     from fouriershap._fourier.transform import walsh_hadamard
-    from fouriershap._kernels.about import about
     from fouriershap._libraries import Reading, libraries, read_model, survival_trees
     from fouriershap._shapley.engine import Plan, Quality
     from fouriershap._trees.ensemble import TreeEnsemble
@@ -78,7 +78,7 @@ _HOMES = {
     "TreeEnsemble": "_trees.ensemble",
     "TreeExplainer": "_explainers.constructors",
     "Waves": "_waves.waves",
-    "about": "_kernels.about",
+    "about": "_explainers.about",
     "analysis": "",
     "libraries": "_libraries",
     "load": "_explainers.load",

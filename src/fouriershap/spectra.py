@@ -21,16 +21,16 @@ from fouriershap._base.headers import require, take
 from fouriershap._base.short import short
 from fouriershap._fourier.spectrum import Spectrum
 from fouriershap._fourier.tree_spectrum import MAX_TERMS, ensemble_spectrum
+from fouriershap._libraries import read_model
 from fouriershap._shapley.indices import SHAPLEY, find_index
 from fouriershap._shapley.interactions import find_pairs, interaction_matrices, pair_interactions
 from fouriershap._shapley.jax import VERSIONS, prepare
 from fouriershap._shapley.spectrum.engine import SpectrumEngine, make_engine
 from fouriershap._shapley.spectrum.plan import Plan, plan_terms
 from fouriershap._shapley.spectrum.terms import make_terms
-from fouriershap._libraries import read_model
 
 KIND = "tables"
-METHODS = ("auto", "tables", "direct", *VERSIONS)
+STRATEGIES = ("auto", "tables", "direct", *VERSIONS)
 
 __all__ = [
     "Plan",
@@ -99,7 +99,7 @@ def plan(
     weighted: bool = False,
     memory: int | float | None = None,
 ) -> Plan:
-    """Tell how ``method="auto"`` would explain ``n_rows`` rows, and why.
+    """Tell how ``strategy="auto"`` would explain ``n_rows`` rows, and why.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def shap_values(
     *,
     players: ArrayLike | None = None,
     weights: ArrayLike | None = None,
-    method: str = "auto",
+    strategy: str = "auto",
     memory: int | float | None = None,
     index: str = "shapley",
     precision: str | None = None,
@@ -142,7 +142,7 @@ def shap_values(
     background : array_like, shape (n_background, n_bits)
     players, weights, memory, index
         As in `compile`.
-    method : {"auto", "tables", "direct", "base", "precompute", "sparse", "positional"}
+    strategy : {"auto", "tables", "direct", "base", "precompute", "sparse", "positional"}
         "tables" builds look-up tables and reads them, "direct" evaluates the closed form for every row
         and background row, "auto" chooses one of these per term by cost (see `plan`). The others are the
         closed form as the paper's four JAX versions compute it, on whatever device JAX has. All are exact.
@@ -162,20 +162,20 @@ def shap_values(
     >>> fs.spectra.shap_values(h, X=[[0, 1]], background=[[0, 0], [1, 1]])
     array([[-1., -1.]])
     """
-    check_choice("method", method, METHODS)
+    check_choice("strategy", strategy, STRATEGIES)
     bits = check_bits(X, spectrum.n_bits)
     options: dict[str, Any] = {"players": players, "weights": weights, "memory": memory}
-    if method in VERSIONS:
+    if strategy in VERSIONS:
         if find_index(index) is not SHAPLEY:
             raise InputError(
-                f"method={short(method)} computes Shapley values only; use 'auto', 'tables' or 'direct' for "
+                f"strategy={short(strategy)} computes Shapley values only; use 'auto', 'tables' or 'direct' for "
                 f"index={short(index)}."
             )
-        prepared = prepare(spectrum, background, method=method, precision=precision, **options)
+        prepared = prepare(spectrum, background, strategy=strategy, precision=precision, **options)
         values = prepared.shap_values(bits)
         return values[:, :, 0] if spectrum.is_single else values
     check_device("cpu", precision)
-    engine = make_engine(spectrum, background, index=index, method=method, n_rows=len(bits), **options)
+    engine = make_engine(spectrum, background, index=index, strategy=strategy, n_rows=len(bits), **options)
     return Tables(engine, spectrum.is_single).shap_values(bits, n_jobs=n_jobs)
 
 

@@ -1,4 +1,4 @@
-"""Trees streamed twig by twig: the definition, every kind of tree, and that nothing depends on how work is cut."""
+"""Trees streamed by bottom subtrees: the definition, every kind of tree, and that nothing depends on how work is cut."""
 
 import numpy as np
 import pytest
@@ -56,7 +56,7 @@ def test_streaming_gives_the_shapley_values(model, weighted):
 )
 @settings(max_examples=25, deadline=None)
 def test_long_paths_agree_with_the_walk(seed, n_features, n_outputs, vector, index):
-    """Twigs that have a table, twigs that are conditioned, and pairs; equal rows, missing values, categories."""
+    """Bottom subtrees with a table, with several, and by pairs; equal rows, missing values, categories."""
     rng = np.random.default_rng(seed)
     grown = RandomTrees(rng, n_features, [1, 4], n_thresholds=int(rng.choice([3, 40, 400])))
     follow = rng.integers(3, size=n_features)
@@ -89,11 +89,11 @@ def test_neither_threads_nor_batches_change_a_bit(forest, monkeypatch):
     monkeypatch.setattr(stream, "_WORTH_PARTS", 0.0)
     one = explainer.shap_values(X, n_jobs=1)
     streamed = explainer._engine.model.stream_trees
-    assert len(stream._parts(streamed, plan.choose_ways(1200, 400), 1.0)) > 2
+    assert len(stream._parts(streamed, plan.choose_limits(1200, 400), 1.0)) > 2
     assert (explainer.shap_values(X, n_jobs=3) == one).all()
     monkeypatch.setattr(plan, "_BATCH_ROWS", 256)
     again = fs.TreeExplainer(model, X[:400], method="stream")
-    assert again._engine.model.twigs.batch_rows == 256
+    assert again._engine.model.bottom_subtrees.batch_rows == 256
     assert (again.shap_values(X, n_jobs=1) == again.shap_values(X, n_jobs=2)).all()
     np.testing.assert_allclose(again.shap_values(X), one, rtol=0, atol=1e-6 * np.abs(one).max())
 

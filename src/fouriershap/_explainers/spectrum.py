@@ -95,7 +95,7 @@ def spectrum_parts(
         tables = make_engine(spectrum, background, index=index, **options)
         engine: Engine = tables if device == "cpu" else tables.to(device, precision)
     else:
-        version = prepare(spectrum, background, method=strategy, precision=precision, **options)
+        version = prepare(spectrum, background, strategy=strategy, precision=precision, **options)
         from fouriershap._shapley.jax.engine import VersionEngine  # it imports JAX
 
         engine = VersionEngine(make_engine(spectrum, background, index=index, **options), version)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from fouriershap import about
+from fouriershap import __version__
 from fouriershap.cli._lines import installed, print_lines
 
 _NEEDED = {"typer", "rich", "pyarrow"}
@@ -14,7 +14,7 @@ _NEEDED = {"typer", "rich", "pyarrow"}
 def main() -> None:
     """Run the command line; without its extra, print how to install it."""
     if sys.argv[1:] == ["--version"]:  # for bug reports; needs no extra, nor does `info`
-        sys.stdout.write(f"fouriershap {about()['fouriershap']}\n")
+        sys.stdout.write(f"fouriershap {__version__}\n")
         return
     if sys.argv[1:] == ["info"]:
         print_lines(installed())

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from fouriershap import MissingDependencyError, about
+from fouriershap import MissingDependencyError, __version__
 from fouriershap.cli._analysis import cohorts, drift, importance, interactions, reasons
 from fouriershap.cli._check import check
 from fouriershap.cli._errors import Commands, report_errors
@@ -29,7 +29,7 @@ app = typer.Typer(
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"fouriershap {about()['fouriershap']}")
+        typer.echo(f"fouriershap {__version__}")
         raise typer.Exit
 
 

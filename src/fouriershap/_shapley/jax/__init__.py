@@ -36,7 +36,7 @@ def prepare(
     spectrum: Spectrum,
     background: ArrayLike,
     *,
-    method: str = "precompute",
+    strategy: str = "precompute",
     players: ArrayLike | None = None,
     weights: ArrayLike | None = None,
     memory: int | float | None = None,
@@ -47,14 +47,14 @@ def prepare(
     Arguments are those of `fouriershap.spectra.compile`. ``memory`` is a budget of arrays on the device in bytes; None
     for a quarter of what it has. ``precision`` None is double on a CPU, single on an accelerator.
     """
-    check_choice("method", method, VERSIONS)
+    check_choice("strategy", strategy, VERSIONS)
     _check_precision(precision)
-    need("jax", f"method={short(method)}", "[jax]", "method='tables' needs nothing more.")
+    need("jax", f"strategy={short(strategy)}", "[jax]", "strategy='tables' needs nothing more.")
     from fouriershap._shapley.jax.versions import Prepared
 
     rows = check_bits(background, spectrum.n_bits, name="background")
     share = check_weights(weights, len(rows))
-    return Prepared(make_terms(spectrum, players), rows, share, method, memory, precision)
+    return Prepared(make_terms(spectrum, players), rows, share, strategy, memory, precision)
 
 
 def put_tables(

@@ -87,7 +87,7 @@ def fit(
     if nbytes(*sizes) > memory:
         raise CapacityError(
             f"{what} needs about {nbytes(*sizes):,} bytes for its smallest chunk, but memory is {memory:,}. "
-            "Raise `memory`, or use the native kernels (method='auto', device='cpu')."
+            "Raise `memory`, or use the native kernels (strategy='auto', device='cpu')."
         )
     return tuple(sizes)
 

@@ -318,11 +318,11 @@ class Prepared:
         terms: Terms,
         background: NDArray[np.uint8],
         weights: NDArray[np.float64] | None,
-        method: str,
+        strategy: str,
         memory: int | float | None,
         precision: str | None,
     ) -> None:
-        self._version, self._terms = _BY_NAME[method], terms
+        self._version, self._terms = _BY_NAME[strategy], terms
         n_background = len(background)
         self._background = _atoms(terms, background)
         self._weights = np.full(n_background, 1.0 / n_background) if weights is None else weights
@@ -382,7 +382,7 @@ class Prepared:
     def _fit(self, wanted: tuple[int, ...], nbytes: Callable[..., int]) -> tuple[int, ...]:
         """Return sizes whose chunk takes half of the budget; the other half is for what may be kept."""
         return fit(
-            wanted, lambda *sizes: 2 * nbytes(*sizes), self._budget, "this method", chunk=2 * CHUNK_BYTES
+            wanted, lambda *sizes: 2 * nbytes(*sizes), self._budget, "this strategy", chunk=2 * CHUNK_BYTES
         )
 
 

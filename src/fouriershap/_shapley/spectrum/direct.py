@@ -1,4 +1,4 @@
-"""The closed form (method "direct"): every row against every background row."""
+"""The closed form (strategy "direct"): every row against every background row."""
 
 from __future__ import annotations
 

@@ -196,18 +196,18 @@ def compile_spectrum(
     weights: Floats | None,
     memory: int,
     n_rows: int | None,
-    method: str = "auto",
+    strategy: str = "auto",
     index: Index = SHAPLEY,
 ) -> SpectrumEngine:
     """Compile terms into tables where that pays for ``n_rows`` rows; None for any number."""
-    plan, wanted = plan_terms(terms, n_rows, len(background), weights is not None, memory, method)
+    plan, wanted = plan_terms(terms, n_rows, len(background), weights is not None, memory, strategy)
     cover, in_tables = cover_within(terms, wanted, memory, order=1)
     tables = compile_terms(terms.select(in_tables), cover, background, weights, index)
     plan = plan.after(int(in_tables.sum()), tables.nbytes, memory)
-    if method == "tables" and plan.n_direct_terms:
+    if strategy == "tables" and plan.n_direct_terms:
         raise CapacityError(
             f"{plan.n_direct_terms} of {terms.n_terms} terms do not fit into tables (at most {MOST_ATOMS} players per "
-            f"term, and {memory:,} bytes in all). Raise `memory`, or use method='auto', which explains them "
+            f"term, and {memory:,} bytes in all). Raise `memory`, or use strategy='auto', which explains them "
             "by the closed form."
         )
     expected = np.asarray(np.average(terms.evaluate(background), axis=0, weights=weights))
@@ -224,11 +224,11 @@ def make_engine(
     weights: ArrayLike | None = None,
     memory: int | float | None = None,
     index: str = "shapley",
-    method: str = "auto",
+    strategy: str = "auto",
     n_rows: int | None = None,
 ) -> SpectrumEngine:
     """Check arguments as callers give them (see `fouriershap.spectra.compile`), and compile."""
     terms = make_terms(spectrum, players)
     rows = unshared(check_bits(background, spectrum.n_bits, name="background"), background)
     share = check_weights(weights, len(rows))
-    return compile_spectrum(terms, rows, share, check_memory(memory), n_rows, method, find_index(index))
+    return compile_spectrum(terms, rows, share, check_memory(memory), n_rows, strategy, find_index(index))

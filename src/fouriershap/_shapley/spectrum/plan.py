@@ -33,7 +33,7 @@ class Plan(EnginePlan):
     table_bytes : int
         Memory of the tables: estimated by `plan`, exact in `Tables.plan`.
     table_seconds, direct_seconds : float
-        Estimates, on one core, of explaining *all* feasible terms by one method alone (tables with
+        Estimates, on one core, of explaining *all* feasible terms by one strategy alone (tables with
         compiling included; infinite where no term can go into a table).
     reason : str
     """
@@ -60,11 +60,11 @@ class Plan(EnginePlan):
 
 
 def plan_terms(
-    terms: Terms, n_rows: int | None, n_background: int, weighted: bool, memory: int, method: str = "auto"
+    terms: Terms, n_rows: int | None, n_background: int, weighted: bool, memory: int, strategy: str = "auto"
 ) -> tuple[Plan, NDArray[np.bool_]]:
     """Choose how each term is explained; also return (n_terms,) bool, True for tables.
 
-    ``n_rows`` None means "any number": whatever fits goes into tables. So does ``method="tables"``.
+    ``n_rows`` None means "any number": whatever fits goes into tables. So does ``strategy="tables"``.
     """
     degrees = terms.degrees
     feasible = degrees <= MOST_ATOMS
@@ -82,9 +82,9 @@ def plan_terms(
     per_block = own_bytes / 8.0 * _BUILD_ENTRY + n_background * _HISTOGRAM + rows * n_tables * _LOOK_UP
     tables = per_block / np.where(degrees <= BLOCK_ATOMS, _TERMS_PER_BLOCK, 1.0)
     worth = fits.copy()
-    if method == "direct":
+    if strategy == "direct":
         worth[:] = False
-    elif n_rows is not None and method == "auto":
+    elif n_rows is not None and strategy == "auto":
         worth &= (tables < direct) & (tables[fits].sum() + _CALL < direct[fits].sum())
     in_tables = int(worth.sum())
     if in_tables == terms.n_terms:
@@ -93,7 +93,7 @@ def plan_terms(
         strategy = "direct"
         reason = (
             "it was requested"
-            if method == "direct"
+            if strategy == "direct"
             else (
                 "building tables would cost more than it saves for so few rows and background rows"
                 if fits.any()

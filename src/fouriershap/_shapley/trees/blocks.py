@@ -111,7 +111,7 @@ def fill_tables(
     background: Codes | None,
     weights: NDArray[np.float64] | None,
     dtype: np.dtype[Any],
-    n_jobs: int | None = None,
+    n_jobs: int = -1,
     index: Index = SHAPLEY,
 ) -> tuple[TableSet, NDArray[np.float64]]:
     """Fill the tables from background codes, or by path where there is none.

@@ -135,7 +135,7 @@ class Choice:
         others = ~in_tables if by_tables else np.ones_like(in_tables)
         costs = replace(self.direct_costs, which=others)
         is_streamed = self._direct(costs, _ANY if n_rows is None else max(n_rows, 1))[0] == "stream"
-        streamed = others & self.model.twigs.serves if is_streamed else np.zeros_like(others)
+        streamed = others & self.model.bottom_subtrees.can_stream if is_streamed else np.zeros_like(others)
         counts = (int((~others).sum()), int(streamed.sum()), int((others & ~streamed).sum()))
         if by_tables:
             reason = _SOME_FIT.format(int(others.sum())) if others.any() else _ALL_FIT

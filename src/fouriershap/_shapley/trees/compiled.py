@@ -15,7 +15,7 @@ from fouriershap._shapley.tables import TableSet
 from fouriershap._shapley.trees import stream, walk
 from fouriershap._shapley.trees.blocks import TreeBlocks, build_blocks, fill_tables
 from fouriershap._shapley.trees.model import Background, TreeModel
-from fouriershap._shapley.trees.plan import MOST_DEPTH, MOST_FEATURES, count_twigs
+from fouriershap._shapley.trees.plan import MOST_DEPTH, MOST_FEATURES, count_bottom_subtrees
 from fouriershap._trees.codes import Columns
 
 NO_COLUMNS = Columns(np.empty(0, dtype=np.int32), None)
@@ -66,7 +66,7 @@ class CompiledTrees(Frozen):
     def rest_streamed(self) -> stream.StreamTrees:
         """The trees without tables, ready to be streamed."""
         assert self.rest is not None
-        return stream.prepare(self.rest, count_twigs(self.rest))
+        return stream.prepare(self.rest, count_bottom_subtrees(self.rest))
 
     @cached_property
     def under_xla(self) -> Any:
@@ -111,7 +111,7 @@ def smallest(sizes: NDArray[np.int64], among: NDArray[np.bool_], most: int) -> N
 
 
 def compile_trees(
-    model: TreeModel, background: Background, layout: Layout | None, n_jobs: int | None
+    model: TreeModel, background: Background, layout: Layout | None, n_jobs: int
 ) -> CompiledTrees:
     """Build the tables of all trees that fit; ``layout`` where another background has shown it."""
     layout = lay_out_trees(model) if layout is None else layout

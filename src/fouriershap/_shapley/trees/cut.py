@@ -1,4 +1,4 @@
-"""Trees with too many players on some path, in two parts that add up to them: one to stream, one to walk."""
+"""Splitting trees with too many players on some path into two parts that add up to them: to stream and to walk."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _LEAF = -1
 
 
 def cut_wide(trees: WalkTrees, most_players: int) -> tuple[WalkTrees, WalkTrees | None]:
-    """The trees with at most so many players on a path, and the rest; None where nothing is cut off.
+    """Return the trees cut to ``most_players`` players on a path, and the rest; None where nothing is cut off.
 
-    A subtree whose players would be too many becomes a leaf of value 0. What was cut off is a tree of its own: the
-    way to such subtrees, with leaves of value 0 beside it, which costs next to nothing to walk.
+    A subtree with one player too many becomes a leaf of value 0. The rest is a tree of its own: the paths to such
+    subtrees, with leaves of value 0 beside them, which cost next to nothing to walk.
     """
     wide = np.flatnonzero(trees.tree_players > most_players)
     if not len(wide):
@@ -31,7 +31,7 @@ def cut_wide(trees: WalkTrees, most_players: int) -> tuple[WalkTrees, WalkTrees 
 
 
 def _split(trees: WalkTrees, root: int, most_players: int) -> tuple[list[int], list[int]]:
-    """The topmost nodes whose player is one too many on the way, and the nodes beside the ways to them."""
+    """Return the topmost nodes whose player is one too many on their path, and the nodes beside these paths."""
     nodes, owner = trees.nodes, trees.players.tolist()
     parent = {root: root}
     cuts, pending = [], [(root, 0)]
@@ -47,12 +47,12 @@ def _split(trees: WalkTrees, root: int, most_players: int) -> tuple[list[int], l
         for child in nodes[node, 2:].tolist():
             parent[child] = node
             pending.append((child, players))
-    on_the_way = set()
+    on_paths = set()
     for cut in cuts:
         node = cut
-        while node not in on_the_way:
-            on_the_way.add(node)
+        while node not in on_paths:
+            on_paths.add(node)
             node = parent[node]
-    inner = on_the_way.difference(cuts)
+    inner = on_paths.difference(cuts)
     children = {child for node in inner for child in nodes[node, 2:].tolist()}
-    return cuts, sorted(children - on_the_way)
+    return cuts, sorted(children - on_paths)

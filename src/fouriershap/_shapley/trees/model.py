@@ -13,7 +13,7 @@ from fouriershap._base.frozen import Frozen
 from fouriershap._base.links import UNKNOWN, Link
 from fouriershap._shapley.indices import SHAPLEY, Index
 from fouriershap._shapley.trees import stream, walk
-from fouriershap._shapley.trees.plan import Twigs, count_twigs, feasible_trees, profile
+from fouriershap._shapley.trees.plan import BottomSubtrees, count_bottom_subtrees, feasible_trees, profile
 from fouriershap._trees.codes import CodedTrees, code_trees
 from fouriershap._trees.ensemble import TreeEnsemble
 
@@ -78,12 +78,12 @@ class TreeModel(Frozen):
     @cached_property
     def stream_trees(self) -> stream.StreamTrees:
         """All trees, ready to be streamed."""
-        return stream.prepare(self.walk_trees, self.twigs)
+        return stream.prepare(self.walk_trees, self.bottom_subtrees)
 
     @cached_property
-    def twigs(self) -> Twigs:
-        """What there is to stream."""
-        return count_twigs(self.walk_trees)
+    def bottom_subtrees(self) -> BottomSubtrees:
+        """Bottom subtrees of all trees."""
+        return count_bottom_subtrees(self.walk_trees)
 
     def walk_without(self, in_tables: NDArray[np.bool_]) -> walk.WalkTrees | None:
         """The other trees, ready to be walked; None where there are none."""
@@ -138,9 +138,9 @@ class Background(Frozen):
         return None if self.rows is None else self.model.coded.book.encode(self.rows)
 
     @property
-    def twigs(self) -> Twigs:
-        """What there is to stream."""
-        return self.model.twigs
+    def bottom_subtrees(self) -> BottomSubtrees:
+        """Bottom subtrees of all trees."""
+        return self.model.bottom_subtrees
 
     @cached_property
     def visits(self) -> Floats | None:

@@ -1,8 +1,8 @@
-"""What trees cost by tables, by streaming and by walking: estimates, and the plan that follows from them.
+"""Estimated costs of explaining trees by tables, by streaming and by walking, and the plan based on them.
 
-*Tables* are stored: a row looks up its values. *Streaming* builds the tables of one bottom subtree (a node whose
-children are leaves, called a twig here and in the kernels) at a time, lets all rows read them, and drops them.
-*Walking* compares each row with each background row.
+*Tables* are stored: a row looks up its values. *Streaming* builds the tables of one bottom subtree at a time, lets all
+rows read them, and drops them. A *bottom subtree* is a node with one or two leaves as children, and these leaves; every
+leaf is in exactly one. *Walking* compares each row with each background row.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from fouriershap._shapley.engine import Plan
 from fouriershap._shapley.trees.walk import WalkTrees, few_rows
 from fouriershap._trees.codes import CodedTrees
 
-# What can be done how.
+# Limits of each strategy.
 MOST_FEATURES = 16  # on a path of a tree in tables
 MOST_FEATURES_OF_PAIRS = (
     10  # a leaf's table of pairs costs 2^features times features^2: beyond, walking is quicker
@@ -60,9 +60,10 @@ _WALK_LEVEL = 3.0  # few rows are walked one by one: per level of a tree and bac
 _PATH_LEAF = 12.0  # without a background: per leaf and row
 _LOOKING = 1.5e-3  # seconds of walking below which a closer estimate would cost as much as it could save
 
-# Streaming. Each twig costs a table, by its entries and points (or `_wide_twig`), and keys and look-ups of the rows.
+# Streaming. Each bottom subtree costs a table, by its entries and points (or `_wide_subtree`), and keys and look-ups of
+# the rows.
 _STREAM_CALL = 350_000.0
-_STREAM_TWIG = 300.0
+_STREAM_SUBTREE = 300.0
 _STREAM_ENTRY = 0.8  # per entry and point of its table
 _STREAM_ROW, _STREAM_ROW_SLOT = 3.0, 0.2  # per row, and per row and player on its path
 _STREAM_BACKGROUND = 1.7  # per background row
@@ -106,7 +107,7 @@ class TreePlan(Plan):
 def profile(coded: CodedTrees) -> NDArray[np.float64]:
     """Return leaves, depth, most distinct features on a path, sum over leaves of 2^features, (n_trees, 4).
 
-    Features count also where several of them are one player: a pattern has a digit per feature.
+    Features of one player count separately, since a pattern has a digit per feature.
     """
     e = coded.ensemble
     out = np.empty((e.n_trees, 4))
@@ -139,85 +140,88 @@ def _by_depth(trees: NDArray[np.float64], costs: tuple[float, float]) -> NDArray
 
 
 @dataclass(frozen=True, eq=False)
-class Twigs:
-    """What there is to stream.
+class BottomSubtrees:
+    """Number of bottom subtrees to stream.
 
     Attributes
     ----------
     counts : (n_trees, 31) int64
-        Twigs of each tree by the number of other players on their path.
-    serves : (n_trees,) bool
-        Which trees can be streamed.
+        Bottom subtrees of each tree, by the number of other players on their path.
+    can_stream : (n_trees,) bool
+        Whether a tree can be streamed.
     n_outputs : int
-        That a tree adds to, at most; of balanced ones, without the last (see `WalkTrees.lean`).
+        Most outputs that a tree adds to; without the last where it follows from the others (see
+        `WalkTrees.drop_last_output`).
     batch_rows : int
         Rows that are streamed at a time.
     """
 
     counts: NDArray[np.int64]
-    serves: NDArray[np.bool_]
+    can_stream: NDArray[np.bool_]
     n_outputs: int
     batch_rows: int
 
 
-def count_twigs(trees: WalkTrees) -> Twigs:
-    """Count the twigs of trees, and find which trees can be streamed."""
+def count_bottom_subtrees(trees: WalkTrees) -> BottomSubtrees:
+    """Count the bottom subtrees of trees, and find which trees can be streamed."""
     counts = np.zeros((trees.n_trees, MOST_PLAYERS + 1), dtype=np.int64)
-    # Of too many players what is beyond is cut off (`cut_wide`). Counting calls itself once per level.
-    serves = trees.tree_depth <= MOST_STREAM_DEPTH
-    some = np.zeros((int(serves.sum()), counts.shape[1]), dtype=np.int64)
-    kernels.stream.count_bottom_subtrees(trees.part(serves).bound, some)
-    counts[serves] = some
+    # Paths may have too many players, since `cut_wide` cuts them. Counting recurses once per level.
+    can_stream = trees.tree_depth <= MOST_STREAM_DEPTH
+    some = np.zeros((int(can_stream.sum()), counts.shape[1]), dtype=np.int64)
+    kernels.stream.count_bottom_subtrees(trees.part(can_stream).bound, some)
+    counts[can_stream] = some
     width = int(trees.values.shape[1])
     n_outputs = 1 if (trees.tree_output >= 0).all() else width - trees.outputs_sum_to_constant
     numbers = (trees.n_players + MOST_PLAYERS) * width
     batch = min(_BATCH_ROWS, max(_BATCH_NUMBERS // numbers, 256)) // LANES * LANES
-    return Twigs(counts, serves, n_outputs, batch)
+    return BottomSubtrees(counts, can_stream, n_outputs, batch)
 
 
-class Ways(NamedTuple):
-    """How twigs are treated; see `kernels.stream_numpy`."""
+class StreamLimits(NamedTuple):
+    """Sizes up to which bottom subtrees get a table, and subtrees are searched for equal rows.
+
+    See `kernels.stream_numpy.interventional`.
+    """
 
     dense_bits: int
     class_bits: int
     merged_nodes: int
 
 
-def choose_ways(n_rows: int, n_background: int) -> Ways:
-    """Return how twigs are treated: tables grow with the pairs of rows that they save."""
+def choose_limits(n_rows: int, n_background: int) -> StreamLimits:
+    """Return the limits for a batch: the more pairs of rows there are, the larger tables may be."""
     more = round(math.log10(max(n_rows, 1) * max(n_background, 1) / 1e6))
     merged = _MERGED_NODES if min(n_rows, n_background) >= _MERGED_FROM else 0
-    return Ways(min(max(13 + more, 7), 17), min(max(9 + more, 6), 13), merged)
+    return StreamLimits(min(max(13 + more, 7), 17), min(max(9 + more, 6), 13), merged)
 
 
 class Source(Protocol):
-    """A background of trees."""
+    """Facts about trees and a background that are computed only where they are needed."""
 
     @property
     def visits(self) -> NDArray[np.float64] | None:
-        """(n_trees,) leaves that a pair of rows visits."""
+        """Mean number of leaves that a pair of rows visits, (n_trees,); None for path-dependent values."""
 
     @property
-    def twigs(self) -> Twigs:
-        """Of all trees."""
+    def bottom_subtrees(self) -> BottomSubtrees:
+        """Bottom subtrees of all trees."""
 
 
 @dataclass(frozen=True, eq=False)
 class DirectCosts:
-    """What trees cost without tables, against one background: estimated seconds on one core.
+    """Costs of trees without tables, against one background: estimated seconds on one core.
 
     Attributes
     ----------
     leaves : (n_trees,) float64
-        Of all trees of the ensemble.
+        Number of leaves of every tree of the ensemble.
     n_background : int or None
         None for path-dependent values.
     source : Source
-        What is computed only where it is needed.
     doubled : bool
-        Tables in float64.
+        Whether tables are in float64.
     which : (n_trees,) bool, optional
-        The trees in question; None for all.
+        Trees to count; None for all.
     """
 
     leaves: NDArray[np.float64]
@@ -227,25 +231,25 @@ class DirectCosts:
     which: NDArray[np.bool_] | None = None
 
     def walk_upper_bound(self, n_rows: int) -> float:
-        """Return the seconds of walking so many rows if every pair visited every leaf, without a look at the rows."""
+        """Return the seconds to walk ``n_rows`` rows if every pair visited every leaf."""
         return self.walk_call(n_rows) + n_rows * self.walk_row_upper_bound
 
     @cached_property
     def walk_row_upper_bound(self) -> float:
-        """Seconds of walking a row if every pair visited every leaf."""
+        """Seconds to walk a row if every pair visited every leaf."""
         return self._sum(self._walk_row(self.leaves))
 
     def walk(self, n_rows: int) -> float:
-        """Return the seconds of walking so many rows."""
+        """Return the seconds to walk ``n_rows`` rows."""
         return self._walk_call(n_rows, self.source.visits) + n_rows * self.walk_row
 
     @cached_property
     def walk_row(self) -> float:
-        """Seconds of walking one more row."""
+        """Seconds to walk one more row."""
         return self._sum(self._walk_row(self.source.visits))
 
     def walk_call(self, n_rows: int) -> float:
-        """Return an upper bound of what a call costs beside the leaves that pairs visit: finding each row's way."""
+        """Return an upper bound of the cost of a call beyond the leaves that pairs visit: finding each row's path."""
         return self._walk_call(n_rows, self.leaves)
 
     def _walk_call(self, n_rows: int, visits: NDArray[np.float64] | None) -> float:
@@ -264,7 +268,7 @@ class DirectCosts:
         return self._sum(np.log2(np.maximum(self.leaves, 1.0))) * (self.n_background or 0) * _WALK_LEVEL / 1e9
 
     def _seen(self, visits: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Estimate the leaves of each tree that rows come to, (n_trees,)."""
+        """Estimate the leaves of each tree that rows reach, (n_trees,)."""
         seen = np.minimum(self.leaves, _WALK_LEAVES)
         # One background row alone does not tell how far rows are apart.
         return seen if self.n_background == 1 else np.minimum(seen, _WALK_SPREAD * visits)
@@ -280,25 +284,26 @@ class DirectCosts:
 
     @cached_property
     def stream_lower_bound(self) -> float:
-        """Seconds that streaming takes at least, for any number of rows: a twig has at most two leaves."""
+        """Lower bound of the seconds to stream any number of rows: a bottom subtree has at most two leaves."""
         if self.n_background is None:
             return math.inf
-        return (self._sum(self.leaves) / 2 * _STREAM_TWIG + _STREAM_CALL) / 1e9
+        return (self._sum(self.leaves) / 2 * _STREAM_SUBTREE + _STREAM_CALL) / 1e9
 
     def stream(self, n_rows: int) -> float:
-        """Return the seconds of streaming so many rows, and walking those trees that cannot be streamed."""
+        """Return the seconds to stream ``n_rows`` rows, with walking the trees that cannot be streamed."""
         if self.n_background is None:
             return math.inf
-        twigs = self.source.twigs
-        n_batches = -(-n_rows // twigs.batch_rows)
-        twig = _twig_costs(twigs.n_outputs, n_rows / n_batches, self.n_background, self.doubled)
-        costs = twigs.counts @ twig * (n_batches / 1e9)
-        if not twigs.serves.all():
-            costs[~twigs.serves] = n_rows * self._walk_row(self.source.visits)[~twigs.serves]
+        bottom = self.source.bottom_subtrees
+        n_batches = -(-n_rows // bottom.batch_rows)
+        each = _subtree_costs(bottom.n_outputs, n_rows / n_batches, self.n_background, self.doubled)
+        costs = bottom.counts @ each * (n_batches / 1e9)
+        walked = ~bottom.can_stream
+        if walked.any():
+            costs[walked] = n_rows * self._walk_row(self.source.visits)[walked]
         return self._sum(costs) + _STREAM_CALL / 1e9
 
     def is_cheap(self, n_rows: int) -> bool:
-        """Return whether walking is cheap in any case, so that there is nothing to choose."""
+        """Return whether walking is so cheap that a closer estimate is not worth its cost."""
         return self.walk_upper_bound(n_rows) <= max(self.stream_lower_bound, _LOOKING)
 
     def cheaper(self, n_rows: int) -> tuple[str, float]:
@@ -319,22 +324,23 @@ class DirectCosts:
 
 
 @lru_cache(maxsize=16)
-def _twig_costs(n_outputs: int, n_rows: float, n_background: int, doubled: bool) -> NDArray[np.float64]:
-    """Return the nanoseconds of a twig for a batch of rows, by the number of other players on its path, (31,)."""
-    ways = choose_ways(int(n_rows), n_background)
+def _subtree_costs(n_outputs: int, n_rows: float, n_background: int, doubled: bool) -> NDArray[np.float64]:
+    """Return the nanoseconds of a bottom subtree for a batch, by the number of other players on its path, (31,)."""
+    limits = choose_limits(int(n_rows), n_background)
     slots = np.arange(MOST_PLAYERS + 1)
     table = _STREAM_ENTRY * 2.0 ** np.maximum(slots, 6) * ((slots + 2) // 2)
-    table = np.where(slots <= ways.dense_bits, table, _wide_twig(n_rows, n_background))
+    table = np.where(slots <= limits.dense_bits, table, _wide_subtree(n_rows, n_background))
     rows = n_rows * (_STREAM_ROW + _STREAM_ROW_SLOT * slots) + n_background * _STREAM_BACKGROUND
-    if ways.merged_nodes:
+    if limits.merged_nodes:
         rows = rows * _STREAM_MERGED
-    costs = np.asarray(_STREAM_TWIG + rows * n_outputs + table * (min(n_outputs, 2) * (2 if doubled else 1)))
-    costs.flags.writeable = False  # it is kept
+    table = table * (min(n_outputs, 2) * (2 if doubled else 1))
+    costs = np.asarray(_STREAM_SUBTREE + rows * n_outputs + table)
+    costs.flags.writeable = False  # callers share the cached array
     return costs
 
 
-def _wide_twig(n_rows: float, n_background: int) -> float:
-    """Return the measured nanoseconds of a twig too wide for a table: conditioned tables, and pairs of the rest."""
+def _wide_subtree(n_rows: float, n_background: int) -> float:
+    """Return the measured nanoseconds of a bottom subtree that is too wide for one table."""
     return float(5_000 + 70 * (n_rows * n_background) ** 0.55 + 30 * n_rows)
 
 
@@ -347,9 +353,9 @@ class TableCosts:
     n_trees : int
     bytes : float
     build, row : float
-        Seconds on one core: building, and looking up one more row.
+        Seconds on one core to build the tables, and to look up one more row.
     wait : float
-        Seconds for which the first row waits for memory.
+        Seconds that the first row waits for memory.
     """
 
     n_trees: int
@@ -359,7 +365,7 @@ class TableCosts:
     wait: float
 
     def look_up(self, n_rows: int) -> float:
-        """Return the seconds of looking up so many rows in one call."""
+        """Return the seconds to look up ``n_rows`` rows in one call."""
         n_batches = -(-n_rows // _TABLE_ROWS)
         transfer = self.bytes * _PER_BYTE[self.bytes > _IN_CACHE] / 1e9
         waiting = self.wait * math.sqrt(min(n_rows, _TABLE_ROWS))
@@ -367,7 +373,7 @@ class TableCosts:
 
 
 def table_costs(trees: NDArray[np.float64], n_background: int, width: int, itemsize: int) -> TableCosts:
-    """Return the costs of the trees with these lines of the `profile`."""
+    """Return the costs of tables of the trees with these rows of the `profile`."""
     leaves, patterns = trees[:, 0], trees[:, 3]
     filling = patterns * _by_depth(trees, _BUILD_PATTERN) * width
     need = float((patterns * _by_depth(trees, _BYTES_PER_PATTERN)).sum() * width * itemsize / 4)

@@ -1,7 +1,7 @@
-"""SHAP values of trees twig by twig: tables that are built, read by all rows of a batch, and dropped.
+"""Streaming of trees: one bottom subtree at a time gets a table, which all rows of a batch read before it is dropped.
 
-The engine for deep trees, and for tables that would outgrow the memory: cost grows with rows plus background rows,
-and some 100 MB are enough whatever the model. See `kernels.stream_numpy` for the mathematics.
+The strategy for deep trees, and for tables that would not fit into memory: cost grows with rows plus background rows,
+and about 100 MB are enough for any model. See `plan` for the terms and `kernels.stream_numpy` for the mathematics.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from fouriershap import _kernels as kernels
 from fouriershap._base.parallel import enter, for_each_in_turn
 from fouriershap._shapley.indices import Index, moments, quadrature
 from fouriershap._shapley.trees.cut import cut_wide
-from fouriershap._shapley.trees.plan import LANES, MOST_PLAYERS, Twigs, Ways, choose_ways
+from fouriershap._shapley.trees.plan import LANES, MOST_PLAYERS, BottomSubtrees, StreamLimits, choose_limits
 from fouriershap._shapley.trees.walk import Codes, Floats, WalkTrees, add_dropped
 
 _PART_SECONDS = 0.25  # of work that cannot be interrupted
@@ -33,41 +33,41 @@ class StreamTrees:
     Attributes
     ----------
     trees : WalkTrees
-        Those that can be, lean: leaf values have the mean of their tree taken off, which has no SHAP value but would
-        cost digits of float32.
+        Trees to stream, without the last output where it follows from the others. Leaf values are centred by the mean
+        of their tree, which has no SHAP value but would cost digits of float32.
     others : tuple of WalkTrees
-        What is walked: trees whose paths have too many nodes, and subtrees that were cut off for too many players.
-    twigs : (n_trees, 31) int64
-        Of the former, by the number of other players on their path.
+        Trees to walk: those that are too deep, and subtrees that were cut off for having too many players.
+    counts : (n_trees, 31) int64
+        Bottom subtrees of ``trees``, by the number of other players on their path.
     batch_rows : int
         Rows that are explained at a time.
     """
 
     trees: WalkTrees
     others: tuple[WalkTrees, ...]
-    twigs: NDArray[np.int64]
+    counts: NDArray[np.int64]
     batch_rows: int
 
 
-def prepare(trees: WalkTrees, twigs: Twigs) -> StreamTrees:
+def prepare(trees: WalkTrees, bottom: BottomSubtrees) -> StreamTrees:
     """Take the trees that can be streamed, and centre their leaves."""
-    serves, lean = twigs.serves, _centred(trees.drop_last_output)
-    others, counts = [], twigs.counts
-    if not serves.all():
-        others.append(trees.part(~serves))
-        lean, counts = lean.part(serves), counts[serves]
-    mine, rest = cut_wide(lean, MOST_PLAYERS)
+    centred, others, counts = _centred(trees.drop_last_output), [], bottom.counts
+    can_stream = bottom.can_stream
+    if not can_stream.all():
+        others.append(trees.part(~can_stream))
+        centred, counts = centred.part(can_stream), counts[can_stream]
+    streamed, rest = cut_wide(centred, MOST_PLAYERS)
     if rest is not None:
         others.append(rest)
-    return StreamTrees(mine, tuple(others), counts, twigs.batch_rows)
+    return StreamTrees(streamed, tuple(others), counts, bottom.batch_rows)
 
 
 def _centred(trees: WalkTrees) -> WalkTrees:
-    """All trees, with leaf values minus their mean over the tree, by training rows; inner nodes keep 0."""
+    """Return all trees with leaf values minus their mean over the tree, weighted by training rows; inner nodes keep 0."""
     nodes, values, roots = trees.nodes, trees.values, trees.roots
     leaf = np.flatnonzero(nodes[:, 0] < 0)
     tree = np.searchsorted(roots, leaf, side="right") - 1  # nodes lie tree by tree
-    cover = trees.cover[leaf] + 1e-9 * trees.cover.max(initial=1.0)  # where nobody counted, all count alike
+    cover = trees.cover[leaf] + 1e-9 * trees.cover.max(initial=1.0)  # equal weights where covers are 0
     total = np.bincount(tree, cover, minlength=len(roots))
     out = np.zeros(values.shape)
     for column in range(values.shape[1]):
@@ -86,7 +86,7 @@ def interventional(
     single: bool,
     seconds: float,
     out: Floats,
-    n_jobs: int | None = None,
+    n_jobs: int = -1,
 ) -> None:
     """Add the interventional values of all rows, the mean over the background, to ``out``.
 
@@ -96,9 +96,9 @@ def interventional(
     weights : (n_background,) float64 that sum to 1, None for equal ones
     index : Index
     single : bool
-        Tables in float32; totals are float64 either way.
+        Whether tables are in float32; totals are float64 in any case.
     seconds : float
-        What this is expected to take: work is cut into parts that do not depend on ``n_jobs``.
+        Estimated duration, by which work is cut into parts; they do not depend on ``n_jobs``.
     out : (n_rows, n_players, n_outputs) float64
     """
     n_rows, n_background = codes.shape[1], background.shape[1]
@@ -109,9 +109,9 @@ def interventional(
     for first in range(0, n_rows, rows_each):
         batch = codes[:, first : first + rows_each]
         n = batch.shape[1]
-        ways = choose_ways(n, n_background)
-        arguments = (_padded(batch), 0, n, *others, *ways, single)
-        parts = _parts(trees, ways, seconds * n / n_rows)
+        limits = choose_limits(n, n_background)
+        arguments = (_padded(batch), 0, n, *others, *limits, single)
+        parts = _parts(trees, limits, seconds * n / n_rows)
         _add_parts(parts, arguments, out[first : first + n], n_jobs)
 
 
@@ -120,21 +120,21 @@ def _bound_index(index: Index) -> kernels.stream.Index:
     return kernels.stream.Index(*of_points, moments(index, MOST_PLAYERS + 2), index.adds_up)
 
 
-def _parts(trees: StreamTrees, ways: Ways, seconds: float) -> list[WalkTrees]:
-    """The trees in parts of about equal cost."""
+def _parts(trees: StreamTrees, limits: StreamLimits, seconds: float) -> list[WalkTrees]:
+    """Split the trees into parts of about equal cost."""
     if seconds < _WORTH_PARTS:
         return [trees.trees]
     n_trees = trees.trees.n_trees
     n_parts = min(max(math.ceil(seconds / _PART_SECONDS), _FEWEST_PARTS), n_trees)
-    size = np.minimum(np.arange(MOST_PLAYERS + 1), ways.dense_bits)
-    cost = np.cumsum(trees.twigs @ (1_000.0 + 2.0**size))
+    size = np.minimum(np.arange(MOST_PLAYERS + 1), limits.dense_bits)
+    cost = np.cumsum(trees.counts @ (1_000.0 + 2.0**size))
     bounds = np.searchsorted(cost, np.linspace(0, cost[-1], n_parts + 1)[1:-1])
     bounds = np.unique(np.concatenate([[0], bounds, [n_trees]]))
     return [trees.trees.part(slice(*pair)) for pair in pairwise(bounds.tolist())]
 
 
-def _add_parts(parts: list[WalkTrees], arguments: tuple[Any, ...], out: Floats, n_jobs: int | None) -> None:
-    """Explain by each part, and add the parts in their order: the sum does not depend on ``n_jobs``."""
+def _add_parts(parts: list[WalkTrees], arguments: tuple[Any, ...], out: Floats, n_jobs: int) -> None:
+    """Explain by each part, and add the parts in order, so that the sum does not depend on ``n_jobs``."""
 
     def explain(k: int) -> Floats:
         trees = parts[k]
@@ -147,7 +147,7 @@ def _add_parts(parts: list[WalkTrees], arguments: tuple[Any, ...], out: Floats, 
 
 
 def _padded(codes: Codes) -> Codes:
-    """Columns up to a multiple of 8."""
+    """Pad the columns to a multiple of 8."""
     n = codes.shape[1]
     if not n % LANES:
         return codes

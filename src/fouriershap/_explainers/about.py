@@ -1,4 +1,4 @@
-"""Versions, kernels and machine: what a bug report needs."""
+"""Versions, kernels and machine: the facts that a bug report needs."""
 
 from __future__ import annotations
 
@@ -9,32 +9,10 @@ from importlib.metadata import PackageNotFoundError, version
 
 from fouriershap import _kernels
 
-_LIBRARIES = (
-    *(
-        "numpy",
-        "narwhals",
-        "shap",
-        "scikit-learn",
-        "xgboost",
-        "lightgbm",
-        "catboost",
-        "onnx",
-        "onnxruntime",
-        "skops",
-    ),
-    *(
-        "pandas",
-        "polars",
-        "pyarrow",
-        "scipy",
-        "matplotlib",
-        "plotly",
-        "jax",
-        "torch",
-        "pyspark",
-        "dask",
-        "ray",
-    ),
+# Beside the model libraries, which `libraries` knows.
+_PACKAGES = (
+    *("numpy", "narwhals", "shap", "onnxruntime", "skops", "pandas", "polars", "pyarrow", "scipy"),
+    *("matplotlib", "plotly", "jax", "torch", "dask", "ray"),
 )
 
 
@@ -51,15 +29,24 @@ def about() -> dict[str, str]:
     >>> list(fs.about())
     ['fouriershap', 'kernels', 'Python', 'system', 'libraries']
     """
+    from fouriershap._libraries import libraries  # adapters take time to load
+
+    # A distribution has the name of the library, as scikit-learn, or of its package, as pyspark.
+    named = ((name,) for name in _PACKAGES)
+    found = map(_installed, (*named, *((library.name, library.package) for library in libraries())))
     threads = ", free-threaded" if sysconfig.get_config_var("Py_GIL_DISABLED") else ""
-    found = [f"{name} {number}" for name in _LIBRARIES if (number := _version(name))]
     return {
         "fouriershap": _version("fouriershap") or "not installed",
         "kernels": f"{_kernels.backend()}, instruction set {_kernels.instruction_set()}",
         "Python": f"{platform.python_version()} ({platform.python_implementation()}{threads})",
         "system": f"{platform.platform()}, {platform.machine()}, {os.cpu_count()} cores",
-        "libraries": ", ".join(found),
+        "libraries": ", ".join(filter(None, found)),
     }
+
+
+def _installed(names: tuple[str, ...]) -> str:
+    """Return name and version of the first of these distributions that is installed, "" without one."""
+    return next((f"{name} {number}" for name in names if (number := _version(name))), "")
 
 
 def _version(name: str) -> str | None:
