@@ -16,7 +16,7 @@ import xgboost
 import fouriershap as fs
 from fouriershap import _kernels as kernels
 from fouriershap._shapley.trees import walk
-from fouriershap._shapley.trees.plan import MOST_STREAM_DEPTH, count_twigs
+from fouriershap._shapley.trees.plan import MOST_STREAM_DEPTH, count_bottom_subtrees
 from fouriershap._trees.codes import code_trees
 from fouriershap._trees.readers import read_model
 
@@ -159,10 +159,12 @@ def chain(depth: int) -> fs.TreeEnsemble:
     return ensemble.replace(**whole, values=values, roots=[0], tree_output=[0])
 
 
-def test_twigs_of_a_tree_of_any_depth() -> None:
+def test_bottom_subtrees_of_a_tree_of_any_depth() -> None:
     shallow, deep = (walk.prepare(code_trees(chain(depth))) for depth in (MOST_STREAM_DEPTH, 300_000))
-    assert count_twigs(shallow).serves.all() and count_twigs(shallow).counts.sum() == MOST_STREAM_DEPTH
-    assert not count_twigs(deep).serves.any() and not count_twigs(deep).counts.any()
+    found = count_bottom_subtrees(shallow)
+    assert found.can_stream.all() and found.counts.sum() == MOST_STREAM_DEPTH
+    found = count_bottom_subtrees(deep)
+    assert not found.can_stream.any() and not found.counts.any()
 
 
 def test_bits_beyond_the_last_of_a_spectrum() -> None:
