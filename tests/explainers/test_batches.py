@@ -250,16 +250,16 @@ X = explainer_of("xgboost")[1]
 @pytest.mark.parametrize(
     ("batches", "options", "message"),
     [
-        ([X], {"out": "rows"}, "out is 'rows'"),
-        ([X], {"out": "top_k", "top_k": 0}, "top_k is 0"),
-        ([X], {"out": "top_k", "top_k": 1.5}, r"top_k is 1\.5"),
+        ([X], {"layout": "rows"}, "layout is 'rows'"),
+        ([X], {"layout": "top_k", "top_k": 0}, "top_k is 0"),
+        ([X], {"layout": "top_k", "top_k": 1.5}, r"top_k is 1\.5"),
         ([X], {"ids": "a"}, "ids is 'a'; give a list"),
         ([X], {"ids": [1]}, "give a list of column names"),
         ([X], {"ids": ["a"]}, "'a', which is a feature"),
         ([X], {"ids": ["base_value"]}, "two columns named 'base_value'"),
         ([X], {"ids": ["k", "k"]}, "two columns named 'k'"),
         ([X], {"ids": ["key"]}, "batch 0: the batch has no column 'key'"),
-        (X, {}, "batches is a DataFrame; give an iterator"),
+        (X, {}, "batches is a DataFrame; give an iterable"),
         (X.to_numpy(dtype=object).astype(str), {}, "batches is a ndarray"),
         (pl.from_pandas(X[["a"]]), {}, "batches is a DataFrame"),
         (pa.table({"a": [1]}), {}, "batches is a Table"),
@@ -270,7 +270,7 @@ X = explainer_of("xgboost")[1]
         ([X.assign(a="much")], {}, "batch 0: X has a column 'a'"),
         ([X[:0].drop(columns="b")], {}, "batch 0: the batch lacks the column 'b'"),
         ([np.zeros((2, 4))], {"ids": ["key"]}, "an array, which has no columns"),
-        ([np.zeros((2, 4))], {"out": "top_k"}, "give data frames"),
+        ([np.zeros((2, 4))], {"layout": "top_k"}, "give data frames"),
         ([np.zeros((2, 5))], {}, "batch 0: X has 5 columns"),
         ([np.zeros(4)], {}, "batch 0: X has shape"),
         (["rows"], {}, "batch 0"),
@@ -285,7 +285,7 @@ def test_what_cannot_be_explained(batches: Any, options: dict[str, Any], message
 
 
 def test_arguments_are_checked_before_the_first_batch() -> None:
-    with pytest.raises(fs.InputError, match="out is"):
+    with pytest.raises(fs.InputError, match="layout is"):
         explainer_of("xgboost")[0].explain_batches(iter([]), layout="rows")
 
 

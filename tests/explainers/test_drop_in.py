@@ -105,8 +105,8 @@ def test_interactions_in_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
     changed = replace(explainer.engine.model.coded.ensemble, base=np.full(3, 5.0))
     monkeypatch.setattr(type(explainer.engine), "predict", lambda self, rows, n_jobs: changed.predict(rows))
     with pytest.raises(fs.AdditivityError):
-        explainer(X[:5], interactions=True)
-    assert explainer(X[:5], interactions=True, check_additivity=False).shape == (5, 4, 4, 3)
+        explainer(X[:5], interactions=True, check_additivity=True)
+    assert explainer(X[:5], interactions=True).shape == (5, 4, 4, 3)
 
 
 def test_names_that_shap_uses() -> None:

@@ -34,6 +34,7 @@ def rule(rows):
     return 1.0 * rows[:, 0] * rows[:, 1] - rows[:, 2]
 
 
+KINDS = {"tree": "trees", "linear": "products", "black box": "black box", "spectrum": "spectrum"}
 CASES = {
     "tree": (tree, X, fs.TreeExplainer),
     "linear": (linear, X, fs.ProductExplainer),
@@ -45,7 +46,7 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_shaps_words_for_the_background(case):
     make, rows, kind = CASES[case]
-    model = make()
+    model, kind_name = make(), KINDS[case]
     want = fs.Explainer(model, rows).shap_values(rows[:5])
     for options in (
         {"data": rows},
@@ -57,7 +58,7 @@ def test_shaps_words_for_the_background(case):
             kind(model, **options),
             fs.Explainer(model=model, **options),
         ):
-            assert type(explainer) is kind
+            assert type(explainer) is fs.Explainer and explainer.kind == kind_name
             np.testing.assert_allclose(explainer.shap_values(rows[:5]), want, atol=1e-9)
     with pytest.raises(fs.InputError, match="background and masker are the same argument"):
         fs.Explainer(model, rows, masker=rows)
@@ -67,7 +68,7 @@ def test_shaps_words_for_the_background(case):
 def test_no_background(case):
     make, _, kind = CASES[case]
     for call in (fs.Explainer, kind):
-        with pytest.raises(fs.InputError, match=rf"background is missing: .*fs\.{kind.__name__}\(model, X\)"):
+        with pytest.raises(fs.InputError, match="background is missing"):
             call(make())
 
 
@@ -82,7 +83,7 @@ def test_clusters_of_shap_are_rows_with_weights(case, named):
         np.testing.assert_allclose(explainer.shap_values(rows[:5]), want.shap_values(rows[:5]), atol=1e-6)
         np.testing.assert_allclose(explainer.expected_value, want.expected_value, atol=1e-6)
     assert not np.isclose(want.expected_value, fs.Explainer(make(), centres).expected_value)
-    with pytest.raises(fs.InputError, match=r"shap\.kmeans, which has its own"):
+    with pytest.raises(fs.InputError, match=r"shap\.kmeans"):
         fs.Explainer(make(), clusters, weights=np.ones(7))
 
 
@@ -96,28 +97,26 @@ def test_words_for_the_output_and_the_seed():
     for options, answer in (
         ({"model_output": "probability"}, "give a function that returns what you want explained"),
         ({"link": shap.links.logit}, "output='probability'"),
-        ({"algorithm": "permutation"}, "leave it out, or name its class"),
+        ({"algorithm": "permutation"}, "leave it out"),
         ({"feature_names": list("abcd")}, "give the background as one"),
     ):
         with pytest.raises(fs.InputError, match=answer):
             fs.Explainer(rule, BITS, **options)
     with pytest.raises(fs.InputError, match="nothing is random here"):
         fs.Explainer(tree(), X, seed=3)
-    with pytest.raises(TypeError, match="nonsense"):
+    with pytest.raises(fs.InputError, match="nonsense is not an argument"):
         fs.Explainer(tree(), X, nonsense=3)
+    with pytest.raises(fs.InputError, match="Did you mean output"):
+        fs.Explainer(tree(), X, ouput="raw")
 
 
-def test_signatures_are_those_of_the_classes():
-    of_door = inspect.signature(fs.Explainer).parameters
-    assert list(of_door)[:2] == ["model", "background"]
-    every: set[str] = set()
-    for _, _, kind in CASES.values():
+def test_signatures_name_every_option():
+    assert list(inspect.signature(fs.Explainer).parameters) == ["model", "background", "options"]
+    for name, (_, _, kind) in zip(CASES, CASES.values(), strict=True):
         parameters = inspect.signature(kind).parameters
-        assert "background" in parameters and "options" not in parameters
-        every |= set(list(parameters)[1:])
-        for name, parameter in list(parameters.items())[2:]:
-            assert of_door[name].kind is parameter.kind is inspect.Parameter.KEYWORD_ONLY
-    assert set(of_door) == every | {"model", "masker", "model_output"}
+        assert "background" in parameters and "options" not in parameters, name
+        assert all(p.kind is inspect.Parameter.KEYWORD_ONLY for p in list(parameters.values())[2:])
+        assert kind.__name__.endswith("Explainer") and "Parameters" in kind.__doc__
     assert "X" in inspect.signature(fs.Explainer(tree(), X)).parameters  # of an object: how it is called
 
 

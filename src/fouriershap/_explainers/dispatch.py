@@ -41,16 +41,18 @@ def build_parts(model: Any, background: Any, options: dict[str, Any]) -> Parts:
         raise InputError(
             f"model is the path {short(str(model))} of a saved explainer: open it by fs.load(path)."
         )
+    refusal: UnsupportedModelError | None = None
     try:
         reading = read(model)
-        if reading.is_trees or not _asks_for_black_box(options):
+        is_read = reading.is_trees or not _asks_for_black_box(options)
+        if is_read:
             _refuse_what_is_not_exact(reading, args, options)
-            build = tree_parts if reading.is_trees else product_parts
-            return _named(call_builder(build, (reading, *args[1:]), options), model)
-        refusal = None
     except UnsupportedModelError as error:
-        refusal = error
-    if refusal is not None and isinstance(refusal, UnknownModelError):
+        refusal, is_read = error, False
+    if is_read:
+        build = tree_parts if reading.is_trees else product_parts
+        return replace(call_builder(build, (reading, *args[1:]), options), model_name=name_of(model))
+    if isinstance(refusal, UnknownModelError):
         if not can_predict(model):
             raise UnsupportedModelError(
                 f"model is a {type(model).__module__}.{type(model).__qualname__}, which cannot be explained. "
@@ -59,11 +61,6 @@ def build_parts(model: Any, background: Any, options: dict[str, Any]) -> Parts:
     elif refusal is not None:
         _warn_fitted_instead(model, args, options, refusal)
     return call_builder(black_box_parts, args, options)
-
-
-def _named(parts: Parts, model: Any) -> Parts:
-    """Return parts that know what the caller gave, not what was read from it."""
-    return replace(parts, model_name=name_of(model))
 
 
 def can_predict(model: Any) -> bool:

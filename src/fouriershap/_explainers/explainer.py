@@ -159,6 +159,11 @@ class Explainer:
         return self.engine.representation if self.fit is None else self.fit.representation
 
     @property
+    def feature_perturbation(self) -> str:
+        """What stands for "feature unknown": a background ("interventional"), or shares in the trees."""
+        return "tree_path_dependent" if self.info.is_path_dependent else "interventional"
+
+    @property
     def output(self) -> str:
         """What is explained: "raw", "probability", "response" or "log_loss"."""
         return self.engine.output.name
