@@ -1,4 +1,4 @@
-"""Readers, front door and files under other Pythons: the newest libraries there, and the oldest that are allowed.
+"""Readers, explainers and files under other Pythons: the newest libraries there, and the oldest that are allowed.
 
 ``make test-versions`` runs it; it needs nothing but a Python. Each environment is a folder ``.venv-...`` that is
 kept until what it was made from changes. A Python that is not found is skipped, and a line says so.
@@ -40,10 +40,10 @@ TESTS = (
     "readers_spark",
     "model_check",
     "casts",
-    "front_door",
+    "dispatch",
     "opening",
     "drop_in",
-    "shap_words",
+    "shap_arguments",
     "tree_explainer",
     "tree_input",
     "pipelines",

@@ -102,8 +102,8 @@ def test_tables_of_long_paths_agree_with_the_walk(seed, n_features, n_outputs, v
     weights = None if by_path else rng.uniform(size=45)
     groups = rng.integers(5, size=n_features).astype(str).tolist() if grouped else None
     options = {"weights": weights, "groups": groups, "memory": 1e9}
-    tables = fs.TreeExplainer(ensemble, background, **options, method="tables", precision="double")
-    walked = fs.TreeExplainer(ensemble, background, **options, method="walk")
+    tables = fs.TreeExplainer(ensemble, background, **options, strategy="tables", precision="double")
+    walked = fs.TreeExplainer(ensemble, background, **options, strategy="walk")
     got, want = tables.shap_values(rows), walked.shap_values(rows)
     largest = np.abs(want).max()
     np.testing.assert_allclose(got, want, rtol=0, atol=1e-9 * largest)
@@ -113,13 +113,13 @@ def test_tables_of_long_paths_agree_with_the_walk(seed, n_features, n_outputs, v
         np.testing.assert_allclose(
             tables.shap_values(rows[first:last]), got[first:last], rtol=0, atol=1e-12 * largest
         )
-    single = fs.TreeExplainer(ensemble, background, **options, method="tables").shap_values(rows)
+    single = fs.TreeExplainer(ensemble, background, **options, strategy="tables").shap_values(rows)
     np.testing.assert_allclose(single, want, rtol=0, atol=1e-6 * largest)
 
 
-@pytest.mark.parametrize("method", ["tables", "walk"])
+@pytest.mark.parametrize("strategy", ["tables", "walk"])
 @pytest.mark.parametrize("by_path", [False, True])
-def test_everything_runs_on_the_numpy_kernels(method, by_path, monkeypatch):
+def test_everything_runs_on_the_numpy_kernels(strategy, by_path, monkeypatch):
     rng = np.random.default_rng(0)
     grown = RandomTrees(rng, 6, [1])
     grown.grow(4)
@@ -127,10 +127,10 @@ def test_everything_runs_on_the_numpy_kernels(method, by_path, monkeypatch):
     ensemble = grown.coded(2).ensemble
     background = None if by_path else raw_rows(rng, 20, 6)
     rows = raw_rows(rng, 12, 6)
-    native = fs.TreeExplainer(ensemble, background, method=method, precision="double")
+    native = fs.TreeExplainer(ensemble, background, strategy=strategy, precision="double")
     want, expected = native.shap_values(rows), native.expected_value
     use_reference_kernels(monkeypatch)
-    reference = fs.TreeExplainer(ensemble, background, method=method, precision="double")
+    reference = fs.TreeExplainer(ensemble, background, strategy=strategy, precision="double")
     np.testing.assert_allclose(
         reference.shap_values(rows, check_additivity=True), want, rtol=1e-9, atol=1e-12
     )
@@ -141,7 +141,7 @@ _BASELINE = """
 import sys
 import numpy as np
 import fouriershap as fs
-values = fs.TreeExplainer.load(sys.argv[1]).shap_values(np.load(sys.argv[2]))
+values = fs.load(sys.argv[1]).shap_values(np.load(sys.argv[2]))
 np.save(sys.argv[3], values)
 from fouriershap import _kernels
 print(_kernels.instruction_set())
@@ -186,15 +186,15 @@ def one_feature_each(rng, n_thresholds):
     return first, first.replace(**joined, roots=[0, first.n_nodes])
 
 
-@pytest.mark.parametrize(("n_thresholds", "method"), [(5_000, "tables"), (66_000, "walk")])
-def test_many_codes(n_thresholds, method):
+@pytest.mark.parametrize(("n_thresholds", "strategy"), [(5_000, "tables"), (66_000, "walk")])
+def test_many_codes(n_thresholds, strategy):
     """More than 256 codes take two bytes; with more than 65,536 there is no table, and trees are walked."""
     rng = np.random.default_rng(1)
     first, both = one_feature_each(rng, n_thresholds)
     rows = rng.integers(-5, n_thresholds + 5, size=(200, 2)).astype(float)
     explainer = fs.TreeExplainer(both, rows[:50], precision="double")
     values = explainer.compile().shap_values(rows, check_additivity=True)
-    assert explainer.plan().strategy == method
+    assert explainer.plan().strategy == strategy
     # The trees add up, so the value of the first feature is the first tree's output, centred.
     alone = first.predict(rows)[:, 0]
     np.testing.assert_allclose(values[:, 0], alone - alone[:50].mean(), atol=1e-9)

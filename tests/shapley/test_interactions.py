@@ -47,7 +47,9 @@ def close(got: np.ndarray, want: np.ndarray, tolerance: float = 1e-8) -> None:
     st.sampled_from(["auto", "walk"]),
 )
 @settings(max_examples=30, deadline=None)
-def test_trees_match_brute_force(model: Any, by_path: bool, weighted: bool, index: str, method: str) -> None:
+def test_trees_match_brute_force(
+    model: Any, by_path: bool, weighted: bool, index: str, strategy: str
+) -> None:
     coded, players, rng = model
     players = np.unique(players, return_inverse=True)[1].astype(np.int32)
     e = coded.ensemble
@@ -55,7 +57,7 @@ def test_trees_match_brute_force(model: Any, by_path: bool, weighted: bool, inde
     background = None if by_path else rng.choice(values, size=(6, e.n_features))
     weights = rng.dirichlet(np.ones(6)) if weighted and not by_path else None
     rows = rng.choice(values, size=(2, e.n_features))
-    trees = make_model(e, players, check_memory(None), np.dtype("f8"), method, find_index(index))
+    trees = make_model(e, players, check_memory(None), np.dtype("f8"), strategy, find_index(index))
     engine = TreeEngine(trees, make_background(trees, background, weights))
     got = interaction_matrices(engine, rows, 1)
     for row, found in zip(coded.book.encode(rows).T, got, strict=True):
@@ -135,10 +137,10 @@ def test_deep_trees_beyond_any_table() -> None:
         small = fs.TreeExplainer(model, background, groups=groups, precision="double", memory=1)
         got = explainer.shap_interaction_values(X[50:52])
         close(got, small.shap_interaction_values(X[50:52]))
-        assert small._engine.interactions(SII, 2, min_order=2).rest is not None
+        assert small.engine.interactions(SII, 2, min_order=2).rest is not None
         close(got.sum(axis=2), explainer.shap_values(X[50:52]))
-    players = explainer._engine.model.player
-    assert explainer._engine.model.profile[:, 2].max() > 10
+    players = explainer.engine.model.player
+    assert explainer.engine.model.profile[:, 2].max() > 10
     got = fs.TreeExplainer(model, X[:20], groups=groups).shap_interaction_values(X[50:51])[0]
     v = oracles.coalition_values(model.predict, X[50], X[:20], players)
     close(got, oracles.interaction_matrix(v, 6)[..., 0], 1e-5)
@@ -152,7 +154,7 @@ def test_pairs_and_top() -> None:
     wanted = [("b", "a"), (2, 3), ("g", 0)]
     close(fresh.shap_interaction_values(X[:40], pairs=wanted), full[:, [1, 2, 6], [0, 3, 0]])
     one = pair_keys(np.array([0]), np.array([1]), 7)
-    assert len(fresh._engine.interactions(SII, 2, one, 2).keys) <= 3
+    assert len(fresh.engine.interactions(SII, 2, one, 2).keys) <= 3
     top = explainer.interactions(X[:40], order=2, min_order=2, index="SII", top_k=4)
     full = 2 * full  # a matrix has each pair twice
     strength = np.abs(full).mean(axis=(0, 3))
@@ -184,7 +186,7 @@ def test_twins() -> None:
             with pytest.MonkeyPatch.context() as patch:
                 if twins:
                     use_reference_kernels(patch)
-                ensemble = fs.TreeExplainer(model).ensemble.select(np.arange(12) < 2)
+                ensemble = fs.TreeExplainer(model).representation.select(np.arange(12) < 2)
                 explainer = fs.TreeExplainer(ensemble, background, precision="double")
                 results.append(explainer.shap_interaction_values(X[:20]))
         close(*results)

@@ -62,35 +62,35 @@ def assert_close(found: NDArray[Any], expected: NDArray[Any], precision: str = "
     np.testing.assert_allclose(found, expected, rtol=0, atol=TOLERANCE[precision] * largest)
 
 
-@pytest.mark.parametrize("method", versions.VERSIONS)
+@pytest.mark.parametrize("strategy", versions.VERSIONS)
 @settings(max_examples=15, deadline=None)
 @given(rng=generators())
-def test_every_version_is_the_closed_form(method: str, rng: np.random.Generator) -> None:
+def test_every_version_is_the_closed_form(strategy: str, rng: np.random.Generator) -> None:
     problem = make_problem(rng)
-    assert_close(explain(problem, method=method), explain(problem, method="direct"))
+    assert_close(explain(problem, strategy=strategy), explain(problem, strategy="direct"))
 
 
 @pytest.mark.parametrize("precision", ["single", "double"])
-@pytest.mark.parametrize("method", versions.VERSIONS)
-def test_blocks_outputs_and_weights(method: str, precision: str) -> None:
+@pytest.mark.parametrize("strategy", versions.VERSIONS)
+def test_blocks_outputs_and_weights(strategy: str, precision: str) -> None:
     problem = make_problem(np.random.default_rng(3), blocks=True, n_outputs=3, weighted=True)
-    found = explain(problem, method=method, precision=precision)
-    assert_close(found, explain(problem, method="direct"), precision)
+    found = explain(problem, strategy=strategy, precision=precision)
+    assert_close(found, explain(problem, strategy="direct"), precision)
 
 
-@pytest.mark.parametrize("method", ["precompute", "sparse", "positional"])
-def test_degrees_beyond_a_word(method: str) -> None:
+@pytest.mark.parametrize("strategy", ["precompute", "sparse", "positional"])
+def test_degrees_beyond_a_word(strategy: str) -> None:
     problem = make_problem(np.random.default_rng(4), n_players=70, degree=70)
-    assert_close(explain(problem, method=method), explain(problem, method="direct"))
+    assert_close(explain(problem, strategy=strategy), explain(problem, strategy="direct"))
 
 
-@pytest.mark.parametrize("method", versions.VERSIONS)
-def test_chunks_of_terms_background_and_rows(method: str) -> None:
+@pytest.mark.parametrize("strategy", versions.VERSIONS)
+def test_chunks_of_terms_background_and_rows(strategy: str) -> None:
     """A budget that is too small for everything at once changes chunks, not values."""
     problem = make_problem(np.random.default_rng(5), n_rows=90)
-    expected = explain(problem, method="direct")
+    expected = explain(problem, strategy="direct")
     prepared = versions.prepare(
-        problem.spectrum, problem.background, method=method, memory=300_000, precision="double"
+        problem.spectrum, problem.background, strategy=strategy, memory=300_000, precision="double"
     )
     n_units = prepared._layout.n_units
     assert prepared.chunk[0] < n_units or prepared.chunk[1] < 33
@@ -99,17 +99,17 @@ def test_chunks_of_terms_background_and_rows(method: str) -> None:
     assert_close(prepared.shap_values(problem.X[:1])[:, :, 0], expected[:1])
 
 
-@pytest.mark.parametrize("method", versions.VERSIONS)
-def test_a_budget_for_not_even_one_chunk(method: str) -> None:
+@pytest.mark.parametrize("strategy", versions.VERSIONS)
+def test_a_budget_for_not_even_one_chunk(strategy: str) -> None:
     problem = make_problem(np.random.default_rng(5))
     with pytest.raises(fs.CapacityError, match=r"needs about [\d,]+ bytes .* memory is 1,000"):
-        explain(problem, method=method, memory=1000)
+        explain(problem, strategy=strategy, memory=1000)
 
 
-@pytest.mark.parametrize("method", versions.VERSIONS)
-def test_a_new_batch_size_does_not_recompile(method: str) -> None:
+@pytest.mark.parametrize("strategy", versions.VERSIONS)
+def test_a_new_batch_size_does_not_recompile(strategy: str) -> None:
     problem = make_problem(np.random.default_rng(6), n_rows=40)
-    prepared = versions.prepare(problem.spectrum, problem.background, method=method)
+    prepared = versions.prepare(problem.spectrum, problem.background, strategy=strategy)
     prepared.shap_values(problem.X)
     compiled = prepared._version.explain._cache_size()
     for n_rows in range(33, 40):
@@ -131,9 +131,9 @@ def as_on_an_accelerator(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.usefixtures("as_on_an_accelerator")
 def test_what_an_accelerator_runs() -> None:
     problem = make_problem(np.random.default_rng(12), n_outputs=2, weighted=True)
-    expected = explain(problem, method="direct")
-    for method in versions.VERSIONS:
-        assert_close(explain(problem, method=method), expected)
+    expected = explain(problem, strategy="direct")
+    for strategy in versions.VERSIONS:
+        assert_close(explain(problem, strategy=strategy), expected)
     tables = fs.spectra.compile(
         problem.spectrum, problem.background, device="jax", precision="double", **problem.stage_two
     )
@@ -147,7 +147,7 @@ def test_versions_as_engines() -> None:
     problem = make_problem(np.random.default_rng(13), n_outputs=2)
     tables = make_engine(problem.spectrum, problem.background)
     engine = VersionEngine(
-        tables, versions.prepare(problem.spectrum, problem.background, method="sparse", precision="double")
+        tables, versions.prepare(problem.spectrum, problem.background, strategy="sparse", precision="double")
     )
     outputs = np.empty((len(problem.X), 2))
     assert_close(engine.shap_values(problem.X, outputs=outputs), tables.shap_values(problem.X))
@@ -161,21 +161,26 @@ def test_versions_as_engines() -> None:
 def test_nothing_to_explain() -> None:
     constant = fs.Spectrum(np.zeros((1, 3)), [2.0])
     term = fs.Spectrum([[1, 1, 0]], [1.0])
-    for method in versions.VERSIONS:
-        assert not fs.spectra.shap_values(constant, np.ones((2, 3)), np.zeros((2, 3)), method=method).any()
-        assert fs.spectra.shap_values(term, np.ones((0, 3)), np.zeros((2, 3)), method=method).shape == (0, 3)
+    for strategy in versions.VERSIONS:
+        assert not fs.spectra.shap_values(
+            constant, np.ones((2, 3)), np.zeros((2, 3)), strategy=strategy
+        ).any()
+        assert fs.spectra.shap_values(term, np.ones((0, 3)), np.zeros((2, 3)), strategy=strategy).shape == (
+            0,
+            3,
+        )
 
 
 def test_the_precision_and_the_users_own_setting() -> None:
     problem = make_problem(np.random.default_rng(7))
     before = jax.numpy.ones(3, dtype=np.float32).dtype, jax.config.jax_enable_x64
-    by_default = versions.prepare(problem.spectrum, problem.background, method="sparse")
+    by_default = versions.prepare(problem.spectrum, problem.background, strategy="sparse")
     accelerated = jax.default_backend() != "cpu"
     assert by_default.dtype == (np.float32 if accelerated else np.float64)
-    single = versions.prepare(problem.spectrum, problem.background, method="sparse", precision="single")
+    single = versions.prepare(problem.spectrum, problem.background, strategy="sparse", precision="single")
     assert single.dtype == np.float32
     values = single.shap_values(problem.X)[:, :, 0]
-    assert np.abs(values - explain(problem, method="direct")).max() > 0  # it was indeed single
+    assert np.abs(values - explain(problem, strategy="direct")).max() > 0  # it was indeed single
     assert (jax.numpy.ones(3, dtype=np.float32).dtype, jax.config.jax_enable_x64) == before
 
 
@@ -188,14 +193,14 @@ def test_tables_of_spectra(precision: str) -> None:
     tables = fs.spectra.compile(
         problem.spectrum, problem.background, device="jax", precision=precision, **problem.stage_two
     )
-    assert_close(tables.shap_values(problem.X), explain(problem, method="direct"), precision)
+    assert_close(tables.shap_values(problem.X), explain(problem, strategy="direct"), precision)
 
 
 def test_tables_with_terms_too_wide_for_them() -> None:
     problem = make_problem(np.random.default_rng(9), n_players=30, degree=20)
     tables = fs.spectra.compile(problem.spectrum, problem.background, device="jax", precision="double")
     assert tables.plan.strategy == "tables+direct"
-    assert_close(tables.shap_values(problem.X), explain(problem, method="direct"))
+    assert_close(tables.shap_values(problem.X), explain(problem, strategy="direct"))
 
 
 def test_tables_from_a_file_and_from_a_pickle(tmp_path: Path) -> None:
@@ -248,7 +253,7 @@ def test_trees(name: str) -> None:
     model, X, settings = tree_models()[name]
     settings = {"precision": "double"} | settings
     precision = settings["precision"]
-    native = fs.TreeExplainer(model, X[:100], method="tables", **settings)
+    native = fs.TreeExplainer(model, X[:100], strategy="tables", **settings)
     on_jax = fs.TreeExplainer(model, X[:100], device="jax", **settings)
     for n_rows in (300, 5):
         expected = native.shap_values(X[:n_rows])
@@ -257,7 +262,7 @@ def test_trees(name: str) -> None:
     assert_close(np.atleast_1d(on_jax.expected_value), np.atleast_1d(native.expected_value))
     if "feature_perturbation" not in settings:
         again = on_jax.with_background(X[100:150])
-        assert again._engine.device == "jax"
+        assert again.engine.device == "jax"
         expected = native.with_background(X[100:150]).shap_values(X[:5])
         assert_close(again.shap_values(X[:5]), expected, precision)
 
@@ -268,16 +273,16 @@ def test_trees_too_deep_for_tables() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 30))
     chain = DecisionTreeRegressor(random_state=0).fit(X, rng.normal(size=400))
-    walk = fs.TreeExplainer(chain, X[:20], method="walk")
+    walk = fs.TreeExplainer(chain, X[:20], strategy="walk")
     on_jax = fs.TreeExplainer(chain, X[:20], memory=2_000, device="jax")
-    assert not on_jax._engine.in_tables.any()
+    assert not on_jax.engine.in_tables.any()
     assert_close(on_jax.shap_values(X[:9]), walk.shap_values(X[:9]))
 
 
 def test_more_than_256_thresholds_are_wide_codes() -> None:
     model, X, _ = tree_models()["many thresholds"]
-    explainer = fs.TreeExplainer(model, X[:100], method="tables")
-    assert (explainer._engine.compiled.columns.column < 0).any()
+    explainer = fs.TreeExplainer(model, X[:100], strategy="tables")
+    assert (explainer.engine.compiled.columns.column < 0).any()
 
 
 # Black boxes
@@ -335,32 +340,32 @@ def test_wrong_arguments() -> None:
     with pytest.raises(fs.InputError, match="device is 'gpu'"):
         fs.spectra.compile(h, row, device="gpu")
     with pytest.raises(fs.InputError, match="precision is 'half'"):
-        fs.spectra.shap_values(h, row, row, method="base", precision="half")
+        fs.spectra.shap_values(h, row, row, strategy="base", precision="half")
     with pytest.raises(fs.InputError, match="only JAX takes one"):
         fs.spectra.shap_values(h, row, row, precision="single")
-    with pytest.raises(fs.InputError, match="method is 'fast'"):
-        versions.prepare(h, row, method="fast")
+    with pytest.raises(fs.InputError, match="strategy is 'fast'"):
+        versions.prepare(h, row, strategy="fast")
     with pytest.raises(fs.InputError, match="'precompute'"):
-        fs.spectra.shap_values(h, row, row, method="fast")
+        fs.spectra.shap_values(h, row, row, strategy="fast")
 
 
 def test_trees_that_are_to_be_walked_are_not_read_from_tables() -> None:
     model, X, _ = tree_models()["groups"]
     with pytest.raises(fs.InputError, match="strategy='walk' does not build"):
-        fs.TreeExplainer(model, X, method="walk", device="jax")
+        fs.TreeExplainer(model, X, strategy="walk", device="jax")
 
 
 def test_without_jax_the_error_gives_the_pip_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "jax", None)
     h, row = fs.Spectrum([[1, 1]], [1.0]), [[0, 1]]
-    for method in versions.VERSIONS:
+    for strategy in versions.VERSIONS:
         with pytest.raises(fs.MissingDependencyError, match=r"pip install 'fouriershap\[jax\]'"):
-            fs.spectra.shap_values(h, row, row, method=method)
+            fs.spectra.shap_values(h, row, row, strategy=strategy)
     with pytest.raises(fs.MissingDependencyError, match=r"pip install 'fouriershap\[jax\]'"):
         fs.spectra.compile(h, row, device="jax")
 
 
-def test_native_methods_do_not_import_jax() -> None:
+def test_native_strategies_do_not_import_jax() -> None:
     program = """
 import sys, fouriershap as fs
 h = fs.Spectrum([[1, 1]], [1.0])
@@ -371,21 +376,21 @@ assert "jax" not in sys.modules
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
-@pytest.mark.parametrize("method", versions.VERSIONS)
-def test_explainers_of_spectra_take_the_versions(method):
+@pytest.mark.parametrize("strategy", versions.VERSIONS)
+def test_explainers_of_spectra_take_the_versions(strategy):
     rng = np.random.default_rng(5)
     h = fs.Spectrum(rng.random((30, 8)) < 0.3, rng.standard_normal((30, 2)))
     X, background = rng.integers(0, 2, (7, 8)), rng.integers(0, 2, (9, 8))
     groups = {"two": [0, 3]}
     native = fs.Explainer(h, background, groups=groups)
-    explainer = fs.Explainer(h, background, groups=groups, method=method, precision="double")
+    explainer = fs.Explainer(h, background, groups=groups, strategy=strategy, precision="double")
     assert np.abs(explainer.shap_values(X) - native.shap_values(X)).max() < 1e-10
     assert np.allclose(explainer.shap_interaction_values(X), native.shap_interaction_values(X))
 
 
-def test_explainers_of_spectra_refuse_other_methods():
+def test_explainers_of_spectra_refuse_other_strategies():
     h = fs.Spectrum([[1, 0]], [1.0])
-    with pytest.raises(fs.InputError, match="method is 'walk'"):
-        fs.Explainer(h, [[0, 0]], method="walk")
+    with pytest.raises(fs.InputError, match="strategy is 'walk'"):
+        fs.Explainer(h, [[0, 0]], strategy="walk")
     with pytest.raises(fs.InputError, match="no index 'banzhaf'"):
-        fs.Explainer(h, [[0, 0]], method="sparse", index="banzhaf")
+        fs.Explainer(h, [[0, 0]], strategy="sparse", index="banzhaf")

@@ -17,7 +17,7 @@ def explainer_of(n_features: int) -> tuple[fs.TreeExplainer, NDArray[np.float64]
     X = rng.normal(size=(500, n_features))
     model = HistGradientBoostingRegressor(max_iter=5, max_depth=3, random_state=0).fit(X, X[:, 0] * X[:, 1])
     rows = np.tile(X, (-(-40_000 // len(X)), 1))[:40_000]
-    return fs.TreeExplainer(model, X, method="tables"), rows
+    return fs.TreeExplainer(model, X, strategy="tables"), rows
 
 
 @pytest.fixture

@@ -16,15 +16,15 @@ from reference_kernels import use_reference_kernels
 from strategies import Problem, generators, problems, random_frequencies, random_players, spectra
 
 ROADS: dict[str, dict[str, Any]] = {
-    "tables": {"method": "tables"},
-    "direct": {"method": "direct"},
-    "auto": {"method": "auto"},
+    "tables": {"strategy": "tables"},
+    "direct": {"strategy": "direct"},
+    "auto": {"strategy": "auto"},
 }
 TOLERANCE = 1e-10
 
 
 def all_roads(problem: Problem) -> dict[str, NDArray[np.float64]]:
-    """The values by every method, and by tables that are too small for all terms."""
+    """The values by every strategy, and by tables that are too small for all terms."""
     given = (problem.spectrum, problem.X, problem.background)
     found = {
         name: fs.spectra.shap_values(*given, **problem.stage_two, **road) for name, road in ROADS.items()
@@ -58,7 +58,7 @@ def size_of(spectrum: fs.Spectrum) -> float:
 
 @settings(max_examples=120, deadline=None)
 @given(problems(max_players=8))
-def test_every_method_is_the_exponential_definition(problem: Problem) -> None:
+def test_every_strategy_is_the_exponential_definition(problem: Problem) -> None:
     expected = oracles.shap_values(problem.spectrum, problem.X, problem.background, **problem.stage_two)
     # Where everything cancels, what is left is rounding: a few ulps of the coefficients.
     largest = max(np.abs(expected).max(), 1e-5 * size_of(problem.spectrum))
@@ -264,7 +264,7 @@ def test_terms_wider_than_any_table_are_exact() -> None:
     expected = np.where(np.arange(n_bits) < 7, 2 / 7, 0.0)
     np.testing.assert_allclose(tables.shap_values(row[None])[0], expected, atol=1e-12)
     with pytest.raises(fs.CapacityError, match="memory"):
-        fs.spectra.shap_values(h, row[None], other[None], method="tables")
+        fs.spectra.shap_values(h, row[None], other[None], strategy="tables")
 
 
 @pytest.mark.parametrize("degree", [9, 13, 16])
@@ -274,18 +274,18 @@ def test_tables_wider_than_a_byte(degree: int) -> None:
     frequencies = np.concatenate([random_frequencies(rng, 5, 18, degree), np.arange(18)[None] < degree])
     h = fs.Spectrum(frequencies, rng.standard_normal((6, 2)))
     X, background = (rng.integers(0, 2, size=(n, 18)) for n in (130, 90))
-    tables = fs.spectra.shap_values(h, X, background, method="tables")
-    assert_close(tables, fs.spectra.shap_values(h, X, background, method="direct"), scale=size_of(h))
+    tables = fs.spectra.shap_values(h, X, background, strategy="tables")
+    assert_close(tables, fs.spectra.shap_values(h, X, background, strategy="direct"), scale=size_of(h))
 
 
 def test_many_bits_many_players() -> None:
-    """300 bits, in 90 blocks: both methods agree, and efficiency holds."""
+    """300 bits, in 90 blocks: both strategies agree, and efficiency holds."""
     rng = np.random.default_rng(1)
     h = fs.Spectrum(random_frequencies(rng, 400, 300, 6), rng.standard_normal(400))
     X, background = (rng.integers(0, 2, size=(n, 300)) for n in (70, 130))
     for players in (None, random_players(rng, 300, 90)):
-        one = fs.spectra.shap_values(h, X, background, players=players, method="tables")
-        other = fs.spectra.shap_values(h, X, background, players=players, method="direct")
+        one = fs.spectra.shap_values(h, X, background, players=players, strategy="tables")
+        other = fs.spectra.shap_values(h, X, background, players=players, strategy="direct")
         assert_close(one, other, scale=size_of(h))
         assert_close(one.sum(axis=1), h(X) - h(background).mean(), scale=size_of(h))
 

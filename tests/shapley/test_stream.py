@@ -34,7 +34,7 @@ def test_streaming_gives_the_shapley_values(model, weighted):
         weights=weights,
         feature_names=names,
         groups=groups,
-        method="stream",
+        strategy="stream",
         precision="double",
     )
     got = explainer.shap_values(rows)
@@ -67,10 +67,10 @@ def test_long_paths_agree_with_the_walk(seed, n_features, n_outputs, vector, ind
     rows = np.where(rng.random(rows.shape) < 0.8, follow, rows)
     rows[rng.random(rows.shape) < 0.02] = np.nan
     options = {"weights": rng.uniform(size=350), "index": index}
-    want = fs.TreeExplainer(ensemble, rows[:350], **options, method="walk").shap_values(rows)
+    want = fs.TreeExplainer(ensemble, rows[:350], **options, strategy="walk").shap_values(rows)
     largest = np.abs(want).max()
     for precision, atol in (("double", 1e-12), ("single", 2e-6)):
-        explainer = fs.TreeExplainer(ensemble, rows[:350], **options, method="stream", precision=precision)
+        explainer = fs.TreeExplainer(ensemble, rows[:350], **options, strategy="stream", precision=precision)
         np.testing.assert_allclose(explainer.shap_values(rows), want, rtol=0, atol=atol * largest)
 
 
@@ -85,15 +85,15 @@ def forest():
 
 def test_neither_threads_nor_batches_change_a_bit(forest, monkeypatch):
     model, X = forest
-    explainer = fs.TreeExplainer(model, X[:400], method="stream")
+    explainer = fs.TreeExplainer(model, X[:400], strategy="stream")
     monkeypatch.setattr(stream, "_WORTH_PARTS", 0.0)
     one = explainer.shap_values(X, n_jobs=1)
-    streamed = explainer._engine.model.stream_trees
+    streamed = explainer.engine.model.stream_trees
     assert len(stream._parts(streamed, plan.choose_limits(1200, 400), 1.0)) > 2
     assert (explainer.shap_values(X, n_jobs=3) == one).all()
     monkeypatch.setattr(plan, "_BATCH_ROWS", 256)
-    again = fs.TreeExplainer(model, X[:400], method="stream")
-    assert again._engine.model.bottom_subtrees.batch_rows == 256
+    again = fs.TreeExplainer(model, X[:400], strategy="stream")
+    assert again.engine.model.bottom_subtrees.batch_rows == 256
     assert (again.shap_values(X, n_jobs=1) == again.shap_values(X, n_jobs=2)).all()
     np.testing.assert_allclose(again.shap_values(X), one, rtol=0, atol=1e-6 * np.abs(one).max())
 
@@ -101,26 +101,26 @@ def test_neither_threads_nor_batches_change_a_bit(forest, monkeypatch):
 def test_equal_rows_are_explained_once(forest, monkeypatch):
     """Merging, which large calls do, changes no value."""
     model, X = forest
-    explainer = fs.TreeExplainer(model, X[:400], method="stream", precision="double")
+    explainer = fs.TreeExplainer(model, X[:400], strategy="stream", precision="double")
     want = explainer.shap_values(X)
     monkeypatch.setattr(plan, "_MERGED_FROM", 1)
     few = np.round(X)  # many of which are equal
-    again = fs.TreeExplainer(model, few[:400], method="stream", precision="double")
-    walked = fs.TreeExplainer(model, few[:400], method="walk")
+    again = fs.TreeExplainer(model, few[:400], strategy="stream", precision="double")
+    walked = fs.TreeExplainer(model, few[:400], strategy="walk")
     np.testing.assert_allclose(explainer.shap_values(X), want, rtol=0, atol=1e-12)
     np.testing.assert_allclose(again.shap_values(few), walked.shap_values(few), rtol=0, atol=1e-12)
 
 
 def test_probabilities_of_the_last_class_follow_from_the_others(forest):
     model, X = forest
-    read = fs.TreeExplainer(model, X[:9])._engine.model
+    read = fs.TreeExplainer(model, X[:9]).engine.model
     assert read.walk_trees.outputs_sum_to_constant and read.walk_trees.drop_last_output.n_outputs == 2
     assert read.stream_trees.trees.n_outputs == 2
     rng = np.random.default_rng(0)
     grown = RandomTrees(rng, 4)
     grown.grow(3)
     unbalanced = fs.TreeExplainer(grown.coded(3, True).ensemble, raw_rows(rng, 5, 4))
-    assert not unbalanced._engine.model.walk_trees.outputs_sum_to_constant
+    assert not unbalanced.engine.model.walk_trees.outputs_sum_to_constant
 
 
 @given(ensembles(most_features=6), st.integers(1, 4))
@@ -147,11 +147,11 @@ def test_trees_with_too_many_players_are_streamed_but_for_their_ends(kind):
     X = np.vstack([np.eye(n), np.random.default_rng(0).integers(0, 2, size=(30, n))])
     y = np.arange(len(X)) % 3 if kind is DecisionTreeClassifier else np.arange(len(X), dtype=float) ** 2
     chains = kind(random_state=0, max_features=1).fit(np.eye(n), y[:n])
-    explainer = fs.TreeExplainer(chains, X[:40], method="stream", precision="double")
-    ready = explainer._engine.model.stream_trees
-    assert explainer._engine.model.walk_trees.tree_players.max() > plan.MOST_PLAYERS
+    explainer = fs.TreeExplainer(chains, X[:40], strategy="stream", precision="double")
+    ready = explainer.engine.model.stream_trees
+    assert explainer.engine.model.walk_trees.tree_players.max() > plan.MOST_PLAYERS
     assert ready.trees.tree_players.max() <= plan.MOST_PLAYERS and len(ready.others) == 1
-    want = fs.TreeExplainer(chains, X[:40], method="walk").shap_values(X)
+    want = fs.TreeExplainer(chains, X[:40], strategy="walk").shap_values(X)
     np.testing.assert_allclose(explainer.shap_values(X), want, rtol=0, atol=1e-12 * np.abs(want).max())
 
 
@@ -163,10 +163,10 @@ def test_trees_with_too_long_paths_are_walked():
     grown.grow(5)
     ensemble = grown.coded(1).ensemble
     rows = np.where(rng.random((150, 20)) < 0.9, target, raw_rows(rng, 150, 20))
-    explainer = fs.TreeExplainer(ensemble, rows[:60], method="stream")
+    explainer = fs.TreeExplainer(ensemble, rows[:60], strategy="stream")
     planned = explainer.plan(150)
     assert (planned.strategy, planned.n_stream_trees, planned.n_walk_trees) == ("stream+walk", 1, 1)
-    want = fs.TreeExplainer(ensemble, rows[:60], method="walk").shap_values(rows)
+    want = fs.TreeExplainer(ensemble, rows[:60], strategy="walk").shap_values(rows)
     np.testing.assert_allclose(explainer.shap_values(rows), want, rtol=0, atol=1e-6 * np.abs(want).max())
 
 
@@ -182,19 +182,19 @@ def test_a_forest_whose_tables_do_not_fit_is_streamed(forest):
 def test_streaming_needs_a_background(forest):
     model, _ = forest
     with pytest.raises(fs.InputError, match="strategy='stream' needs a background"):
-        fs.TreeExplainer(model, method="stream")
+        fs.TreeExplainer(model, strategy="stream")
 
 
 def test_streaming_has_no_tables_for_xla(forest):
     pytest.importorskip("jax")
     model, X = forest
     with pytest.raises(fs.InputError, match="strategy='stream' does not build"):
-        fs.TreeExplainer(model, X[:5], method="stream").to("jax")
+        fs.TreeExplainer(model, X[:5], strategy="stream").to("jax")
 
 
-def test_a_file_remembers_the_method(forest, tmp_path):
+def test_a_file_remembers_the_strategy(forest, tmp_path):
     model, X = forest
-    explainer = fs.TreeExplainer(model, X[:50], method="stream")
+    explainer = fs.TreeExplainer(model, X[:50], strategy="stream")
     explainer.save(tmp_path / "forest.fshap")
     again = fs.load(tmp_path / "forest.fshap")
     assert again.plan(10).strategy == "stream"

@@ -51,8 +51,8 @@ def test_tables_are_built_when_they_pay(forest):
     assert few.walk_row_seconds > few.row_seconds > 0 and few.build_seconds > 0
     assert "cost more" in few.reason and "cheaper" in many.reason
     first = explainer.shap_values(X[:1])
-    assert explainer._engine.tables is None
-    while explainer._engine.tables is None:  # rows explained by walking add up to the price of the tables
+    assert explainer.engine.tables is None
+    while explainer.engine.tables is None:  # rows explained by walking add up to the price of the tables
         again = explainer.shap_values(X[:200])
     assert "12 outputs" not in repr(explainer) and "tables" in repr(explainer)
     assert explainer.plan(1).strategy == "tables"
@@ -63,50 +63,50 @@ def test_one_large_call_compiles_at_once(forest):
     model, X = forest
     explainer = fs.TreeExplainer(model, X)
     explainer.shap_values(np.tile(X, (60, 1)))
-    assert explainer._engine.tables is not None
+    assert explainer.engine.tables is not None
 
 
 def test_memory_budget(mixed):
     ensemble, rows = mixed
     background, some = rows[:50], rows[50:80]
-    reference = fs.TreeExplainer(ensemble, background, method="walk").shap_values(some)
+    reference = fs.TreeExplainer(ensemble, background, strategy="walk").shap_values(some)
     seen = set()
     for memory in (1, 2_000, 20_000, 200_000, 2e6, 1e9):
         explainer = fs.TreeExplainer(ensemble, background, memory=memory).compile()
         seen.add(explainer.plan().strategy)
-        tables = explainer._engine.tables
+        tables = explainer.engine.tables
         assert tables is None or tables.nbytes <= memory
         assert_within(explainer.shap_values(some, check_additivity=True), reference, 1e-6)
         other = explainer.with_background(rows[100:140])
-        fresh = fs.TreeExplainer(ensemble, rows[100:140], method="walk")
+        fresh = fs.TreeExplainer(ensemble, rows[100:140], strategy="walk")
         assert_within(other.shap_values(some), fresh.shap_values(some), 1e-6)
     assert seen == {"walk", "tables+walk"}
     with pytest.raises(fs.CapacityError, match=r"1 of 7 trees.*memory"):
-        fs.TreeExplainer(ensemble, background, method="tables")
+        fs.TreeExplainer(ensemble, background, strategy="tables")
 
 
 def test_tables_larger_than_estimated_stay_within_the_budget(mixed, monkeypatch):
     """The estimate of a tree's tables is rough; the tables themselves must keep to the budget."""
     ensemble, rows = mixed
     monkeypatch.setattr(tree_model, "feasible_trees", lambda coded, trees, *_: trees[:, 2] <= MOST_FEATURES)
-    reference = fs.TreeExplainer(ensemble, rows[:50], method="walk").shap_values(rows[:20])
+    reference = fs.TreeExplainer(ensemble, rows[:50], strategy="walk").shap_values(rows[:20])
     for memory in (100, 5_000, 50_000):
         explainer = fs.TreeExplainer(ensemble, rows[:50], memory=memory).compile()
-        tables = explainer._engine.tables
+        tables = explainer.engine.tables
         assert (0 if tables is None else tables.nbytes) <= memory
         assert_within(explainer.shap_values(rows[:20], check_additivity=True), reference, 1e-6)
     small = ensemble.select(np.arange(7) < 6)
     with pytest.raises(fs.CapacityError, match="Raise `memory`"):
-        fs.TreeExplainer(small, rows[:50], memory=5_000, method="tables")
+        fs.TreeExplainer(small, rows[:50], memory=5_000, strategy="tables")
 
 
 def test_the_number_of_threads_changes_no_bit(mixed):
     ensemble, rows = mixed
     many = np.tile(rows, (60, 1))
-    for method, data in (("auto", many), ("walk", many[:1500])):
+    for strategy, data in (("auto", many), ("walk", many[:1500])):
         results = []
         for n_jobs in (1, 2, 5, None):
-            explainer = fs.TreeExplainer(ensemble, rows[:70], method=method, n_jobs=n_jobs)
+            explainer = fs.TreeExplainer(ensemble, rows[:70], strategy=strategy, n_jobs=n_jobs)
             results.append((explainer.shap_values(data), explainer.expected_value))
         for values, expected in results[1:]:
             assert np.array_equal(values, results[0][0]) and np.array_equal(expected, results[0][1])
@@ -149,8 +149,8 @@ def test_with_background_is_a_fresh_explainer_on_the_same_blocks(forest, monkeyp
 def variants(forest):
     model, X = forest
     yield fs.TreeExplainer(model, X[:60]), X
-    yield fs.TreeExplainer(model, X[:60], method="walk"), X
-    yield fs.TreeExplainer(model, X[:60], method="tables", precision="double"), X
+    yield fs.TreeExplainer(model, X[:60], strategy="walk"), X
+    yield fs.TreeExplainer(model, X[:60], strategy="tables", precision="double"), X
     yield fs.TreeExplainer(model, X[:60], memory=30_000, weights=np.arange(1.0, 61.0)), X
     yield fs.TreeExplainer(model), X
     yield fs.TreeExplainer(model, X[:60], groups={"g": [0, 3]}), X
@@ -167,7 +167,7 @@ def test_files_and_pickles_hold_everything(forest, tmp_path):
         expected = explainer.expected_value
         explainer.save(tmp_path / f"{k}.fshap")
         want = explainer.shap_values(X[:40])
-        copies = [fs.load(tmp_path / f"{k}.fshap"), fs.TreeExplainer.load(tmp_path / f"{k}.fshap")]
+        copies = [fs.load(tmp_path / f"{k}.fshap")]
         copies += [pickle.loads(pickle.dumps(explainer)), pickle.loads(pickle.dumps(copies[0]))]
         for copy in copies:
             assert np.array_equal(copy.shap_values(X[:40], check_additivity=True), want)
@@ -175,7 +175,7 @@ def test_files_and_pickles_hold_everything(forest, tmp_path):
             assert copy.feature_names == explainer.feature_names
             assert copy.player_names == explainer.player_names
             assert copy.plan(10).strategy == explainer.plan(10).strategy
-            if explainer._engine.background is None:
+            if explainer.engine.background is None:
                 continue
             other = copy.with_background(X[100:130]).shap_values(X[:40])
             direct = explainer.with_background(X[100:130]).shap_values(X[:40])
@@ -219,9 +219,9 @@ def test_explaining_needs_no_model_library(case, kind, tmp_path):
 def test_additivity_failures_say_where_and_why(forest):
     pytest.importorskip("shap")
     model, X = forest
-    explainer = fs.TreeExplainer(model, X[:60], method="tables")
+    explainer = fs.TreeExplainer(model, X[:60], strategy="tables")
     assert explainer(X[:5]).values.shape == (5, 8, 3)
-    engine = explainer._engine
+    engine = explainer.engine
     broken = engine.tables.values.copy()
     broken *= 1.01
     engine.policy.built = replace(engine.compiled, tables=replace(engine.tables, values=broken))
@@ -305,18 +305,18 @@ def test_a_forest_of_unlimited_depth():
     X = np.concatenate([X + k for k in (0.013, 0.027, 0.031)])
     model = RandomForestRegressor(10, random_state=0).fit(X, np.random.default_rng(0).normal(size=len(X)))
     want, _ = brute_force(model, X[:4], X[300:320])
-    for method in ("tables", "walk", "auto"):
-        got = fs.TreeExplainer(model, X[300:320], method=method, precision="double").shap_values(X[:4])
+    for strategy in ("tables", "walk", "auto"):
+        got = fs.TreeExplainer(model, X[300:320], strategy=strategy, precision="double").shap_values(X[:4])
         assert_within(with_outputs(got), want, 1e-9)
 
 
 def test_leaf_values_of_very_different_size():
     """A large constant in every leaf costs float32 tables no digits."""
     model, X, _ = CASES["sklearn"]["RandomForestRegressor"]()
-    near = fs.TreeExplainer(model, X[:50], method="tables")
-    e = near.ensemble
+    near = fs.TreeExplainer(model, X[:50], strategy="tables")
+    e = near.representation
     far = fs.TreeExplainer(
-        e.replace(values=e.values + 1e6 * (e.feature < 0)[:, None]), X[:50], method="tables"
+        e.replace(values=e.values + 1e6 * (e.feature < 0)[:, None]), X[:50], strategy="tables"
     )
     assert_within(far.shap_values(X), near.shap_values(X), 1e-6)
     assert far.expected_value == pytest.approx(near.expected_value + 1e6 * e.n_trees)
@@ -332,7 +332,7 @@ def test_the_plan_knows_how_large_tables_are(depth, precision):
     model = RandomForestRegressor(4, max_depth=depth, max_leaf_nodes=60, random_state=0).fit(bits, y)
     explainer = fs.TreeExplainer(model, bits[:50], precision=precision)
     expected = explainer.plan().table_bytes
-    found = explainer.compile()._engine.tables.nbytes
+    found = explainer.compile().engine.tables.nbytes
     assert found / 3 < expected < 3 * found
 
 
@@ -340,16 +340,16 @@ def test_sparse_rows_are_walked_where_dense_ones_are_streamed():
     """Pairs of rows that are nearly all zeros come to few leaves, and how many is counted on different rows."""
     from sklearn.ensemble import RandomForestRegressor
 
-    rng, methods = np.random.default_rng(0), {}
+    rng, strategies = np.random.default_rng(0), {}
     for share in (0.02, 0.5):
         X = (rng.random((2000, 60)) < share).astype(float)
         model = RandomForestRegressor(20, max_depth=8, random_state=0).fit(X, X @ rng.normal(size=60))
         explainer = fs.TreeExplainer(model, X[:100])
-        methods[share] = explainer.plan(100).strategy
-        one, two = (fs.TreeExplainer(model, X[:n])._engine.tree_background.visits for n in (1, 2))
+        strategies[share] = explainer.plan(100).strategy
+        one, two = (fs.TreeExplainer(model, X[:n]).engine.tree_background.visits for n in (1, 2))
         np.testing.assert_array_equal(one, 1.0)  # a row and itself
         assert two.mean() > 1.0
-    assert methods == {0.02: "walk", 0.5: "stream"}
+    assert strategies == {0.02: "walk", 0.5: "stream"}
 
 
 def test_a_small_walk_is_not_shared_out(monkeypatch):
@@ -360,7 +360,7 @@ def test_a_small_walk_is_not_shared_out(monkeypatch):
     X = (rng.random((500, 40)) < 0.1).astype(float)
     model = RandomForestRegressor(20, max_depth=6, random_state=0).fit(X, X @ rng.normal(size=40))
     monkeypatch.setattr(TreeEngine, "_walk_in_parts", None)
-    explainer = fs.TreeExplainer(model, X[:100], method="walk")
+    explainer = fs.TreeExplainer(model, X[:100], strategy="walk")
     np.testing.assert_array_equal(
         explainer.shap_values(X[:50], n_jobs=1), explainer.shap_values(X[:50], n_jobs=2)
     )

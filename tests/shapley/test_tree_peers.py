@@ -61,12 +61,12 @@ def test_shap_agrees(kind, seed, n_classes):
     # Between the training rows, away from thresholds: rows in float32 that tie with none.
     rows, background = smooth(seed=seed + 1)[:20], smooth(seed=seed + 2)[:40]
     want = shap_interventional(model, background, rows)
-    for method in ("tables", "walk"):
-        assert_within(fs.TreeExplainer(model, background, method=method).shap_values(rows), want, 1e-5)
+    for strategy in ("tables", "walk"):
+        assert_within(fs.TreeExplainer(model, background, strategy=strategy).shap_values(rows), want, 1e-5)
     by_path = shap.TreeExplainer(model, feature_perturbation="tree_path_dependent")
     want = by_path.shap_values(rows, check_additivity=False)
-    for method in ("tables", "walk"):
-        explainer = fs.TreeExplainer(model, method=method)
+    for strategy in ("tables", "walk"):
+        explainer = fs.TreeExplainer(model, strategy=strategy)
         assert_within(explainer.shap_values(rows, check_additivity=True), want, 1e-5)
         expected = np.ravel(by_path.expected_value)
         np.testing.assert_allclose(np.ravel(explainer.expected_value), expected, rtol=1e-5, atol=1e-5)
@@ -103,8 +103,8 @@ def test_path_dependent_is_xgboosts_own(name):
     matrix = xgboost.DMatrix(X, missing=missing, feature_types=types, enable_categorical=True)
     own = booster.predict(matrix, pred_contribs=True, iteration_range=rounds)
     own = np.moveaxis(own, 1, 2) if own.ndim == 3 else own[:, :, None]
-    for method in ("tables", "walk"):
-        explainer = fs.TreeExplainer(model, method=method)
+    for strategy in ("tables", "walk"):
+        explainer = fs.TreeExplainer(model, strategy=strategy)
         got = with_outputs(explainer.shap_values(X))
         assert_within(got, own[:, :-1], 1e-5, np.abs(own).max())
         np.testing.assert_allclose(np.ravel(explainer.expected_value), own[0, -1], rtol=1e-4, atol=1e-4)
@@ -118,7 +118,7 @@ def test_path_dependent_is_lightgbms_own(name):
     model, X, _ = CASES["lightgbm"][name]()
     own = np.asarray(model.predict(X, pred_contrib=True))
     explainer = fs.TreeExplainer(model)
-    own = own.reshape(len(X), -1, explainer.ensemble.n_features + 1).transpose(0, 2, 1)
+    own = own.reshape(len(X), -1, explainer.representation.n_features + 1).transpose(0, 2, 1)
     assert_within(with_outputs(explainer.shap_values(X)), own[:, :-1], 1e-6)
     np.testing.assert_allclose(np.ravel(explainer.expected_value), own[0, -1], rtol=1e-6, atol=1e-9)
 
@@ -150,12 +150,12 @@ def test_path_dependent_by_the_definition(library):
                 fs.TreeExplainer(model)
             continue
         explainer = fs.TreeExplainer(model, precision="double")
-        e = explainer.ensemble
+        e = explainer.representation
         rows = X.iloc[:2] if hasattr(X, "iloc") else X[:2]
         got = with_outputs(explainer.shap_values(rows))
-        codes = explainer._engine.model.coded.book.encode(to_rows(rows, e))
+        codes = explainer.engine.model.coded.book.encode(to_rows(rows, e))
         for row, values in zip(codes.T, got, strict=True):
-            game = path_dependent_game(explainer._engine.model.coded, row, np.arange(e.n_features))
+            game = path_dependent_game(explainer.engine.model.coded, row, np.arange(e.n_features))
             assert_within(values, shapley_values(game, e.n_features), 1e-9)
         np.testing.assert_allclose(
             np.ravel(explainer.expected_value),
@@ -181,14 +181,14 @@ def test_a_background_is_never_cut():
     assert_within(all_.shap_values(X[:5]), want, 1e-5)
 
 
-@pytest.mark.parametrize("method", ["tables", "walk"])
-def test_trees_of_more_than_32767_nodes(method):
+@pytest.mark.parametrize("strategy", ["tables", "walk"])
+def test_trees_of_more_than_32767_nodes(strategy):
     from sklearn.tree import DecisionTreeRegressor
 
     X = smooth(3, 20_000)
     model = DecisionTreeRegressor(random_state=0).fit(X, np.random.default_rng(0).normal(size=len(X)))
     assert model.tree_.node_count > 32_767
-    explainer = fs.TreeExplainer(model, X[50:60], method=method, precision="double")
+    explainer = fs.TreeExplainer(model, X[50:60], strategy=strategy, precision="double")
     want, _ = brute_force(model, X[:5], X[50:60])
     assert_within(with_outputs(explainer.shap_values(X[:5])), want, 1e-9)
 
@@ -204,7 +204,7 @@ def test_categorical_splits_where_shap_is_wrong():
     for model in (lgb.fit(X, y, categorical_feature=[3]), hist.fit(X, y)):
         want, _ = brute_force(model, X[:10], X[50:80])
         explainer = fs.TreeExplainer(model, X[50:80], precision="double")
-        assert explainer.ensemble.is_categorical[3]
+        assert explainer.representation.is_categorical[3]
         assert_within(with_outputs(explainer.shap_values(X[:10])), want, 1e-9)
 
 

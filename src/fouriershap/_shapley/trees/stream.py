@@ -63,7 +63,7 @@ def prepare(trees: WalkTrees, bottom: BottomSubtrees) -> StreamTrees:
 
 
 def _centred(trees: WalkTrees) -> WalkTrees:
-    """Return all trees with leaf values minus their mean over the tree, weighted by training rows; inner nodes keep 0."""
+    """Subtract from leaf values their mean over the tree, weighted by training rows; inner nodes keep 0."""
     nodes, values, roots = trees.nodes, trees.values, trees.roots
     leaf = np.flatnonzero(nodes[:, 0] < 0)
     tree = np.searchsorted(roots, leaf, side="right") - 1  # nodes lie tree by tree
