@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from fouriershap._trees.readers import read_model
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fouriershap as fs
 from fouriershap import _kernels as kernels
 from fouriershap._shapley.trees.blocks import build_blocks, fill_tables
-from fouriershap._trees.readers import read_model
 from reference_kernels import use_reference_kernels
 from tree_kernel_cases import ensembles
 from tree_oracles import RandomTrees, interventional_game, path_dependent_game, shapley_values

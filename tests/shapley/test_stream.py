@@ -1,4 +1,4 @@
-"""Trees streamed by bottom subtrees: the definition, every kind of tree, and that nothing depends on how work is cut."""
+"""Trees streamed by bottom subtrees: the definition, every kind of tree, independence of how work is cut."""
 
 import numpy as np
 import pytest

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from fouriershap._trees.rows import to_rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fouriershap as fs
-from fouriershap._trees.rows import to_rows
 from models import CASES, classes, coded, coded_target, numbers, raw_output, target
 from reader_checks import expected_value_by_cover
 from shap_oracle import assert_within, brute_force, with_outputs

@@ -113,7 +113,7 @@ class BitRows:
 
 
 def asked_by(model: QueryModel, n_bits: int) -> Callable[[Bits], NDArray[Any]]:
-    """The model's function, for rows of bits (n_rows, n_bits): (n_rows,) numbers, of its own type."""
+    """Return the model as a function of rows of bits (n_rows, n_bits), which returns (n_rows,) numbers of its type."""
 
     def ask(rows: Bits) -> NDArray[Any]:
         parts = list(model.answers_to(BitRows(pack(rows), n_bits)))

@@ -1,6 +1,6 @@
-"""`TableSet`: compiled tables as flat arrays, how they are laid out, and how they are applied to coded rows.
+"""`TableSet`: look-up tables as flat arrays, their layout, and their application to rows of codes.
 
-Nothing here knows where the tables came from: a spectrum's atoms and a tree's features are both codes.
+Spectra and trees share these tables: the atoms of a spectrum and the features of a tree are both codes.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from fouriershap._base.frozen import Frozen
 from fouriershap._trees.codes import Codes
 
 Ints = NDArray[np.int32]
-WIDTH = 8  # players of one table: a table entry is one or two vector registers, and one cache line
+WIDTH = 8  # players of one table: a table entry fills one or two vector registers, and at most one cache line
 BYTE_PATTERNS = 256  # tables with more have wider pattern numbers, and form groups of their own
 _CACHE_BYTES = 8 << 20  # tables beyond this are fetched from memory, so more rows share each fetch
-# Tables per group: those of a group are read in turn, row after row, so they should share the first-level cache.
+# Tables per group. Each row reads all tables of a group, so they should fit into the first-level cache together.
 _MOST_TABLES, _MOST_LARGE_TABLES, _LARGE_TABLE = 4, 3, 8192
-_REACH = 128  # how many groups of each player a table looks at: more find little more
+_REACH = 128  # groups of each player to try for a table: more hardly improve the result
 
 
 @dataclass(frozen=True, eq=False)
 class Blocks(Frozen):
-    """How rows of codes become patterns (see `kernels.tables_numpy.Blocks`)."""
+    """Rules that turn rows of codes into patterns (see `kernels.tables_numpy.Blocks`)."""
 
     cut_start: Ints  # (n_blocks + 1,)
     cut_missing: Ints  # (n_blocks,)
@@ -42,12 +42,12 @@ class Blocks(Frozen):
 
     @property
     def offset(self) -> NDArray[np.int64]:
-        """(n_blocks + 1,) where each block's patterns begin when all are laid end to end."""
+        """Position of the first pattern of each block among the patterns of all, (n_blocks + 1,)."""
         return np.concatenate([[0], np.cumsum(self.n_patterns, dtype=np.int64)])
 
     @cached_property
     def bound(self) -> kernels.tables.Blocks:
-        """The blocks as kernels take them."""
+        """Bound blocks for the kernels."""
         cuts = (self.cut_start, self.cut_missing, self.cut_column, self.cut_at, self.cut_weight)
         return kernels.tables.Blocks(*cuts, self.base, self.n_patterns)
 
@@ -73,14 +73,14 @@ class TableSet(Frozen):
 
     @property
     def n_tables(self) -> int:
-        """Look-ups per row and output."""
+        """Number of look-ups per row and output."""
         return len(self.table_block)
 
     @property
     def rows_per_block(self) -> int:
-        """Rows carried through all tables at a time: many where the tables outgrow the cache."""
+        """Rows that read all tables at a time: more where the tables do not fit into the cache."""
         rows = 8192 if self.nbytes <= _CACHE_BYTES else 16384
-        # The running sums of these rows should not outgrow the cache either.
+        # The running sums of these rows should fit into the cache as well.
         bytes_per_row = self.n_players * self.n_outputs * self.values.itemsize
         while rows > 128 and rows * bytes_per_row > _CACHE_BYTES // 2:
             rows //= 2
@@ -95,7 +95,7 @@ class TableSet(Frozen):
 
     @cached_property
     def bound(self) -> kernels.tables.TableSet:
-        """The tables as kernels take them."""
+        """Bound tables for the kernels."""
         return kernels.tables.TableSet(
             self.blocks.bound,
             self.table_block,
@@ -113,9 +113,9 @@ class TableSet(Frozen):
 def histograms(
     blocks: Blocks, codes: Codes, weights: NDArray[np.float64] | None, first: int, last: int
 ) -> NDArray[np.float64]:
-    """Share of the background on each pattern of blocks first ... last - 1, end to end; each sums to 1.
+    """Return the share of the background with each pattern of the blocks ``first`` to ``last - 1``, concatenated.
 
-    ``weights`` sum to 1; None for equal ones.
+    The shares of a block sum to 1, and so do ``weights``; None for equal ones.
     """
     offset = blocks.offset
     out = np.zeros(offset[last] - offset[first])
@@ -129,26 +129,26 @@ def histograms(
 
 
 def tables_to_arrays(tables: TableSet) -> dict[str, NDArray[Any]]:
-    """Named arrays for a file."""
+    """Return the arrays by name, for a file."""
     named = {field.name: getattr(tables, field.name) for field in fields(TableSet)}
     blocks, _, _ = named.pop("blocks"), named.pop("n_players"), named.pop("n_outputs")
     return named | {f"blocks.{field.name}": getattr(blocks, field.name) for field in fields(Blocks)}
 
 
 def tables_from_arrays(arrays: dict[str, NDArray[Any]], n_players: int, n_outputs: int) -> TableSet:
-    """The inverse of `tables_to_arrays`."""
+    """Build tables from the arrays that `tables_to_arrays` returned."""
     blocks = Blocks(*(arrays[f"blocks.{field.name}"] for field in fields(Blocks)))
     rest: dict[str, Any] = {field.name: arrays[field.name] for field in fields(TableSet)[1:-2]}
     return TableSet(blocks=blocks, **rest, n_players=n_players, n_outputs=n_outputs)
 
 
 class Members(NamedTuple):
-    """What the blocks give values to: players, or pairs of them."""
+    """Members of the blocks, to which their tables add values: players, or pairs of players."""
 
-    block: NDArray[Any]  # (n,) block by block
-    member: NDArray[Any]  # (n,) who is a member of it
-    place: NDArray[Any]  # (n,) a number by which its terms or leaves know the member, who may have several
-    n_places: int  # more than any such number, also of those who are left out here
+    block: NDArray[Any]  # (n,) ascending
+    member: NDArray[Any]  # (n,) player or pair
+    place: NDArray[Any]  # (n,) number of the member within its block; a member may have several
+    n_places: int  # upper bound of these numbers, members that are left out included
 
 
 def lay_out(
@@ -162,9 +162,9 @@ def lay_out(
 ) -> tuple[TableSet, Ints, int]:
     """Split the members of each block into tables of 8, and group these by output and pattern width.
 
-    ``output`` (n_blocks,) is the first one of each block, whose tables hold ``width`` of them, in numbers of
-    ``itemsize`` bytes. Gives tables without values, the column (n_tables, n_places) of each place in each table, -1
-    for none, and how many values there are in all.
+    ``output`` (n_blocks,) is the first output of each block, whose tables hold ``width`` outputs, in numbers of
+    ``itemsize`` bytes. Return tables without values, the column (n_tables, n_places) of each place in each table (-1
+    for none), and the number of values in all.
     """
     # The distinct (block, member) pairs in order; each run of 8 within a block is a table.
     distinct, of_place = np.unique(members.block * max(n_members, 1) + members.member, return_inverse=True)
@@ -203,7 +203,7 @@ def lay_out(
 
 @dataclass(frozen=True, eq=False)
 class Grouping:
-    """The order of the tables, and the players of each group."""
+    """Order of the tables, and players of each group."""
 
     order: NDArray[np.int64]  # (n_tables,) tables in the order of their groups
     start: Ints  # (n_groups + 1,) the tables of group g are ``order[start[g]:start[g + 1]]``
@@ -218,17 +218,17 @@ def group_tables(
     n_players: int,
     table_bytes: float,
 ) -> Grouping:
-    """Gather tables whose players fit together into 8 columns; only tables of one kind may meet.
+    """Group tables of the same kind that together have at most 8 players, one per column.
 
-    The players of each table, ``players[start[t]:start[t + 1]]``, are sorted, at most 8; ``table_bytes`` is the mean
-    size.
+    The players of table t, ``players[start[t]:start[t + 1]]``, are sorted and at most 8; ``table_bytes`` is the mean
+    size of a table.
     """
     n_tables = len(kinds)
     sizes = np.diff(start)
     padded = np.full((n_tables, WIDTH), -1, dtype=np.int32)
     table = np.repeat(np.arange(n_tables), sizes)
     padded[table, np.arange(len(players)) - start[:-1][table]] = players
-    # Large sets first, alike ones together: later, smaller ones find a group that holds them.
+    # Large sets first, similar ones together, so that smaller ones find a group that contains them.
     order = np.lexsort((*padded.T[::-1], -sizes, kinds))
     sorted_padded = padded[order]
     sorted_start = np.concatenate([[0], np.cumsum(sizes[order])]).astype(np.int64)

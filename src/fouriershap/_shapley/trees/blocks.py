@@ -1,8 +1,8 @@
 """Tables of trees: subtrees as blocks, one table per block and 8 players.
 
-A leaf is a product of literals, one per player on its path; the background enters through the histogram
-of its patterns in each block. The same blocks serve path-dependent values, where a missing player passes
-with the share of the training rows that did.
+A leaf is a product of conditions, one per player on its path. A block depends on the background only through the
+histogram of its patterns. Path-dependent values use the same blocks: a player outside the coalition passes a condition
+with the share of the training rows that passed it.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from fouriershap._shapley.indices import SHAPLEY, Index, quadrature
 from fouriershap._shapley.tables import BYTE_PATTERNS, WIDTH, Blocks, Members, TableSet, histograms, lay_out
 from fouriershap._trees.codes import CodedTrees, Codes, Columns, turn_pages
 
-# Patterns of a block: a byte each, and a table of 8 KB that stays in the first-level cache. Where there are so
-# many leaves that the tables come from memory anyway, fewer and larger tables are better.
+# Most patterns of a block. With 256, a pattern is a byte and a table takes 8 KB, which stay in the first-level cache.
+# With so many leaves that tables are read from memory anyway, fewer and larger tables are faster.
 _FEW_LEAVES, _MOST_PATTERNS = 10_000, 512
 # Nanoseconds per row on one core of a 2021 server processor: a table, a cut, a pattern (memory traffic).
 _COSTS = (0.7, 0.03, 1.0e-3)
@@ -33,24 +33,24 @@ _LEAVES = (
 
 @dataclass(frozen=True, eq=False)
 class TreeBlocks:
-    """Trees cut into blocks: everything about the tables but the background.
+    """Trees cut into blocks: everything about the tables that does not depend on the background.
 
     Attributes
     ----------
     columns : Columns
-        Where the codes of each feature go.
+        Row of each feature in the matrix of codes.
     arrays : dict
-        What the kernel `tree_tables.fill` needs of each leaf (see `kernels.tree_blocks_numpy`).
+        Arguments of the kernel `tree_tables.fill` (see `kernels.tree_blocks_numpy`).
     output : (n_blocks,) int32
         First output of each block.
     order : int
         1 where the tables hold values of players, 2 for pairs of players.
     skeleton : TableSet
-        Blocks, tables and groups; its values are empty.
+        Blocks, tables and groups, without values.
     slots : (n_tables, n) int32
-        Column of each player (or pair) of a block in each of its tables, -1 for none.
+        Column of each player (or pair) of a block in each of its tables; -1 where it has none.
     n_values : int
-        Numbers in all tables.
+        Number of values in all tables.
     """
 
     columns: Columns
@@ -63,21 +63,21 @@ class TreeBlocks:
 
     @property
     def tree_values(self) -> NDArray[np.int64]:
-        """(n_trees,) numbers in the tables of each tree."""
+        """Number of values in the tables of each tree, (n_trees,)."""
         tree = self.arrays["tree"][self.skeleton.table_block]
         sizes = np.diff(np.append(self.skeleton.table_offset, self.n_values))
         return np.bincount(tree, sizes, minlength=len(self.arrays["feasible"])).astype(np.int64)
 
 
 def bind_trees(coded: CodedTrees, player: NDArray[np.int32]) -> kernels.tree_blocks.Trees:
-    """Return an ensemble on codes as kernels take it."""
+    """Return the bound trees that kernels expect."""
     e = coded.ensemble
     shape = (e.roots, e.feature, coded.cut, e.missing_left, e.left, e.right, e.category_set)
     return kernels.tree_blocks.Trees(*shape, coded.set_bits, coded.book.n_codes, player, e.cover)
 
 
 def code_columns(coded: CodedTrees) -> NDArray[np.int32]:
-    """Where the codes of each feature that these trees test go (`Codebook.encode_columns`)."""
+    """Return the row of each tested feature in the matrix of codes (see `Codebook.encode_columns`)."""
     e = coded.ensemble
     return coded.book.columns(np.bincount(e.feature[e.feature >= 0], minlength=e.n_features) > 0)
 
@@ -114,13 +114,13 @@ def fill_tables(
     n_jobs: int = -1,
     index: Index = SHAPLEY,
 ) -> tuple[TableSet, NDArray[np.float64]]:
-    """Fill the tables from background codes, or by path where there is none.
+    """Fill the tables from background codes; None for path-dependent values.
 
-    Returns the tables, and the expected output (n_outputs,) of these trees without the base value.
+    Return the tables, and the expected output (n_outputs,) of these trees without the base value.
     """
     skeleton, arrays = trees.skeleton, trees.arrays
     values = np.empty(trees.n_values, dtype=dtype)
-    # A tree that is one leaf has no players, and so no table to fill; all rows reach it.
+    # A tree of one leaf has no players, and so no table to fill; all rows reach the leaf.
     reached = np.isin(arrays["leaf_node"], coded.ensemble.roots).astype(np.float64)
     by_block = np.argsort(skeleton.table_block, kind="stable").astype(np.int32)
     blocks_sorted = skeleton.table_block[by_block]
@@ -144,7 +144,7 @@ def fill_tables(
 
 
 def _centre(coded: CodedTrees) -> NDArray[np.float64]:
-    """Leaf values minus a constant per tree: a constant has no SHAP value, but would cost float32 digits."""
+    """Subtract their mean from the leaf values of each tree: it has no SHAP value, but would cost digits of float32."""
     e = coded.ensemble
     leaf = e.feature < 0
     tree = e.tree_of_node

@@ -1,4 +1,4 @@
-"""What is built of trees against a background, frozen: tables of those that fit, the others ready to be walked."""
+"""Compiled trees: tables of the trees that fit, for one background, and the other trees ready to be walked."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ NO_COLUMNS = Columns(np.empty(0, dtype=np.int32), None)
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Which trees go into tables, and their blocks: all of it that no background changes.
+    """Trees that go into tables, and their blocks: the part of `CompiledTrees` that no background changes.
 
     Attributes
     ----------
     in_tables : (n_trees,) bool
     blocks : TreeBlocks or None
-        None where no tree does.
+        None where no tree goes into tables.
     """
 
     in_tables: NDArray[np.bool_]
@@ -46,13 +46,13 @@ class CompiledTrees(Frozen):
     tables : TableSet or None
         None where no tree fits.
     columns : Columns
-        Where the codes of the tables' features go.
+        Row of each feature of the tables in the matrix of codes.
     expected : (n_outputs,) float64
         Mean output of the trees in the tables, without the base value.
     rest : WalkTrees or None
         The other trees.
     layout : Layout or None
-        For another background; files do not keep it.
+        Reused for another background; not saved in files.
     """
 
     in_tables: NDArray[np.bool_]
@@ -64,13 +64,13 @@ class CompiledTrees(Frozen):
 
     @cached_property
     def rest_streamed(self) -> stream.StreamTrees:
-        """The trees without tables, ready to be streamed."""
+        """Trees without tables, ready to be streamed."""
         assert self.rest is not None
         return stream.prepare(self.rest, count_bottom_subtrees(self.rest))
 
     @cached_property
     def under_xla(self) -> Any:
-        """The tables under XLA. Totals are at least as precise as they are."""
+        """Tables read by XLA; totals are at least as precise as the tables."""
         from fouriershap._shapley.jax import put_tables
 
         assert self.tables is not None
@@ -78,17 +78,17 @@ class CompiledTrees(Frozen):
 
 
 def check_capacity(model: TreeModel, in_tables: NDArray[np.bool_]) -> None:
-    """Raise where tables were asked for and some tree has none."""
+    """Raise `CapacityError` where ``strategy="tables"`` and some tree has no table."""
     if model.strategy == "tables" and not in_tables.all():
         raise CapacityError(
             f"{int((~in_tables).sum())} of {len(in_tables)} trees do not fit into tables (at most {MOST_FEATURES} "
             f"features and {MOST_DEPTH} splits on a path, and {model.memory:,} bytes in all). Raise `memory`, or use "
-            "strategy='auto', which explains them without."
+            "strategy='auto', which explains these trees without tables."
         )
 
 
 def lay_out_trees(model: TreeModel) -> Layout:
-    """Blocks of the feasible trees; where they outgrow the budget, of those that fit, smallest first."""
+    """Cut the feasible trees into blocks; where they exceed the budget, those that fit, smallest first."""
     in_tables = model.feasible
     while in_tables.any():
         check_capacity(model, in_tables)
@@ -102,7 +102,7 @@ def lay_out_trees(model: TreeModel) -> Layout:
 
 
 def smallest(sizes: NDArray[np.int64], among: NDArray[np.bool_], most: int) -> NDArray[np.bool_]:
-    """(n_trees,) bool: those ``among`` all, smallest first, whose ``sizes`` add up to at most so much."""
+    """Return the trees ``among`` all, smallest first, whose ``sizes`` sum to at most ``most``, (n_trees,) bool."""
     order = np.argsort(sizes, kind="stable")
     fits = order[np.cumsum(sizes[order]) <= most]
     out = np.zeros_like(among)
@@ -113,7 +113,7 @@ def smallest(sizes: NDArray[np.int64], among: NDArray[np.bool_], most: int) -> N
 def compile_trees(
     model: TreeModel, background: Background, layout: Layout | None, n_jobs: int
 ) -> CompiledTrees:
-    """Build the tables of all trees that fit; ``layout`` where another background has shown it."""
+    """Build the tables of all trees that fit; ``layout`` is that of another background, None to make it."""
     layout = lay_out_trees(model) if layout is None else layout
     rest = model.walk_without(layout.in_tables)
     blocks = layout.blocks

@@ -1,8 +1,8 @@
-"""`LeafLookup`: the leaves of trees, each with what it sees of the background, by which a page explains one row.
+"""`LeafLookup`: the leaves of trees with counts of background rows, from which a report explains one row.
 
-A leaf sees a background row only through the set of players whose conditions on its path the row fails. The counts of
-these sets are all that SHAP values need (see `fouriershap._shapley`), and are a hundredth of the tables that are made
-of them: a page sums over them anew for each row, which is quick enough for one.
+A leaf depends on a background row only through the set of players whose conditions on its path the row fails. SHAP
+values need no more than the counts of these sets (see `fouriershap._shapley`), which take about a hundredth of the
+memory of the tables built from them. A report sums over the counts for each row, which is fast enough for one row.
 """
 
 from __future__ import annotations
@@ -20,40 +20,40 @@ from fouriershap._shapley.trees.model import Background, TreeModel
 from fouriershap._trees.codes import Codebook
 
 Floats = NDArray[np.float64]
-MOST_PLAYERS = 31  # on a path: a set of them is an integer of JavaScript
+MOST_PLAYERS = 31  # on a path: JavaScript has bitwise operations on 32 bits
 _MOST_LEAVES = 200_000  # more take too long to count
-_MOST_SETS = 5_000_000  # more take a page longer than a move should
+_MOST_SETS = 5_000_000  # more make moving a slider too slow
 
 
 @dataclass(frozen=True, eq=False)
 class LeafLookup:
-    """Everything that explaining one row needs. Nodes come in the order of a walk: a node, its left side, its right.
+    """Everything that is needed to explain one row. Nodes are in depth-first order: a node, its left side, its right.
 
     Attributes
     ----------
     book : Codebook
-        How the values of inputs become codes.
+        Codes of the values of each feature.
     head, test : (n_nodes,) int32
         ``2 * feature + missing_left``, or -1 at a leaf; the cut, or ``-1 - set`` at a categorical node.
     tree_output : (n_trees,) int32
-        The output that a tree adds to; -1 for all.
+        Output that a tree adds to; -1 for all.
     values : (n_leaves, width) float64
     players : (n_features,) int32
     set_bits : (n_category_sets, n_bytes) uint8
-        Codes that go left, as bits.
+        Codes that go left, one bit each.
     n_players, n_outputs : int
     most_players : int
-        On a path.
+        Most players on a path.
     set_count : (n_leaves,)
-        Sets of each leaf. A set is of positions on its path, players in the order in which they come.
+        Number of sets of each leaf.
     sets : (n_sets,)
-        Players that background rows fail, as bits.
+        Sets of players that background rows fail: bit i is the i-th distinct player on the path of the leaf.
     shares : (n_sets,)
-        How many background rows fail exactly these, or, where their weights differ, which share of them.
+        Number of background rows that fail exactly these players, or their total weight where weights differ.
     total : float
-        What the shares of a leaf add up to.
+        Sum of the shares of a leaf.
     ratio : (n_nodes,) float64 or None
-        Without a background: the share of a node's training rows among its parent's.
+        Training rows of a node divided by those of its parent, for path-dependent values; else None.
     """
 
     book: Codebook
@@ -79,7 +79,7 @@ class LeafLookup:
         return sum(array.nbytes for array in self.arrays().values())
 
     def header(self) -> dict[str, Any]:
-        """Single numbers."""
+        """Return the numbers and settings that are not arrays."""
         at, weights = points(SHAPLEY, max((self.most_players + 1) // 2, 1))
         return {
             "kind": "leaves",
@@ -96,7 +96,7 @@ class LeafLookup:
         }
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Arrays by name."""
+        """Return the arrays by name."""
         names = (
             "head",
             "test",
@@ -112,15 +112,15 @@ class LeafLookup:
         return named if self.ratio is None else named | {"ratio": self.ratio}
 
     def rounded(self, n_bits: int) -> None:
-        """Return None: leaves are small as they are."""
+        """Return None: leaves are small without rounding."""
 
     def shap_values(self, rows: NDArray[Any]) -> Floats:
-        """Raise `NotImplementedError`: only the page sums over leaves."""
+        """Raise `NotImplementedError`: only the script of a report sums over leaves."""
         raise NotImplementedError
 
 
 def leaf_lookup(model: TreeModel, background: Background) -> LeafLookup | None:
-    """Return the leaves of trees; None where the background is lost, or where there would be too much to sum over."""
+    """Return the leaves of trees; None without background rows, or where a report could not sum fast enough."""
     e, walk = model.ensemble, model.walk_trees
     most = int(walk.tree_players.max(initial=0))
     if background.is_lost or most > MOST_PLAYERS or e.n_leaves > _MOST_LEAVES:
@@ -160,7 +160,7 @@ def leaf_lookup(model: TreeModel, background: Background) -> LeafLookup | None:
 
 
 class _Counted:
-    """Nodes in the order of the walk, and the sets of each leaf that the walk has met."""
+    """Nodes in depth-first order, and the sets of each leaf, of the trees added so far."""
 
     def __init__(self, trees: Trees, codes: NDArray[np.int32] | None, weights: Floats | None) -> None:
         self._trees, self._weights = trees, weights
@@ -172,7 +172,7 @@ class _Counted:
         self._n_sets = 0
 
     def add(self, root: int) -> bool:
-        """Walk a tree; False where there are too many sets."""
+        """Count the sets of a tree; return False once there are too many."""
         trees = self._trees
         everything = np.zeros(self._codes.shape[1], dtype=np.int64)
         stack: list[tuple[int, NDArray[np.int64], tuple[int, ...]]] = [(root, everything, ())]
@@ -207,6 +207,6 @@ class _Counted:
 
 
 def _smallest(whole: NDArray[Any]) -> NDArray[Any]:
-    """Whole numbers >= 0 in the smallest type that a page has for them."""
+    """Cast integers >= 0 to the smallest integer type that reports support."""
     top = int(whole.max(initial=0))
     return whole.astype(np.uint8 if top < 256 else np.uint16 if top < 65_536 else np.int32)

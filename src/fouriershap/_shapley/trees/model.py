@@ -1,4 +1,4 @@
-"""What a tree engine stands on, frozen: the trees on codes with their players, and the background."""
+"""Frozen inputs of a tree engine: the trees on codes with their players, and the background."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class TreeModel(Frozen):
-    """Trees on codes, their players, and how they are to be explained: all but the background.
+    """Trees on codes, their players, and how to explain them, without the background.
 
     Attributes
     ----------
@@ -32,11 +32,11 @@ class TreeModel(Frozen):
     memory : int
         Budget of the tables in bytes.
     dtype : float32 or float64
-        Precision of the tables; totals are float64 either way.
+        Precision of the tables; totals are float64 in any case.
     strategy : {"auto", "tables", "stream", "walk"}
     index : Index
     link : Link
-        What turns the raw output into the model's prediction.
+        Turns the raw output into the model's prediction.
     kind : str
         Library and class of the model.
     """
@@ -60,12 +60,12 @@ class TreeModel(Frozen):
 
     @cached_property
     def profile(self) -> Floats:
-        """(n_trees, 4), see `plan.profile`."""
+        """Leaves, depth, features and patterns of each tree, (n_trees, 4); see `plan.profile`."""
         return profile(self.coded)
 
     @cached_property
     def feasible(self) -> NDArray[np.bool_]:
-        """(n_trees,) bool: the trees whose tables should fit, by estimate; building them tells."""
+        """Trees whose tables are estimated to fit, (n_trees,) bool; building them may show that fewer do."""
         if self.strategy in ("stream", "walk"):
             return np.zeros(self.ensemble.n_trees, dtype=bool)
         return feasible_trees(self.coded, self.profile, self.memory, self.dtype.itemsize)
@@ -86,7 +86,7 @@ class TreeModel(Frozen):
         return count_bottom_subtrees(self.walk_trees)
 
     def walk_without(self, in_tables: NDArray[np.bool_]) -> walk.WalkTrees | None:
-        """The other trees, ready to be walked; None where there are none."""
+        """Return the trees without tables, ready to be walked; None where all have tables."""
         if in_tables.all():
             return None
         if not in_tables.any():
@@ -104,22 +104,22 @@ def make_model(
     link: Link = UNKNOWN,
     kind: str = "",
 ) -> TreeModel:
-    """Put an ensemble on codes."""
+    """Encode the thresholds of an ensemble as codes, and add how to explain it."""
     return TreeModel(code_trees(ensemble), player, memory, np.dtype(dtype), strategy, index, link, kind)
 
 
 @dataclass(frozen=True, eq=False)
 class Background(Frozen):
-    """Cleaned rows that stand for "feature unknown".
+    """Background rows, as `InputRules.encode` returns them.
 
     Attributes
     ----------
     model : TreeModel
     rows : (n_rows, n_features), or None for path-dependent values
-        Empty where a file kept tables in their place.
+        Empty where they were loaded from a file that has tables instead.
     weights : (n_rows,) float64 that sum to 1, or None for equal ones
     n_rows : int or None
-        Also where the rows themselves are not there; None for path-dependent values and where nobody knows.
+        Known even where ``rows`` is empty; None for path-dependent values, or where it is unknown.
     """
 
     model: TreeModel
@@ -129,12 +129,12 @@ class Background(Frozen):
 
     @property
     def is_lost(self) -> bool:
-        """Whether there was one, which a file did not keep."""
+        """Whether there were background rows that the file does not contain."""
         return self.rows is not None and not len(self.rows)
 
     @cached_property
     def codes(self) -> NDArray[np.int32] | None:
-        """(n_features, n_rows)."""
+        """Codes of the rows, (n_features, n_rows); None for path-dependent values."""
         return None if self.rows is None else self.model.coded.book.encode(self.rows)
 
     @property
@@ -144,10 +144,10 @@ class Background(Frozen):
 
     @cached_property
     def visits(self) -> Floats | None:
-        """(n_trees,) leaves that a pair of rows visits; None without a background."""
+        """Mean number of leaves that a pair of rows visits, (n_trees,); None for path-dependent values."""
         return None if self.codes is None else walk.leaf_visits(self.model.walk_trees, self.codes)
 
 
 def make_background(model: TreeModel, rows: NDArray[Any] | None, weights: Floats | None = None) -> Background:
-    """Rows as `TreeEnsemble.clean_rows` gives them, None for path-dependent values."""
+    """Return the background of rows from `InputRules.encode`; None for path-dependent values."""
     return Background(model, rows, weights, None if rows is None else len(rows))
