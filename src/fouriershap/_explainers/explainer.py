@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -171,8 +170,8 @@ class Explainer:
     @property
     def quality(self) -> Quality:
         """Whether values are exact, and otherwise how large their error is."""
-        quality = self.engine.quality
-        return quality if self.fit is None else replace(quality, fidelity=self.fit.fidelity)
+        quality, fit = self.engine.quality, self.fit
+        return quality if fit is None else Quality(quality.background_error, lambda: fit.fidelity)
 
     @property
     def fidelity(self) -> FidelityReport | None:
