@@ -1,4 +1,4 @@
-// What every family's binding needs: array types, their views, and checks of what Python passes.
+// Shared by all bindings: array types, their views, and checks of arguments from Python.
 #pragma once
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -35,7 +35,7 @@ int64_t length(const A& array, size_t axis = 0) {
   return static_cast<int64_t>(array.shape(axis));
 }
 
-// Truth values of a file may be any bytes.
+// Booleans read from a file may be any bytes.
 template <class T>
 using Plain = std::conditional_t<std::is_same_v<T, const bool>, const uint8_t, T>;
 
@@ -49,13 +49,13 @@ Matrix<T> view(const Array<T, 2>& array) {
   return {array.data(), length(array), length(array, 1)};
 }
 
-// Larger ones lie flat.
+// Arrays of more dimensions are passed flat.
 template <class T>
 Span<T> view(const Array<T, 3>& array) {
   return {array.data(), static_cast<int64_t>(array.size())};
 }
 
-// The first base of what is bound, since it keeps the arrays alive that the others have views of.
+// First base class of bound classes: keeps the arrays alive that the other bases view.
 class Owner {
  public:
   template <class A>

@@ -107,7 +107,7 @@ inline void add_weighted_shares(const uint64_t* e, int64_t degree, const Word& c
   }
 }
 
-// share[j] = sum over the background of what player j of a term has of it.
+// share[j] = sum over the background of the share of player j in a term.
 void term_shares(const uint8_t* row, const BitBackground& background, const int32_t* term, int64_t degree,
                  uint64_t* differs, double* share) {
   const int64_t n_words = background.words.columns;

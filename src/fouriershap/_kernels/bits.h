@@ -29,7 +29,7 @@ struct BitBackground {
 void evaluate(const Terms& terms, const BitColumns& columns, int64_t first_word, int64_t last_word,
               Matrix<double> out);
 
-// Closed-form SHAP values (direct method) of rows (n_rows, n_atoms) of bytes 0 or 1.
+// Closed-form SHAP values (strategy "direct") of rows (n_rows, n_atoms) of bytes 0 or 1.
 // out: (n_rows, n_players, n_outputs), added to.
 void direct(const Terms& terms, const Matrix<const uint8_t>& rows, const BitBackground& background,
             Span<const int32_t> atom_player, int64_t n_players, double* out);

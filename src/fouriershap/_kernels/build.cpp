@@ -1,4 +1,4 @@
-// Building tables: which terms share a block, which tables a group, and what a spectrum's table holds.
+// Building tables: grouping terms into blocks and tables into groups, and filling the tables of spectra.
 #include "build.h"
 
 #include <cassert>
@@ -23,7 +23,7 @@ void transform(double* values, int64_t size, int64_t width) {
       }
 }
 
-// What the character s of a term f gives to each pair of its atoms: by how many of the two are in s.
+// Share of each pair of atoms of a term f in its character s, by how many of the two are in s.
 inline void add_pairs(uint32_t f, uint32_t s, const double* g, double weight, const int32_t* slots,
                       double* line) {
   const double share[3] = {g[0] * weight, g[1] * weight, g[2] * weight};
@@ -36,7 +36,7 @@ inline void add_pairs(uint32_t f, uint32_t s, const double* g, double weight, co
   }
 }
 
-// Tables of one block after the other.
+// Fills the tables of one block after the other.
 struct SpectrumFiller {
   typedef Vec<double>::type V;
   static constexpr int L = Vec<double>::lanes;
@@ -121,8 +121,8 @@ void spectrum_tables(const SpectrumBlocks& blocks, const SpectrumTables& tables)
 
 namespace {
 
-// Terms gathered into blocks. What the block at hand lacks of a term, and what taking an atom in would be
-// worth, follow every atom that it takes in.
+// Gathers terms into blocks. Each atom added to the current block updates how many atoms of each term it
+// lacks, and the score of adding each other atom.
 struct Cover {
   CoverTerms terms;
   CoverBlocks blocks;
@@ -170,7 +170,7 @@ struct Cover {
     blocks.start[0] = 0;
   }
 
-  // The atom with the highest score that is not in the block; -1 where none has any.
+  // Returns the atom with the highest score that is not in the block; -1 where all scores are 0.
   int32_t best_atom() const {
     int32_t best = -1;
     int64_t best_score = 0;
@@ -240,12 +240,12 @@ int64_t cover(const CoverTerms& terms, const CoverBlocks& blocks) {
 
 namespace {
 
-// Tables gathered into groups.
+// Gathers tables into groups.
 struct Grouping {
   GroupTables tables;
   Groups groups;
   int32_t n_groups = 0;
-  // For every player, a linked list of the groups of the current kind that hold it, youngest first.
+  // For every player, a linked list of the groups of the current kind that contain it, latest first.
   Scratch<int32_t> head, next;
   Scratch<int64_t> wanted;             // of each player: the last table (counted from 1) that has it
   Scratch<int64_t> seen;               // of each group: the last table that looked at it
@@ -261,7 +261,7 @@ struct Grouping {
         n_members(tables.n(), 0),
         n_held(tables.n(), 0) {}
 
-  // The group that holds most of a table's players and has room for the others; a new one where none has.
+  // Returns the group that contains most of a table's players and has room for the others, or a new one.
   int32_t best_group(int64_t t) const {
     const int64_t first = tables.start[t], last = tables.start[t + 1];
     const int32_t size = static_cast<int32_t>(last - first);

@@ -54,10 +54,10 @@ struct Groups {
 
 void spectrum_tables(const SpectrumBlocks& blocks, const SpectrumTables& tables);
 
-// The number of blocks.
+// Returns the number of blocks.
 int64_t cover(const CoverTerms& terms, const CoverBlocks& blocks);
 
-// The number of groups.
+// Returns the number of groups.
 int64_t group(const GroupTables& tables, const Groups& groups);
 
 }  // namespace fouriershap

@@ -120,7 +120,7 @@ def cover(
     block_start: NDArray[np.int64],
     block_atoms: NDArray[np.int32],
 ) -> int:
-    """Cover terms by few blocks of atoms, greedily; returns the number of blocks.
+    """Cover terms by few blocks of atoms, greedily, and return the number of blocks.
 
     A block begins with the widest term that is not covered. It then takes, one by one, the atom with
     the highest score: the sum over the terms that contain it, and that the block does not cover yet, of
@@ -175,7 +175,7 @@ def group(
     group_of_table: NDArray[np.int32],
     group_players: NDArray[np.int32],
 ) -> int:
-    """Gather tables whose players fit together into 8 columns, greedily; returns the number of groups.
+    """Group tables that together have at most 8 players, greedily, and return the number of groups.
 
     Each table looks at the groups of its kind that hold one of its players, for each player at the ``reach``
     ones that took it in last. It joins the one that holds most of its players, has room for the others and

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kMostTiers = 8;  // 16^8 levels, as many as an int32 can count
 
-// How many of 16 sorted levels (padded with NaN) are <= x.
+// Returns how many of 16 sorted levels (padded with NaN) are <= x.
 inline int count(const float* levels, float x) {
 #if defined(__AVX__)
   typedef float V __attribute__((vector_size(32)));
@@ -40,7 +40,7 @@ inline int count(const double* levels, double x) {
 #endif
 }
 
-// The levels of a feature stand in tiers: tier 0 holds all of them, tier i + 1 every 16th of tier i.
+// Levels of a feature in tiers: tier 0 has all of them, tier i + 1 every 16th of tier i.
 template <class T>
 struct Search {
   const T* tiers[kMostTiers];

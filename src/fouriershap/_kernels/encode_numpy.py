@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 
 class Levels(NamedTuple):
-    """What codes are searched in.
+    """Sorted levels of every feature, among which codes are searched.
 
     Attributes
     ----------
@@ -29,7 +29,7 @@ class Levels(NamedTuple):
 
 
 def encode32(levels: Levels, rows: NDArray[Any], codes: NDArray[np.int32]) -> bool:
-    """Turn values into codes; returns whether any value is missing (NaN).
+    """Turn values into codes, and return whether any value is missing (NaN).
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def encode(
     codes8: NDArray[np.uint8],
     codes16: NDArray[np.uint16],
 ) -> bool:
-    """Turn values into codes as `encode32` does, and write them where tables read them.
+    """Turn values into codes as `encode32` does, and write them to the columns that tables read.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def remap(
     first_line: int,
     codes8: NDArray[np.uint8],
 ) -> None:
-    """Turn wide codes into bytes, line by line: each new line knows only the cuts of some trees.
+    """Turn wide codes into bytes, line by line: each new line distinguishes only the cuts of some trees.
 
     Parameters
     ----------

@@ -4,7 +4,7 @@ namespace fouriershap {
 
 namespace {
 
-constexpr int64_t kRows = 256;  // that meet a tree while its nodes are near
+constexpr int64_t kRows = 256;  // explained together while the nodes of a tree are in cache
 
 template <class T>
 bool in_set(const PlainTrees<T>& trees, int32_t set, T x) {

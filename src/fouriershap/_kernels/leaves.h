@@ -1,4 +1,4 @@
-// The leaves that rows reach in trees. leaves_numpy.py is the specification.
+// Leaves that rows reach in trees. leaves_numpy.py is the specification.
 #pragma once
 #include "span.h"
 

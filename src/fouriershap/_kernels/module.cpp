@@ -47,7 +47,7 @@ void bind_waves(nb::module_&);
 NB_MODULE(FS_MODULE, m) {
   using namespace fouriershap;
   if (!processor_serves()) throw nb::import_error("this processor has no AVX2");
-  nb::set_leak_warnings(false);  // models of a program that ends may still hold their trees
+  nb::set_leak_warnings(false);  // models may still hold trees when the program ends
   m.attr("instruction_set") = FS_INSTRUCTION_SET;
   m.attr("sanitized") = static_cast<bool>(FS_SANITIZED);  // built by `make test-sanitize`
   for (const auto bind :

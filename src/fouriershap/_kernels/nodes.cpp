@@ -45,7 +45,7 @@ int64_t levels(Span<const int32_t> feature, Span<const T> level, Span<int64_t> s
   for (int64_t i = 0; i < n; ++i) entries[next[feature[i]]++] = {level[i], static_cast<int32_t>(i)};
   int64_t n_found = 0, begin = 0;
   for (int64_t f = 0; f < n_features; ++f) {
-    const int64_t end = next[f];  // which has moved on to the beginning of the next
+    const int64_t end = next[f];  // advanced to the beginning of the next feature
     std::sort(entries.begin() + begin, entries.begin() + end,
               [](const Entry& a, const Entry& b) { return a.level < b.level; });
     start[f] = n_found;

@@ -10,7 +10,8 @@ struct NodeArrays {
 
 bool are_trees(const NodeArrays& nodes);
 
-// The number of distinct levels, the first so many of `found`. Features are >= 0 and below start.size - 1.
+// Returns the number of distinct levels, which are the first ones of `found`. Features are >= 0 and below
+// start.size - 1.
 template <class T>
 int64_t levels(Span<const int32_t> feature, Span<const T> level, Span<int64_t> start, Span<int64_t> position,
                Span<T> found);

@@ -11,7 +11,9 @@ Ints = NDArray[np.int32]
 
 
 def are_trees(roots: Ints, feature: Ints, left: Ints, right: Ints) -> bool:
-    """Whether trees lie one after the other, and every node but the roots has one parent, before it in its tree.
+    """Return whether nodes form trees that are stored one after the other, parents before their children.
+
+    Every node but the roots has exactly one parent.
 
     Parameters
     ----------
@@ -19,7 +21,7 @@ def are_trees(roots: Ints, feature: Ints, left: Ints, right: Ints) -> bool:
     feature : (n_nodes,) int32
         Negative at leaves.
     left, right : (n_nodes,) int32
-        Children; at leaves they do not matter. They may be any numbers, and as many as they like.
+        Children, of any values and length; ignored at leaves.
     """
     n_nodes = len(feature)
     if not len(left) == len(right) == n_nodes:
@@ -47,7 +49,7 @@ def levels(
     position: NDArray[np.int64],
     found: NDArray[Any],
 ) -> int:
-    """The distinct levels of every feature, in order; returns how many there are.
+    """Find the distinct levels of every feature, in order, and return their number.
 
     Parameters
     ----------
@@ -82,7 +84,7 @@ def pack(
     place: Ints,
     nodes: Ints,
 ) -> None:
-    """Nodes as the walks read them, on those features that some node tests.
+    """Pack nodes as walks read them, on the features that some node tests.
 
     Parameters
     ----------

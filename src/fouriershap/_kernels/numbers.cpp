@@ -12,12 +12,12 @@ namespace fouriershap {
 
 namespace {
 
-// Read a number from [first, last), all of it: false where it is not a number.
+// Reads all of [first, last) as a number; returns false where it is not a number.
 bool read(const char* first, const char* last, double* out) {
 #if defined(__cpp_lib_to_chars)
   const auto [stop, error] = std::from_chars(first, last, *out);
   if (error == std::errc()) return stop == last;
-  // A number that is too large or too small falls through: C's function rounds it.
+  // A number out of range falls through to strtod, which rounds it.
   if (error != std::errc::result_out_of_range) return false;
 #endif
   constexpr int64_t kMost = 512;  // longer than any number
@@ -27,14 +27,14 @@ bool read(const char* first, const char* last, double* out) {
   word[last - first] = '\0';
   char* end = nullptr;
 #if defined(__APPLE__)
-  *out = strtod_l(word, &end, nullptr);  // in the locale of C, whatever the program's is
+  *out = strtod_l(word, &end, nullptr);  // in the C locale, not the program's
 #else
   *out = std::strtod(word, &end);
 #endif
   return end == word + (last - first);
 }
 
-// A fast path for integers of few digits, which most are; else nothing is written.
+// Fast path for integers of few digits, the most common case; returns false for anything else.
 bool read_whole(const char* first, const char* last, double* out) {
   constexpr int64_t kMost = 15;  // digits that a double holds
   const bool negative = first < last && *first == '-';

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 def parse_lines(
     text: NDArray[np.uint8], start: NDArray[np.int64], count: NDArray[np.int64], out: NDArray[np.float64]
 ) -> int:
-    """Numbers in decimal digits, each rounded once to float64; returns how many lines were read.
+    """Parse decimal numbers, each rounded once to float64, and return the number of lines read.
 
     Parameters
     ----------

@@ -1,16 +1,17 @@
 // Interactions of sets of players: a tree is walked once for all rows and all background rows.
 //
 // Rows that fail the same players of a path are one group, with the word of these players; so are background
-// rows. A leaf sees words alone: a group of rows and one of background rows meet in hybrids that reach it
+// rows. A leaf depends on words alone: hybrids of a group of rows and a group of background rows reach it
 // where no player is in both words, and then each set of players in the two words gets a share that depends
 // on sizes.
 //
 // A node's two sides are complementary, "right" is 1 minus "left". So a tree is a sum over inner nodes, of
 // the path to one child times the difference of two leaves: half of the paths are shorter than those to
-// leaves. Which child is free to choose: fewer groups meet on the way that fewer rows go.
+// leaves. Either child may be chosen: there are fewer pairs of groups where fewer rows go.
 //
-// What a row gets is held by sets of positions while the path has the same players there, side by side. Where
-// the walk leaves a player's node, the sets whose last player this is go to their columns, all rows together.
+// Values of a row are kept by sets of positions, contiguous, as long as the path has the same players there.
+// When the walk leaves a player's node, the sets whose last player it is are added to their columns, for all
+// rows at once.
 #include "orders.h"
 
 #include "orders_groups.h"
@@ -21,10 +22,9 @@ namespace {
 
 typedef double f64x2 __attribute__((vector_size(16)));
 constexpr int64_t kLanes = sizeof(f64x4) / sizeof(double);
-constexpr int64_t kTile = 64;  // groups of rows whose sums are made together
-constexpr int64_t kApart =
-    8;  // numbers between these, so that they do not all start at the same place of a cache
-constexpr int64_t kAsked = 256;        // background rows that tell which way fewer go
+constexpr int64_t kTile = 64;    // groups of rows whose sums are made together
+constexpr int64_t kApart = 8;    // padding between these, so that they do not all start in the same cache set
+constexpr int64_t kAsked = 256;  // background rows that are sampled to choose a child
 constexpr int64_t kMostAtOnce = 2048;  // background rows
 
 // WIDTH: sums side by side, by how many players the row fails; more than the order, and whole vectors.
@@ -180,7 +180,7 @@ class OrderWalk {
           }
   }
 
-  // A term on the way to an inner node, if there is one, else on that which fewer background rows go.
+  // Chooses the path to an inner child, if there is one, else to the child that fewer background rows reach.
   void choose_terms(const WalkRows& some) {
     for (int64_t k = 0; k < trees.nodes.size; ++k) {
       const Node& node = nodes[k];
@@ -197,7 +197,7 @@ class OrderWalk {
     }
   }
 
-  // The leaf that stands for a subtree: what is left of it when all its terms are taken out.
+  // Returns the leaf that remains of a subtree when all its terms are taken out.
   int32_t leaf_of(int32_t node) const {
     while (!nodes[node].leaf()) node = term_left[node] ? nodes[node].right : nodes[node].left;
     return node;
@@ -252,8 +252,8 @@ class OrderWalk {
       store(sum + j, load<Lanes>(sum + j) + weight * load<Lanes>(share + j));
   }
 
-  // What all sets get of the hybrids of rows and background rows: for sets of players that the background
-  // fails first, then joined with those that the rows fail.
+  // Adds the shares of all sets in the hybrids of rows and background rows: first for sets of players that
+  // the background fails, then joined with players that the rows fail.
   void add_short(int64_t level) {
     const uint64_t *fails = rows.fails(level), *others = background.fails(level);
     const int64_t n = rows.count(level), n_others = background.count(level);
@@ -274,7 +274,7 @@ class OrderWalk {
     }
   }
 
-  // Words of a known number of players are added without asking after each part whether it is the last.
+  // Words with a number of players that is known at compile time need no check for the last part.
   void add_other(uint64_t word, uint64_t met, const double* const* of_group, double weight) {
     const auto list = small.within(word);
     const int64_t skipped = count_bits(word) * (order + 1) * WIDTH;
@@ -346,7 +346,7 @@ class OrderWalk {
     }
   }
 
-  // The walk leaves the node where the path met its last player: what is held for its sets is done.
+  // The walk leaves the node where the path met its last player: the values of its sets are complete.
   void leave_player(int64_t level) {
     const int64_t position = path.length - 1;
     if (position < kShortPath) {

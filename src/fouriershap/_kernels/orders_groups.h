@@ -1,6 +1,6 @@
 // Rows, or background rows, that fail the same players of a path: a group, with the word of these players.
 //
-// A group is a set of rows, one bit each, so that a node parts groups by words instead of rows. Lists of
+// A group is a set of rows, one bit each, so that a node splits groups by words instead of rows. Lists of
 // groups are kept for each level of the walk.
 #pragma once
 #include "orders_sets.h"
@@ -20,7 +20,7 @@ class Side {
 
   void allocate(const WalkTrees& the_trees, int64_t most_rows, int64_t levels) {
     trees = &the_trees;
-    room = most_rows + kWordLanes;  // for one that turns out to be empty, and vectors that begin at any group
+    room = most_rows + kWordLanes;  // one that may stay empty, and vectors that begin at any group
     n_words = round_up(most_rows, 64 * kWordLanes) / 64;
     words.resize(levels * room);
     sets.resize(levels * room * n_words);
@@ -29,7 +29,7 @@ class Side {
     for (int32_t& group : group_of_word) group = -1;
   }
 
-  // Start again with these rows, no more than were allocated for.
+  // Restarts with these rows, at most as many as were allocated for.
   void start(const WalkRows& the_rows) {
     rows = the_rows;
     n = rows.n();
@@ -47,7 +47,7 @@ class Side {
     return sets + (level * room + group) * n_words;
   }
 
-  // Who goes right at the node of this level.
+  // Rows that go right at the node of this level.
   void ask(int64_t level, const Node& node) {
     uint64_t* to = right + level * n_words;
     const int32_t* codes = rows.codes[trees->features[node.feature()]] + rows.first;
@@ -67,7 +67,7 @@ class Side {
     const uint64_t *from = fails(level), *from_set = members(level, 0);
     uint64_t *to = fails(level + 1), *to_set = sets + (level + 1) * room * n_words;
     for (int64_t g = 0; g < n_groups[level]; ++g, from_set += n_words) {
-      // Both parts are written where the next one has its place, and only kept if they are not empty.
+      // Both parts are written to the next free place, and kept only if they are not empty.
       u64x4 passing = {}, failing = {};
       const uint64_t stays = again && from[g] & player ? ~uint64_t{0} : 0;
       for (int64_t w = 0; w < n_words; w += kWordLanes) {
@@ -149,7 +149,7 @@ inline void for_each_bit(const uint64_t* words, int64_t n_words, Visit visit) {
     for (uint64_t rest = words[w]; rest; rest &= rest - 1) visit(64 * w + __builtin_ctzll(rest));
 }
 
-// Which groups of rows and which others meet in hybrids: those that have no player in both words.
+// Pairs of a group of rows and a group of background rows with common hybrids: no player is in both words.
 class Meetings {
  public:
   void allocate(int64_t most_positions, int64_t most_groups, int64_t most_others) {
@@ -189,7 +189,7 @@ class Meetings {
   // The groups of rows 64 w to 64 w + 63 that meet an other, one bit each.
   uint64_t with(int64_t other, int64_t w) const { return met[other * stride + w]; }
 
-  // Those that meet any.
+  // Groups that meet any other.
   const uint64_t* who() const { return alive; }
   const uint64_t* which_others() const { return others_alive; }
 

@@ -156,8 +156,8 @@ struct Slots {
   }
 };
 
-// Which column of the output a set of players adds to: the keys that are wanted, hashed. Where there are few
-// possible keys they are numbers enough, with the players of a set in any order.
+// Column of the output that a set of players adds to: a hash table of the wanted keys. Where few keys are
+// possible, an array indexed by key, with the players of a set in any order.
 struct ColumnOfKey {
   static constexpr int64_t kFew = 1 << 16;
 
@@ -212,8 +212,8 @@ struct ColumnOfKey {
   }
 };
 
-// The players of the path that is being walked, and the columns of their sets. Those of a long path are kept
-// once they were asked for, until it has another player at the last position of a set.
+// Players of the current path, and the columns of their sets. Columns of a long path are cached until another
+// player takes the last position of a set.
 struct PathSets {
   static constexpr int32_t kUnknown = -2;
 
@@ -229,8 +229,8 @@ struct PathSets {
     of_slot.resize(slots.count);
   }
 
-  // The path goes on with another player: forget the sets whose last position this is, and all where it
-  // becomes a long one.
+  // The path continues with another player: forget the sets with this last position, and all sets where the
+  // path becomes a long one.
   void push(int32_t player) {
     assert(length < kMostPositions);
     players[length++] = player;

@@ -28,7 +28,7 @@ template <class T>
 inline double total(typename Vec<T>::type v) {
   double lanes[Vec<T>::lanes];
   for (int i = 0; i < Vec<T>::lanes; ++i) lanes[i] = static_cast<double>(v[i]);
-  for (int n = Vec<T>::lanes / 2; n > 0; n /= 2)  // by halves: a chain of additions would be waited for
+  for (int n = Vec<T>::lanes / 2; n > 0; n /= 2)  // by halves: a chain of additions has a long latency
     for (int i = 0; i < n; ++i) lanes[i] += lanes[i + n];
   return lanes[0];
 }
@@ -37,8 +37,8 @@ constexpr int kTogether = 2;  // vectors of terms, and nodes, whose chains of pr
 constexpr int64_t kPackedBytes = 1 << 18;  // of components at a time: they stay in the second cache,
 constexpr int64_t kPackedFor = 16;         // as do the rows for which they are packed
 
-// The factors of all players in one block of kTogether vectors of terms, (n_players, kTogether), side by
-// side: as they lie in a row they are a power of two apart, and would share few lines of the nearest cache.
+// Factors of all players for one block of kTogether vectors of terms, (n_players, kTogether), contiguous: in
+// a row they are a power of two apart, so that few sets of the first-level cache would be used.
 template <class T>
 void pack(const T* row, int64_t n_players, int64_t n_terms, Complex<T>* out) {
   for (int64_t j = 0; j < n_players; ++j)
@@ -117,7 +117,7 @@ inline void add_outputs(const Complex<T>* sums, const T* coefficients, int64_t n
 
 typedef Complex<double> Pair;
 constexpr int64_t kLanes = Vec<double>::lanes;
-constexpr int64_t kTileRows = 8;  // that share what is read of a table
+constexpr int64_t kTileRows = 8;  // that share each read of a table
 
 // products[S] = product of the factors of the players of S, for one vector of terms.
 inline void all_products(const double* row, int64_t n_players, int64_t n_terms, Pair* products) {

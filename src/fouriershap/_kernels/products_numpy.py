@@ -78,13 +78,13 @@ def subset_sums(rows: _Floats, weights: _Floats, out: _Floats) -> None:
 
 
 def games(rows: _Floats, table: _Floats, out: _Floats) -> None:
-    """The worth of every coalition for rows.
+    """Compute the worth of every coalition for rows.
 
     Parameters
     ----------
     rows : factors, float64
     table : (n_outputs, 2^n_players, 2, n_terms) float64
-        By which the products of a set are summed over terms: real parts, and imaginary ones negated.
+        Coefficients of the products of a set, to sum over terms: real parts, then imaginary ones, negated.
     out : (n_rows, 2^n_players, n_outputs) float64
         Written: the real parts of the sums.
     """

@@ -1,5 +1,5 @@
-// Scratch memory of a kernel: not initialised unless a value is given, freed where it goes out of scope.
-// Without memory it throws std::bad_alloc, which Python sees as a MemoryError.
+// Scratch memory of a kernel, not initialised unless a value is given. It throws std::bad_alloc where memory
+// is exhausted, which Python sees as a MemoryError.
 #pragma once
 #include <algorithm>
 #include <cassert>
@@ -14,7 +14,7 @@
 
 namespace fouriershap {
 
-// Vectors that cross a cache line cost twice: what is read and written by vectors starts at one.
+// Vectors that cross a cache line cost twice, so arrays that are accessed by vectors start at one.
 constexpr int64_t kCacheLine = 64;
 
 // `std::vector` would set every value first. Indices are checked in debug builds.
@@ -79,7 +79,7 @@ class Scratch {
 template <class T>
 using AlignedScratch = Scratch<T, kCacheLine>;
 
-// Memory that only grows: its values are lost when it does, and zero at first.
+// Memory that only grows. Growing loses its values; new memory is zero.
 template <class T>
 class Room {
  public:

@@ -6,7 +6,7 @@
 namespace fouriershap {
 namespace {
 
-// The running sums of the rows at hand: a line of slots a row, and a line of rows a player, per output.
+// Running sums of the current rows, per output: a line of slots per row, and a line of rows per player.
 template <class T>
 struct Sums {
   T* slots = nullptr;    // (outputs, rows, width)
@@ -58,11 +58,11 @@ class Stream {
 
  private:
   using V = typename Lanes<T>::type;
-  static constexpr int kTreesPerTotal = 16;  // so many are summed in T, all in double
-  // Merging pays where at most so many are left.
+  static constexpr int kTreesPerTotal = 16;  // summed in T before they are added to totals in double
+  // Merging pays where at most this share is left.
   static constexpr double kMostRowsLeft = 0.6, kMostBackgroundLeft = 0.8;
 
-  // A side with what it needs of memory.
+  // A side with its memory.
   struct WholeSide {
     Scratch<const int32_t*> columns;
     AlignedScratch<uint32_t> masks, keys;
@@ -91,7 +91,7 @@ class Stream {
     if (may_merge) {
       const Subtree subtree(nodes, at, settings.merged_nodes);
       if (subtree.n_nodes > 1 && subtree.n_nodes + n_slots <= kMostSlots) {
-        may_merge = false;  // neither within what is merged, nor where it was tried in vain
+        may_merge = false;  // neither within a merged subtree, nor again after a failure
         merged(at, depth, subtree);
         may_merge = true;
         return;
@@ -100,7 +100,7 @@ class Stream {
     enter_unmerged(at, depth);
   }
 
-  // The subtree for the distinct rows alone, if there are few enough of them.
+  // Explains the subtree for the distinct rows alone, if they are few enough.
   void merged(int32_t at, int depth, const Subtree& subtree) {
     if (!few_rows.merge(trees, rows, subtree, depth, n_slots, kMostRowsLeft) ||
         !few_background.merge(trees, background, subtree, depth, n_slots, kMostBackgroundLeft))
@@ -151,7 +151,7 @@ class Stream {
         add_merged_players(players + first, n_players - first < kLanes ? n_players - first : kLanes, o, few);
   }
 
-  // The players of a subtree that are not on the way to it, whose values are in slots.
+  // Players of a subtree that are not on the path to it; the values of those that are go to slots.
   int fresh_players(const Subtree& subtree, int32_t* players) const {
     int n = 0;
     for (int i = 0; i < subtree.n_nodes; ++i) {
@@ -258,7 +258,7 @@ class Stream {
     for (int64_t row = 0; row < rows.n; ++row) to.own[row] += value * from.own[row];
   }
 
-  // How much of the background has each key.
+  // Sums the weights of the background rows with each key.
   void count_background(const BottomSubtree& bottom) {
     const int64_t all = bottom.n_states() << table_bits(bottom.n_others());
     histogram.reserve(all);

@@ -1,5 +1,5 @@
-// Trees against a background without stored tables: those of each bottom subtree are built, read by every
-// row, and dropped. stream_numpy.py is the specification, and defines bottom subtrees.
+// Trees against a background without stored tables: the tables of each bottom subtree are built, read by all
+// rows, and dropped. stream_numpy.py is the specification, and defines bottom subtrees.
 #pragma once
 #include "walk.h"
 
@@ -14,10 +14,10 @@ struct StreamIndex {
   bool efficient = false;
 };
 
-// Where a table stops paying. None of them changes a value by more than rounding.
+// Sizes beyond which a table does not pay. They change values by no more than rounding.
 struct StreamSettings {
   int32_t dense_bits;    // with more other players on the path, rows are split into classes by some of them
-  int32_t class_bits;    // players that are left to a table then
+  int32_t class_bits;    // players of a table then
   int32_t merged_nodes;  // most inner nodes of a subtree before which equal rows are merged; 0: never
 };
 

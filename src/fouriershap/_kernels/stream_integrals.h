@@ -60,7 +60,7 @@ inline void first_six_bits(const T* const* arrays, const T* factors, int n, T* y
 
 template <class T>
 inline void remaining_bits(T* y, int n_bits, typename Lanes<T>::type t) {
-  constexpr int kBlock = 12;  // bits of what stays in the nearest cache
+  constexpr int kBlock = 12;  // bits of a block that stays in the first-level cache
   const int64_t size = 1LL << n_bits, block = 1LL << kBlock;
   int bit = kFirstBits;
   if (n_bits > kBlock) {
@@ -75,15 +75,15 @@ inline void remaining_bits(T* y, int n_bits, typename Lanes<T>::type t) {
   if (n_bits - bit == 1) butterflies<1>(y, size, bit, t);
 }
 
-// The background by the slots it fails: how much of it there is, and what the leaves are worth that it goes
-// to at the bottom subtree. `n_failed` slots more are failed by all of it.
+// The background by the slots that it fails: its share, and the values of the leaves that it reaches in the
+// bottom subtree. All of it fails `n_failed` more slots.
 template <class T>
 struct Source {
   const T *any, *worth;
   int n_failed;
 };
 
-// The same of what fails no slot at all, which is in no source.
+// The same for background rows that fail no slot, which are in no source.
 struct Unfailing {
   double any, worth;
 };
@@ -132,7 +132,7 @@ class Integrator {
     known.allocate();
   }
 
-  // `value`: what the leaf of each state is worth.
+  // `value`: the value of the leaf of each state.
   void integrate(const Domain& domain, int n_states, const double* value, const Source<T>* sources,
                  int n_sources, const Unfailing& rest, const Integrals<T>& out) {
     const int64_t size = 1LL << table_bits(domain.n_slots);

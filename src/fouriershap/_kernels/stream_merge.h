@@ -1,4 +1,4 @@
-// Rows that no node of a subtree tells apart are one row there: the distinct ones of a side.
+// Merging of the rows of a side that no node of a subtree distinguishes: they are one row there.
 #pragma once
 #include "stream_pairs.h"
 
@@ -35,8 +35,8 @@ class MergedSide {
   Side side;
   Distinct distinct;
 
-  // Merges a side at a node on whose way so many slots are open, if at most `most_left` of its rows are
-  // distinct; else it makes nothing and returns false.
+  // Merges a side at a node with so many open slots on its path, if at most `most_left` of its rows are
+  // distinct; else changes nothing and returns false.
   bool merge(const WalkTrees& trees, const Side& from, const Subtree& subtree, int depth, int n_slots,
              double most_left) {
     keys.reserve(from.stride);

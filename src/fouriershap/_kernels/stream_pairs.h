@@ -1,4 +1,4 @@
-// A bottom subtree by pairs of distinct keys: for the rows of which no table would pay.
+// A bottom subtree by pairs of distinct keys, where a table would not pay.
 #pragma once
 #include "stream_read.h"
 
@@ -72,7 +72,7 @@ class BitMover {
   uint32_t table[4][256];
 };
 
-// Numbers of the distinct keys among n, in the order of their first appearance.
+// Numbers the distinct keys among n in the order of their first appearance.
 class Distinct {
  public:
   Room<uint32_t> keys;

@@ -1,5 +1,4 @@
-// The points of the integrals, with what depends on nothing but them and the number of slots: worked out
-// once.
+// Points of the integrals, and factors that depend only on them and the number of slots, computed once.
 #pragma once
 #include "stream_side.h"
 

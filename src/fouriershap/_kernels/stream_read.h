@@ -5,7 +5,7 @@
 namespace fouriershap {
 namespace {
 
-// Where the values of a bottom subtree go: a line of slots a row, and a number a row for a player without a
+// Sums that a bottom subtree adds to: a line of slots per row, and a number per row for a player without a
 // slot.
 template <class T>
 struct Target {
@@ -21,7 +21,7 @@ struct Target {
   }
 };
 
-// What is left for the own player of an efficient index: of the total, what no slot has got.
+// Value of the own player for an efficient index: the total minus the values of all slots.
 struct Rest {
   double value[3];  // by state
   double expected;  // of the leaves, over the background
@@ -79,7 +79,7 @@ inline T add_slots(const Integrals<T>& tables, const SlotLanes<T, W>& lanes, uin
   return sum_of<T>(sum);
 }
 
-// For few rows: each gathers what it needs.
+// For few rows: each gathers its values.
 template <class T, int W>
 inline void gather(const BottomSubtree& bottom, const Integrals<T>& tables, const Rest& rest,
                    const Side& rows, const Target<T>& target) {
@@ -115,7 +115,7 @@ inline typename Lanes<T>::type slot_column(const Integrals<T>& tables, int64_t i
   return here;
 }
 
-// For many rows: a line of slots per key, which a row adds as it is.
+// For many rows: a line of slots per key, which rows add unchanged.
 template <class T>
 class LineTable {
  public:

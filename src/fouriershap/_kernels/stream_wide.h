@@ -94,7 +94,8 @@ class WideSubtrees {
     }
   }
 
-  // Classes that pay for the tables they need, large ones first: their own, and that of each slot more.
+  // Finds the classes that are worth their tables, large ones first: their own, and one for each further
+  // slot.
   void choose_classes(double row_by_pairs, double table) {
     reserve_all(n_classes, needed, covered);
     for (int g = 0; g < n_classes; ++g) needed[g] = covered[g] = 0;
@@ -165,7 +166,7 @@ class WideSubtrees {
       sources[n_sources++] = make_source<T>(histogram + n_failed * 3 * size, size, n_states, value, n_failed,
                                             shares + n_failed * 2 * size, rest);
     }
-    if (!n_sources) {  // no hybrid of these rows comes here
+    if (!n_sources) {  // no hybrid of these rows reaches the subtree
       for (int64_t i = 0; i < n_states * size; ++i) {
         out.gain[i] = out.without[i] = out.lost[i] = 0;
         if (out.own) out.own[i] = 0;
@@ -182,7 +183,7 @@ class WideSubtrees {
     return bottom.repeated && bit >= bottom.own ? bit + 1 : bit;
   }
 
-  // Rows of the classes that fail one slot less: what the gain of this slot is short of.
+  // Rows of the classes that fail one slot less: subtracts the part of the gain that this slot does not have.
   void lose(const BottomSubtree& bottom, int g, const Integrals<T>& mine, const Target<T>& target) {
     for (int bit = 0; bit < n_dense + n_classed; ++bit) {
       const int i = slot_class_bit[bit];

@@ -12,10 +12,10 @@ namespace fouriershap {
 
 namespace {
 
-constexpr int64_t kFlushTables = 192;  // float32 sums go into float64 totals after about so many tables
+constexpr int64_t kFlushTables = 192;  // about so many tables are summed in float32 before float64
 
-// Reads a number of every cache line of a table, in order, which processors foresee: patterns come in none,
-// and each line would be waited for. The sum is not needed, but must be used.
+// Reads a number of every cache line of a table in order, which hardware prefetches; patterns are in no
+// order, so that each line would be waited for. The sum is not needed, but must be used.
 template <class T>
 T fetch(const T* table, int64_t n) {
   constexpr int64_t kLine = kCacheLine / static_cast<int64_t>(sizeof(T));
@@ -63,7 +63,7 @@ __attribute__((noinline)) void add_group(const T* const* tables, int64_t n_table
   }
 }
 
-// Patterns are places in tables: what Python has checked of codes, cuts and weights, in debug builds.
+// Asserts that patterns are within their tables, which follows from the checks of codes, cuts and weights.
 template <class P>
 void assert_below([[maybe_unused]] const P* patterns, [[maybe_unused]] int64_t n_rows,
                   [[maybe_unused]] int64_t n_patterns) {
@@ -72,19 +72,19 @@ void assert_below([[maybe_unused]] const P* patterns, [[maybe_unused]] int64_t n
 #endif
 }
 
-// Carries blocks of rows through all tables.
+// Looks up blocks of rows in all tables.
 template <class T>
 struct LookUp {
   const Codes& codes;
   const Blocks& blocks;
   const TableSet<T>& tables;
   int64_t n_columns;  // (player, output)
-  // Strides that are not a multiple of 4096 bytes: columns would fight for the same cache sets.
+  // Strides are not multiples of 4096 bytes, for which columns would compete for the same cache sets.
   int64_t row_stride, pattern_stride;
   AlignedScratch<uint16_t> patterns;  // of the tables of a group
   Scratch<const T*> chosen;           // these tables
   // The sums of a block of rows, a line per column: in T, and in double where T is float. One line more than
-  // there are columns: what a table has no player for is added there.
+  // there are columns takes the columns of tables that have no player.
   AlignedScratch<T> sums;
   AlignedScratch<double> totals;
 
@@ -207,7 +207,8 @@ void histogram(const Blocks& blocks, const Codes& codes, const Histograms& histo
       const int64_t rows = codes.n_rows - r0 < kRows ? codes.n_rows - r0 : kRows;
       const int64_t padded = round_up(rows, kPatternRows);
       if (count) {
-        // Four counters per pattern: rows in a row often share one, and a counter would wait for itself.
+        // Four counters per pattern: consecutive rows often share a pattern, and one counter would wait for
+        // itself.
         make_patterns(codes, r0, padded, cuts, narrow);
         assert_below(narrow, rows, n_patterns);
         int64_t r = 0;

@@ -1,5 +1,4 @@
-// Looking up a row by itself: its patterns by one comparison after the other, then tables that were asked for
-// in time.
+// Looking up single rows: patterns by one comparison after the other, then tables that are prefetched.
 #pragma once
 #include "patterns.h"
 #include "scratch.h"
@@ -8,12 +7,12 @@
 namespace fouriershap {
 namespace {
 
-constexpr int64_t kFewRows = 4;  // from so many on, 64 rows at a time are quicker
+constexpr int64_t kFewRows = 4;  // from here on, 64 rows at a time are faster
 
 template <class T>
 class FewRows {
  public:
-  // `tables_per_flush`: sums of so many tables go into totals.
+  // `tables_per_flush`: number of tables after which sums are added to totals.
   FewRows(const Blocks& the_blocks, const TableSet<T>& the_tables, const Codes& the_codes,
           int64_t tables_per_flush)
       : codes(the_codes),
@@ -40,7 +39,7 @@ class FewRows {
       for (const int64_t until = last + kAhead < n_tables ? last + kAhead : n_tables; asked < until; ++asked)
         __builtin_prefetch(entry(asked));
       for (int64_t w = 0; w < tables.group_width[g]; ++w) add_group(g, w);
-      // Where many rows do: a row's values are the same to the last bit, whatever comes beside it.
+      // At the same tables as for many rows, so that a row's values do not depend on the other rows.
       since_flush += last - first;
       if (since_flush >= flush_after) {
         flush();
@@ -62,7 +61,7 @@ class FewRows {
     const Cuts cuts = cuts_of(blocks, block, codes.missing);
     const int32_t* mine = code + codes.wide.rows;
     int32_t sum = cuts.base;
-    // A branch would be guessed wrongly every other time.
+    // A branch would be mispredicted half of the time.
     for (int64_t c = cuts.first; c < cuts.last; ++c)
       sum += -static_cast<int32_t>(mine[cuts.column[c]] >= cuts.at[c]) & cuts.weight[c];
     assert(sum >= 0 && sum < blocks.n_patterns[block]);
@@ -101,7 +100,7 @@ class FewRows {
   int64_t n_tables, n_columns, flush_after;
   Scratch<int32_t> code;      // of the row in each column: wide ones from the last to the first, narrow ones
   Scratch<int32_t> patterns;  // of the row in each block
-  Scratch<T> sums;            // and one for what a table has no player for
+  Scratch<T> sums;            // and one for columns without a player
   Scratch<double> totals;
 };
 

@@ -43,8 +43,7 @@ class BoundBlocks : Owner, public Blocks {
  private:
   std::vector<std::tuple<int32_t, uint16_t, int32_t>> cuts;
 
-  // No codes lead to a pattern that the block does not have: the sum over lines of what its cuts add, at
-  // least and at most.
+  // No codes may lead to a pattern out of range: bounds the sum over lines of what the cuts add.
   void check_patterns(int64_t b) {
     cuts.clear();
     for (int64_t c = cut_start[b]; c < cut_start[b + 1]; ++c)

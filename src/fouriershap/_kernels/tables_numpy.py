@@ -18,7 +18,7 @@ WIDTH = 8  # players of a table
 
 
 class Blocks(NamedTuple):
-    """How rows of codes become patterns.
+    """Rules that turn rows of codes into patterns.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ def histogram(
     last_block: int,
     out: NDArray[np.float64],
 ) -> None:
-    """Add up the weight of the rows that show each pattern of each block.
+    """Add up the weights of the rows with each pattern of each block.
 
     Parameters
     ----------

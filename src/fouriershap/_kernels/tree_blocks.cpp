@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t kMostPatterns = 65536;  // of a block: patterns are 16-bit numbers
 
-// What a condition on codes says, for one node.
+// A condition on codes: a node and the side of it.
 struct Split {
   int32_t node;
   bool left;  // the side that the path takes; unused for the inner nodes of the block's own subtree
@@ -57,7 +57,7 @@ struct Builder {
     while (at < features.size() && features[at]->feature < t.feature[node]) ++at;
     if (at < features.size() && features[at]->feature == t.feature[node]) return *features[at];
     if (features.size() == pool.size()) pool.push_back(std::make_unique<Feature>());
-    // The unused members of the pool are those that `features` does not point to; they stand at its end.
+    // Unused members of the pool, those that `features` does not point to, are at its end.
     Feature* f = pool[features.size()].get();
     f->feature = t.feature[node];
     f->path.clear();
@@ -98,7 +98,7 @@ struct Builder {
     f.cut.erase(std::unique(f.cut.begin(), f.cut.end()), f.cut.end());
   }
 
-  // The state of a code: where the path fails one common state, else what the inner nodes say of it.
+  // State of a code: one common state where the path fails, else the sides of the inner nodes.
   int32_t state_of(Feature& f, int32_t code) {
     bool fails = false;
     for (const Split& s : f.path) fails = fails || goes_left(s.node, code) != s.left;

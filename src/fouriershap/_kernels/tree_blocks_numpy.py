@@ -82,7 +82,7 @@ class _Builder:
         return inner, leaves
 
     def describe(self, node: int) -> list[_Feature]:
-        """The features of the block at a node, with the states of their codes."""
+        """Return the features of the block at a node, with the states of their codes."""
         found: dict[int, _Feature] = {}
         for above, below in self.path(node):
             f = int(self.feature[above])

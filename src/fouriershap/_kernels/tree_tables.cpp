@@ -1,4 +1,4 @@
-// The tables of trees: what each leaf adds for every pattern of its block.
+// Tables of trees: the values of each leaf for every pattern of its block.
 #include "tree_tables.h"
 
 #include <cassert>
@@ -162,7 +162,7 @@ void interventional_pairs(const double* z, int u, const Quadrature& q, const int
   }
 }
 
-// phi for the path-dependent game: a missing player passes with probability ratio[j].
+// phi for path-dependent values: a player outside the coalition passes with probability ratio[j].
 void path_dependent(const double* ratio, int u, const Quadrature& q, int64_t order, const int32_t* column,
                     double* phi) {
   const int64_t size = int64_t{1} << u;
@@ -232,7 +232,7 @@ struct Filler {
     found.resize(most_subsets * 4);
   }
 
-  // What all tables with this leaf need of it.
+  // Prepares a leaf for all tables that contain it.
   void hold(int64_t leaf, int32_t block, const Quadrature& q) {
     if (leaf == held_leaf) return;
     held_leaf = leaf;

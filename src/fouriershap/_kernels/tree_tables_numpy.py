@@ -40,7 +40,7 @@ class Blocks(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """Where tables are and which players they feed.
+    """Positions of tables, and the players of their columns.
 
     Attributes
     ----------

@@ -12,7 +12,7 @@ namespace fouriershap {
 
 namespace {
 
-// Cuts n rows into pieces of at most `most`, as equal as possible: how many, and how large.
+// Cuts n rows into pieces of at most `most`, as equal as possible: their number and size.
 struct Pieces {
   int64_t count, size;
   Pieces(int64_t n, int64_t most) : count((n + most - 1) / most), size(count ? (n + count - 1) / count : 0) {}

@@ -43,7 +43,7 @@ struct WalkRows {
   int64_t n() const { return last - first; }
 };
 
-// Rows to compare with: their weight is in the result.
+// Background rows with their weights.
 struct WalkBackground : WalkRows {
   Span<const double> weights;
 };
@@ -95,7 +95,7 @@ void predict(const WalkTrees& trees, const WalkRows& rows, Matrix<double> out);
 // out: (n_trees,) = leaves that the hybrids of row i and background row i reach, mean over i.
 void leaf_visits(const WalkTrees& trees, const WalkRows& rows, const WalkRows& background, Span<double> out);
 
-// What tree_players and tree_depth hold, which are not read here.
+// Computes tree_players and tree_depth, which are not read here.
 void path_shape(const WalkTrees& trees, Span<int32_t> players, Span<int32_t> depth);
 
 }  // namespace fouriershap

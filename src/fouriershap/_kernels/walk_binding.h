@@ -1,4 +1,4 @@
-// Trees as Python holds them, and what the families walk, stream and orders take beside them.
+// Bound trees, and the other arguments that the families walk, stream and orders share.
 #pragma once
 #include <algorithm>
 
@@ -88,7 +88,7 @@ class BoundTrees : Owner, public WalkTrees {
     check_range("players", players, 0, n_players);
   }
 
-  // Children come after their parents, so that no walk goes in circles.
+  // Children come after their parents, so that every walk ends.
   void check_node(int64_t v) const {
     const Node& node = nodes[v];
     check(node.feature() < n_features(), "`nodes` tests a feature that is not there.");

@@ -1,4 +1,4 @@
-// What every walk needs: nodes, bit sets of rows, and which rows of a chunk go left at a node.
+// Shared by all walks: nodes, bit sets of rows, and the rows of a chunk that go left at a node.
 #pragma once
 
 #include "scratch.h"
@@ -72,8 +72,8 @@ inline void for_each(const Bits<NW>& bits, Visit visit) {
     for (uint64_t word = bits.word[i]; word; word &= word - 1) visit(64 * i + __builtin_ctzll(word));
 }
 
-// Which rows of a chunk (at most kMaxRows) go left at a node. A cut asks for all rows with a smaller code:
-// one of the prefixes of the rows sorted by code, found through `rank` (code -> number of distinct codes
+// Which rows of a chunk (at most kMaxRows) go left at a node. Those of a cut are all rows with a smaller
+// code: a prefix of the rows sorted by code, found through `rank` (code -> number of distinct codes
 // below it that occur in the chunk). A category set is the union of the rows of its codes.
 struct Index {
   const WalkTrees* trees;

@@ -16,7 +16,7 @@ constexpr int64_t kRowsPerGroup = 2;  // measured: from here down single rows ar
 
 template <int NW>
 struct Entry {
-  Bits<NW> alive;  // background rows whose hybrids with these rows still come here
+  Bits<NW> alive;  // background rows whose hybrids with these rows reach the node
   union {
     Bits<NW> rows;  // explained rows that fail the same slots
     int64_t row;    // the only one, in a list of single rows
@@ -159,7 +159,7 @@ struct Joint {
     frame.next_child = 0;
   }
 
-  // One entry over an edge, without branches: written in any case, counted if it stays alive.
+  // Moves one entry over an edge without branches: it is always written, and counted if it stays alive.
   static int64_t pass_single(const Entry<NW>& entry, Entry<NW>* to, int32_t slot, const Bits<NW>& here,
                              const Bits<NW>& still, Bits<NW>& united) {
     const uint64_t away = ~(here.word[entry.row >> 6] >> (entry.row & 63)) & 1;
@@ -214,8 +214,8 @@ struct Joint {
     frame.n_entries = n_alive;
   }
 
-  // Goes over one edge: writes the entries that stay alive behind the frame's own, updates the background's
-  // state, and tells how many stayed. Nothing changes where none does.
+  // Walks one edge: writes the entries that stay alive after the frame's own, updates the state of the
+  // background, and returns how many stayed. Changes nothing where none does.
   template <bool SINGLE>
   int64_t descend(JointFrame<NW>& frame, bool to_left) {
     const Bits<NW> side = to_left ? frame.left : ~frame.left;
@@ -248,7 +248,7 @@ struct Joint {
     });
   }
 
-  // Hands the sums of a slot to its player, and gives the slot back.
+  // Adds the sums of a slot to its player, and releases the slot.
   void close(const JointFrame<NW>& frame) {
     if (!frame.fresh) return;
     const auto hand_over = [&](int64_t row) {

@@ -103,7 +103,7 @@ class Trees(NamedTuple):
 
 
 class Paths(NamedTuple):
-    """What path-dependent values need beside trees.
+    """Cover ratios and quadrature for path-dependent values.
 
     Attributes
     ----------

@@ -22,7 +22,7 @@ struct HybridWalk {
   explicit HybridWalk(const WalkTrees& the_trees)
       : trees(&the_trees), forks(trees->most_depth), follow(trees->n_players, kOpen) {}
 
-  // Down to a leaf; where the two rows part, along the row, with the other way kept for later.
+  // Descends to a leaf; where the two rows separate, along the row, with the other child stacked.
   int32_t go_down(int32_t node, const WalkRows& rows, int64_t row, const WalkRows& others, int64_t other) {
     const Node* nodes = trees->nodes;
     while (!nodes[node].leaf()) {
@@ -42,7 +42,7 @@ struct HybridWalk {
     return node;
   }
 
-  // The next way that was kept for later, -1 without one.
+  // Returns the next stacked child, -1 without one.
   int32_t go_up() {
     while (depth && !forks[depth - 1].first) follow[forks[--depth].player] = kOpen;
     if (!depth) return -1;
@@ -74,7 +74,7 @@ struct HybridWalk {
   }
 };
 
-// One row without a background: a missing player passes with the share of the training rows that did.
+// Path-dependent values of one row: a player outside the coalition passes with the share of training rows.
 struct PathPairWalk {
   struct Literal {
     double ratio;     // share of the training rows that pass the player's edges so far
@@ -115,7 +115,7 @@ struct PathPairWalk {
         product(most_of(paths.n_points)) {}
 
   // The product of the factors t a + (1-t) b, and for each player (a-b) / factor. No factor is 0: the walk
-  // does not come here where a = b = 0.
+  // skips nodes where a = b = 0.
   void add_leaf(int64_t n_players, const double* values) {
     for (int64_t k = 0; k < n_points; ++k) product[k] = weights[k];
     for (int64_t i = 0; i < n_players; ++i) {
@@ -169,7 +169,7 @@ struct PathPairWalk {
       }
       literal.ratio *= ratio[child];
       literal.passes &= code_goes_left(*trees, node, codes[node.feature()]) == to_left;
-      if (!literal.passes && literal.ratio == 0.0) continue;  // no row comes here
+      if (!literal.passes && literal.ratio == 0.0) continue;  // no row reaches the child
       if (nodes[child].leaf())
         add_leaf(n_players, outputs.of_leaf(child));
       else

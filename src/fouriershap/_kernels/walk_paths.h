@@ -2,7 +2,7 @@
 //   phi_i = int_0^1 (a_i - b_i) prod_{k != i} (t a_k + (1-t) b_k) dt
 // over each leaf's path, with a_k = 1 if the row satisfies player k's conditions, b_k the product of its
 // cover ratios. The product is carried down the tree at every quadrature point. A player's missing factor
-// is put right on the way up: each of its edges adds the leaves below it, times the change of
+// is corrected on the way up: each of its edges adds the leaves below it, times the change of
 // (a - b) / (t a + (1-t) b) over that edge.
 #pragma once
 #include "walk_index.h"

@@ -1,9 +1,9 @@
 // Interventional SHAP values of one row against a chunk of the background, a tree at a time.
 //
-// The walk follows the row and, where background rows part from it, takes these along the other way. What a
-// player gains over the background rows that part is the change of their sums while the row's own side is
-// walked; what it loses is the sum that comes back from the other side. The rows that come to a node are a
-// list: deep down they are few, and a node costs what its list does.
+// The walk follows the row. Where background rows separate from it, it walks the other child with them as
+// well. A player's gain over these background rows is the change of their sums while the row's own side is
+// walked; its loss is the sum that the other side returns. The background rows at a node are a list: deep
+// down they are few, and the cost of a node is the length of its list.
 #pragma once
 #include "walk_index.h"
 
@@ -70,7 +70,7 @@ class RowWalk {
  private:
   enum : int8_t { kFollowLeft, kFollowRight, kPartRow, kPartOther };
 
-  // Where the walk is, and which background rows come there: those whose hybrids with the row do.
+  // A node, and the background rows whose hybrids with the row reach it.
   struct Place {
     int32_t node;
     int32_t n_row_fails;  // players that the row fails
@@ -82,7 +82,7 @@ class RowWalk {
     Place other;  // that is walked second
     int32_t* free;
     int32_t player;
-    int8_t kind;  // what the walk does when it comes back here
+    int8_t kind;  // what to do when the walk returns here
     bool fresh;   // the player has its slot since this node
   };
 
@@ -106,7 +106,8 @@ class RowWalk {
     for (int64_t o = 0; o < count(); ++o) returned[o] = values[o] * lost;
   }
 
-  // One edge down. False where the walk has to turn: both leaves below are done, or nothing is left to do.
+  // Walks one edge down. Returns false where the walk has to turn: both leaves below, or everything, are
+  // done.
   bool go_down(const int32_t* codes, double* phi) {
     const Node& here = nodes[at.node];
     const int32_t player = trees.players[here.feature()];
@@ -143,7 +144,7 @@ class RowWalk {
     return frames[depth++];
   }
 
-  // Lists the rows that part from the row at this node; those that failed its player before stay with it.
+  // Lists the rows that separate from the row at this node; those that failed its player before stay with it.
   template <bool REPEATED>
   int64_t split(const Node& here, bool row_left) {
     const int32_t *codes = codes_of(here), *list = at.list;
@@ -191,7 +192,7 @@ class RowWalk {
     return true;
   }
 
-  // Both children are leaves: all that walking them one after the other would do, in one pass.
+  // Both children are leaves: walks both in one pass.
   template <bool REPEATED>
   void part_leaves(const Node& here, int32_t own, int32_t other, double* phi) {
     const int32_t player = trees.players[here.feature()];
@@ -241,7 +242,7 @@ class RowWalk {
     for (int64_t o = 0; o < count(); ++o) returned[o] = values[0][o] * lost[0] + values[1][o] * lost[1];
   }
 
-  // Back up to the next child that is to be walked. False when the tree is done.
+  // Returns to the next child to walk; false when the tree is done.
   bool go_up(double* phi) {
     while (depth > 0) {
       Frame& frame = frames[depth - 1];
@@ -266,7 +267,7 @@ class RowWalk {
     return false;
   }
 
-  // From the row's own side to the other one, where it fails the player and those that parted do not.
+  // Moves from the row's own side to the other one, where it fails the player and the separated rows do not.
   void turn(const Frame& frame, double* gain) {
     uint8_t* mine = failed + slot_of[frame.player] * n;
     for (int64_t i = 0; i < at.length; ++i) {

@@ -12,7 +12,7 @@ constexpr int64_t kLanes = Vec<float>::lanes;
 constexpr int64_t kTile = 2 * kLanes;  // columns of a product that stay in registers, in kRows rows
 constexpr int64_t kRows = 4;
 constexpr int64_t kBatch = 16;  // batches are a multiple of it, and so a multiple of kTile
-constexpr int64_t kBlock = 64;  // rows of a batch at a time: what they need stays in the nearest cache
+constexpr int64_t kBlock = 64;  // rows of a batch at a time, whose data stay in the first-level cache
 
 // Row-major (n_rows, n_inner) or, with the strides exchanged, its transpose.
 struct Left {
@@ -94,7 +94,7 @@ struct Batch {
   float* cosine;   // (n_waves, n)
   float* sine;     // (n_waves, n)
   float* missed;   // (n_outputs, n): prediction less target
-  float* slope;    // (n_waves, n): angles, then what the error says about them
+  float* slope;    // (n_waves, n): angles, then the gradient of the error by them
   float* wide;     // (n_waves + n_outputs, width): slopes of the frequencies, then of the linear part
 };
 

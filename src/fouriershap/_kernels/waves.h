@@ -38,7 +38,7 @@ struct WaveFrequencies {
 // Adam's steps, in place.
 void train(const WaveAnswers& answers, const WaveSteps& steps, const WaveParameters& parameters);
 
-// out (n_rows, n_players, 2, n_waves): cosine and sine of what each player adds to the phase of each wave.
+// out (n_rows, n_players, 2, n_waves): cosine and sine of each player's part of the phase of each wave.
 template <class T>
 void factors(const WaveRows<T>& rows, const WaveFrequencies<T>& frequencies, T* out);
 

@@ -11,7 +11,7 @@ _Floats = NDArray[np.float32]
 
 
 def _parts(values: _Floats, n_waves: int, n_columns: int, n_outputs: int) -> list[_Floats]:
-    """Views of the parts of the parameters, or of their gradient."""
+    """Return views of the parts of the parameters, or of their gradient."""
     shapes = [(n_waves, n_columns), (n_waves,), (n_outputs, n_waves), (n_outputs, n_columns), (n_outputs,)]
     ends = np.cumsum([int(np.prod(shape)) for shape in shapes])
     return [part.reshape(shape) for part, shape in zip(np.split(values, ends[:-1]), shapes, strict=True)]
@@ -74,7 +74,7 @@ def factors(
     player: NDArray[np.int32],
     out: NDArray[Any],
 ) -> None:
-    """What each player adds to the phase of each wave, as a point of the unit circle.
+    """Compute the part of each player in the phase of each wave, as a point of the unit circle.
 
     Parameters
     ----------
