@@ -266,7 +266,7 @@ class Engine(Protocol):
         """Build now what pays for any number of rows, if it is not built yet."""
 
     def plan(self, n_rows: int | None) -> Plan:
-        """Return how so many rows would be explained now, and why; None for any number."""
+        """Return how ``n_rows`` rows would be explained now, and why; None for any number."""
 
     def to_contents(self, interactions: bool, background: bool = False) -> Contents:
         """Return named arrays and a header for a file.
@@ -276,7 +276,7 @@ class Engine(Protocol):
 
 
 class BaseEngine:
-    """What engines share, unless they say otherwise (see `Engine`)."""
+    """Defaults of engines (see `Engine`)."""
 
     @property
     def adds_up(self: Engine) -> bool:
@@ -314,7 +314,7 @@ class WrappingEngine(BaseEngine):
     inner: Engine
 
     def encode(self, rows: NDArray[Any], name: str = "X") -> NDArray[Any]:
-        """Return rows as the inner engine takes them."""
+        """Return rows in the form that the inner engine expects."""
         del name
         return rows
 

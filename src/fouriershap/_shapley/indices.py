@@ -98,7 +98,7 @@ class Index:
     interaction : InteractionIndex
         The same average for sets of players.
     n_points : callable
-        How many points integrate a product over so many players exactly.
+        Number of points that integrate a product over this many players exactly.
     rule : callable
         So many points in (0, 1) and their weights, exact for polynomials of degree up to 2 n_points - 1.
     lobatto : callable

@@ -19,7 +19,7 @@ from fouriershap._shapley.indices import InteractionIndex
 from fouriershap._shapley.sets import Floats, InteractionEngine, Keys, check_keys, key_pairs, pair_keys
 
 _BLOCK_NUMBERS = 1 << 22  # most numbers of a block of rows: what a thread holds beside the result
-_HELD_NUMBERS = 1 << 25  # so many are held, rather than computed twice
+_HELD_NUMBERS = 1 << 25  # most numbers to keep, rather than to compute twice
 _LONG = 20.0  # seconds, from which on a warning is due
 _HALF = 0.5  # shap's convention: a matrix has the pair twice, so each entry is half of the interaction
 

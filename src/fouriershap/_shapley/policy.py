@@ -15,7 +15,7 @@ P = TypeVar("P", bound=InteractionEngine)
 
 
 class BuildPolicy(Generic[T]):
-    """What was built, and what calls without it have cost so far.
+    """The built object, and the cost of calls without it so far.
 
     The ski-rental rule: do without until that has cost as much as building, which is never more than twice the best in
     hindsight. ``built`` may be read without the lock, since it is set last and whole.
@@ -49,7 +49,7 @@ class BuildPolicy(Generic[T]):
 
 
 class Memo(Generic[T]):
-    """What was made for each key, once."""
+    """Values that are made once for each key."""
 
     def __init__(self) -> None:
         self._made: dict[int, T] = {}

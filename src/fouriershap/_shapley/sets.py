@@ -18,7 +18,7 @@ Keys = NDArray[np.int64]
 
 MOST_LISTED = 1 << 27  # sets of players, counted each time that they meet, that are listed at most
 _CHUNK = 1 << 22  # of these at a time
-_AS_QUICK = 4  # so many sets are listed while one more column is filled with zeros
+_AS_QUICK = 4  # sets that are listed in the time that filling one more column with zeros takes
 
 
 class InteractionEngine(Protocol):
@@ -107,7 +107,7 @@ def first_key(size: int, n_players: int) -> int:
 
 
 def check_keys(order: int, n_players: int) -> None:
-    """Raise `CapacityError` where sets of so many players have no key."""
+    """Raise `CapacityError` where sets of ``order`` players have no key."""
     if radix_of(n_players) ** order > np.iinfo(np.int64).max:
         raise CapacityError(
             f"order={order} with {n_players:,} players: there are more sets than int64 can number. Use a lower order, "

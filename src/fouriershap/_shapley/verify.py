@@ -62,7 +62,7 @@ def _verify_types(arrays: Blocks | TableSet) -> None:
 
 
 def verify_array(name: str, array: NDArray[Any], kind: str, n_axes: int = 1) -> None:
-    """Raise `FileFormatError` unless an array has this type, in NumPy's letters, and so many axes."""
+    """Raise `FileFormatError` unless an array has this type, in NumPy's letters, and ``n_axes`` axes."""
     require(array.dtype == np.dtype(kind) and array.ndim == n_axes, f"{name} has the wrong type")
     if array.dtype == np.bool_:  # kernels count on it
         require((array.view(np.uint8) <= 1).all(), f"{name} has booleans that are neither true nor false")
@@ -160,7 +160,7 @@ def verify_players(player: NDArray[Any], n_columns: int) -> None:
 
 def verify_tree_types(arrays: dict[str, NDArray[Any]]) -> None:
     """Raise `FileFormatError` unless all arrays of an ensemble are there, with their types."""
-    require(arrays.keys() == ARRAY_TYPES.keys(), "the trees have other arrays than they should")
+    require(arrays.keys() == ARRAY_TYPES.keys(), "the arrays of its trees are not the expected ones")
     for name, kind in ARRAY_TYPES.items():
         verify_array(name, arrays[name], kind, 2 if name == "values" else 1)
 

@@ -24,7 +24,7 @@ MOST_TERMS = 1 << 14
 
 
 class Shape(NamedTuple):
-    """What sines need to know about an S-shaped function with values from 0 to 1.
+    """Facts about an S-shaped function with values from 0 to 1, for its expansion into sines.
 
     Attributes
     ----------

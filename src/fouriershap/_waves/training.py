@@ -25,7 +25,7 @@ Tick = Callable[[float], None]
 
 @dataclass(frozen=True)
 class Settings:
-    """How many waves, and how long they are trained.
+    """Number of waves, and length of their training.
 
     Attributes
     ----------

@@ -72,7 +72,7 @@ Fit = Callable[[Margin, Callable[[NDArray[Any]], Floats], str], FittedOutput]
 
 @dataclass(frozen=True, eq=False)
 class TransformedOutput(WrappingEngine):
-    """What all functions of a raw output share (see `Engine`); ``inner`` explains the raw output."""
+    """Base class of engines of a function of the raw output (see `Engine`); ``inner`` explains the raw output."""
 
     inner: Margin
     explained: Output

@@ -31,7 +31,7 @@ class Points:
 
 
 def exact_points(index: Index, n_players: int) -> Points:
-    """Return as many points as integrate products of so many players exactly."""
+    """Return the points that integrate products of this many players exactly."""
     return Points(*points(index, index.n_points(n_players)))
 
 

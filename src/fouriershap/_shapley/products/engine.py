@@ -52,7 +52,7 @@ _REASONS = {
     "mixture": "a few products of marginals stand for the background",
 }
 _RAW = Raw()
-NO_LOOKUP = "products over features, which are not linear, are no tables that a page could look up."
+NO_LOOKUP = "a report cannot look up products over features, which are not linear."
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ class ProductEngine(BaseEngine):
 
     @property
     def kernel(self) -> Any:
-        """What works on factors: the native kernels, or the same under XLA."""
+        """Functions on factors: the native kernels, or the same under XLA."""
         if self.device == "cpu":
             return kernels.products
         return import_module("fouriershap._shapley.jax.products")

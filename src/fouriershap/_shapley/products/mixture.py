@@ -90,7 +90,7 @@ class Mixture:
 
     @cached_property
     def _marginals(self) -> NDArray[np.float32]:
-        """Of the whole background, as one component."""
+        """The whole background as one component."""
         mean = np.einsum("c,cjkm->jkm", self.weights, self.components.astype(np.float64))
         return np.ascontiguousarray(mean[None], dtype=_SINGLE)
 

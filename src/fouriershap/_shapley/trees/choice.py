@@ -55,21 +55,21 @@ class Choice:
 
     @cached_property
     def direct_costs(self) -> DirectCosts:
-        """What all trees cost without tables."""
+        """Costs of all trees without tables."""
         n_background = None if self.background.rows is None else len(self.background.rows)
         doubled = self.model.dtype.itemsize == 8
         return DirectCosts(self.model.profile[:, 0], n_background, self.background, doubled)
 
     @cached_property
     def table_costs(self) -> TableCosts:
-        """What the tables of the trees that should fit cost."""
+        """Costs of the tables of the trees that are estimated to fit."""
         n_background = 0 if self.background.rows is None else len(self.background.rows)
         sizes = (self.model.ensemble.values.shape[1], self.model.dtype.itemsize)
         return table_costs(self.model.profile[self.in_tables], n_background, *sizes)
 
     @cached_property
     def _feasible_costs(self) -> DirectCosts:
-        """What the same trees cost without tables."""
+        """Costs of the same trees without tables."""
         feasible = self.model.feasible
         return self.direct_costs if feasible.all() else replace(self.direct_costs, which=feasible)
 
@@ -98,7 +98,7 @@ class Choice:
             rows, saved = self.policy.record_cost(n_rows, call)
         else:
             rows, saved = self.policy.record_cost(0, max(seconds - tables.look_up(n_rows), 0.0))
-        # Where it would not pay even if every pair of rows visited every leaf, there is no need to look closer.
+        # A closer estimate is not needed where tables would not pay even if every pair of rows visited every leaf.
         if rows * direct.walk_row_upper_bound + saved <= tables.build:
             return False
         return rows * max(direct.walk_row - tables.look_up(n_rows) / n_rows, 0.0) + saved > tables.build
@@ -124,7 +124,7 @@ class Choice:
         return seconds <= replace(self.direct_costs, which=self.in_tables).stream(n_rows)
 
     def plan(self, n_rows: int | None) -> TreePlan:
-        """Return how so many rows would be explained; None for any number."""
+        """Return how ``n_rows`` rows would be explained; None for any number."""
         tables, in_tables, is_built = self.table_costs, self.in_tables, self.policy.built is not None
         if self.background.is_lost:
             n_rows = None  # tables are all there is

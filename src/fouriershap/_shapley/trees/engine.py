@@ -92,7 +92,7 @@ class TreeEngine(BaseEngine):
 
     @property
     def compiled(self) -> CompiledTrees | None:
-        """What is built."""
+        """Compiled trees; None until they are built."""
         return self.policy.built
 
     @property

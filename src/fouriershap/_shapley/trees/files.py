@@ -87,7 +87,7 @@ def trees_from_contents(arrays: Arrays, header: Header) -> StoredTrees:
         rows = np.empty((0, ensemble.n_features), dtype=ensemble.dtype)
     n_background = take_size(header, "n_background")
     known = rows is None or not len(rows) or n_background in (None, len(rows))
-    require(known, "its background has another number of rows than it says")
+    require(known, "its background has the wrong number of rows")
     strategy, link = take(header, "strategy", str), take(header, "link", str)
     require(strategy in ("auto", "tables", "stream", "walk"), "its strategy is unknown")
     require(link in LINKS, "its link is unknown")
