@@ -278,8 +278,8 @@ def _rows_of_pool(X: Any, name: str) -> Any:
 LIBRARY = Library(
     name="CatBoost",
     package="catboost",
-    supported=("models of CatBoost without target statistics of categories; files .cbm and .json",),
-    tested="1.2",
+    supported_trees=("models of CatBoost without target statistics of categories; files .cbm and .json",),
+    tested="1.2.8 to 1.2.10",
     trees={"CatBoost": read_estimator},
     ask=_ask,
     formats=(

@@ -192,8 +192,8 @@ def _ask(reading: Reading, question: Question) -> Iterator[Answer]:
 LIBRARY = Library(
     name="interpret",
     package="interpret",
-    supported=("explainable boosting machines of interpret",),
-    tested="0.7",
+    supported_trees=("explainable boosting machines of interpret",),
+    tested="0.7.7 and 0.7.8",
     trees={"EBMModel": read},
     ask=_ask,
 )

@@ -169,8 +169,8 @@ def _ask(reading: Reading, question: Question) -> Iterator[Answer]:
 LIBRARY = Library(
     name="LightGBM",
     package="lightgbm",
-    supported=("models of LightGBM; files .txt",),
-    tested="4.0 to 4.6",
+    supported_trees=("models of LightGBM; files .txt",),
+    tested="4.5 to 4.7",
     trees={"LGBMModel": read_estimator, "Booster": read_booster},
     ask=_ask,
     formats=(Format(".txt", _read_file),),

@@ -66,8 +66,8 @@ def _ask(reading: Reading, question: Question) -> Iterator[Answer]:
 LIBRARY = Library(
     name="quantile-forest",
     package="quantile_forest",
-    supported=("forests of quantile-forest that predict means, with one target in a leaf",),
-    tested="1.4",
+    supported_trees=("forests of quantile-forest that predict means, with one sample per leaf",),
+    tested="1.4.0 to 1.4.2",
     trees={"BaseForestQuantileRegressor": read},
     ask=_ask,
 )

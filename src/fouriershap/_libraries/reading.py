@@ -259,7 +259,7 @@ class Library:
         For people: "XGBoost".
     package : str
         The top-level package of its classes, by which models are recognised; the library is not imported for that.
-    supported : tuple of str
+    supported_trees, supported_products : tuple of str
         The models that can be read, for people, an entry for each line of a list.
     tested : str
         Versions that the tests run with.
@@ -285,7 +285,8 @@ class Library:
 
     name: str
     package: str
-    supported: tuple[str, ...]
+    supported_trees: tuple[str, ...] = ()
+    supported_products: tuple[str, ...] = ()
     tested: str = ""
     trees: Mapping[str, Reader] = field(default_factory=dict)
     products: Mapping[str, Reader] = field(default_factory=dict)
@@ -296,6 +297,11 @@ class Library:
     read_bytes: Callable[[bytes], Reading] | None = None
     rows: Mapping[str, Callable[[Any, str], Any]] = field(default_factory=dict)
     members: Callable[[Any], Sequence[tuple[Any, Any]] | None] | None = None
+
+    @property
+    def supported(self) -> tuple[str, ...]:
+        """The models that can be read, for people."""
+        return self.supported_trees + self.supported_products
 
     @property
     def version(self) -> str:

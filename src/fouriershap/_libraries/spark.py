@@ -211,8 +211,8 @@ def _tree(
 LIBRARY = Library(
     name="Spark",
     package="pyspark",
-    supported=("saved folders of Spark MLlib's trees, forests and boosted trees",),
-    tested="4.0 to 4.3",
+    supported_trees=("saved folders of Spark MLlib's trees, forests and boosted trees",),
+    tested="3.0, 3.5 and 4.3",
     trees={"JavaPredictionModel": read_live},
     formats=(Format("", lambda path: read(path) if is_folder(path) else None),),
 )

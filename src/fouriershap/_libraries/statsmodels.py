@@ -70,8 +70,8 @@ def _ask(reading: Reading, question: Question) -> Iterator[Answer]:
 LIBRARY = Library(
     name="statsmodels",
     package="statsmodels",
-    supported=("results of statsmodels: least squares, generalised linear and discrete models",),
-    tested="0.14",
+    supported_products=("results of statsmodels: least squares, generalised linear and discrete models",),
+    tested="0.14 and 0.15",
     products={"ResultsWrapper": read_results, "Results": read_results},
     ask=_ask,
 )

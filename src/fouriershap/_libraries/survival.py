@@ -143,10 +143,10 @@ def _ask(reading: Reading, question: Question) -> Iterator[Answer]:
 LIBRARY = Library(
     name="scikit-survival",
     package="sksurv",
-    supported=(
+    supported_trees=(
         "forests, trees and boosted trees of scikit-survival: risk scores; curves by fs.survival_trees",
     ),
-    tested="0.23 to 0.27",
+    tested="0.23 to 0.28",
     trees={
         "SurvivalTree": read_tree,
         "RandomSurvivalForest": read_forest,

@@ -329,8 +329,9 @@ def _rows_of_matrix(X: Any, name: str) -> Any:
 LIBRARY = Library(
     name="XGBoost",
     package="xgboost",
-    supported=("models of XGBoost: boosters gbtree, dart and gblinear; files .json and .ubj",),
-    tested="2.0 to 3.4",
+    supported_trees=("models of XGBoost: boosters gbtree and dart; files .json and .ubj",),
+    supported_products=("models of XGBoost: booster gblinear",),
+    tested="2.1 to 3.4",
     trees={"XGBModel": read, "Booster": read},
     ask=_ask,
     formats=(

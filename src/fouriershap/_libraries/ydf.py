@@ -184,8 +184,8 @@ def _ask(reading: Reading, question: Question) -> Iterator[Answer]:
 LIBRARY = Library(
     name="YDF",
     package="ydf",
-    supported=("forests and boosted trees of YDF and TensorFlow Decision Forests; their folders",),
-    tested="0.10 to 0.13",
+    supported_trees=("forests and boosted trees of YDF and TensorFlow Decision Forests; their folders",),
+    tested="0.10 to 0.16",
     trees={"DecisionForestModel": read_live},
     ask=_ask,
     load=lambda path: import_module("ydf").load_model(str(path)),

@@ -48,8 +48,8 @@ def _ask(reading: Reading, question: Question) -> Iterator[Answer]:
 LIBRARY = Library(
     name="ONNX",
     package="onnx",
-    supported=("ensembles of trees in ONNX: files .onnx, their bytes, a ModelProto",),
-    tested="1.17 to 1.20",
+    supported_trees=("ensembles of trees in ONNX: files .onnx, their bytes, a ModelProto",),
+    tested="1.17 to 1.23",
     trees={"ModelProto": _read_proto},
     ask=_ask,
     formats=(Format(".onnx", lambda path: read(path.read_bytes())),),

@@ -132,11 +132,13 @@ def _classes_of_targets(model: Any, raw: Floats) -> Floats:
 LIBRARY = Library(
     name="scikit-learn",
     package="sklearn",
-    supported=(
+    supported_trees=(
         "trees of scikit-learn: DecisionTree, ExtraTree, RandomForest, ExtraTrees, GradientBoosting, "
         "HistGradientBoosting, IsolationForest",
         "sums of tree models: Bagging, soft Voting, MultiOutput, OneVsRest, AdaBoost, linear Stacking, one sigmoid of "
         "CalibratedClassifierCV",
+    ),
+    supported_products=(
         "linear models, support vector machines, Gaussian processes, KernelRidge and small networks of scikit-learn, "
         "where they are sums of products",
     ),
