@@ -205,7 +205,8 @@ def lie(name: str, seed: int) -> _io.Contents:
             lie_in_array(rng, arrays)
     if rng.random() < 0.01:
         kind = pick(
-            rng, ["spectrum", "tables", "tree explainer", "black box explainer", "spectrum explainer", "x"]
+            rng,
+            ["spectrum", "tables", "explainer of trees", "explainer of black box", "explainer of spectrum", "x"],
         )
     return _io.Contents(kind, arrays, header)
 
@@ -261,17 +262,16 @@ def acts(loaded: Any, rows: Any, again: Path, report: bool) -> list[Callable[[],
         lambda: loaded.shap_values(rows, n_jobs=1),
         lambda: loaded.shap_interaction_values(rows, n_jobs=1),
         lambda: loaded.shap_interaction_values(rows, pairs=[(0, 1)], n_jobs=1),
-        lambda: repr(loaded.shap_interaction_values(rows, top=2, n_jobs=1)),
     ]
     if isinstance(loaded, fs.spectra.Tables):
         return [*shared, lambda: repr(loaded.plan)]
     shared += [lambda: loaded(rows), lambda: loaded.frame(rows, top_k=2), lambda: csv_kinds(loaded, ())]
-    if isinstance(loaded, fs.TreeExplainer | fs.ProductExplainer):
+    shared += [lambda: loaded.predict(rows), lambda: repr(loaded.interactions(rows, 2, top_k=2))]
+    if loaded.kind in ("trees", "products"):
         shared += [lambda: loaded.plan(10), lambda: repr(loaded.fidelity)]
         shared += [lambda: loaded.with_background(rows).shap_values(rows, n_jobs=1)]
-    if isinstance(loaded, fs.BlackBoxExplainer):
+    if loaded.kind == "black box":
         shared += [
-            lambda: loaded.predict(rows),
             lambda: repr(loaded.fit.candidates),
             lambda: repr(loaded.fidelity),
         ]

@@ -28,7 +28,7 @@ class Original(NamedTuple):
 def boosted(**options: Any) -> Callable[[], tuple[Any, Any]]:
     def make() -> tuple[Any, Any]:
         case = CASES["xgboost"]["frame"]()
-        return fs.TreeExplainer(case.model, case.X[:40], method="tables", **options), case.X[:3]
+        return fs.TreeExplainer(case.model, case.X[:40], strategy="tables", **options), case.X[:3]
 
     return make
 

@@ -86,7 +86,7 @@ def test_weights_whose_sum_overflows_are_an_error():
 
 
 def test_a_budget_of_memory_that_no_machine_has_is_no_error():
-    explainer = fs.TreeExplainer(MODEL, X, memory=2**62, method="tables")
+    explainer = fs.TreeExplainer(MODEL, X, memory=2**62, strategy="tables")
     np.testing.assert_allclose(explainer.shap_values(X), fs.TreeExplainer(MODEL, X).shap_values(X), atol=1e-6)
 
 
@@ -106,5 +106,5 @@ def test_a_loss_needs_labels_and_batches_have_none():
 
 @pytest.mark.parametrize("wrong", [np.array(["columns", "array"]), None, "x"])
 def test_what_batches_are_answered_with(wrong):
-    with pytest.raises(fs.InputError, match=r"^out is"):
+    with pytest.raises(fs.InputError, match=r"^layout is"):
         fs.TreeExplainer(MODEL, X).explain_batches([X], layout=wrong)

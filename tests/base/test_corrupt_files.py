@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import tempfile
 from functools import cache
 from pathlib import Path
@@ -17,11 +18,15 @@ from fouriershap._base.checks import check_memory
 
 
 def tamper(saved: Path, name: str, change: Any) -> None:
+    """Change an array (None removes it), or a value of the header: ``part/name``."""
     contents = files.read(saved)
     arrays = {key: np.array(array) for key, array in contents.arrays.items()}
-    if name in arrays:
-        arrays[name] = change(arrays[name])
-    header = contents.header | ({} if name in arrays else {name: change(contents.header[name])})
+    header = copy.deepcopy(contents.header)
+    *parts, last = [name] if name in arrays else name.split("/")
+    inner: Any = arrays if name in arrays else header
+    for part in parts:
+        inner = inner[part]
+    inner[last] = change(inner[last])
     files.write(saved, contents.kind, {k: v for k, v in arrays.items() if v is not None}, header)
 
 
@@ -140,11 +145,11 @@ def test_a_spectrum_of_nothing_in_a_thousand_million_bits(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("name", "change"),
     [
-        ("player", lambda a: a[::-1].copy()),
-        ("player", lambda a: a + 1),
-        ("player", lambda a: a.astype(np.int64)),
-        ("feature_names", lambda names: [*names[:-1], 5]),
-        ("player_names", lambda names: "".join(names)),
+        ("input_player", lambda a: a[::-1].copy()),
+        ("input_player", lambda a: a + 1),
+        ("input_player", lambda a: a.astype(np.int64)),
+        ("inputs/feature_names", lambda names: [*names[:-1], 5]),
+        ("inputs/player_names", lambda names: "".join(names)),
     ],
 )
 def test_spectrum_explainers_that_are_corrupt(tmp_path: Path, name: str, change: Any) -> None:
@@ -165,7 +170,7 @@ def test_a_file_states_no_more_memory_than_there_is(tmp_path: Path) -> None:
     assert loaded.engine.memory == check_memory(None)
 
 
-def deep_trees() -> fs.TreeExplainer:
+def deep_trees() -> fs.Explainer:
     """Trees of which some have no table, so that background and weights are in the file."""
     from sklearn.ensemble import RandomForestRegressor
 
@@ -187,6 +192,10 @@ def deep_trees() -> fs.TreeExplainer:
         ("weights", lambda a: a[:-1]),
         ("weights", lambda a: -a),
         ("player", put(0, 99)),
+        ("input_player", put(0, 99)),
+        ("input_player", lambda a: a[::-1].copy()),
+        ("input_player", lambda a: a[:-1]),
+        ("input_player", lambda _: None),
         ("feasible", lambda a: a[:-1]),
         ("expected", lambda a: np.append(a, a)),
         ("table_expected", lambda a: a[:0]),
@@ -198,19 +207,19 @@ def deep_trees() -> fs.TreeExplainer:
         ("values", lambda a: a.astype(np.int32)),
         ("trees.left", put(0, 0)),
         ("trees.feature", put(0, 10**6)),
-        ("dtype", lambda _: "int32"),
-        ("precision", lambda _: "float16"),
-        ("memory", lambda _: "all"),
-        ("feature_names", lambda names: names[:-1]),
-        ("feature_names", lambda names: [*names[:-1], None]),
-        ("feature_names", lambda names: [*names[:-1], "\ud800"]),
-        ("player_names", lambda names: [*names, "one more"]),
-        ("vocabularies", lambda _: [[float("inf"), []]]),
-        ("vocabularies", lambda _: [[0, [["unhashable"]]]]),
-        ("vocabularies", lambda _: [[99, ["a"]]]),
-        ("vocabularies", lambda _: [[0]]),
-        ("lost_labels", lambda _: [99]),
-        ("frame_labels", lambda _: [3]),
+        ("engine/dtype", lambda _: "int32"),
+        ("engine/precision", lambda _: "float16"),
+        ("engine/memory", lambda _: "all"),
+        ("inputs/feature_names", lambda names: names[:-1]),
+        ("inputs/feature_names", lambda names: [*names[:-1], None]),
+        ("inputs/feature_names", lambda names: [*names[:-1], "\ud800"]),
+        ("inputs/player_names", lambda names: [*names, "one more"]),
+        ("inputs/rules/vocabularies", lambda _: [[float("inf"), []]]),
+        ("inputs/rules/vocabularies", lambda _: [[0, [["unhashable"]]]]),
+        ("inputs/rules/vocabularies", lambda _: [[99, ["a"]]]),
+        ("inputs/rules/vocabularies", lambda _: [[0]]),
+        ("inputs/rules/lost_labels", lambda _: [99]),
+        ("inputs/rules/frame_labels", lambda _: [3]),
         ("background", lambda _: None),
         ("values", lambda _: None),
         ("feasible", lambda a: np.zeros_like(a)),
@@ -218,15 +227,15 @@ def deep_trees() -> fs.TreeExplainer:
         ("trees.cover", lambda a: a.astype(np.float32)),
         ("trees.category_set", put(-1, 0)),
         ("trees.set_start", lambda a: np.array([0, 5])),
-        ("n_background", lambda n: n + 1),
-        ("output", lambda _: "probability"),
-        ("method", lambda _: "magic"),
-        ("kind", lambda _: 7),
-        ("objective", lambda _: ["binary"]),
-        ("hashed", lambda _: 1),
-        ("missing_value", lambda _: 0.5),
-        ("interventional", lambda _: False),
-        ("pipeline", lambda _: "yes"),
+        ("engine/n_background", lambda n: n + 1),
+        ("engine/output", lambda _: "probability"),
+        ("engine/strategy", lambda _: "magic"),
+        ("engine/model_kind", lambda _: 7),
+        ("engine/link", lambda _: ["binary"]),
+        ("inputs/rules/hashed", lambda _: 1),
+        ("inputs/rules/missing_value", lambda _: 0.5),
+        ("engine/interventional", lambda _: False),
+        ("inputs/has_pipeline", lambda _: "yes"),
     ],
 )
 def test_trees_that_are_corrupt(tmp_path: Path, name: str, change: Any) -> None:
@@ -239,7 +248,7 @@ def test_trees_that_are_corrupt(tmp_path: Path, name: str, change: Any) -> None:
         fs.load(path)
 
 
-def small_black_box(method: str) -> fs.BlackBoxExplainer:
+def small_black_box(method: str) -> fs.Explainer:
     X = np.random.default_rng(0).integers(0, 3, size=(60, 3 if method == "enumerate" else 8)).astype(float)
     options: dict[str, Any] = {"budget": 300, "min_fidelity": -9, "random_state": 0, "categorical": [2]}
     return fs.BlackBoxExplainer(lambda rows: rows[:, 0] * rows[:, 1], X, method=method, **options)
@@ -260,33 +269,35 @@ def first(**changes: Any) -> Any:
 
 
 LIES_OF_BLACK_BOXES: list[tuple[str, Any]] = [
-    ("fidelity", lambda _: []),
-    ("fidelity", lambda f: f | {"n_queries": "many"}),
-    ("fidelity", lambda f: f | {"cube": [1.0]}),
-    ("fidelity", lambda f: f | {"by_output": [1.0, 1.0]}),
-    ("fidelity", lambda f: {key: value for key, value in f.items() if key != "r2"}),
-    ("candidates", lambda lines: [{}]),
-    ("candidates", first(name=3)),
-    ("features", first(player=2**40)),
-    ("features", first(player=1)),
-    ("features", first(columns=[99])),
-    ("features", first(columns=[])),
-    ("features", first(columns=[1])),
-    ("features", first(columns=[0, 1])),
-    ("features", first(kind="colour")),
-    ("features", first(kind="label", levels=[[]])),
-    ("features", first(levels=[1])),
-    ("features", first(missing="perhaps")),
-    ("features", lambda _: []),
+    ("fit/fidelity", lambda _: []),
+    ("fit/fidelity", lambda f: f | {"n_queries": "many"}),
+    ("fit/fidelity", lambda f: f | {"cube": [1.0]}),
+    ("fit/fidelity", lambda f: f | {"by_output": [1.0, 1.0]}),
+    ("fit/fidelity", lambda f: {key: value for key, value in f.items() if key != "r2"}),
+    ("fit/candidates", lambda lines: [{}]),
+    ("fit/candidates", first(name=3)),
+    ("fit/features", first(player=2**40)),
+    ("fit/features", first(player=1)),
+    ("fit/features", first(columns=[99])),
+    ("fit/features", first(columns=[])),
+    ("fit/features", first(columns=[1])),
+    ("fit/features", first(columns=[0, 1])),
+    ("fit/features", first(kind="colour")),
+    ("fit/features", first(kind="label", levels=[[]])),
+    ("fit/features", first(levels=[1])),
+    ("fit/features", first(missing="perhaps")),
+    ("fit/features", lambda _: []),
+    ("input_player", put(0, 1)),
+    ("input_player", lambda _: None),
     ("column_player", put(0, 77)),
     ("column_player", lambda a: a[:-1]),
     ("column_player", lambda a: a.astype(np.int64)),
-    ("player_names", lambda names: names[:1]),
-    ("player_names", lambda names: [*names[:-1], 3]),
+    ("inputs/player_names", lambda names: names[:1]),
+    ("inputs/player_names", lambda names: [*names[:-1], 3]),
     ("output_names", lambda _: ["a", "b"]),
-    ("index", lambda _: "average"),
-    ("fitted_by", lambda _: None),
-    ("representation", lambda _: "magic"),
+    ("engine/index", lambda _: "average"),
+    ("fit/fitted_by", lambda _: None),
+    ("fit/representation", lambda _: "magic"),
 ]
 
 

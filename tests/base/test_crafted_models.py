@@ -18,7 +18,6 @@ from fouriershap import _kernels as kernels
 from fouriershap._shapley.trees import walk
 from fouriershap._shapley.trees.plan import MOST_STREAM_DEPTH, count_bottom_subtrees
 from fouriershap._trees.codes import code_trees
-from fouriershap._trees.readers import read_model
 
 X = np.random.default_rng(0).normal(size=(60, 3))
 Y = X[:, 0] + X[:, 1] * X[:, 2]
@@ -105,13 +104,13 @@ NO_TREES += [no_threshold]
 
 
 @pytest.mark.parametrize("change", NO_TREES)
-@pytest.mark.parametrize("method", ["auto", "tables"])
+@pytest.mark.parametrize("strategy", ["auto", "tables"])
 def test_xgboost_files_whose_nodes_are_no_trees(
-    change: Callable[[dict[str, Any]], None], method: str, tmp_path: Path
+    change: Callable[[dict[str, Any]], None], strategy: str, tmp_path: Path
 ) -> None:
     path = crafted_xgboost(tmp_path, change)
     with pytest.raises(fs.FourierShapError):
-        fs.TreeExplainer(path, X, method=method).shap_values(X)
+        fs.TreeExplainer(path, X, strategy=strategy).shap_values(X)
 
 
 @pytest.mark.parametrize("number", ["99999999999999999999", "1e400", "2147483648"])
@@ -139,7 +138,7 @@ ARRAYS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("name", ARRAYS)
 def test_arrays_that_do_not_fit(name: str) -> None:
-    ensemble = read_model(xgboost.XGBRegressor(n_estimators=2, max_depth=2, n_jobs=1).fit(X, Y))
+    ensemble = fs.read_model(xgboost.XGBRegressor(n_estimators=2, max_depth=2, n_jobs=1).fit(X, Y)).trees
     changes = {key: value(ensemble) if callable(value) else value for key, value in ARRAYS[name].items()}
     with pytest.raises(fs.InputError, match="do not fit together"):
         ensemble.replace(**changes)
@@ -147,7 +146,7 @@ def test_arrays_that_do_not_fit(name: str) -> None:
 
 def chain(depth: int) -> fs.TreeEnsemble:
     """One tree, a leaf to the left of every node."""
-    ensemble = read_model(xgboost.XGBRegressor(n_estimators=1, max_depth=1, n_jobs=1).fit(X, Y))
+    ensemble = fs.read_model(xgboost.XGBRegressor(n_estimators=1, max_depth=1, n_jobs=1).fit(X, Y)).trees
     n, inner = 2 * depth + 1, np.arange(0, 2 * depth, 2)
     feature, left, right = (np.full(n, -1) for _ in range(3))
     feature[inner], left[inner], right[inner] = inner // 2 % 3, inner + 1, inner + 2

@@ -30,7 +30,7 @@ def originals(folder: Path) -> dict[str, Path]:
     things: dict[str, Any] = {
         "spectrum": small_spectrum().prune(max_terms=2),
         "tables": small_tables(9000),
-        "trees": fs.TreeExplainer(case.model, case.X, method="tables"),
+        "trees": fs.TreeExplainer(case.model, case.X, strategy="tables"),
         "black box": fs.BlackBoxExplainer(lambda x: x[:, 0] * x[:, 1], bits),
     }
     for name, thing in things.items():

@@ -117,7 +117,7 @@ def two_of_one_name(folder: Path) -> None:
 HEADER = "a,colour,b,size\n"
 COMMANDS: list[tuple[str, Callable[[Path], Any], str, str]] = [
     # rows
-    ("no rows file", nothing, EXPLAIN.format("none.parquet"), "no such file"),
+    ("no rows file", nothing, EXPLAIN.format("none.parquet"), "does not exist"),
     ("rows in a folder", lambda f: (f / "d.parquet").mkdir(), EXPLAIN.format("d.parquet"), "d.parquet"),
     ("csv in a folder", lambda f: (f / "d.csv").mkdir(), EXPLAIN.format("d.csv"), "folder"),
     ("suffix of rows", text("rows.xlsx", "a"), EXPLAIN.format("rows.xlsx"), "'.xlsx'"),
@@ -184,7 +184,7 @@ COMMANDS: list[tuple[str, Callable[[Path], Any], str, str]] = [
     ("unknown option", nothing, EXPLAIN.format("rows.parquet --fast"), "--fast"),
     ("unknown command", nothing, "explode m.fshap", "explode"),
     # .fshap files
-    ("no explainer", nothing, CHECK.format("none.fshap"), "no such file"),
+    ("no explainer", nothing, CHECK.format("none.fshap"), "does not exist"),
     ("not an explainer", nothing, CHECK.format("spectrum.fshap"), "holds a Spectrum"),
     ("tampered data", flip(-1), "explain bad.fshap rows.parquet -o out.csv", "checksum"),
     ("tampered header", flip(200), "explain bad.fshap rows.parquet -o out.csv", "bad.fshap"),
@@ -196,15 +196,15 @@ COMMANDS: list[tuple[str, Callable[[Path], Any], str, str]] = [
     ("future version", future, "explain bad.fshap rows.parquet -o out.csv", "upgrade"),
     ("a folder", lambda f: (f / "d.fshap").mkdir(), "info d.fshap", "d.fshap"),
     # models
-    ("no model", nothing, FIT.format("none.json"), "no such file"),
+    ("no model", nothing, FIT.format("none.json"), "does not exist"),
     ("suffix of a model", text("m.h5", "x"), FIT.format("m.h5"), "'.h5'"),
     ("no ONNX", text("m.onnx", "x"), FIT.format("m.onnx"), "m.onnx"),
     ("pickle without trust", nothing, FIT.format("model.pkl"), "--trust-pickle"),
-    ("joblib without trust", nothing, FIT.format("model.joblib"), "any program"),
+    ("joblib without trust", nothing, FIT.format("model.joblib"), "arbitrary code"),
     ("damaged pickle", cut("model.pkl", "bad.pkl"), FIT.format("bad.pkl --trust-pickle"), "unpickled"),
-    ("pickle of a number", text("bad.pkl", b"I1\n."), FIT.format("bad.pkl --trust-pickle"), "no tree model"),
+    ("pickle of a number", text("bad.pkl", b"I1\n."), FIT.format("bad.pkl --trust-pickle"), "cannot be read"),
     ("truncated json", cut("xgboost.json", "bad.json"), FIT.format("bad.json"), "bad.json"),
-    ("foreign json", text("bad.json", "{}"), FIT.format("bad.json"), "neither of XGBoost"),
+    ("foreign json", text("bad.json", "{}"), FIT.format("bad.json"), "not a model that XGBoost"),
     ("json list", text("bad.json", "[1]"), FIT.format("bad.json"), "bad.json"),
     (
         "json without trees",
@@ -275,7 +275,7 @@ def sample() -> tuple[Any, np.ndarray]:
 
 
 CONSTRUCTORS: list[tuple[str, Callable[[Any, np.ndarray], Any], str]] = [
-    ("no model", lambda m, X: fs.TreeExplainer(None, X), "no tree model"),
+    ("no model", lambda m, X: fs.TreeExplainer(None, X), "cannot be read"),
     ("not fitted", lambda m, X: fs.TreeExplainer(type(m)(), X), "fitted"),
     ("columns of the background", lambda m, X: fs.TreeExplainer(m, X[:, :1]), "background has 1 columns"),
     ("one-dimensional background", lambda m, X: fs.TreeExplainer(m, X[0]), "background has shape"),
@@ -283,7 +283,7 @@ CONSTRUCTORS: list[tuple[str, Callable[[Any, np.ndarray], Any], str]] = [
     ("text in the background", lambda m, X: fs.TreeExplainer(m, [["a", "b"]]), "not a number"),
     ("complex background", lambda m, X: fs.TreeExplainer(m, X * 1j), "dtype"),
     ("precision", lambda m, X: fs.TreeExplainer(m, X, precision="half"), "precision is 'half'"),
-    ("method", lambda m, X: fs.TreeExplainer(m, X, method="magic"), "method is 'magic'"),
+    ("strategy", lambda m, X: fs.TreeExplainer(m, X, strategy="magic"), "strategy is 'magic'"),
     ("output", lambda m, X: fs.TreeExplainer(m, X, output="log"), "output is 'log'"),
     ("perturbation", lambda m, X: fs.TreeExplainer(m, X, feature_perturbation="x"), "feature_perturbation"),
     ("interventional", lambda m, X: fs.TreeExplainer(m, feature_perturbation="interventional"), "background"),

@@ -80,17 +80,17 @@ def test_a_bar_in_a_terminal(monkeypatch, capsys):
     assert "streaming" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("method", ["walk", "stream", "tables"])
-def test_every_road_of_trees_tells(method):
+@pytest.mark.parametrize("strategy", ["walk", "stream", "tables"])
+def test_every_road_of_trees_tells(strategy):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 5))
     model = RandomForestRegressor(12, max_depth=5, random_state=0).fit(X, X[:, 0] * X[:, 1])
     heard = set()
     explainer = fs.TreeExplainer(
-        model, X, method=method, progress=lambda done, total, stage: heard.add(stage.name)
+        model, X, strategy=strategy, progress=lambda done, total, stage: heard.add(stage.name)
     )
     explainer.shap_values(X)
-    assert heard & {"walk": {"walking"}, "stream": {"streaming"}, "tables": {"looking up"}}[method]
+    assert heard & {"walk": {"walking"}, "stream": {"streaming"}, "tables": {"looking up"}}[strategy]
     heard.clear()
     explainer.progress = False
     explainer.shap_values(X)

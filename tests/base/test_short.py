@@ -13,6 +13,7 @@ import pytest
 
 import fouriershap as fs
 from fouriershap._base.short import MOST, reason, short, short_list, short_text
+from fouriershap._rows.preprocessing import UnknownStepError
 
 SOURCE = Path(fs.__file__).parent
 
@@ -136,7 +137,9 @@ def forgotten(tree: ast.Module) -> Iterator[tuple[int, str]]:
 
 
 def _is_ours(kind: ast.expr | None) -> bool:
-    return isinstance(kind, ast.Name) and issubclass(getattr(fs, kind.id, object), fs.FourierShapError)
+    known = {"UnknownStepError": UnknownStepError} | vars(fs)
+    ours = (fs.FourierShapError, UnknownStepError)
+    return isinstance(kind, ast.Name) and issubclass(known.get(kind.id, object), ours)
 
 
 def _renamed(part: ast.stmt, name: str) -> ast.stmt:

@@ -11,7 +11,7 @@ import pytest
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestRegressor
 
 import fouriershap as fs
-from fouriershap._explainers import outputs
+from fouriershap._blackbox import output_fit
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(80, 3))
@@ -64,8 +64,8 @@ def test_the_caller_is_named(call, category):
 
 def test_the_representation_of_a_probability(monkeypatch):
     """It is fitted when it is first needed, by a cached property."""
-    monkeypatch.setattr(outputs, "_BUDGET", 200)
-    monkeypatch.setattr(outputs, "_LEAST_FIDELITY", 2.0)  # more than there can be
+    monkeypatch.setattr(output_fit, "_BUDGET", 200)
+    monkeypatch.setattr(output_fit, "_LEAST_FIDELITY", 2.0)  # more than there can be
     rows = RNG.integers(0, 2, size=(200, 17)).astype(float)
     model = GradientBoostingClassifier(n_estimators=20, random_state=0)
     model.fit(rows, rows[:, 0] * rows[:, 1] + rows[:, 2] * rows[:, 3] > 0)

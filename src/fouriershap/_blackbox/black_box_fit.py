@@ -332,9 +332,8 @@ class BlackBoxFit:
         return self._live, self.background
 
     def to_contents(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        """Return arrays and header of a file, beside those of the engine and the names of features and players."""
-        arrays, header = result_to_contents(self._result)
-        return arrays, header | {"output_names": self.output_names}
+        """Return arrays and header of a file, beside those of the engine and all names."""
+        return result_to_contents(self._result)
 
     @classmethod
     def from_contents(cls, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> BlackBoxFit:

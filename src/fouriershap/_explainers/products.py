@@ -170,4 +170,5 @@ def product_parts_from_contents(contents: Contents) -> Parts:
     )
     fits = (len(inputs.feature_names), len(inputs.player_names)) == (model.n_features, model.n_players)
     require(fits, "a feature or a player has no name")
+    require(np.array_equal(inputs.player, model.player), "its terms have other players")
     return Parts(KIND, inputs, load_products(contents.arrays, header, model, fit_output))

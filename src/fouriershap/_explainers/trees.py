@@ -222,6 +222,7 @@ def tree_parts_from_contents(contents: Contents) -> Parts:
         trees.n_players,
     )
     require(fits, "a feature or a player has no name")
+    require(np.array_equal(inputs.player, trees.model.player), "its trees have other players")
     return Parts(KIND, inputs, load_output(trees, header, fit_output))
 
 
