@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from fouriershap._trees.readers import read_model
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -176,7 +175,8 @@ def one_feature_each(rng, n_thresholds):
     for f in (0, 1):
         X = np.zeros((n_thresholds + 1, 2))
         X[:, f] = np.arange(n_thresholds + 1)
-        parts.append(read_model(DecisionTreeRegressor(random_state=0).fit(X, rng.normal(size=len(X)))))
+        model = DecisionTreeRegressor(random_state=0).fit(X, rng.normal(size=len(X)))
+        parts.append(fs.read_model(model).trees)
     first, second = parts
     names = ("feature", "threshold", "missing_left", "category_set", "cover", "values", "tree_output")
     joined = {name: np.concatenate([getattr(first, name), getattr(second, name)]) for name in names}

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from fouriershap._trees.rows import to_rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -145,7 +144,8 @@ def test_path_dependent_by_the_definition(library):
     """Categories, missing values, several outputs: against the recursion of the paper that defined it."""
     for name, make in CASES[library].items():
         model, X, _ = make()
-        if not fs.read_model(model).has_cover:  # where nobody counted, there is nothing to compare
+        reading = fs.read_model(model)
+        if not reading.trees.has_cover:  # no training rows were counted: there is nothing to compare
             with pytest.raises(fs.InputError, match="Give a background"):
                 fs.TreeExplainer(model)
             continue
@@ -153,13 +153,13 @@ def test_path_dependent_by_the_definition(library):
         e = explainer.representation
         rows = X.iloc[:2] if hasattr(X, "iloc") else X[:2]
         got = with_outputs(explainer.shap_values(rows))
-        codes = explainer.engine.model.coded.book.encode(to_rows(rows, e))
+        codes = explainer.engine.model.coded.book.encode(reading.rules.encode(rows))
         for row, values in zip(codes.T, got, strict=True):
             game = path_dependent_game(explainer.engine.model.coded, row, np.arange(e.n_features))
             assert_within(values, shapley_values(game, e.n_features), 1e-9)
         np.testing.assert_allclose(
             np.ravel(explainer.expected_value),
-            expected_value_by_cover(e),
+            expected_value_by_cover(reading),
             rtol=1e-6,
             atol=1e-12,
             err_msg=name,
@@ -298,7 +298,6 @@ def test_80_features_on_a_path():
         cover=np.ones(2 * n + 1),
         values=np.append(np.zeros(2 * n), 1.0)[:, None],
         base=[0.5],
-        zero_as_missing=np.zeros(n, dtype=bool),
     )
     background = (np.random.default_rng(0).random((30, n)) < np.linspace(0, 1, 30)[:, None]).astype(float)
     lacks = background == 0
