@@ -86,11 +86,11 @@ def _smooth(rows: pd.DataFrame) -> Any:
     return np.column_stack([first, np.sin(angle)])
 
 
-def _waves(X: pd.DataFrame, road: str, n_background: int) -> Case:
+def _waves(X: pd.DataFrame, strategy: str, n_background: int) -> Case:
     explainer = fs.BlackBoxExplainer(
         _smooth, X[:n_background], data=X, budget=400, method="waves", random_state=0, min_fidelity=-9.0
     )
-    assert explainer.plan().method == road
+    assert explainer.plan().strategy == strategy
     return Case(explainer, X, [[name] for name in X], 12)
 
 

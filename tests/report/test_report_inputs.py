@@ -14,6 +14,7 @@ import fouriershap as fs
 from fouriershap._shapley.lookups import TableLookup
 from fouriershap._shapley.trees.leaves import LeafLookup, leaf_lookup
 from fouriershap.report._engine_facts import engine_facts
+from fouriershap.report._subject import make_what_if
 from models import CASES
 from report_pages import small
 
@@ -118,6 +119,18 @@ def test_inputs_and_look_ups_give_the_values_of_every_library(library: str, name
                 == len(entry.numbers)
                 == len(set(zip(entry.labels, entry.numbers, strict=True)))
             )
+
+
+@pytest.mark.parametrize("rule", ["number", "zero"])
+def test_numbers_that_count_as_missing_do_so_on_the_page(rule: str) -> None:
+    """Engines get rows in which they are NaN already, but a reader types numbers."""
+    explainer, X = small()
+    reading = fs.read_model(explainer.representation)
+    rules = {"missing_value": -1.0} if rule == "number" else {"zero_as_missing": (1,)}
+    explainer = fs.TreeExplainer(reading.replace(**rules), X[:50])
+    (part,) = make_what_if(engine_facts(explainer, explainer.inputs.encode(X), 15_000_000))
+    assert part.header["missing_value"] == (-1.0 if rule == "number" else None)
+    assert part.arrays["zero_as_missing"].tolist() == [False, rule == "zero", False, False]
 
 
 @pytest.mark.parametrize("kind", ["groups", "weights", "by path"])

@@ -329,7 +329,7 @@ def test_what_if_says_which_scale_it_is_on(opened: OpenPage) -> None:
 
 def test_sets_of_a_probability_are_those_of_its_margin(opened: OpenPage, loans: Loans) -> None:
     heads = opened.page.locator("#sets-table thead th").all_text_contents()
-    assert heads[2] == "mean size (log-odds of paid)"
+    assert heads[2] == "mean |value| (log-odds of paid)"
     margin = fs.Explainer(loans.model, loans.X[:40]).interactions(loans.X[:200], 3, min_order=2)
     strength = dict(zip(margin.names, margin.strength, strict=True))
     found = table_of(opened.page, "#sets-table")
