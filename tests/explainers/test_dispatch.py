@@ -2,7 +2,6 @@
 
 import copy
 import pickle
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -97,10 +96,10 @@ def test_labels_are_not_explained_as_numbers():
         fs.Explainer(Labeller(), numbers())
 
 
-@pytest.mark.parametrize("model", [None, 3, {"trees": []}, object()])
+@pytest.mark.parametrize("model", [3, {"trees": []}, object()])
 def test_what_is_unsupported(model):
     with pytest.raises(
-        fs.UnsupportedModelError, match=r"(?s)cannot be explained.*Supported:.*Pipeline.*Spectrum"
+        fs.UnsupportedModelError, match=r"(?s)cannot be explained.*Supported:.*Spectrum"
     ):
         fs.Explainer(model, numbers())
 
@@ -108,13 +107,15 @@ def test_what_is_unsupported(model):
 def test_calls_that_make_no_explainer():
     from sklearn.ensemble import RandomForestRegressor
 
-    with pytest.raises(fs.UnsupportedModelError, match=r"the class .*RandomForestRegressor itself"):
+    with pytest.raises(fs.UnsupportedModelError, match=r"the class .*RandomForestRegressor"):
         fs.Explainer(RandomForestRegressor, numbers())
-    with pytest.raises(fs.InputError, match=r"the model comes first.*keywords given: modle"):
+    with pytest.raises(fs.InputError, match=r"the model comes first.*keywords given: .modle"):
         fs.Explainer(modle=linear()[0])
     with pytest.raises(fs.InputError, match="background is missing"):
         fs.Explainer(model=linear()[0])
-    with pytest.raises(TypeError, match="depth"):
+    with pytest.raises(fs.InputError, match="the model comes first"):
+        fs.Explainer(None, numbers())
+    with pytest.raises(fs.InputError, match="depth is not an argument"):
         fs.Explainer(lambda rows: rows[:, 0], numbers(), depth=3)
 
 
@@ -171,15 +172,14 @@ def _row_sums(rows):
 
 def test_copies_pickles_and_files(tmp_path):
     for explainer, X in every_explainer():
-        path = tmp_path / f"{type(explainer).__name__}.fshap"
+        path = tmp_path / f"{explainer.kind}.fshap"
         explainer.save(path)  # compiles
         want = explainer.shap_values(X)
         for other in (copy.copy(explainer), copy.deepcopy(explainer), pickle.loads(pickle.dumps(explainer))):
             assert type(other) is type(explainer) and np.array_equal(other.shap_values(X), want)
         loaded = fs.load(path)
-        assert type(loaded) is type(explainer) and isinstance(loaded, fs.Explainer)
+        assert loaded.kind == explainer.kind and isinstance(loaded, fs.Explainer)
         assert np.array_equal(loaded.shap_values(X), want)
-        assert type(type(explainer).load(Path(path))) is type(explainer)
 
 
 def test_maskers_of_shap():

@@ -7,12 +7,12 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from fouriershap._explainers.front_door import bare_explainer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fouriershap as fs
 import oracles
-from fouriershap._explainers.front_door import bare_explainer
 from product_models import FAMILIES, data
 from shap_oracle import with_outputs
 
