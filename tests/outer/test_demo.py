@@ -41,6 +41,8 @@ def test_tables_without_rich(capsys: pytest.CaptureFixture[str], monkeypatch: py
 def test_the_demos_values_are_the_exponential_definition() -> None:
     people, background = spectrum.random_people(2, 1), spectrum.random_people(20, 0)
     groups = [spectrum.FEATURES[player] for player in spectrum.PLAYERS]
-    found = fs.Explainer(fs.walsh_hadamard(spectrum.risk, n_bits=11), background, groups=groups).shap_values(people)
+    found = fs.Explainer(fs.walsh_hadamard(spectrum.risk, n_bits=11), background, groups=groups).shap_values(
+        people
+    )
     expected = oracles.shap_values(spectrum.risk, people, background, spectrum.PLAYERS)[:, :, 0]
     np.testing.assert_allclose(found, expected, atol=1e-9)
