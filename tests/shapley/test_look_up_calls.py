@@ -12,7 +12,7 @@ from fouriershap._shapley.tables import TableSet
 from fouriershap._shapley.trees import engine
 
 
-def explainer_of(n_features: int) -> tuple[fs.TreeExplainer, NDArray[np.float64]]:
+def explainer_of(n_features: int) -> tuple[fs.Explainer, NDArray[np.float64]]:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(500, n_features))
     model = HistGradientBoostingRegressor(max_iter=5, max_depth=3, random_state=0).fit(X, X[:, 0] * X[:, 1])

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from fouriershap import _kernels as kernels
 from fouriershap._base.errors import InputError
 from fouriershap._kernels import walk_numpy
+from fouriershap._shapley.indices import SHAPLEY
 from fouriershap._shapley.trees import walk
 from fouriershap._trees.codes import code_trees
 from fouriershap._trees.ensemble import TreeEnsemble
@@ -36,7 +37,7 @@ def run(engine, trees, codes, background, weights=None):
     out = np.zeros((codes.shape[1], trees.n_players, trees.n_outputs))
     kernel, by_row = ENGINES[engine]()
     bound = walk_numpy.Trees(*arrays_of(trees)) if engine == "numpy" else trees.bound
-    moments = trees.moments("shapley")
+    moments = trees.moments(SHAPLEY)
     kernel(bound, codes, 0, codes.shape[1], background, weights, moments, by_row, out)
     return out
 
@@ -222,7 +223,6 @@ def forest_as_trees(forest):
         cover=np.concatenate([p.weighted_n_node_samples for p in parts]),
         values=np.where(feature[:, None] < 0, values, 0.0),
         base=np.zeros(width),
-        zero_as_missing=np.zeros(forest.n_features_in_, dtype=bool),
     )
 
 
@@ -235,11 +235,11 @@ def test_matches_shap_on_a_forest():
     forest = ensemble.RandomForestClassifier(5, random_state=0).fit(X, y)
     coded = code_trees(forest_as_trees(forest))
     trees = walk.prepare(coded)
-    codes = coded.book.encode(coded.ensemble.clean_rows(X[:40]))
+    codes = coded.book.encode(X[:40])
     assert_close(walk.predict(trees, codes), forest.predict_proba(X[:40]))
     want = shap.TreeExplainer(forest, feature_perturbation="tree_path_dependent").shap_values(X[:40])
     assert_close(walk.path_dependent(trees, codes), want, 1e-5)
-    background = coded.book.encode(coded.ensemble.clean_rows(X[100:150]))
+    background = coded.book.encode(X[100:150])
     masker = shap.maskers.Independent(X[100:150], max_samples=50)
     want = shap.TreeExplainer(forest, masker).shap_values(X[:40], check_additivity=False)
     # shap rounds thresholds to the nearest float32, which can move a row to the other side.
