@@ -121,7 +121,7 @@ def test_exact_probabilities_match_brute_force(n_classes: int, index: str) -> No
     given = {"output": "probability", "exact": True, "index": index, "groups": {"g": [0, 4]}}
     explainer = fs.TreeExplainer(model, X[:15], **given)
     got, pairs = explainer.shap_values(X[50:52]), explainer.shap_interaction_values(X[50:52])
-    owner = explainer._trees.model.player
+    owner = explainer.inputs.player
 
     def probability(rows: np.ndarray) -> np.ndarray:
         raw = explainer.ensemble.predict(rows)

@@ -112,7 +112,7 @@ def test_drawn_models_by_the_definition(library, data):
     output = predict_exactly(ensemble) if library == "xgboost" else raw_output
     want, _ = brute_force(model, rows, background, player, output=output)
     for method, precision in ENGINES:
-        options = {"method": method, "precision": precision, "groups": groups}
+        options = {"strategy": method, "precision": precision, "groups": groups}
         values = with_outputs(fs.TreeExplainer(model, background, **options).shap_values(rows))
         # Where leaves cancel, what is left is rounding, of the size of the leaves.
         scale = max(np.abs(want).max(), np.abs(ensemble.values).max())
@@ -171,7 +171,7 @@ def test_a_group_of_many_features(method):
     grown = RandomTrees(rng, 20, n_thresholds=2)
     grown.chain(30, target=np.zeros(20, dtype=int))
     grown.grow(3)
-    ensemble = grown.coded().representation
+    ensemble = grown.coded().ensemble
     rows = rng.integers(0, 2, size=(12, 20)) * (rng.random((12, 20)) < 0.2) * 1.0
     groups = ["a"] * 15 + ["b"] * 5
     want, _ = brute_force(

@@ -15,8 +15,6 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import fouriershap as fs
-from fouriershap._trees.readers import read_model
-from fouriershap._trees.rows import to_rows
 
 NAMES = ("a", "b", "c")
 SPECIAL = [np.nan, np.inf, -np.inf, 0.0, -0.0, 0.1, 1e-45, 1e300, 16777217.0]
@@ -79,22 +77,22 @@ def _cast(drawn: tuple[np.ndarray, Any]) -> np.ndarray:
 @given(X=floats())
 def test_frames_of_floats_are_read_as_arrays_and_by_the_long_way(library: str, X: np.ndarray) -> None:
     model, _ = model_of(library)
-    ensemble = read_model(model)
-    expected = to_rows(X, ensemble)
-    long_way = to_rows(pl.DataFrame(X, schema=list(NAMES)), ensemble)
+    rules = fs.read_model(model).rules
+    expected = rules.encode(X)
+    long_way = rules.encode(pl.DataFrame(X, schema=list(NAMES)))
     np.testing.assert_array_equal(long_way, expected)
     for kind, frame in frames_of(X).items():
-        found = to_rows(frame, ensemble)
+        found = rules.encode(frame)
         assert found.dtype == expected.dtype, kind
         np.testing.assert_array_equal(found, expected, err_msg=kind)
 
 
 def test_columns_of_several_types_take_the_long_way() -> None:
     model, X = model_of("xgboost")
-    ensemble = read_model(model)
+    rules = fs.read_model(model).rules
     mixed = X.astype({"a": np.float32, "b": "Float64"}).assign(c=np.arange(len(X)))
     np.testing.assert_array_equal(
-        to_rows(mixed, ensemble), to_rows(mixed.to_numpy(dtype=np.float64), ensemble)
+        rules.encode(mixed), rules.encode(mixed.to_numpy(dtype=np.float64))
     )
 
 
@@ -134,6 +132,6 @@ def test_reading_leaves_the_caller_s_frame_alone() -> None:
     model = type(model)(n_estimators=2, missing=-1.0).fit(background, background["a"])
     X = background[:5].astype(np.float32).assign(b=np.float32(-1.0))
     before = X.copy()
-    rows = to_rows(X, read_model(model))
+    rows = fs.read_model(model).rules.encode(X)
     assert np.isnan(rows[:, 1]).all()
     pd.testing.assert_frame_equal(X, before)

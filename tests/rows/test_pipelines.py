@@ -176,7 +176,7 @@ def test_several_outputs_and_frames_between_the_steps():
         (PCA(2), r"step 'prepare\.n\.pca' \(PCA\).*BlackBoxExplainer"),
         (PolynomialFeatures(2), r"'prepare\.n\.polynomialfeatures'"),
         (Normalizer(), r"'prepare\.n\.normalizer'"),
-        (FunctionTransformer(lambda X: X[:, ::-1]), "say so by"),
+        (FunctionTransformer(lambda X: X[:, ::-1]), "one-to-one"),
         (
             FunctionTransformer(lambda X: X[:, ::-1], feature_names_out="one-to-one"),
             "'age' and 'income'|'income' and 'age'",
