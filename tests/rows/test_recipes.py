@@ -262,12 +262,12 @@ def test_a_loaded_explainer_takes_the_rows_of_the_pipeline(tmp_path: Path, model
             loaded.shap_values(STRANGERS.drop(columns="age"))
 
 
-def lies(header: dict[str, Any]) -> list[tuple[str, Any]]:
-    """Headers that no honest file has, by what is wrong."""
+def damaged(header: dict[str, Any]) -> list[tuple[str, Any]]:
+    """Return headers that no valid file has, by what is wrong."""
 
     def changed(change: Any) -> dict[str, Any]:
         copied = copy.deepcopy(header)
-        change(copied)
+        change(copied["inputs"])
         return copied
 
     def deep(steps: Any) -> Any:
@@ -297,7 +297,7 @@ def lies(header: dict[str, Any]) -> list[tuple[str, Any]]:
         "text for a number": lambda h: _first(h, "fill")["values"].__setitem__(0, "x"),
         "filling nothing": lambda h: _first(h, "fill")["kept"].append(0),
         "more than it knows": lambda h: _first(h, "fill").__setitem__("code", "x"),
-        "other inputs": lambda h: h.__setitem__("inputs", ["a"] * 7),
+        "other inputs": lambda h: h.__setitem__("input_columns", ["a"] * 7),
     }
     return [(name, changed(change)) for name, change in made.items()]
 
@@ -313,7 +313,7 @@ def _first(header: Any, kind: str) -> Any:
     raise AssertionError(kind)
 
 
-def test_steps_that_lie(tmp_path: Path) -> None:
+def test_damaged_steps(tmp_path: Path) -> None:
     prepare = make_column_transformer(
         (OneHotEncoder(handle_unknown="ignore"), LABELS),
         (make_pipeline(SimpleImputer(), StandardScaler()), ["age", "income"]),
@@ -322,11 +322,11 @@ def test_steps_that_lie(tmp_path: Path) -> None:
     pipeline = make_pipeline(prepare, model).fit(PEOPLE, PEOPLE["income"])
     fs.Explainer(pipeline, PEOPLE, groups="input").save(tmp_path / "p.fshap")
     contents = files.read(tmp_path / "p.fshap")
-    found = lies(contents.header)
+    found = damaged(contents.header)
     for name, header in found:
-        files.write(tmp_path / "lie.fshap", contents.kind, contents.arrays, header)
+        files.write(tmp_path / "damaged.fshap", contents.kind, contents.arrays, header)
         with pytest.raises(fs.FileFormatError):
-            fs.load(tmp_path / "lie.fshap")
+            fs.load(tmp_path / "damaged.fshap")
             pytest.fail(name)
     assert len(found) == 20
 
