@@ -74,7 +74,7 @@ def examples(draw: st.DrawFn, empty_parts: bool = True) -> Example:
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     n_rows = draw(st.integers(1, 40))
     X = X.iloc[rng.integers(0, len(X), n_rows)].reset_index(drop=True)
-    if not isinstance(explainer, fs.BlackBoxExplainer) and explainer.ensemble.accepts_missing:
+    if explainer.fit is None and explainer.inputs.encoder.rules.accepts_missing:
         X = X.mask(rng.random(X.shape) < 0.2)
     # Whole numbers beyond what a double holds: they must not take a detour.
     keys = 2**60 + np.arange(n_rows)

@@ -75,8 +75,8 @@ def test_requests_at_the_same_time(served):
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"a": "much"}, "column 0 holds what is not a number"),
-        ({"a": 10**400}, "column 0 holds what is not a number"),
+        ({"a": "much"}, "column 0 has a value that is not a number"),
+        ({"a": 10**400}, "column 0 has a value that is not a number"),
         ({"a": [1]}, "row 0 holds [1] in the column a; give a number"),
         ({"colour": {"b": [1]}}, "row 0 holds {'b': [1]} in the column colour"),
         ({"z": 1}, r"unknown columns ['z']"),
@@ -219,7 +219,7 @@ def test_small_requests_do_not_wait_for_large_ones(serving, served, monkeypatch,
     else:
         stop = stopping(explainer.shap_values, go_on, lambda matrix: len(matrix) == len(many))
         monkeypatch.setattr(
-            fs.TreeExplainer, "shap_values", lambda self, *rest, **options: stop(*rest, **options)
+            fs.Explainer, "shap_values", lambda self, *rest, **options: stop(*rest, **options)
         )
     with TestClient(announcing(client.app, arrived)) as shared, ThreadPoolExecutor(n_large + 1) as pool:
         try:
