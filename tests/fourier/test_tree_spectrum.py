@@ -200,5 +200,6 @@ def test_wrong_limits(max_terms):
 def test_other_models_are_refused():
     from sklearn.linear_model import LinearRegression
 
-    with pytest.raises(fs.UnsupportedModelError):
-        fs.tree_spectrum(LinearRegression())
+    model = LinearRegression().fit([[0.0], [1.0]], [0.0, 1.0])
+    with pytest.raises(fs.UnsupportedModelError, match="not a tree model"):
+        fs.tree_spectrum(model)

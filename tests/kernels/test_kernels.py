@@ -194,8 +194,8 @@ END_TO_END = textwrap.dedent(
     weights = rng.random(90)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        tables = fs.spectra.shap_values(h, X, background, players=players, weights=weights, method="tables")
-        direct = fs.spectra.shap_values(h, X, background, players=players, weights=weights, method="direct")
+        tables = fs.spectra.shap_values(h, X, background, players=players, weights=weights, strategy="tables")
+        direct = fs.spectra.shap_values(h, X, background, players=players, weights=weights, strategy="direct")
     signs = 1.0 - 2.0 * ((X @ h.frequencies.T.astype(int)) % 2)
     np.testing.assert_allclose(h(X), signs @ h.coefficients, atol=1e-11)
     np.testing.assert_allclose(tables, direct, atol=1e-11)

@@ -105,7 +105,7 @@ def test_the_number_of_threads_changes_no_bit(mixed):
     many = np.tile(rows, (60, 1))
     for strategy, data in (("auto", many), ("walk", many[:1500])):
         results = []
-        for n_jobs in (1, 2, 5, None):
+        for n_jobs in (1, 2, 5, -1):
             explainer = fs.TreeExplainer(ensemble, rows[:70], strategy=strategy, n_jobs=n_jobs)
             results.append((explainer.shap_values(data), explainer.expected_value))
         for values, expected in results[1:]:

@@ -88,9 +88,9 @@ def plan_terms(
         worth &= (tables < direct) & (tables[fits].sum() + _CALL < direct[fits].sum())
     in_tables = int(worth.sum())
     if in_tables == terms.n_terms:
-        strategy, reason = "tables", "every term fits into a table, and looking up is cheaper than computing"
+        chosen, reason = "tables", "every term fits into a table, and looking up is cheaper than computing"
     elif in_tables == 0:
-        strategy = "direct"
+        chosen = "direct"
         reason = (
             "it was requested"
             if strategy == "direct"
@@ -101,11 +101,11 @@ def plan_terms(
             )
         )
     else:
-        strategy = "tables+direct"
+        chosen = "tables+direct"
         reason = f"{terms.n_terms - in_tables} terms are too wide for a table, or cheaper without one"
     seconds = float(tables[feasible].sum() + _CALL) / 1e9 if feasible.any() else float("inf")
     plan = Plan(
-        strategy,
+        chosen,
         reason,
         in_tables,
         terms.n_terms - in_tables,
