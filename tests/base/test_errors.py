@@ -156,9 +156,9 @@ def test_memory(memory: Any) -> None:
             call()
 
 
-def test_methods_and_jobs() -> None:
+def test_strategies_and_jobs() -> None:
     with pytest.raises(fs.InputError, match="'auto', 'tables', 'direct'"):
-        fs.spectra.shap_values(H, GOOD, GOOD, method="magic")
+        fs.spectra.shap_values(H, GOOD, GOOD, strategy="magic")
     for n_jobs in (0, 1.5, "all"):
         with pytest.raises(fs.InputError, match="n_jobs"):
             fs.spectra.shap_values(H, GOOD, GOOD, n_jobs=n_jobs)  # type: ignore[arg-type]

@@ -98,12 +98,12 @@ def explain_part(job: Job, part: Part) -> int:
     try:
         return _explain_part(job, part)
     except InputError as error:  # batches are counted from the first row group of the part
-        place, groups = short_text(part.source), part.groups
+        where, groups = short_text(part.source), part.groups
         if len(groups) == 1:
-            place += f", row group {groups[0]}"
+            where += f", row group {groups[0]}"
         elif groups:
-            place += f", row groups {groups[0]} to {groups[-1]}"
-        raise InputError(f"{place}: {error}") from error
+            where += f", row groups {groups[0]} to {groups[-1]}"
+        raise InputError(f"{where}: {error}") from error
 
 
 def _explain_part(job: Job, part: Part) -> int:
