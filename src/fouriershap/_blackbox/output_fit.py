@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from fouriershap._base.errors import InputError
 from fouriershap._base.queries import QueryModel
 from fouriershap._blackbox.candidates.members import members_on_codes
-from fouriershap._blackbox.candidates.swht import Limits
 from fouriershap._blackbox.fidelity import warn_if_low
 from fouriershap._blackbox.fit import Fitter
 from fouriershap._blackbox.hybrid_model import HybridModel
+from fouriershap._blackbox.transform import Limits
 from fouriershap._rows.levels import LABEL, Encoding, make_encoding
 from fouriershap._rows.pool import Pool
 from fouriershap._shapley.engine import Floats

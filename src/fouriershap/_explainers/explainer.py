@@ -14,10 +14,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fouriershap._base import files
-from fouriershap._base.checks import check_device, check_number, check_weights, check_whole, unshared
+from fouriershap._base.checks import (
+    ProgressOption,
+    check_device,
+    check_number,
+    check_weights,
+    check_whole,
+    unshared,
+)
 from fouriershap._base.errors import CostWarning, InputError
 from fouriershap._base.parallel import count_jobs
-from fouriershap._base.progress import Progress, ProgressOption
+from fouriershap._base.progress import Progress
 from fouriershap._base.short import short, short_text
 from fouriershap._base.warn import warn
 from fouriershap._explainers.batches import BatchWriter, OutputColumn, check_ids

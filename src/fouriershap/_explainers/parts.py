@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fouriershap._base.checks import ProgressOption
 from fouriershap._base.errors import FidelityWarning
-from fouriershap._base.progress import ProgressOption
 from fouriershap._base.warn import warn
 from fouriershap._rows.inputs import InputAdapter
 from fouriershap._shapley.engine import Engine

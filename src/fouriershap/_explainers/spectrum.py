@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fouriershap._base.checks import check_choice, check_device, check_progress, numbered
+from fouriershap._base.checks import ProgressOption, check_choice, check_device, check_progress, numbered
 from fouriershap._base.errors import InputError
 from fouriershap._base.files import Contents
 from fouriershap._base.headers import require, take_part
 from fouriershap._base.parallel import count_jobs
-from fouriershap._base.progress import ProgressOption
 from fouriershap._base.short import short
 from fouriershap._explainers.parts import Parts, name_of
 from fouriershap._fourier.spectrum import Spectrum

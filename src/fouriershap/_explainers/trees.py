@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fouriershap._base.checks import (
+    ProgressOption,
     check_choice,
     check_device,
     check_memory,
@@ -21,7 +22,6 @@ from fouriershap._base.errors import InputError, UnsupportedModelError
 from fouriershap._base.files import Contents
 from fouriershap._base.headers import require, take_part
 from fouriershap._base.parallel import count_jobs
-from fouriershap._base.progress import ProgressOption
 from fouriershap._base.short import short_text
 from fouriershap._explainers.models import (
     Entered,

@@ -45,9 +45,15 @@ class ExplainerLike(Protocol):
     n_jobs: int
     progress: ProgressOption
     checksum: str | None
-    feature_names: tuple[str, ...]
-    player_names: tuple[str, ...]
     output_names: tuple[str, ...] | None
+    model_name: str | None  # the class of the model with its module, where it is known
+    fit: BlackBoxFit | None
+
+    @property
+    def feature_names(self) -> tuple[str, ...]: ...
+
+    @property
+    def player_names(self) -> tuple[str, ...]: ...
 
     @property
     def inputs(self) -> InputsLike: ...
@@ -57,14 +63,6 @@ class ExplainerLike(Protocol):
 
     @property
     def input_names(self) -> tuple[str, ...] | None: ...
-
-    @property
-    def model_name(self) -> str | None:
-        """The class of the model with its module, where it is known."""
-
-    @property
-    def fit(self) -> BlackBoxFit | None:
-        """What was fitted to a black box; None for other models."""
 
     def with_background(self, background: Any, *, weights: ArrayLike | None = None) -> Self: ...
 

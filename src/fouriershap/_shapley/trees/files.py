@@ -122,7 +122,7 @@ def _ensemble_to_contents(e: TreeEnsemble) -> tuple[Arrays, Header]:
 def _ensemble_from_contents(arrays: Arrays, header: Header) -> TreeEnsemble:
     trees = {name[6:]: array for name, array in arrays.items() if name.startswith("trees.")}
     verify_tree_types(trees)
-    sizes = {name: take(header, name, int) for name in ("n_features", "n_outputs")}
+    sizes: dict[str, Any] = {name: take(header, name, int) for name in ("n_features", "n_outputs")}
     return TreeEnsemble(**sizes, **trees, dtype=_float_type(header, "dtype"))
 
 
