@@ -15,19 +15,16 @@ import oracles
 from reference_kernels import use_reference_kernels
 from strategies import Problem, generators, problems, random_frequencies, random_players, spectra
 
-ROADS: dict[str, dict[str, Any]] = {
-    "tables": {"strategy": "tables"},
-    "direct": {"strategy": "direct"},
-    "auto": {"strategy": "auto"},
-}
+STRATEGIES = ("tables", "direct", "auto")
 TOLERANCE = 1e-10
 
 
-def all_roads(problem: Problem) -> dict[str, NDArray[np.float64]]:
+def by_every_strategy(problem: Problem) -> dict[str, NDArray[np.float64]]:
     """The values by every strategy, and by tables that are too small for all terms."""
     given = (problem.spectrum, problem.X, problem.background)
     found = {
-        name: fs.spectra.shap_values(*given, **problem.stage_two, **road) for name, road in ROADS.items()
+        strategy: fs.spectra.shap_values(*given, **problem.stage_two, strategy=strategy)
+        for strategy in STRATEGIES
     }
     whole = fs.spectra.compile(problem.spectrum, problem.background, **problem.stage_two)
     found["compile"] = whole.shap_values(problem.X)
@@ -62,7 +59,7 @@ def test_every_strategy_is_the_exponential_definition(problem: Problem) -> None:
     expected = oracles.shap_values(problem.spectrum, problem.X, problem.background, **problem.stage_two)
     # Where everything cancels, what is left is rounding: a few ulps of the coefficients.
     largest = max(np.abs(expected).max(), 1e-5 * size_of(problem.spectrum))
-    for name, found in all_roads(problem).items():
+    for name, found in by_every_strategy(problem).items():
         assert found.dtype == np.float64, name
         assert_close(stacked(found), expected, scale=largest)
 
@@ -76,7 +73,7 @@ def test_twelve_players(rng: np.random.Generator, n_players: int, blocks: bool, 
     players = random_players(rng, n_bits, n_players) if blocks else None
     problem = Problem(spectrum, X, background, players, rng.random(5) if weighted else None)
     expected = oracles.shap_values(spectrum, X, background, **problem.stage_two)
-    for found in all_roads(problem).values():
+    for found in by_every_strategy(problem).values():
         assert_close(found, expected)
 
 
@@ -88,7 +85,7 @@ def test_efficiency(problem: Problem) -> None:
     tables = fs.spectra.compile(h, problem.background, **problem.stage_two)
     mean = np.average(h(problem.background), axis=0, weights=problem.weights)
     np.testing.assert_allclose(tables.expected_value, mean, rtol=0, atol=TOLERANCE * (size_of(h) + 1e-300))
-    for found in all_roads(problem).values():
+    for found in by_every_strategy(problem).values():
         assert found.shape == (len(problem.X), problem.n_players, *h.coefficients.shape[1:])
         assert_close(found.sum(axis=1), h(problem.X) - mean, scale=size_of(h))
 
@@ -101,7 +98,7 @@ def test_dummy(problem: Problem) -> None:
     owner = np.arange(n_bits) if problem.players is None else problem.players
     read = np.zeros(problem.n_players, dtype=bool)
     read[owner[problem.spectrum.frequencies.any(axis=0)]] = True
-    for found in all_roads(problem).values():
+    for found in by_every_strategy(problem).values():
         assert not found[:, ~read].any()
 
 
@@ -121,8 +118,8 @@ def test_a_bit_that_is_the_same_everywhere_gets_exactly_nothing(
     with pytest.MonkeyPatch.context() as patch:
         if twins:
             use_reference_kernels(patch)
-        for road in ROADS.values():
-            assert not fs.spectra.shap_values(h, X, background, **options, **road)[:, same].any()
+        for strategy in STRATEGIES:
+            assert not fs.spectra.shap_values(h, X, background, **options, strategy=strategy)[:, same].any()
         assert not fs.spectra.compile(h, background, **options).shap_interaction_values(X)[:, same].any()
 
 
@@ -134,8 +131,8 @@ def test_symmetry(problem: Problem, random: Any) -> None:
     order = np.array(random.sample(range(n_bits), n_bits))
     h = fs.Spectrum(problem.spectrum.frequencies[:, order], problem.spectrum.coefficients)
     owner = np.arange(n_bits) if problem.players is None else problem.players
-    for name, found in all_roads(problem).items():
-        if name not in ROADS:
+    for name, found in by_every_strategy(problem).items():
+        if name not in STRATEGIES:
             continue
         renamed = fs.spectra.shap_values(
             h,
@@ -143,7 +140,7 @@ def test_symmetry(problem: Problem, random: Any) -> None:
             problem.background[:, order],
             players=owner[order],
             weights=problem.weights,
-            **ROADS[name],
+            strategy=name,
         )
         assert_close(renamed, found, scale=size_of(h))
 
@@ -159,8 +156,8 @@ def test_interchangeable_bits_get_the_same(h: fs.Spectrum, rng: np.random.Genera
     rows[:, : min(2, h.n_bits)] = rows[:, :1]
     background = np.concatenate([rows, rng.integers(0, 2, size=(4, h.n_bits))])
     background = np.concatenate([background, background[:, swapped]])
-    for road in ROADS.values():
-        found = fs.spectra.shap_values(both, rows, background, **road)
+    for strategy in STRATEGIES:
+        found = fs.spectra.shap_values(both, rows, background, strategy=strategy)
         assert_close(found[:, swapped], found, scale=size_of(both))
 
 
@@ -173,11 +170,11 @@ def test_linearity(problem: Problem, factor: float) -> None:
     g = fs.Spectrum(
         random_frequencies(rng, 15, h.n_bits, h.n_bits), rng.standard_normal((15, *h.coefficients.shape[1:]))
     )
-    for road in ROADS.values():
+    for strategy in STRATEGIES:
 
-        def phi(spectrum: fs.Spectrum, road: dict[str, Any] = road) -> NDArray[np.float64]:
+        def phi(spectrum: fs.Spectrum, strategy: str = strategy) -> NDArray[np.float64]:
             return fs.spectra.shap_values(
-                spectrum, problem.X, problem.background, **problem.stage_two, **road
+                spectrum, problem.X, problem.background, **problem.stage_two, strategy=strategy
             )
 
         scale = (abs(factor) + 1.0) * (size_of(h) + size_of(g))
@@ -190,16 +187,18 @@ def test_whole_weights_count_as_repetitions(problem: Problem) -> None:
     counts = np.arange(1, len(problem.background) + 1) % 4
     counts[0] = 1
     repeated = np.repeat(problem.background, counts, axis=0)
-    for road in ROADS.values():
+    for strategy in STRATEGIES:
         one = fs.spectra.shap_values(
             problem.spectrum,
             problem.X,
             problem.background,
             players=problem.players,
             weights=7.5 * counts,
-            **road,
+            strategy=strategy,
         )
-        other = fs.spectra.shap_values(problem.spectrum, problem.X, repeated, players=problem.players, **road)
+        other = fs.spectra.shap_values(
+            problem.spectrum, problem.X, repeated, players=problem.players, strategy=strategy
+        )
         assert_close(one, other, scale=size_of(problem.spectrum))
 
 
@@ -210,8 +209,10 @@ def test_lemma_one_of_the_paper(rng: np.random.Generator, n_bits: int) -> None:
     row, background = rng.integers(0, 2, size=n_bits), rng.integers(0, 2, size=(6, n_bits))
     h = fs.Spectrum(frequency[None], [1.0])
     expected = oracles.lemma_one(frequency, row, background)
-    for road in ROADS.values():
-        assert_close(fs.spectra.shap_values(h, row[None], background, **road)[0], expected, scale=1.0)
+    for strategy in STRATEGIES:
+        assert_close(
+            fs.spectra.shap_values(h, row[None], background, strategy=strategy)[0], expected, scale=1.0
+        )
 
 
 def test_a_block_of_bits_is_one_player_not_the_sum_of_its_bits() -> None:
@@ -221,8 +222,8 @@ def test_a_block_of_bits_is_one_player_not_the_sum_of_its_bits() -> None:
     bits = fs.spectra.shap_values(h, row, background)
     expected = oracles.shap_values(h, row, background, players)[:, :, 0]
     np.testing.assert_allclose(expected, [[1 / 2, 1 / 2]], atol=1e-12)
-    for road in ROADS.values():
-        block = fs.spectra.shap_values(h, row, background, players=players, **road)
+    for strategy in STRATEGIES:
+        block = fs.spectra.shap_values(h, row, background, players=players, strategy=strategy)
         np.testing.assert_allclose(block, expected, atol=1e-12)
         assert abs(bits[0, :2].sum() - block[0, 0]) > 0.16  # 2 / 3, not 1 / 2
 
@@ -247,8 +248,8 @@ def test_players_that_own_one_bit_each_in_another_order() -> None:
     h = fs.Spectrum([[1, 0, 0], [1, 1, 0], [1, 1, 1]], [1.0, 2.0, 4.0])
     X, background, order = np.array([[1, 0, 1]]), np.array([[0, 0, 1], [1, 1, 0]]), np.array([2, 0, 1])
     expected = oracles.shap_values(h, X, background, order)[:, :, 0]
-    for road in ROADS.values():
-        assert_close(fs.spectra.shap_values(h, X, background, players=order, **road), expected)
+    for strategy in STRATEGIES:
+        assert_close(fs.spectra.shap_values(h, X, background, players=order, strategy=strategy), expected)
 
 
 def test_terms_wider_than_any_table_are_exact() -> None:
@@ -314,9 +315,11 @@ def test_plans_say_what_is_done() -> None:
 def test_no_rows_and_constant_functions() -> None:
     h = fs.Spectrum([[0, 0], [1, 0]], [3.0, 1.0])
     background = np.zeros((2, 2))
-    for road in ROADS.values():
-        assert fs.spectra.shap_values(h, np.zeros((0, 2)), background, **road).shape == (0, 2)
-        constant = fs.spectra.shap_values(fs.Spectrum([[0, 0]], [3.0]), np.ones((3, 2)), background, **road)
+    for strategy in STRATEGIES:
+        assert fs.spectra.shap_values(h, np.zeros((0, 2)), background, strategy=strategy).shape == (0, 2)
+        constant = fs.spectra.shap_values(
+            fs.Spectrum([[0, 0]], [3.0]), np.ones((3, 2)), background, strategy=strategy
+        )
         np.testing.assert_array_equal(constant, np.zeros((3, 2)))
     assert fs.spectra.compile(fs.Spectrum([[0, 0]], [3.0]), background).expected_value == 3.0
 
@@ -325,8 +328,10 @@ def test_several_outputs_are_the_outputs_one_by_one() -> None:
     rng = np.random.default_rng(5)
     frequencies, values = random_frequencies(rng, 80, 14, 5), rng.standard_normal((80, 4))
     X, background = (rng.integers(0, 2, size=(n, 14)) for n in (9, 30))
-    for road in ROADS.values():
-        together = fs.spectra.shap_values(fs.Spectrum(frequencies, values), X, background, **road)
+    for strategy in STRATEGIES:
+        together = fs.spectra.shap_values(fs.Spectrum(frequencies, values), X, background, strategy=strategy)
         for output in range(4):
-            alone = fs.spectra.shap_values(fs.Spectrum(frequencies, values[:, output]), X, background, **road)
+            alone = fs.spectra.shap_values(
+                fs.Spectrum(frequencies, values[:, output]), X, background, strategy=strategy
+            )
             assert_close(together[:, :, output], alone)
