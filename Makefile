@@ -27,7 +27,7 @@ help:
 	@echo "make coverage  the quick tests with a coverage figure"
 	@echo "make test    formatting, lint, types and every test"
 	@echo "make test-sanitize  the tests of the kernels, watched by sanitizers (GCC; some minutes)"
-	@echo "make test-versions  readers, front door and files: Python 3.11 to 3.14, newest and oldest libraries"
+	@echo "make test-versions  readers, dispatch and files: Python 3.11 to 3.14, newest and oldest libraries"
 	@echo "make test-compilers  the kernels compiled for Windows, macOS and ARM, by Clang"
 	@echo "make wheel   the sdist and wheels of this machine, each tried in an empty environment (writes dist/)"
 	@echo "make docs-check     pages of the documentation in environments made by their own install lines (PAGES=docs/tutorial.md)"
