@@ -45,15 +45,15 @@ Explain = Callable[[np.ndarray], np.ndarray]
 def contenders(h: fs.Spectrum, background: np.ndarray, precision: str) -> dict[str, Callable[[], Explain]]:
     """By name: what does the work that is done once, and returns what explains rows."""
 
-    def version(method: str) -> Callable[[], Explain]:
+    def version(strategy: str) -> Callable[[], Explain]:
         def build() -> Explain:
-            prepared = versions.prepare(h, background, method=method, precision=precision)
+            prepared = versions.prepare(h, background, strategy=strategy, precision=precision)
             return lambda X: prepared.shap_values(X)[..., 0]
 
         return build
 
     return {
-        **{f"jax {method}": version(method) for method in versions.VERSIONS},
+        **{f"jax {strategy}": version(strategy) for strategy in versions.VERSIONS},
         "jax tables": lambda: (
             fs.spectra.compile(h, background, device="jax", precision=precision).shap_values
         ),

@@ -54,7 +54,7 @@ def test_the_same_result_for_any_number_of_threads() -> None:
         lambda n: h(X, n_jobs=n),
         lambda n: tables.shap_values(X, n_jobs=n),
         lambda n: mixed.shap_values(X[:300], n_jobs=n),
-        lambda n: fs.spectra.shap_values(h, X[:300], background, method="direct", n_jobs=n),
+        lambda n: fs.spectra.shap_values(h, X[:300], background, strategy="direct", n_jobs=n),
     ]
     for call in calls:
         expected = call(1)
@@ -136,7 +136,7 @@ def test_ctrl_c_reaches_a_long_explanation() -> None:
     timer = threading.Timer(0.3, press_ctrl_c)
     timer.start()
     with pytest.raises(KeyboardInterrupt):
-        fs.spectra.shap_values(h, X, background, method="direct")  # an hour
+        fs.spectra.shap_values(h, X, background, strategy="direct")  # an hour
     timer.join()
 
 
