@@ -220,8 +220,8 @@ def test_what_is_refused(store: Path, tmp_path: Path) -> None:
     assert len(mlflow.search_runs()) == n_runs  # nothing was logged
     with pytest.raises(fs.InputError, match="explainer is a str"):
         integration.log_explainer("explainer.fshap")  # type: ignore[arg-type]
-    with pytest.raises(fs.InputError, match="no MLflow model"):
+    with pytest.raises(fs.InputError, match="not an MLflow model"):
         integration.load_explainer(tmp_path)
     mlflow.pyfunc.save_model(str(tmp_path / "other"), loader_module="os", pip_requirements=[])
-    with pytest.raises(fs.InputError, match="a model of os and no explainer"):
+    with pytest.raises(fs.InputError, match="a model of os instead of an explainer"):
         integration.load_explainer(tmp_path / "other")

@@ -94,7 +94,7 @@ def log_explainer(
     mlflow = _import()
     if not isinstance(explainer, Explainer):
         raise InputError(f"explainer is a {type(explainer).__name__}; give an explainer.")
-    about = {"kind": type(explainer).__name__, "version": version("fouriershap"), "explains": model_uri}
+    about = {"kind": explainer.kind, "version": version("fouriershap"), "explains": model_uri}
     options["metadata"] = {**(options.get("metadata") or {}), "fouriershap": about}
     log_model = mlflow.pyfunc.log_model
     named = "name" if "name" in parameters_of(log_model).parameters else "artifact_path"  # until MLflow 3
