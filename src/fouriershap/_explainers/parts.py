@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from fouriershap._base.checks import ProgressOption
 from fouriershap._base.errors import FidelityWarning
 from fouriershap._base.warn import warn
+from fouriershap._libraries import Reading
 from fouriershap._rows.inputs import InputAdapter
 from fouriershap._shapley.engine import Engine
 
@@ -49,6 +50,8 @@ def warn_of_compression(engine: Engine) -> None:
 
 def name_of(model: Any) -> str | None:
     """Return where a model comes from: its class, a function's name, or the name of a file."""
+    if isinstance(model, Reading):
+        return model.kind if model.model is None else name_of(model.model)
     if model is None:
         return None
     if isinstance(model, str | os.PathLike):
