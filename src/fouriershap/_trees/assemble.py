@@ -48,14 +48,16 @@ def join(trees: Sequence[Tree], width: int = 1) -> dict[str, Any]:
     """
     trees = trees or [leaf(np.zeros(width), 1.0)]
     sizes = np.array([len(tree.left) for tree in trees])
-    start = (np.cumsum(sizes) - sizes).tolist()
     arrays = {name: np.concatenate([getattr(tree, name) for tree in trees]) for name in _PER_NODE[:-1]}
     values = np.concatenate([tree.values.reshape(-1, width) for tree in trees])
-    categories = {
-        first + node: found
-        for first, tree in zip(start, trees, strict=True)
-        for node, found in tree.categories.items()
-    }
+    categories = {}
+    if any(tree.categories for tree in trees):
+        starts = (np.cumsum(sizes) - sizes).tolist()
+        categories = {
+            start + node: found
+            for start, tree in zip(starts, trees, strict=True)
+            for node, found in tree.categories.items()
+        }
     return join_in_line(Tree(**arrays, values=values, categories=categories), sizes)
 
 
@@ -70,22 +72,22 @@ def join_in_line(trees: Tree, sizes: NDArray[np.integer[Any]]) -> dict[str, Any]
     if any(len(getattr(trees, name)) != len(offset) for name in _PER_NODE):
         raise InputError("the model is damaged: its arrays have different lengths.")
     is_leaf = trees.left < 0
-    left, right = (np.where(is_leaf, LEAF, child + offset) for child in (trees.left, trees.right))
-    _check_children(left, right, offset, offset + np.repeat(sizes, sizes))
-    set_of_node, set_start, set_categories = _category_sets(trees.categories, len(left))
+    size = np.repeat(sizes, sizes)
+    if not ((trees.left < size).all() and (is_leaf | ((trees.right >= 0) & (trees.right < size))).all()):
+        raise InputError("the model is damaged: a node has a child outside its tree.")
+    set_of_node, set_start, set_categories = _category_sets(trees.categories, len(offset))
     arrays = {
-        "feature": np.where(is_leaf, LEAF, trees.feature),
+        "feature": np.where(is_leaf, LEAF, trees.feature).astype(np.int32),
         "threshold": np.where(is_leaf, 0.0, trees.threshold),
-        "left": left,
-        "right": right,
+        "left": np.where(is_leaf, LEAF, trees.left + offset).astype(np.int32),
+        "right": np.where(is_leaf, LEAF, trees.right + offset).astype(np.int32),
         "missing_left": ~is_leaf & (trees.missing_left != 0),
         "cover": trees.cover,
         "values": np.where(is_leaf[:, None], trees.values, 0.0),
         "category_set": set_of_node,
-        "roots": start,
+        "roots": start.astype(np.int32),
     }
-    nodes = (arrays[name].astype(np.int32) for name in ("roots", "feature", "left", "right"))
-    if not kernels.nodes.are_trees(*nodes):
+    if not kernels.nodes.are_trees(arrays["roots"], arrays["feature"], arrays["left"], arrays["right"]):
         arrays = _renumber(arrays, np.repeat(np.arange(len(sizes)), sizes))
     return arrays | {"set_start": set_start, "set_categories": set_categories}
 
@@ -103,20 +105,10 @@ def _category_sets(
     return set_of_node, np.concatenate([[0], np.cumsum([len(s) for s in sets])]), np.concatenate(sets)
 
 
-def _check_children(
-    left: NDArray[np.int64], right: NDArray[np.int64], first: NDArray[np.int64], last: NDArray[np.int64]
-) -> None:
-    """Raise unless the children of every inner node are among the nodes ``first`` to ``last`` of its tree."""
-    inner = left != LEAF
-    for child in (left, right):
-        if not (((child >= first) & (child < last)) | ~inner).all():
-            raise InputError("the model is damaged: a node has a child outside its tree.")
-
-
 def _renumber(arrays: dict[str, NDArray[Any]], tree: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
     """Return the nodes of each tree in breadth-first order, without those that cannot be reached."""
     left, right = arrays["left"], arrays["right"]
-    levels: list[NDArray[np.int64]] = []
+    levels: list[NDArray[np.int32]] = []
     depths: list[NDArray[np.int64]] = []
     level = arrays["roots"]
     n_reached = 0
@@ -147,8 +139,7 @@ def right_above(threshold: NDArray[Any], dtype: type[np.floating[Any]]) -> NDArr
     infinity = dtype("inf")
     with np.errstate(over="ignore"):
         rounded = exact.astype(dtype)
-        down = np.where(rounded > exact, np.nextafter(rounded, -infinity), rounded)
-        above = np.nextafter(down, infinity).astype(np.float64)
+        above = np.where(rounded > exact, rounded, np.nextafter(rounded, infinity)).astype(np.float64)
     return np.where(np.isnan(exact), -np.inf, np.where(exact == np.inf, np.nan, above))
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from fouriershap import _kernels as kernels
 from fouriershap._base.errors import InputError
+from fouriershap._base.frozen import Frozen
 
 LEAF = -1
 ARRAY_TYPES = dict.fromkeys(("roots", "tree_output", "feature", "left", "right", "category_set"), "i4")
@@ -21,7 +22,7 @@ _CELLS = 1 << 20  # (row, tree) pairs walked at a time: bounds the scratch memor
 
 
 @dataclass(frozen=True, eq=False)
-class TreeEnsemble:
+class TreeEnsemble(Frozen):
     """A sum of decision trees as flat, read-only arrays.
 
     The nodes of all trees share one numbering; the nodes of a tree are consecutive, its root first, and every child
@@ -148,9 +149,17 @@ class TreeEnsemble:
     def is_categorical(self) -> NDArray[np.bool_]:
         """(n_features,) bool: features that some categorical node tests."""
         mask = np.zeros(self.n_features, dtype=bool)
-        mask[self.feature[self.category_set >= 0]] = True
+        if len(self.set_start) > 1:
+            mask[self.feature[self.category_set >= 0]] = True
         mask.flags.writeable = False
         return mask
+
+    @cached_property
+    def plain_trees(self) -> Any:
+        """The trees as `find_leaves` hands them to the kernel, with thresholds in the type of the rows."""
+        nodes = self.feature, self.threshold.astype(self.dtype), self.left, self.right, self.missing_left
+        sets = self.category_set, self.set_start, self.set_categories
+        return kernels.leaves.Trees(self.roots, *nodes, *sets)
 
     def __repr__(self) -> str:
         return (
@@ -225,9 +234,6 @@ def leaves_of(ensemble: TreeEnsemble, rows: NDArray[Any]) -> Iterator[tuple[int,
 
 def find_leaves(ensemble: TreeEnsemble, rows: NDArray[Any]) -> NDArray[np.int32]:
     """Return the leaf (n_rows, n_trees) that each row of the ensemble's dtype reaches in each tree."""
-    e = ensemble
-    leaves = np.empty((len(rows), e.n_trees), dtype=np.int32)
-    nodes = e.feature, e.threshold.astype(e.dtype), e.left, e.right, e.missing_left, e.category_set
-    trees = kernels.leaves.Trees(e.roots, *nodes, e.set_start, e.set_categories)
-    kernels.leaves.find(trees, np.ascontiguousarray(rows), leaves)
+    leaves = np.empty((len(rows), ensemble.n_trees), dtype=np.int32)
+    kernels.leaves.find(ensemble.plain_trees, np.ascontiguousarray(rows), leaves)
     return leaves
