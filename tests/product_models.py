@@ -179,6 +179,8 @@ def statsmodels() -> dict[str, ProductCase]:
         "MNLogit": (sm.MNLogit(three, X).fit(**quiet), "probability"),
     }
     cases = {name: ProductCase(model, output, model.predict) for name, (model, output) in made.items()}
+    bare = made["OLS"][0]._results
+    cases["OLS, not wrapped"] = ProductCase(bare, "raw", bare.predict)
     poisson = made["GLM"][0]
     cases["GLM, raw"] = ProductCase(poisson, "raw", lambda rows: np.log(poisson.predict(rows)))
     return cases

@@ -65,7 +65,7 @@ def test_the_shares_of_a_background_by_definition(seed, n_background, missing):
     forest = RandomForestRegressor(3, max_depth=4, random_state=seed % 7).fit(X, target(np.nan_to_num(X)))
     background, rows = X[rng.permutation(len(X))[:n_background]], X[rng.permutation(len(X))[:3]]
     weights = None if seed % 2 else rng.integers(1, 4, n_background).astype(float)
-    trees = fs.read_model(forest)
+    trees = fs.read_model(forest).trees
     for method in ("tables", "walk"):
         explainer = fs.TreeExplainer(
             forest, background, weights=weights, strategy=method, precision="double", **BY_PATH

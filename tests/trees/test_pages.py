@@ -33,7 +33,7 @@ def staircase() -> tuple[Any, np.ndarray]:
 def test_tables_equal_the_walk(make: Any, paged: bool, tmp_path: Path) -> None:
     model, X = make()
     tables = fs.TreeExplainer(model, X[:300], precision="double", strategy="tables")
-    columns = tables._engine.compiled.columns
+    columns = tables.engine.compiled.columns
     assert (columns.column < 0).any()
     assert (columns.pages is not None) == paged
     walk = fs.TreeExplainer(model, X[:300], strategy="walk")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+from dataclasses import replace
 from functools import cache, lru_cache
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -57,6 +58,14 @@ _GROUP = "fouriershap.libraries"
 # Parameters of estimators that name a loss or a link, and words in them that mean a link other than the identity.
 _LOSSES = ("loss", "objective", "objective_", "loss_function", "family", "link")
 _LINKED_LOSSES = ("poisson", "gamma", "tweedie", "log", "binary", "cross", "survival", "cox")
+_ROW_PACKAGES = {
+    "builtins",
+    "numpy",
+    "scipy",
+    "pandas",
+    "polars",
+    "pyarrow",
+}  # of rows without a library of models
 _PREDICTIONS = {"predict", "predict_proba", "decision_function"}
 
 
@@ -223,9 +232,10 @@ def _read_opened(opened: Opened) -> Reading:
     model = opened.final
     found = _adapter(model)
     if found is None:
+        supported = "; ".join(line for library in libraries() for line in library.supported)
         raise UnknownModelError(
-            f"model is a {type(model).__module__}.{type(model).__qualname__}, which cannot be read. Supported:\n"
-            f"{supported_text()}"
+            f"model is a {type(model).__module__}.{type(model).__qualname__}, which cannot be read. Supported: "
+            f"{supported}."
         )
     if found.overridden_by is not None:
         other = found.overridden_by
@@ -246,8 +256,8 @@ def _read_opened(opened: Opened) -> Reading:
     if target is not None:
         changes |= {"link": link, "target_link": target, "model_link": reading.link}
     if reading.feature_names is None and opened.feature_names is not None:
-        changes["feature_names"] = opened.feature_names
-    return reading.replace(**changes)
+        changes["rules"] = reading.rules.replace(feature_names=opened.feature_names)
+    return replace(reading, **changes)
 
 
 def _call(found: _Adapter, model: Any) -> Reading:
@@ -331,7 +341,7 @@ def _side_by_side(model: Any, members: Any, levels: Levels, most_leaves: float) 
 def native_rows(X: Any, name: str) -> Any:
     """Return rows in a class of a model library as a matrix, or as a frame if they have names; others as they are."""
     package = _package(type(X))
-    library = _library(package) if package in BUILT_IN else None
+    library = None if package in _ROW_PACKAGES else _library(package)
     convert = None if library is None else library.rows.get(type(X).__name__)
     if convert is None:
         return X
