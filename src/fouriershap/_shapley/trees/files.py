@@ -122,8 +122,8 @@ def _ensemble_to_contents(e: TreeEnsemble) -> tuple[Arrays, Header]:
 def _ensemble_from_contents(arrays: Arrays, header: Header) -> TreeEnsemble:
     trees = {name[6:]: array for name, array in arrays.items() if name.startswith("trees.")}
     verify_tree_types(trees)
-    sizes: dict[str, Any] = {name: take(header, name, int) for name in ("n_features", "n_outputs")}
-    return TreeEnsemble(**sizes, **trees, dtype=_float_type(header, "dtype"))
+    parts: dict[str, Any] = {name: take(header, name, int) for name in ("n_features", "n_outputs")}
+    return TreeEnsemble(**parts | trees, dtype=_float_type(header, "dtype"))
 
 
 def _float_type(header: Header, name: str) -> np.dtype[Any]:
