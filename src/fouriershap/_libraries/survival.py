@@ -146,7 +146,7 @@ LIBRARY = Library(
     supported_trees=(
         "forests, trees and boosted trees of scikit-survival: risk scores; curves by fs.survival_trees",
     ),
-    tested="0.23 to 0.28",
+    tested="0.23",
     trees={
         "SurvivalTree": read_tree,
         "RandomSurvivalForest": read_forest,
