@@ -7,17 +7,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.ensemble import HistGradientBoostingRegressor
 
+import fouriershap as fs
 from fouriershap._blackbox.candidates import trees as _boosting
 from fouriershap._blackbox.task import Task, make_folds
 from fouriershap._rows.levels import Encoding, Feature
-from fouriershap._trees.readers import read_model
 
 
 def grown(codes, y, n_trees=4):
     model = HistGradientBoostingRegressor(
         max_iter=n_trees, max_leaf_nodes=4, min_samples_leaf=1, early_stopping=False, random_state=0
     )
-    return read_model(model.fit(codes, y))
+    return fs.read_model(model.fit(codes, y)).trees
 
 
 def sample(seed, n=60):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -30,10 +32,9 @@ from sklearn.svm import SVR
 import fouriershap as fs
 from fouriershap._blackbox.candidates import members as candidate
 from fouriershap._blackbox.candidates.members import MOST_LEAVES, members_on_codes
+from fouriershap._libraries import arithmetic, read_members
 from fouriershap._rows.levels import make_encoding
 from fouriershap._rows.pool import Pool
-from fouriershap._trees import readers
-from fouriershap._trees.readers import read_members
 from fouriershap._trees.through_steps import before_steps
 from shap_oracle import assert_within, brute_force, with_outputs
 
@@ -240,12 +241,16 @@ def test_what_members_cannot_be_read_for():
     encoding = make_encoding(Pool(X, "X"), np.arange(5, dtype=np.int32), tuple("abcde"), None)
     labels = make_encoding(Pool(np.round(X), "X"), np.arange(5, dtype=np.int32), tuple("abcde"), [0])
     model = MODELS["isotonic"][0].fit(X, TWO)
-    members = read_members(model, {})
+    reading = read_members(model, {})
+    members = reading.trees
     assert members_on_codes(members, encoding).n_outputs == members.n_outputs == 3
     assert members_on_codes(members, labels) is None  # column 0 is a label there
     assert members_on_codes(None, encoding) is None
-    big = members.replace(zero_as_missing=np.ones(5, dtype=bool))
-    assert members_on_codes(big, encoding) is None
+    zeros = replace(reading, rules=reading.rules.replace(zero_as_missing=tuple(range(5))))
+    for found, is_found in ((reading, True), (zeros, False)):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(candidate, "read_members", lambda *_, found=found: found)
+            assert (candidate.find_members(model, encoding) is not None) == is_found
     turned = make_pipeline(PCA(), MODELS["isotonic"][0]).fit(X, TWO)
     for model in (turned, len, "model.onnx"):
         assert read_members(model, {}) is None
@@ -263,12 +268,12 @@ def test_members_with_too_many_leaves_are_not_taken_through_steps(monkeypatch):
         asked.append(trees.n_leaves)
         return before_steps(trees, *rest)
 
-    monkeypatch.setattr(readers, "before_steps", counted)
+    monkeypatch.setattr(arithmetic, "before_steps", counted)
     member = make_pipeline(StandardScaler(), forest())
     model = CalibratedClassifierCV(member, method="isotonic", cv=3).fit(X, TWO)
-    total = read_members(model, {}).n_leaves
+    total = read_members(model, {}).trees.n_leaves
     assert len(asked) == 3 and sum(asked) == total
-    assert read_members(model, {}, total).n_leaves == total
+    assert read_members(model, {}, total).trees.n_leaves == total
     first, second = asked[:2]
     for most, n_read in ((first - 1, 0), (first, 1), (first + second, 2), (total - 1, 2)):
         asked.clear()
@@ -284,7 +289,7 @@ def test_fitted_probabilities_use_the_trees_of_their_margin():
     model = GradientBoostingClassifier(n_estimators=10, random_state=0).fit(wide, wide[:, 0] * wide[:, 1] > 0)
     explainer = fs.TreeExplainer(model, wide[:50], output="probability", exact=True)
     values = explainer.shap_values(wide[:5])
-    assert explainer._engine.fit[1].r2 > 0.97
+    assert explainer.fidelity.r2 > 0.97
     np.testing.assert_allclose(
         values.sum(axis=1) + explainer.expected_value, model.predict_proba(wide[:5])[:, 1], atol=0.1
     )

@@ -9,7 +9,6 @@ import pytest
 from sklearn.ensemble import RandomForestRegressor
 
 import fouriershap as fs
-from fouriershap._trees.readers import read_model
 
 N_TERMS = 20
 
@@ -28,8 +27,8 @@ def trap():
     y = np.exp(sum(effects[g][level[:, g]] for g in range(3)))
     forest = RandomForestRegressor(20, max_depth=5, random_state=0).fit(X, y)
     truth = fs.TreeExplainer(forest, X[:30], precision="double").shap_values(X[30:90])
-    ensemble = read_model(forest)
-    return X, lambda rows: ensemble.predict(rows)[:, 0], fs.tree_spectrum(forest), truth
+    reading = fs.read_model(forest)
+    return X, lambda rows: reading.predict(rows)[:, 0], fs.tree_spectrum(forest), truth
 
 
 def test_the_largest_terms_are_right_on_the_cube_and_wrong_on_the_data(trap):

@@ -29,8 +29,8 @@ from fouriershap._blackbox.refine import (
 from fouriershap._blackbox.selection import Candidate
 from fouriershap._blackbox.shap_certificate import MOST_ROWS, certify_values
 from fouriershap._blackbox.surrogates import SpectrumSurrogate
-from fouriershap._fourier.spectrum import Spectrum
 from fouriershap._fourier.display import TopTerms
+from fouriershap._fourier.spectrum import Spectrum
 from fouriershap._rows.frames import as_rows, densified, in_order, unmask
 from fouriershap._rows.levels import LABEL, Encoding
 from fouriershap._rows.pool import Pool
@@ -107,7 +107,7 @@ class BlackBoxFit:
     @property
     def fidelity(self) -> Fidelity:
         """R^2 on held-out hybrids with its interval, queries used, noise."""
-        return replace(self._result.fidelity, background=self.engine.info.background_error)
+        return replace(self._result.fidelity, background=self.engine.quality.background_error)
 
     @property
     def candidates(self) -> tuple[Candidate, ...]:
@@ -236,7 +236,7 @@ class BlackBoxFit:
         pairs = check_whole("pairs", pairs)
         jobs = self.n_jobs if n_jobs is None else n_jobs
         pool, codes = self.encode(X)
-        if self.engine.info.background_error > 0:
+        if self.engine.quality.background_error > 0:
             values = values_against_all(self._result, codes, background, jobs)
         else:
             values = self.engine.shap_values(codes, jobs)
@@ -317,7 +317,7 @@ class BlackBoxFit:
     def _certify(self, rows: Pool, queries: int, seed: list[int], is_sample: bool = False) -> Interval:
         live, background = self._ask("certify")
         values = self.engine.shap_values(self.encoding.encode(rows, "X"), self.n_jobs)
-        settings = (queries, self.engine.info.background_error, np.random.default_rng(seed), is_sample)
+        settings = (queries, self.engine.quality.background_error, np.random.default_rng(seed), is_sample)
         return certify_values(live.model, self._result, rows, background, values, *settings)
 
     def _check_adds_up(self, what: str) -> None:

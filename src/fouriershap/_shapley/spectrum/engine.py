@@ -135,6 +135,8 @@ class SpectrumEngine(BaseEngine):
 
     @property
     def info(self) -> EngineInfo:
+        with np.errstate(over="ignore"):
+            energy = np.asarray((self.terms.coefficients**2).sum(axis=1))
         return EngineInfo(
             kind="spectrum",
             n_background=self.n_background,
@@ -143,7 +145,7 @@ class SpectrumEngine(BaseEngine):
             table_bytes=self.tables.nbytes,
             n_without_table=self.rest.n_terms,
             degrees=self.terms.degrees,
-            term_energy=np.asarray((self.terms.coefficients**2).sum(axis=1)),
+            term_energy=energy,
         )
 
     def to_contents(self, interactions: bool, background: bool = False) -> Contents:
