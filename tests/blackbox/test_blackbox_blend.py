@@ -89,4 +89,4 @@ def test_files_keep_a_blend(levels, blended, tmp_path):
     assert again.fidelity == blended.fidelity
     other, same = again.with_background(levels[50:60]), blended.with_background(levels[50:60])
     np.testing.assert_array_equal(other.shap_values(levels[:3]), same.shap_values(levels[:3]))
-    assert again.describe().kind == "sum"
+    assert again.info.kind == "sum"

@@ -53,7 +53,7 @@ def whole() -> fs.BlackBoxExplainer:
     return fit()
 
 
-def test_stages_come_in_order_with_a_guess_of_what_is_left(whole: fs.BlackBoxExplainer) -> None:
+def test_stages_come_in_order_with_a_guess_of_what_is_left(whole: fs.Explainer) -> None:
     told = Listener()
     same = fit(progress=told)
     assert told.names == STAGES
@@ -82,7 +82,7 @@ def test_the_bar_names_the_stages(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize("stage", STAGES)
 def test_an_interruption_in_any_stage_leaves_something_usable(
-    stage: str, whole: fs.BlackBoxExplainer
+    stage: str, whole: fs.Explainer
 ) -> None:
     with pytest.raises(KeyboardInterrupt) as caught:
         fit(progress=Listener(stage))
