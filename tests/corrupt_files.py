@@ -206,7 +206,14 @@ def lie(name: str, seed: int) -> _io.Contents:
     if rng.random() < 0.01:
         kind = pick(
             rng,
-            ["spectrum", "tables", "explainer of trees", "explainer of black box", "explainer of spectrum", "x"],
+            [
+                "spectrum",
+                "tables",
+                "explainer of trees",
+                "explainer of black box",
+                "explainer of spectrum",
+                "x",
+            ],
         )
     return _io.Contents(kind, arrays, header)
 

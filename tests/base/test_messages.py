@@ -52,7 +52,9 @@ BOX = fs.BlackBoxExplainer(first_column, X, budget=200)
 TABLES = fs.spectra.compile(H, BITS)
 
 
-def batches(batches: Any, ids: Any = None, layout: Any = "columns", top_k: Any = 3, n_jobs: Any = None) -> None:
+def batches(
+    batches: Any, ids: Any = None, layout: Any = "columns", top_k: Any = 3, n_jobs: Any = None
+) -> None:
     list(TREE.explain_batches(batches, ids=ids, layout=layout, top_k=top_k, n_jobs=n_jobs))
 
 

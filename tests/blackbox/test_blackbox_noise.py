@@ -201,6 +201,9 @@ def test_noise_is_measured_by_output_and_beside_rounding():
 
 
 def test_the_report_says_what_repeats_were_for(tmp_path):
-    for budget, expected in ((16, "no query was left"), (500, "several times, since the model's answers vary")):
+    for budget, expected in (
+        (16, "no query was left"),
+        (500, "several times, since the model's answers vary"),
+    ):
         explain(Noisy(0, 1.0), budget).report(CUBE, tmp_path / f"{budget}.html")
         assert expected in (tmp_path / f"{budget}.html").read_text()

@@ -81,9 +81,7 @@ def test_the_bar_names_the_stages(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("stage", STAGES)
-def test_an_interruption_in_any_stage_leaves_something_usable(
-    stage: str, whole: fs.Explainer
-) -> None:
+def test_an_interruption_in_any_stage_leaves_something_usable(stage: str, whole: fs.Explainer) -> None:
     with pytest.raises(KeyboardInterrupt) as caught:
         fit(progress=Listener(stage))
     asked = len(caught.value.answers)  # type: ignore[attr-defined]
