@@ -7,8 +7,8 @@ NAMES = """
     CostWarning InputError MissingDependencyError ModelWarning NoiseWarning QueryError ReportWarning SlowKernelWarning
     UnsupportedModelError BlackBoxExplainer BlackBoxFit Candidate Explainer Fidelity Interval OutputColumn Plan
     ProductExplainer Quality Spectrum SpectrumExplainer Stage TopTerms TreeEnsemble TreeExplainer Waves load read_model
-    sparse_walsh_hadamard survival_trees tree_spectrum walsh_hadamard Cohorts Drift Importance Interactions Reasons about
-    analysis plots spectra Reading libraries
+    sparse_walsh_hadamard survival_trees tree_spectrum walsh_hadamard Cohorts Drift Importance Interactions Reasons
+    about analysis plots spectra Reading libraries
 """
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap import InputError
-from fouriershap._base.short import short, short_list
+from fouriershap._base.messages import truncated_list, truncated_repr
 from paper_data.encodings import Encoded
 from paper_data.sources import SOURCES, DatasetError, find
 
@@ -89,7 +89,7 @@ def load(name: str) -> Dataset:
     Dataset('entacmaea', 8,192 rows, 13 bits, 13 players)
     """
     if name not in SOURCES:
-        raise InputError(f"name is {short(name)}; choose one of {short_list(NAMES)}.")
+        raise InputError(f"name is {truncated_repr(name)}; choose one of {truncated_list(NAMES)}.")
     encoded = find(name)
     return _from_encoded(name, encoded, SOURCES[name].citation)
 

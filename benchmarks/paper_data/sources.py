@@ -18,7 +18,7 @@ import numpy as np
 
 from fouriershap import FourierShapError
 from fouriershap._base.atomic import atomic_file
-from fouriershap._base.short import reason, short, short_text
+from fouriershap._base.messages import error_text, truncated_repr, truncated_text
 from paper_data import encodings
 from paper_data.encodings import Encoded, Reader
 
@@ -123,7 +123,7 @@ def find(name: str) -> Encoded:
             content = gzip.decompress(path.read_bytes())
         except (OSError, EOFError, zlib.error) as error:
             raise DatasetError(
-                f"{short_text(path)} is damaged ({reason(error)}). Put a whole copy of the file there."
+                f"{truncated_text(path)} is damaged ({error_text(error)}). Put a whole copy of the file there."
             ) from error
         return _read(name, path, content, source.read)
     path = cache_folder() / f"{name}.txt"
@@ -151,13 +151,13 @@ def _download(name: str, path: Path) -> Encoded:
             content = answer.read()
     except (OSError, http.client.HTTPException) as error:
         raise DatasetError(
-            f"{short(name)} cannot be downloaded from {source.url} ({reason(error)}). Set {FOLDER} to a "
+            f"{truncated_repr(name)} cannot be downloaded from {source.url} ({error_text(error)}). Set {FOLDER} to a "
             f"folder that holds {source.file}, or try again with a connection."
         ) from error
     try:
         content = _unzipped(name, content)
     except (zipfile.BadZipFile, EOFError, zlib.error) as error:
-        raise DatasetError(f"what {source.url} sent is damaged ({reason(error)}); try again.") from error
+        raise DatasetError(f"what {source.url} sent is damaged ({error_text(error)}); try again.") from error
     found = hashlib.sha256(content).hexdigest()
     if source.sha256 is not None and found != source.sha256:
         raise DatasetError(
@@ -189,7 +189,7 @@ def _read(name: str, place: Path | str, content: bytes, read: Reader) -> Encoded
         encoded = read(content.decode("utf-8-sig"))
     except (ValueError, IndexError) as error:
         raise DatasetError(
-            f"{short_text(place)} is not the data set {short(name)}: {reason(error)}."
+            f"{truncated_text(place)} is not the data set {truncated_repr(name)}: {error_text(error)}."
         ) from error
     check(name, place, encoded)
     return encoded
@@ -201,7 +201,8 @@ def check(name: str, place: Path | str, encoded: Encoded) -> None:
     bits, total, scale = fingerprint(encoded)
     if bits != source.bits_sha256 or abs(total - source.target_sum) > 1e-8 * scale:
         raise DatasetError(
-            f"{short_text(place)} is not the data set {short(name)} of the paper: its {encoded.X.shape[0]:,} rows of "
+            f"{truncated_text(place)} is not the data set {truncated_repr(name)} of the paper: its "
+            f"{encoded.X.shape[0]:,} rows of "
             f"{encoded.X.shape[1]} bits or their targets differ. Remove the file, and load again."
         )
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fouriershap import InputError, Interactions
-from fouriershap._base.checks import need, numbered
+from fouriershap._base.checks import import_optional, numbered_names
 
 __all__ = ["interaction_heatmap", "interaction_network"]
 
@@ -112,7 +112,7 @@ def _find_pairs(interactions: Interactions) -> list[int]:
 
 def _names(names: Sequence[str] | None, n_players: int) -> Sequence[str]:
     if names is None:
-        return numbered(n_players)
+        return numbered_names(n_players)
     if len(names) != n_players:
         raise InputError(f"names has {len(names)} names for {n_players} players.")
     return names
@@ -121,5 +121,5 @@ def _names(names: Sequence[str] | None, n_players: int) -> Sequence[str]:
 def _axes(ax: Any, inches: float) -> Any:
     if ax is not None:
         return ax
-    plt = need("matplotlib.pyplot", "a plot", "matplotlib")
+    plt = import_optional("matplotlib.pyplot", "a plot", "matplotlib")
     return plt.subplots(figsize=(inches * 1.25, inches), layout="constrained")[1]

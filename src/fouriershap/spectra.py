@@ -15,10 +15,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from fouriershap._base import files
 from fouriershap._base.bits import check_bits
-from fouriershap._base.checks import check_choice, check_device, check_memory, check_whole
+from fouriershap._base.checks import check_choice, check_device, check_int, check_memory
 from fouriershap._base.errors import InputError
-from fouriershap._base.headers import require, take
-from fouriershap._base.short import short
+from fouriershap._base.headers import get_typed, require
+from fouriershap._base.messages import truncated_repr
 from fouriershap._fourier.spectrum import Spectrum
 from fouriershap._fourier.tree_spectrum import MAX_TERMS, ensemble_spectrum
 from fouriershap._libraries import read_model
@@ -114,8 +114,8 @@ def plan(
     ('direct', 'tables')
     """
     if n_rows is not None:
-        check_whole("n_rows", n_rows, 0)
-    check_whole("n_background", n_background)
+        check_int("n_rows", n_rows, 0)
+    check_int("n_background", n_background)
     return plan_terms(make_terms(spectrum, players), n_rows, n_background, weighted, check_memory(memory))[0]
 
 
@@ -168,8 +168,9 @@ def shap_values(
     if strategy in VERSIONS:
         if find_index(index) is not SHAPLEY:
             raise InputError(
-                f"strategy={short(strategy)} computes Shapley values only; use 'auto', 'tables' or 'direct' for "
-                f"index={short(index)}."
+                f"strategy={truncated_repr(strategy)} computes Shapley values only; use 'auto', 'tables' or "
+                "'direct' for "
+                f"index={truncated_repr(index)}."
             )
         prepared = prepare(spectrum, background, strategy=strategy, precision=precision, **options)
         values = prepared.shap_values(bits)
@@ -329,7 +330,7 @@ class Tables:
     def from_contents(cls, contents: files.Contents) -> Tables:
         """Build from the contents of a file that `save` wrote."""
         engine = SpectrumEngine.from_contents(contents.arrays, contents.header)
-        single = take(contents.header, "single", bool)
+        single = get_typed(contents.header, "single", bool)
         require(engine.n_outputs == 1 or not single, "it has several outputs, but is marked as having one")
         return cls(engine, single)
 
@@ -382,7 +383,7 @@ def tree_spectrum(model: Any, *, prune: bool = False, max_terms: int = MAX_TERMS
     >>> np.allclose(h(X), model.predict(X))
     True
     """
-    check_whole("max_terms", max_terms)
+    check_int("max_terms", max_terms)
     reading = read_model(model)
     # Encoded as any other rows, since some libraries treat 0 as missing or as a label.
     zeros_and_ones = np.repeat(np.array([[0.0], [1.0]]), reading.n_features, axis=1)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import fouriershap as fs
-from fouriershap._base.headers import Label, from_json, take, take_part, take_size
+from fouriershap._base.headers import Label, from_json, get_part, get_size, get_typed
 
 
 class Ends(NamedTuple):
@@ -75,14 +75,14 @@ def test_what_does_not(kind: Any, value: Any) -> None:
 
 def test_keys() -> None:
     header = {"n": 3, "part": {"a": 1}, "less": -1, "none": None}
-    assert take(header, "n", int) == 3
-    assert take(header, "old", int, 7) == 7
-    assert take_size(header, "none") is take_size(header, "old") is None
-    assert take_part(header, "part") == {"a": 1}
+    assert get_typed(header, "n", int) == 3
+    assert get_typed(header, "old", int, 7) == 7
+    assert get_size(header, "none") is get_size(header, "old") is None
+    assert get_part(header, "part") == {"a": 1}
     for wrong in (
-        lambda: take(header, "old", int),
-        lambda: take_part(header, "n"),
-        lambda: take_size(header, "less"),
+        lambda: get_typed(header, "old", int),
+        lambda: get_part(header, "n"),
+        lambda: get_size(header, "less"),
     ):
         with pytest.raises(fs.FileFormatError):
             wrong()

@@ -98,9 +98,7 @@ def test_labels_are_not_explained_as_numbers():
 
 @pytest.mark.parametrize("model", [3, {"trees": []}, object()])
 def test_what_is_unsupported(model):
-    with pytest.raises(
-        fs.UnsupportedModelError, match=r"(?s)cannot be explained.*Supported:.*Spectrum"
-    ):
+    with pytest.raises(fs.UnsupportedModelError, match=r"(?s)cannot be explained.*Supported:.*Spectrum"):
         fs.Explainer(model, numbers())
 
 

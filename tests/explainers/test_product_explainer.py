@@ -7,7 +7,6 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from fouriershap._explainers.front_door import bare_explainer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,9 +18,14 @@ from shap_oracle import with_outputs
 SINGLE = {"gblinear"}  # libraries that compute in single precision
 
 
-def explainer_class(*args, **options):
-    """The class that the front door chooses."""
-    return type(bare_explainer(*args, **options))
+def kind_of(model, rows, **options):
+    """Return the kind of explainer that a model gets; a black box of few queries."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", fs.FidelityWarning)
+        try:
+            return fs.Explainer(model, rows, **options).kind
+        except fs.QueryError:
+            return "black box"
 
 
 @pytest.fixture(autouse=True)
@@ -50,7 +54,7 @@ def test_the_definition_by_the_models_own_predict(family, tmp_path):
         groups = [f"g{p}" for p in players] if k % 3 == 2 else None
         weights = rng.random(9) if k % 2 else None
         explainer = fs.Explainer(case.model, background, output=case.output, groups=groups, weights=weights)
-        assert type(explainer) is fs.ProductExplainer and explainer.checked, name
+        assert explainer.kind == "products" and explainer.checked, name
         games = [oracles.coalition_values(case.ask, row, background, players, weights) for row in rows]
         n = int(players.max()) + 1
         want = np.stack([oracles.shapley_values(game, n) for game in games])
@@ -155,10 +159,10 @@ def test_a_compressed_background_says_what_it_misses(monkeypatch):
     want, got = exact.shap_values(X[200:212]), quick.shap_values(X[200:212])
     assert ((got - want) ** 2).sum() < 10 * quick.plan().error * (want**2).sum()
     np.testing.assert_allclose(got.sum(axis=1), want.sum(axis=1), atol=1e-6)
-    forced = fs.ProductExplainer(model, X[:80], output="probability", exact_background=True)
+    forced = fs.ProductExplainer(model, X[:80], output="probability", compress_background=False)
     np.testing.assert_allclose(forced.shap_values(X[200:212]), want, atol=1e-12)
     monkeypatch.setattr("fouriershap._explainers.products._LEAST", 1e-12)
-    with pytest.warns(fs.FidelityWarning, match="exact_background=True"):
+    with pytest.warns(fs.FidelityWarning, match="compress_background=False"):
         quick.with_background(X[:60])
 
 
@@ -197,7 +201,7 @@ def test_pipelines_in_their_input_columns(tmp_path):
     model = make_pipeline(columns, LogisticRegression(C=10)).fit(X, y)
     background, rows = X[:8], X[50:53]
     explainer = fs.Explainer(model, background, output="probability", groups="input")
-    assert type(explainer) is fs.ProductExplainer and explainer.checked and explainer.has_pipeline
+    assert explainer.kind == "products" and explainer.checked and explainer.has_pipeline
     assert explainer.player_names == ("age", "town", "income")
 
     def ask(cells):
@@ -313,7 +317,7 @@ def test_what_every_explainer_can_do(tmp_path):
     other = explainer.with_background(X[20:40], weights=np.arange(20) + 1.0)
     fresh = fs.Explainer(model, X[20:40], output="probability", weights=np.arange(20) + 1.0)
     np.testing.assert_array_equal(other.shap_values(X), fresh.shap_values(X))
-    assert explainer.describe().expansion_error < 1e-9
+    assert explainer.info.expansion_error < 1e-9
     assert explainer.fidelity is None and "LogisticRegression" in repr(explainer)
     with pytest.warns(fs.ReportWarning, match="no what-if part: products over features"):
         page = explainer.report(X[:10], tmp_path / "page.html")
@@ -409,7 +413,7 @@ def test_what_is_no_sum_of_products_goes_to_the_black_box():
         model = estimator.fit(X, target)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", fs.ModelWarning)
-            assert explainer_class(model, X) is fs.BlackBoxExplainer
+            assert kind_of(model, X) == "black box"
         said = [str(warning.message) for warning in caught]
         if "that can be read" not in message:  # of another kind, as most models are
             assert len(said) == 1 and message in said[0] and "fitted as a black box" in said[0]
@@ -419,14 +423,12 @@ def test_what_is_no_sum_of_products_goes_to_the_black_box():
     with pytest.raises(fs.UnsupportedModelError, match=r"monomials.*BlackBoxExplainer"):
         fs.ProductExplainer(wide, np.zeros((1, 40)))
     words = GaussianProcessRegressor(Words(), optimizer=None).fit(["a", "bb", "cc"], [1.0, 2.0, 3.0])
-    assert explainer_class(words, X) is fs.BlackBoxExplainer  # of rows that are no numbers
+    assert kind_of(words, X) == "black box"  # of rows that are no numbers
     linear = LinearRegression().fit(X, y)
-    assert explainer_class(linear, X, progress=False) is fs.ProductExplainer
-    assert explainer_class(linear, X) is fs.ProductExplainer
-    assert (
-        explainer_class(linear, X, budget=100) is fs.BlackBoxExplainer
-    )  # whoever speaks of queries wants them
-    assert explainer_class(linear.predict, X) is fs.BlackBoxExplainer
+    assert kind_of(linear, X, progress=False) == "products"
+    assert kind_of(linear, X) == "products"
+    assert kind_of(linear, X, budget=100) == "black box"  # whoever speaks of queries wants them
+    assert kind_of(linear.predict, X) == "black box"
 
 
 def test_results_of_statsmodels_that_are_no_linear_models():
@@ -438,7 +440,7 @@ def test_results_of_statsmodels_that_are_no_linear_models():
     series = sm.tsa.ARIMA(y, order=(1, 0, 0)).fit()
     for results, message in ((by_formula, "formula"), (series, "no linear model that is known here")):
         with pytest.warns(fs.ModelWarning, match=message):
-            assert explainer_class(results, frame) is fs.BlackBoxExplainer
+            assert kind_of(results, frame) == "black box"
         with pytest.raises(fs.UnsupportedModelError, match=f"{message}.*results.predict"):
             fs.ProductExplainer(results, frame)
     with_constant = sm.OLS(y, sm.add_constant(frame[["a", "b"]])).fit()
@@ -509,7 +511,7 @@ def test_a_model_that_says_otherwise_is_not_explained():
         fs.UnsupportedModelError, match=r"not read right: for row \d+ of the background.*check='off'"
     ):
         fs.Explainer(model, X)
-    assert not fs.Explainer(model, X, check="off").checked
+    assert not fs.Explainer(model, X, check=False).checked
     machine = SVR().fit(X, y)
     machine.predict = lambda rows: np.zeros((len(rows), 2))
     with pytest.raises(fs.UnsupportedModelError, match="itself gives 2 outputs, our reading 1"):

@@ -12,7 +12,7 @@ import pytest
 import fouriershap as fs
 from engine_files import answer_of, check_answer, names_in, write_file, write_rows
 from engines import make_explainer
-from fouriershap._base.short import MOST
+from fouriershap._base.messages import MOST
 from fouriershap.integrations import _parts
 from fouriershap.integrations._distribute import make_job
 

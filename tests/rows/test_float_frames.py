@@ -91,9 +91,7 @@ def test_columns_of_several_types_take_the_long_way() -> None:
     model, X = model_of("xgboost")
     rules = fs.read_model(model).rules
     mixed = X.astype({"a": np.float32, "b": "Float64"}).assign(c=np.arange(len(X)))
-    np.testing.assert_array_equal(
-        rules.encode(mixed), rules.encode(mixed.to_numpy(dtype=np.float64))
-    )
+    np.testing.assert_array_equal(rules.encode(mixed), rules.encode(mixed.to_numpy(dtype=np.float64)))
 
 
 @pytest.mark.parametrize("n_rows", [0, 1, 7])

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from fouriershap._base.answers import AnsweredRows, Answers, AnswersOption, AnswerStore, Row, as_tuples
 from fouriershap._base.errors import DiskFullError, FileFormatError, InputError
-from fouriershap._base.short import reason, short, short_text
+from fouriershap._base.messages import error_text, truncated_repr, truncated_text
 
 VERSION = 1
 _APPLICATION = 0x66736861  # SQLite's application_id of our files: "fsha"
@@ -40,7 +40,7 @@ class AnswerFile(AnswerStore):
         if self._path.is_dir() or not self._path.parent.is_dir():
             wrong = "is a folder" if self._path.is_dir() else "is in a folder that does not exist"
             raise InputError(
-                f"answers is the path {short(self.where)}, which {wrong}; give the path of a file."
+                f"answers is the path {truncated_repr(self.where)}, which {wrong}; give the path of a file."
             )
         self._random_state: int | None = None
         self._connection: sqlite3.Connection | None = None
@@ -59,7 +59,8 @@ class AnswerFile(AnswerStore):
             foreign = next((v for v in levels if not isinstance(v, str | int | float | None)), None)
             if foreign is not None:
                 raise InputError(
-                    f"answers: the column {short(name)} has a {type(foreign).__name__} among its labels, which a file "
+                    f"answers: the column {truncated_repr(name)} has a {type(foreign).__name__} among its "
+                    "labels, which a file "
                     "cannot hold. Make all labels text, or give answers= a dict."
                 )
 
@@ -120,11 +121,11 @@ class AnswerFile(AnswerStore):
         (n_tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
         if application != _APPLICATION and n_tables:
             raise FileFormatError(
-                f"{short_text(self._path)} is a SQLite file of something else. Give answers= another path."
+                f"{truncated_text(self._path)} is a SQLite file of something else. Give answers= another path."
             )
         if version > VERSION:
             raise FileFormatError(
-                f"{short_text(self._path)} has version {version}; this fouriershap reads up to version {VERSION}. "
+                f"{truncated_text(self._path)} has version {version}; this fouriershap reads up to version {VERSION}. "
                 "Upgrade with `pip install --upgrade fouriershap`."
             )
 
@@ -151,7 +152,8 @@ class AnswerFile(AnswerStore):
         if sorted(self._columns) != sorted(self.names):
             other = next((name for name in self._columns if name not in self.names), self._columns[:1])
             raise InputError(
-                f"answers: {short_text(self._path)} is about other data, with a column {short(other)}. Give "
+                f"answers: {truncated_text(self._path)} is about other data, with a column "
+                f"{truncated_repr(other)}. Give "
                 "another path."
             )
         if about["file"] != self._file_id:
@@ -165,7 +167,7 @@ class AnswerFile(AnswerStore):
                 values = json.loads(row)
                 numbers = np.array(json.loads(answer), dtype=np.dtype(dtype))
                 if numbers.ndim != 1 or numbers.dtype.kind not in "biuf" or not np.isfinite(numbers).all():
-                    raise ValueError(f"an answer is {short(answer)}")
+                    raise ValueError(f"an answer is {truncated_repr(answer)}")
                 key = tuple(values[j] for j in order)
                 self.answers.setdefault(key, []).append(as_tuples(numbers[None])[0])
             except (LookupError, RecursionError, TypeError, ValueError) as error:
@@ -175,7 +177,8 @@ class AnswerFile(AnswerStore):
 
     def _damaged(self, error: BaseException) -> FileFormatError:
         return FileFormatError(
-            f"{short_text(self._path)} is not a SQLite file of answers, or damaged ({short_text(error)}): move it "
+            f"{truncated_text(self._path)} is not a SQLite file of answers, or damaged "
+            f"({truncated_text(error)}): move it "
             "away, or give answers= another path."
         )
 
@@ -188,16 +191,19 @@ class AnswerFile(AnswerStore):
             code = getattr(error, "sqlite_errorcode", 0) & 0xFF
             if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
                 raise InputError(
-                    f"{short_text(self._path)} is in use by another explainer or process: wait until it has ended."
+                    f"{truncated_text(self._path)} is in use by another explainer or process: wait until it has ended."
                 ) from None
             if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
                 raise DiskFullError(
-                    f"{short_text(self._path)} cannot be written: the disk is full ({reason(error)}). The answers "
+                    f"{truncated_text(self._path)} cannot be written: the disk is full ({error_text(error)}). "
+                    "The answers "
                     "before are safe in it. Free some space and try again, or write elsewhere."
                 ) from error
             if code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_ERROR):
                 raise self._damaged(error) from error
-            raise InputError(f"answers: {short_text(self._path)} cannot be used: {reason(error)}.") from error
+            raise InputError(
+                f"answers: {truncated_text(self._path)} cannot be used: {error_text(error)}."
+            ) from error
 
 
 def open_store(answers: AnswersOption, names: Sequence[str]) -> AnswerStore | None:

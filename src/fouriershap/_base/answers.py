@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.errors import InputError
-from fouriershap._base.short import short
+from fouriershap._base.messages import truncated_repr
 
 Row = tuple[Any, ...]  # text, numbers, booleans as Python has them; None for missing values
 Answer = tuple[Any, ...]  # a number per output
@@ -198,6 +198,7 @@ class AnswerStore:
             return []
         if array.ndim != 2 or array.dtype.kind not in "biuf" or not np.isfinite(array).all():
             raise InputError(
-                f"answers[{short(row)}] is {short(value)}; give a number, a number per output, or a list of answers."
+                f"answers[{truncated_repr(row)}] is {truncated_repr(value)}; give a number, a number per "
+                "output, or a list of answers."
             )
         return as_tuples(array)

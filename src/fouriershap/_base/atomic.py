@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from fouriershap._base.errors import DiskFullError
-from fouriershap._base.short import short_text
+from fouriershap._base.messages import truncated_text
 
 _FULL = {errno.ENOSPC, errno.EFBIG} | {getattr(errno, name) for name in ("EDQUOT",) if hasattr(errno, name)}
 _UNFINISHED = re.compile(
@@ -27,7 +27,7 @@ def atomic_file(path: Path) -> Iterator[Path]:
     An existing file keeps its permissions, and a link stays one: its target is replaced. A pipe or a device cannot be
     replaced, and is written to directly. A full disk raises `DiskFullError` and leaves ``path`` as it was.
     """
-    with room(path):
+    with translate_disk_full(path):
         old = _status(path)
         if old is not None and not stat.S_ISREG(old.st_mode):
             yield path
@@ -78,7 +78,7 @@ def _permit(temporary: Path, like: os.stat_result) -> None:
 
 
 @contextmanager
-def room(path: Path) -> Iterator[None]:
+def translate_disk_full(path: Path) -> Iterator[None]:
     """Translate a full disk into `DiskFullError` while a file is written."""
     try:
         yield
@@ -88,7 +88,8 @@ def room(path: Path) -> Iterator[None]:
         if error.errno not in _FULL:
             raise
         full = DiskFullError(
-            f"{short_text(path)} cannot be written: the disk is full ({error.strerror or error}). The file that was "
+            f"{truncated_text(path)} cannot be written: the disk is full ({error.strerror or error}). The file "
+            "that was "
             "there is unchanged. Free some space and try again, or write elsewhere."
         )
         full.errno = error.errno

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from fouriershap._base.checks import as_array
 from fouriershap._base.errors import InputError
 from fouriershap._base.headers import require
-from fouriershap._base.short import short_text
+from fouriershap._base.messages import truncated_text
 
 
 def check_bits(X: ArrayLike, n_bits: int, name: str = "X") -> NDArray[np.uint8]:
@@ -26,7 +26,9 @@ def check_bits(X: ArrayLike, n_bits: int, name: str = "X") -> NDArray[np.uint8]:
     if array.dtype == np.bool_:
         return array.view(np.uint8)
     if array.dtype.kind not in "iuf":
-        raise InputError(f"{name} has dtype {short_text(array.dtype)}; give 0 and 1 as numbers or booleans.")
+        raise InputError(
+            f"{name} has dtype {truncated_text(array.dtype)}; give 0 and 1 as numbers or booleans."
+        )
     bits = array.astype(np.uint8) if array.dtype.kind in "iu" else _from_float(array)
     wrong = (bits > 1) | (bits != array)
     if wrong.any():

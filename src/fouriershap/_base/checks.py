@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fouriershap._base.errors import InputError, MissingDependencyError
-from fouriershap._base.short import reason, short, short_list
+from fouriershap._base.messages import error_text, truncated_list, truncated_repr
 
 ProgressOption = bool | Callable[..., Any] | None
 DEVICES = ("cpu", "jax")
@@ -28,7 +28,7 @@ def as_array(value: ArrayLike, name: str) -> NDArray[Any]:
     try:
         return np.asarray(value)
     except (TypeError, ValueError) as error:
-        raise InputError(f"{name} is not an array: {reason(error)}") from error
+        raise InputError(f"{name} is not an array: {error_text(error)}") from error
 
 
 def as_floats(value: ArrayLike, name: str, *, copy: bool = False) -> NDArray[np.float64]:
@@ -36,10 +36,10 @@ def as_floats(value: ArrayLike, name: str, *, copy: bool = False) -> NDArray[np.
     try:
         return np.array(value, dtype=np.float64, copy=True if copy else None)
     except (TypeError, ValueError, OverflowError) as error:
-        raise InputError(f"{name} cannot be read as numbers: {reason(error)}") from error
+        raise InputError(f"{name} cannot be read as numbers: {error_text(error)}") from error
 
 
-def unshared(rows: NDArray[Any], given: Any) -> NDArray[Any]:
+def copy_if_shared(rows: NDArray[Any], given: Any) -> NDArray[Any]:
     """Return rows to keep, copied if the caller's array shares their memory."""
     shared = isinstance(given, np.ndarray) and np.may_share_memory(rows, given)
     return rows.copy() if shared else rows
@@ -48,21 +48,21 @@ def unshared(rows: NDArray[Any], given: Any) -> NDArray[Any]:
 def check_choice(name: str, value: Any, choices: Sequence[str]) -> str:
     """Return the value, which must be one of a few words."""
     if not isinstance(value, str) or value not in choices:
-        raise InputError(f"{name} is {short(value)}; choose one of {short_list(choices)}.")
+        raise InputError(f"{name} is {truncated_repr(value)}; choose one of {truncated_list(choices)}.")
     return str(value)
 
 
-def is_whole(value: Any) -> bool:
+def is_integer(value: Any) -> bool:
     """Return whether this is an integer; True and False are not."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
-def check_whole(name: str, value: Any, least: int = 1, or_else: str = "") -> int:
+def check_int(name: str, value: Any, least: int = 1, or_else: str = "") -> int:
     """Return an integer, which must be at least ``least``; ``or_else`` names what else is accepted."""
-    if not is_whole(value) or value < least:
-        raise InputError(f"{name} is {short(value)}; give an integer >= {least}{or_else}.")
+    if not is_integer(value) or value < least:
+        raise InputError(f"{name} is {truncated_repr(value)}; give an integer >= {least}{or_else}.")
     if value > _LARGEST:
-        raise InputError(f"{name} is {short(value)}; give an integer up to {_LARGEST}.")
+        raise InputError(f"{name} is {truncated_repr(value)}; give an integer up to {_LARGEST}.")
     return int(value)
 
 
@@ -74,7 +74,7 @@ def check_number(name: str, value: Any, least: float = -math.inf) -> float:
             number = float(value)
     if not number >= least:
         bound = "" if least == -math.inf else f" >= {least:g}"
-        raise InputError(f"{name} is {short(value)}; give a number{bound}.")
+        raise InputError(f"{name} is {truncated_repr(value)}; give a number{bound}.")
     return number
 
 
@@ -83,12 +83,12 @@ def find_position(entry: Any, names: Sequence[str], argument: str) -> int:
     if isinstance(entry, str):
         if entry not in names:
             raise InputError(
-                f"{argument} names {short(entry)}, which does not exist; there are {short_list(names)}."
+                f"{argument} names {truncated_repr(entry)}, which does not exist; there are {truncated_list(names)}."
             )
         return list(names).index(entry)
-    if not is_whole(entry) or not 0 <= entry < len(names):
+    if not is_integer(entry) or not 0 <= entry < len(names):
         raise InputError(
-            f"{argument} holds {short(entry)}; give names, or positions from 0 to {len(names) - 1}."
+            f"{argument} holds {truncated_repr(entry)}; give names, or positions from 0 to {len(names) - 1}."
         )
     return int(entry)
 
@@ -103,7 +103,7 @@ def check_memory(memory: int | float | None) -> int:
     number = isinstance(memory, int | float | np.integer) and not isinstance(memory, bool)
     if not number or not 0 <= memory <= _LARGEST:
         raise InputError(
-            f"memory is {short(memory)}; give a budget in bytes, or None for a quarter of the machine's."
+            f"memory is {truncated_repr(memory)}; give a budget in bytes, or None for a quarter of the machine's."
         )
     return int(memory)
 
@@ -135,10 +135,11 @@ def check_device(device: str, precision: str | None = None) -> str:
     check_choice("device", device, DEVICES)
     if device == "cpu" and precision not in (None, "double"):
         raise InputError(
-            f"precision is {short(precision)}, but only JAX takes one; the native kernels compute in double precision."
+            f"precision is {truncated_repr(precision)}, but only JAX takes one; the native kernels compute in "
+            "double precision."
         )
     if device == "jax":
-        need("jax", "device='jax'", "[jax]", "device='cpu' needs nothing more.")
+        import_optional("jax", "device='jax'", "[jax]", "device='cpu' needs nothing more.")
     return device
 
 
@@ -155,7 +156,7 @@ def descends_from(value: Any, library: str, name: str) -> bool:
     return any(c.__name__ == name and c.__module__.partition(".")[0] == library for c in type(value).__mro__)
 
 
-def need(module: str, what: str, install: str, otherwise: str = "") -> Any:
+def import_optional(module: str, what: str, install: str, otherwise: str = "") -> Any:
     """Import an optional library; where it is missing, raise an error that says what needs it and how to get it.
 
     ``install`` is what ``pip install`` takes, an extra of ours as "[jax]".
@@ -165,24 +166,26 @@ def need(module: str, what: str, install: str, otherwise: str = "") -> Any:
     except ImportError as error:
         package = f"'fouriershap{install}'" if install.startswith("[") else install
         raise MissingDependencyError(
-            f"{what} needs {module.partition('.')[0]}, which cannot be imported ({reason(error)}): "
+            f"{what} needs {module.partition('.')[0]}, which cannot be imported ({error_text(error)}): "
             f"pip install {package}. {otherwise}".rstrip()
         ) from error
 
 
 @lru_cache(maxsize=8)
-def numbered(n: int) -> tuple[str, ...]:
+def numbered_names(n: int) -> tuple[str, ...]:
     """Return names for columns without names."""
     return tuple(f"Feature {i}" for i in range(n))
 
 
-def are_numbered(names: Sequence[str]) -> bool:
+def are_numbered_names(names: Sequence[str]) -> bool:
     """Return whether the columns have no names of their own."""
-    return tuple(names) == numbered(len(names))
+    return tuple(names) == numbered_names(len(names))
 
 
 def check_progress(progress: Any) -> ProgressOption:
     """Return the argument ``progress``: None for the default, True, False, or a function."""
     if progress is None or isinstance(progress, bool) or callable(progress):
         return progress  # type: ignore[no-any-return]
-    raise InputError(f"progress is {short(progress)}; give None, True, False or a function of (done, total).")
+    raise InputError(
+        f"progress is {truncated_repr(progress)}; give None, True, False or a function of (done, total)."
+    )

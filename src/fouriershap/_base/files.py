@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from fouriershap._base.atomic import atomic_file
 from fouriershap._base.errors import FileFormatError
+from fouriershap._base.messages import truncated_repr, truncated_text
 from fouriershap._base.safetensors import Layout, map_tensors, parse_json, read_layout, write_tensors
-from fouriershap._base.short import short, short_text
 
 T = TypeVar("T")
 VERSION = 2
@@ -77,29 +77,32 @@ def read(path: str | os.PathLike[str], kind: str | None = None) -> Contents:
     found, text = layout.metadata.get("kind", ""), layout.metadata.get("header", "")
     digest = _digest(found, arrays, text)
     if digest != layout.metadata.get("sha256"):
-        raise FileFormatError(f"{short_text(path)} is damaged: its contents do not match its checksum.")
+        raise FileFormatError(f"{truncated_text(path)} is damaged: its contents do not match its checksum.")
     if kind is not None and found != kind:
         raise FileFormatError(
-            f"{short_text(path)} holds a {short(found)}, not a {short(kind)}; `fouriershap.load` opens any kind."
+            f"{truncated_text(path)} holds a {truncated_repr(found)}, not a {truncated_repr(kind)}; "
+            "`fouriershap.load` opens any kind."
         )
     try:
         header = parse_json(text)
     except ValueError as error:
-        raise FileFormatError(f"{short_text(path)} has no readable header: {short(error)}") from error
+        raise FileFormatError(
+            f"{truncated_text(path)} has no readable header: {truncated_repr(error)}"
+        ) from error
     if not isinstance(header, dict):
-        raise FileFormatError(f"{short_text(path)} has a header that is not a JSON object.")
+        raise FileFormatError(f"{truncated_text(path)} has a header that is not a JSON object.")
     return Contents(found, arrays, header, digest)
 
 
 def _check_version(path: str | os.PathLike[str], metadata: dict[str, str]) -> None:
     if metadata.get("format") != _FORMAT:
         raise FileFormatError(
-            f"{short_text(path)} is a safetensors file, but not one that fouriershap wrote."
+            f"{truncated_text(path)} is a safetensors file, but not one that fouriershap wrote."
         )
     version = metadata.get("version", "")
     if not version.isdecimal() or len(version) > _MOST_DIGITS or int(version) < 1:
         raise FileFormatError(
-            f"{short_text(path)} has no valid version ({short(version)}); the file is damaged."
+            f"{truncated_text(path)} has no valid version ({truncated_repr(version)}); the file is damaged."
         )
     if int(version) != VERSION:
         way_out = (
@@ -108,7 +111,7 @@ def _check_version(path: str | os.PathLike[str], metadata: dict[str, str]) -> No
             else "upgrade with `pip install --upgrade fouriershap`"
         )
         raise FileFormatError(
-            f"{short_text(path)} has format version {version}; this fouriershap reads version {VERSION}: {way_out}."
+            f"{truncated_text(path)} has format version {version}; this fouriershap reads version {VERSION}: {way_out}."
         )
 
 
@@ -124,10 +127,11 @@ def load(path: str | os.PathLike[str], kind: str | None, build: Callable[[Conten
     try:
         return build(contents)
     except FileFormatError as error:
-        raise FileFormatError(f"{short_text(path)}: {error}") from error
+        raise FileFormatError(f"{truncated_text(path)}: {error}") from error
     except _MISFITS as error:
         raise FileFormatError(
-            f"the contents of {short_text(path)} do not fit together: {type(error).__name__}: {short(error)}"
+            f"the contents of {truncated_text(path)} do not fit together: {type(error).__name__}: "
+            f"{truncated_repr(error)}"
         ) from error
 
 
@@ -141,5 +145,5 @@ def _opened(path: str | os.PathLike[str]) -> Iterator[tuple[BinaryIO, Layout]]:
             raise
         except (OSError, ValueError) as error:
             raise FileFormatError(
-                f"{short_text(path)} is not a .fshap file, or it is truncated: {short(error)}."
+                f"{truncated_text(path)} is not a .fshap file, or it is truncated: {truncated_repr(error)}."
             ) from error

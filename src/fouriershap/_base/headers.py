@@ -8,31 +8,31 @@ from types import NoneType, UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
 from fouriershap._base.errors import FileFormatError
-from fouriershap._base.short import short
+from fouriershap._base.messages import truncated_repr
 
 Label = str | int | float | bool | None  # of a category, as JSON has it
 _REQUIRED: Any = object()
 _MOST = 1 << 63  # sizes are below it
 
 
-def take(header: Mapping[str, Any], name: str, kind: Any, default: Any = _REQUIRED) -> Any:
+def get_typed(header: Mapping[str, Any], name: str, kind: Any, default: Any = _REQUIRED) -> Any:
     """Return the value of a key, checked against its type; ``default`` where it is optional and missing."""
     if name not in header and default is not _REQUIRED:
         return default
-    require(name in header, f"its header lacks {short(name)}")
+    require(name in header, f"its header lacks {truncated_repr(name)}")
     return from_json(kind, header[name], name)
 
 
-def take_size(header: Mapping[str, Any], name: str) -> int | None:
+def get_size(header: Mapping[str, Any], name: str) -> int | None:
     """Return a size that may be unknown."""
-    size: int | None = take(header, name, int | None, None)
+    size: int | None = get_typed(header, name, int | None, None)
     require(size is None or size >= 0, f"{name} is negative")
     return size
 
 
-def take_part(header: Mapping[str, Any], name: str) -> dict[str, Any]:
+def get_part(header: Mapping[str, Any], name: str) -> dict[str, Any]:
     """Return a header within the header."""
-    part = take(header, name, Any)
+    part = get_typed(header, name, Any)
     require(isinstance(part, dict), f"{name} is not an object")
     return dict(part)
 
@@ -90,7 +90,7 @@ def _record(kind: Any, value: Any, name: str) -> Any:
     require(value.keys() <= known.keys(), f"{name} has unknown parts")
     for field in known.values():
         optional = field.default is not MISSING or field.default_factory is not MISSING
-        require(field.name in value or optional, f"{name} lacks {short(field.name)}")
+        require(field.name in value or optional, f"{name} lacks {truncated_repr(field.name)}")
     hints = get_type_hints(kind)
     return kind(**{part: from_json(hints[part], entry, f"{name}.{part}") for part, entry in value.items()})
 

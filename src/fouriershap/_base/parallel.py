@@ -9,10 +9,10 @@ from collections.abc import Callable
 from threading import Lock, Thread
 from typing import TypeVar
 
-from fouriershap._base.checks import is_whole
+from fouriershap._base.checks import is_integer
 from fouriershap._base.errors import InputError
+from fouriershap._base.messages import truncated_repr
 from fouriershap._base.progress import current_progress
-from fouriershap._base.short import short
 
 # Seconds. polars and CatBoost have waits resumed after a signal: one without an end would outlast Ctrl-C.
 _PATIENCE = 0.05
@@ -20,8 +20,10 @@ _PATIENCE = 0.05
 
 def count_jobs(n_jobs: int) -> int:
     """Return the number of threads: -1 is every core that the process may use, -2 all but one, and so on."""
-    if not is_whole(n_jobs) or n_jobs == 0:
-        raise InputError(f"n_jobs is {short(n_jobs)}; give a number of threads, or -1 for all cores.")
+    if not is_integer(n_jobs) or n_jobs == 0:
+        raise InputError(
+            f"n_jobs is {truncated_repr(n_jobs)}; give a number of threads, or -1 for all cores."
+        )
     if n_jobs > 0:
         return int(n_jobs)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from threading import Event, Lock
 from typing import Any, NamedTuple
 
-from fouriershap._base.checks import ProgressOption, check_progress, need
+from fouriershap._base.checks import ProgressOption, check_progress, import_optional
 
 QUERYING = "asking"  # the stage that counts queries
 SILENCE = 2.0  # seconds before anything is shown by default
@@ -200,7 +200,7 @@ class Progress:
         done, total = self._percent() if self._total is None else (self._n_done, self._total)
         if self._bar is None:
             otherwise = "A function of (done, total) needs nothing more."
-            tqdm = need("tqdm.auto", "progress=True", "tqdm", otherwise).tqdm
+            tqdm = import_optional("tqdm.auto", "progress=True", "tqdm", otherwise).tqdm
             look = {"bar_format": _BAR, "leave": False} if self._total is None else {"unit": "query"}
             self._bar = tqdm(total=total, desc=self._name if self._total is None else None, **look)
         if done < self._bar.n:

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from fouriershap._base.answers import AnsweredRows, Answers, AnswerStore, Row, Rows
 from fouriershap._base.checks import ProgressOption
 from fouriershap._base.errors import InputError, QueryError
+from fouriershap._base.messages import error_text, truncated_repr, truncated_text
 from fouriershap._base.progress import Progress
-from fouriershap._base.short import reason, short, short_text
 
 Positions = NDArray[np.int64]
 _LOOKED_UP = 4096  # rows at a time
@@ -50,7 +50,7 @@ class QueryModel:
             np.random.default_rng(random_state)
         except (TypeError, ValueError) as error:
             raise InputError(
-                f"random_state is {short(random_state)}; give an integer >= 0, or None."
+                f"random_state is {truncated_repr(random_state)}; give an integer >= 0, or None."
             ) from error
         if self._store is not None:
             random_state = self._store.resolve_seed(random_state)
@@ -122,7 +122,7 @@ class QueryModel:
             raw = np.asarray(self._function(taken))
         except Exception as error:
             raise self._error(
-                f"{self._name} raised {type(error).__name__}: {reason(error)}", len(at)
+                f"{self._name} raised {type(error).__name__}: {error_text(error)}", len(at)
             ) from error
         answers = self._check(raw, len(at))
         good = np.isfinite(answers).all(axis=1)
@@ -152,7 +152,7 @@ class QueryModel:
             with contextlib.suppress(TypeError, ValueError):
                 raw = raw.astype(np.float64)
         if raw.dtype.kind not in "biuf":
-            raise self._error(f"{name} returned dtype {short_text(raw.dtype)}; return numbers", n)
+            raise self._error(f"{name} returned dtype {truncated_text(raw.dtype)}; return numbers", n)
         answers = raw.reshape(n, -1).copy()  # the function may use its array again
         if self.n_outputs and answers.shape[1] != self.n_outputs:
             before = "before" if self._store is None or self.n_batches else f"in {self._store.where}"

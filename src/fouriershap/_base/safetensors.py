@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._base.short import short
+from fouriershap._base.messages import truncated_repr
 
 _CODES = {
     "F64": "f8",
@@ -109,7 +109,7 @@ def _entry(entry: Any, begin: int) -> Entry:
         raise ValueError("its header describes an array in an unknown way")
     if not isinstance(entry["dtype"], str) or entry["dtype"] not in _DTYPES:
         raise ValueError(
-            f"it holds arrays of type {short(str(entry['dtype'])[:20])}, which fouriershap never writes"
+            f"it holds arrays of type {truncated_repr(str(entry['dtype'])[:20])}, which fouriershap never writes"
         )
     dtype, shape, offsets = _DTYPES[entry["dtype"]], entry["shape"], entry["data_offsets"]
     for sizes in (shape, offsets):

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.errors import InputError
-from fouriershap._base.headers import take
-from fouriershap._base.short import short
+from fouriershap._base.headers import get_typed
+from fouriershap._base.messages import truncated_repr
 from fouriershap._rows.levels import NUMBER, Encoding, recode
 from fouriershap._rows.text import text_of
 
@@ -57,7 +57,7 @@ class PlayerLevels:
         if (found < 0).any():
             missing = mine[int(np.argmin(found))]
             raise InputError(
-                f"{name} has a level of {short(self.name)} (code {short(missing.tolist())}) that the "
+                f"{name} has a level of {truncated_repr(self.name)} (code {truncated_repr(missing.tolist())}) that the "
                 "representation does not know. Give data= with rows that hold it, or use method='trees'."
             )
         return found
@@ -121,7 +121,7 @@ class BitCode:
     @classmethod
     def from_contents(cls, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> BitCode:
         """Return the code of a file."""
-        names = take(header, "names", tuple[str, ...])
+        names = get_typed(header, "names", tuple[str, ...])
         levels = ([arrays[f"player.{j}.{field}"] for field in _FIELDS] for j in range(len(names)))
         return cls(tuple(PlayerLevels(name, *fields) for name, fields in zip(names, levels, strict=True)))
 
@@ -140,7 +140,7 @@ def interval_code(encoding: Encoding, pool_codes: Floats) -> BitCode:
             player = _intervals_of(player, pool_codes)
         if player.n_levels > MOST_LEVELS:
             raise InputError(
-                f"method='swht' turns levels into bits, but {short(player.name)} has {player.n_levels} of "
+                f"method='swht' turns levels into bits, but {truncated_repr(player.name)} has {player.n_levels} of "
                 f"them; at most {MOST_LEVELS} are feasible. Use method='auto'."
             )
         players.append(player)

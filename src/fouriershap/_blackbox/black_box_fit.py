@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fouriershap._base.checks import check_weights, check_whole
+from fouriershap._base.checks import check_int, check_weights
 from fouriershap._base.errors import InputError
-from fouriershap._base.headers import require, take
-from fouriershap._base.short import short
+from fouriershap._base.headers import get_typed, require
+from fouriershap._base.messages import truncated_repr
 from fouriershap._blackbox.bit_code import PlayerLevels, bit_names
 from fouriershap._blackbox.fidelity import Fidelity, Interval
 from fouriershap._blackbox.files import result_from_contents, result_to_contents
@@ -172,7 +172,7 @@ class BlackBoxFit:
         surrogate = self._result.surrogate
         if not isinstance(surrogate, SpectrumSurrogate):
             raise InputError(
-                f"method {short(self.method)} represents the model by waves or trees, which have no bits. Use "
+                f"method {truncated_repr(self.method)} represents the model by waves or trees, which have no bits. Use "
                 "method='swht' or, where levels are few, 'enumerate'."
             )
         return surrogate
@@ -233,7 +233,7 @@ class BlackBoxFit:
         self._check_adds_up("refine")
         X, is_one = as_rows(X)
         live, background = self._ask("refine")
-        pairs = check_whole("pairs", pairs)
+        pairs = check_int("pairs", pairs)
         jobs = self.n_jobs if n_jobs is None else n_jobs
         pool, codes = self.encode(X)
         if self.engine.quality.background_error > 0:
@@ -293,7 +293,7 @@ class BlackBoxFit:
         live, _ = self._ask("certify")
         pool, _ = self.encode(X)
         with live.model.queries.attach_answers():
-            return self._certify(pool, check_whole("queries", queries), [live.seed, 4])
+            return self._certify(pool, check_int("queries", queries), [live.seed, 4])
 
     def cube_fidelity(self, n: int = 1000) -> Interval:
         """Return R^2 at uniform points of the cube, for which the model is asked up to ``n`` times.
@@ -304,7 +304,7 @@ class BlackBoxFit:
         live, _ = self._ask("cube_fidelity")
         rng = np.random.default_rng([live.seed, 1])
         with live.model.queries.attach_answers():
-            return cube_fidelity(live.model, self._result, live.pool, check_whole("n", n), rng)
+            return cube_fidelity(live.model, self._result, live.pool, check_int("n", n), rng)
 
     def certify_fit(self, rows: Pool, queries: int) -> None:
         """Spend what fitting left of the budget on ``fidelity.shap``, from some of these rows."""
@@ -323,7 +323,7 @@ class BlackBoxFit:
     def _check_adds_up(self, what: str) -> None:
         if not self.engine.index.adds_up:
             raise InputError(
-                f"{what} needs values that add up: Shapley values, not index={short(self.engine.index.name)}."
+                f"{what} needs values that add up: Shapley values, not index={truncated_repr(self.engine.index.name)}."
             )
 
     def _ask(self, what: str) -> tuple[LiveModel, WeightedPool]:
@@ -339,9 +339,9 @@ class BlackBoxFit:
     def from_contents(cls, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> BlackBoxFit:
         """Return the fit of a file, which has no live model."""
         result, engine = result_from_contents(arrays, header)
-        outputs = take(header, "output_names", tuple[str, ...] | None)
+        outputs = get_typed(header, "output_names", tuple[str, ...] | None)
         require(outputs is None or len(outputs) == engine.n_outputs, "it has not as many names as outputs")
-        return cls(result, engine, take(header, "feature_names", tuple[str, ...]), outputs)
+        return cls(result, engine, get_typed(header, "feature_names", tuple[str, ...]), outputs)
 
 
 def _squeezed(values: Floats, is_one: bool) -> Floats:

@@ -17,15 +17,15 @@ from fouriershap._base.checks import (
     ProgressOption,
     check_choice,
     check_device,
+    check_int,
     check_number,
     check_weights,
-    check_whole,
     descends_from,
 )
 from fouriershap._base.errors import InputError, UnsupportedModelError
+from fouriershap._base.messages import truncated_repr
 from fouriershap._base.parallel import count_jobs
 from fouriershap._base.queries import QueryModel
-from fouriershap._base.short import short
 from fouriershap._base.threads import one_blas_thread
 from fouriershap._blackbox.black_box_fit import BlackBoxFit, LiveModel
 from fouriershap._blackbox.candidates.members import find_members
@@ -82,7 +82,7 @@ def fit_black_box(
     count_jobs(n_jobs)
     explained = find_index(index)
     limits = _check_limits(n_terms, max_degree, method)
-    budget, min_fidelity = check_whole("budget", budget), check_number("min_fidelity", min_fidelity)
+    budget, min_fidelity = check_int("budget", budget), check_number("min_fidelity", min_fidelity)
     function, output_names = as_function(predict)
     if is_sparse(background):  # the model is asked in the caller's type
         function = _asked_in(function, type(background))
@@ -105,7 +105,7 @@ def fit_black_box(
     store = open_store(answers, against.names)
     if store is not None:
         store.check_labels({f.name: f.levels for f in encoding.features if f.kind == LABEL})
-    queries = QueryModel(function, "predict", check_whole("batch_size", batch_size), budget, progress, store)
+    queries = QueryModel(function, "predict", check_int("batch_size", batch_size), budget, progress, store)
     with queries.attach_answers():
         seed = int(np.random.default_rng(queries.resolve_seed(random_state)).integers(2**31))
         model = HybridModel(queries, column_player)
@@ -180,9 +180,9 @@ def _check_limits(n_terms: Any, max_degree: Any, method: str) -> Limits:
     for name, value in given.items():
         if value is not None and method not in ("auto", "swht"):
             raise InputError(
-                f"{name} is {short(value)}, but method={short(method)} does not use it; leave it out."
+                f"{name} is {truncated_repr(value)}, but method={truncated_repr(method)} does not use it; leave it out."
             )
-    return Limits(**{name: check_whole(name, value) for name, value in given.items() if value is not None})
+    return Limits(**{name: check_int(name, value) for name, value in given.items() if value is not None})
 
 
 def _asked_in(function: Function, kind: type) -> Function:

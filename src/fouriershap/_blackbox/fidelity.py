@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.errors import FidelityWarning, NoiseWarning
-from fouriershap._base.short import short
+from fouriershap._base.messages import truncated_repr
 from fouriershap._base.units import unit_of
 from fouriershap._base.warn import warn
 
@@ -234,7 +234,7 @@ def warn_if_low(
         return
     text, usual = _of_repeats(fidelity) if fidelity.n_points == 0 else _of_hybrids(fidelity)
     warn(
-        f"{of}the representation (method {short(method)}) {text}: less than {minimum} cannot be ruled out. "
+        f"{of}the representation (method {truncated_repr(method)}) {text}: less than {minimum} cannot be ruled out. "
         f"Ways out: {ways_out or usual}.",
         FidelityWarning,
     )

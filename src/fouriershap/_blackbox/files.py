@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from fouriershap._base.errors import InputError
 from fouriershap._base.files import Contents
-from fouriershap._base.headers import require, take, take_part
-from fouriershap._base.short import short
+from fouriershap._base.headers import get_part, get_typed, require
+from fouriershap._base.messages import truncated_repr
 from fouriershap._blackbox.bit_code import BitCode, PlayerLevels
 from fouriershap._blackbox.fidelity import Fidelity
 from fouriershap._blackbox.fit import FitResult
@@ -48,7 +48,8 @@ def result_to_contents(result: FitResult) -> tuple[Arrays, dict[str, Any]]:
         foreign = next((v for v in feature.levels if not isinstance(v, str | int | float | bool)), None)
         if foreign is not None:
             raise InputError(
-                f"the level {short(foreign)} of {short(feature.name)} is a {type(foreign).__name__}, which a file "
+                f"the level {truncated_repr(foreign)} of {truncated_repr(feature.name)} is a "
+                f"{type(foreign).__name__}, which a file "
                 "cannot hold. Use text or numbers as labels."
             )
     header: dict[str, Any] = {
@@ -81,20 +82,20 @@ def _surrogate_contents(surrogate: Surrogate) -> tuple[Arrays, dict[str, Any]]:
 
 def result_from_contents(arrays: Arrays, header: dict[str, Any]) -> tuple[FitResult, Engine]:
     """Return the fit of a file, and its engine: nothing is compiled, tables stay where they are."""
-    names, players = (take(header, key, tuple[str, ...]) for key in ("feature_names", "player_names"))
-    encoding = Encoding(take(header, "features", tuple[Feature, ...]), arrays["column_player"], players)
+    names, players = (get_typed(header, key, tuple[str, ...]) for key in ("feature_names", "player_names"))
+    encoding = Encoding(get_typed(header, "features", tuple[Feature, ...]), arrays["column_player"], players)
     _verify_encoding(encoding, len(names))
     surrogate, engine = _surrogate_from_contents(arrays, header, encoding)
-    fidelity = take(header, "fidelity", Fidelity)
+    fidelity = get_typed(header, "fidelity", Fidelity)
     require(len(fidelity.by_output) in (0, engine.n_outputs), "its certificate is that of other outputs")
-    candidates = take(header, "candidates", tuple[Candidate, ...])
-    return FitResult(take(header, "fitted_by", str), surrogate, encoding, fidelity, candidates), engine
+    candidates = get_typed(header, "candidates", tuple[Candidate, ...])
+    return FitResult(get_typed(header, "fitted_by", str), surrogate, encoding, fidelity, candidates), engine
 
 
 def _surrogate_from_contents(
     arrays: Arrays, header: dict[str, Any], encoding: Encoding
 ) -> tuple[Surrogate, Engine]:
-    kind = take(header, "representation", str)
+    kind = get_typed(header, "representation", str)
     if kind == "spectrum":
         return _spectrum_from_contents(arrays, header, encoding)
     if kind == "waves":
@@ -139,8 +140,8 @@ def _spectrum_from_contents(
 ) -> tuple[SpectrumSurrogate, LevelEngine]:
     prefix = "spectrum."
     parts = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
-    spectrum = Spectrum.from_contents(Contents("spectrum", parts, take_part(header, "spectrum")))
-    code = BitCode.from_contents(arrays, take_part(header, "code"))
+    spectrum = Spectrum.from_contents(Contents("spectrum", parts, get_part(header, "spectrum")))
+    code = BitCode.from_contents(arrays, get_part(header, "code"))
     _verify_code(code, encoding)
     engine = SpectrumEngine.from_contents(arrays, header)
     verify_owners(engine.terms, code.player)

@@ -8,9 +8,9 @@ from functools import lru_cache
 from inspect import Parameter, signature
 from typing import Any
 
-from fouriershap._base.checks import are_numbered
+from fouriershap._base.checks import are_numbered_names
 from fouriershap._base.errors import InputError
-from fouriershap._base.short import short
+from fouriershap._base.messages import truncated_repr
 from fouriershap._explainers.parts import Parts
 from fouriershap._libraries import response_is_linked
 
@@ -102,7 +102,7 @@ def translate(
             found[ours] = value
         elif name not in taken and name in _ADVICE:
             if name == "output":
-                raise InputError(f"output is {short(options[name])}, but {_NO_OUTPUTS}.")
+                raise InputError(f"output is {truncated_repr(options[name])}, but {_NO_OUTPUTS}.")
             raise InputError(
                 f"{name} is an argument of shap that fouriershap does not have; {_ADVICE[name]}."
             )
@@ -116,7 +116,8 @@ def is_what_black_boxes_explain(args: tuple[Any, ...], options: dict[str, Any]) 
     has_predict = hasattr(model, "predict")
     if output == "raw" and has_predict and not hasattr(model, "predict_proba") and response_is_linked(model):
         raise InputError(
-            f"output is 'raw', but this {short(type(model).__name__)} is fitted as a black box, by what its predict "
+            f"output is 'raw', but this {truncated_repr(type(model).__name__)} is fitted as a black box, by "
+            "what its predict "
             "returns, which is a function of its raw output (a link, or a transformed target). Give "
             "output='response', which is what predict returns."
         )
@@ -138,7 +139,11 @@ def _without_clusters(
         raise InputError("weights were given, but the background of shap.kmeans has its own.")
     rows = background.data
     names = tuple(str(name) for name in background.group_names)
-    if len(names) == rows.shape[1] and not are_numbered(names) and not all(name.isdigit() for name in names):
+    if (
+        len(names) == rows.shape[1]
+        and not are_numbered_names(names)
+        and not all(name.isdigit() for name in names)
+    ):
         import pandas as pd  # shap depends on it, and made this background from a frame
 
         rows = pd.DataFrame(rows, columns=list(background.group_names))

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._base.checks import check_choice, check_whole
+from fouriershap._base.checks import check_choice, check_int
 from fouriershap._base.errors import InputError
-from fouriershap._base.short import short
+from fouriershap._base.messages import truncated_repr
 from fouriershap._explainers.explanation import without_single_output
 from fouriershap._rows.batch import Batch, Texts, is_one_frame, open_batch
 from fouriershap._rows.frames import Rows
@@ -56,7 +56,7 @@ class BatchWriter:
     ) -> None:
         self.layout = check_choice("layout", layout, LAYOUTS)
         self.players, self.expected, self.ids = player_names, expected, check_ids(ids)
-        self.top_k = min(check_whole("top_k", top_k), len(player_names)) if layout == "top_k" else 0
+        self.top_k = min(check_int("top_k", top_k), len(player_names)) if layout == "top_k" else 0
         suffixes = [""]
         if len(expected) > 1:
             suffixes = [f"__{name}" for name in output_names or map(str, range(len(expected)))]
@@ -65,7 +65,8 @@ class BatchWriter:
         if len(set(names)) < len(names):
             twice = min(name for name in names if names.count(name) > 1)
             raise InputError(
-                f"the output would have two columns named {short(twice)}: rename the id column, the group or the "
+                f"the output would have two columns named {truncated_repr(twice)}: rename the id column, the "
+                "group or the "
                 "feature of that name."
             )
 
@@ -144,7 +145,7 @@ def check_ids(ids: Sequence[str] | None) -> tuple[str, ...]:
     if ids is None:
         return ()
     if isinstance(ids, str) or not all(isinstance(name, str) for name in ids):
-        raise InputError(f"ids is {short(ids)}; give a list of column names.")
+        raise InputError(f"ids is {truncated_repr(ids)}; give a list of column names.")
     return tuple(ids)
 
 

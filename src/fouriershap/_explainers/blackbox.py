@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from fouriershap._base.answers import AnswersOption
 from fouriershap._base.checks import ProgressOption
 from fouriershap._base.files import Contents
-from fouriershap._base.headers import require, take_part
+from fouriershap._base.headers import get_part, require
 from fouriershap._blackbox.black_box_fit import BlackBoxFit
 from fouriershap._blackbox.build import fit_black_box
 from fouriershap._explainers.parts import Parts, name_of
@@ -174,7 +174,7 @@ def _inputs(fit: BlackBoxFit) -> InputAdapter:
 
 def black_box_parts_from_contents(contents: Contents) -> Parts:
     """Build the parts of a saved explainer."""
-    parts = (take_part(contents.header, name) for name in ("engine", "fit", "inputs"))
+    parts = (get_part(contents.header, name) for name in ("engine", "fit", "inputs"))
     header = {key: value for part in parts for key, value in part.items()}
     fit = BlackBoxFit.from_contents(
         contents.arrays, header | {"output_names": contents.header["output_names"]}

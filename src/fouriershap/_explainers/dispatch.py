@@ -8,7 +8,7 @@ from types import FunctionType, MethodType
 from typing import Any
 
 from fouriershap._base.errors import InputError, ModelWarning, UnsupportedModelError
-from fouriershap._base.short import short, short_list
+from fouriershap._base.messages import truncated_list, truncated_repr
 from fouriershap._base.warn import warn
 from fouriershap._blackbox.build import as_function
 from fouriershap._explainers.arguments import call_builder, is_what_black_boxes_explain, parameters_of
@@ -24,7 +24,7 @@ from fouriershap._libraries import Reading, UnknownModelError, read, supported_t
 def build_parts(model: Any, background: Any, options: dict[str, Any]) -> Parts:
     """Find out what a model is, and build the parts of its explainer."""
     if model is None:
-        given = f" (keywords given: {short_list(list(options))})" if options else ""
+        given = f" (keywords given: {truncated_list(list(options))})" if options else ""
         raise InputError(f"the model comes first: fs.Explainer(model, background){given}.")
     if background is None and options.get("background") is None and "data" in options:
         options["background"] = options.pop("data")  # shap's name for it
@@ -39,7 +39,7 @@ def build_parts(model: Any, background: Any, options: dict[str, Any]) -> Parts:
         )
     if isinstance(model, str | os.PathLike) and str(model).endswith(".fshap"):
         raise InputError(
-            f"model is the path {short(str(model))} of a saved explainer: open it by fs.load(path)."
+            f"model is the path {truncated_repr(str(model))} of a saved explainer: open it by fs.load(path)."
         )
     refusal: UnsupportedModelError | None = None
     try:
@@ -114,7 +114,8 @@ def _warn_fitted_instead(
     foreign = [name for name in options if name not in known]
     if foreign:
         raise UnsupportedModelError(
-            f"{refusal} It would be fitted as a black box, which does not take {short_list(foreign)}: leave that out."
+            f"{refusal} It would be fitted as a black box, which does not take {truncated_list(foreign)}: "
+            "leave that out."
         ) from refusal
     asked = getattr(function, "__name__", "predict")
     warn(

@@ -17,15 +17,15 @@ from fouriershap._base import files
 from fouriershap._base.checks import (
     ProgressOption,
     check_device,
+    check_int,
     check_number,
     check_weights,
-    check_whole,
-    unshared,
+    copy_if_shared,
 )
 from fouriershap._base.errors import CostWarning, InputError
+from fouriershap._base.messages import truncated_repr, truncated_text
 from fouriershap._base.parallel import count_jobs
 from fouriershap._base.progress import Progress
-from fouriershap._base.short import short, short_text
 from fouriershap._base.warn import warn
 from fouriershap._explainers.batches import BatchWriter, OutputColumn, check_ids
 from fouriershap._explainers.explanation import make_explanation, make_frame, without_single_output
@@ -214,7 +214,7 @@ class Explainer:
     def plan(self, n_rows: int | None = None) -> Plan:
         """Return how ``n_rows`` rows would be explained, and why; None stands for any number."""
         if n_rows is not None:
-            check_whole("n_rows", n_rows, 0, ", or None for any number")
+            check_int("n_rows", n_rows, 0, ", or None for any number")
         return self.engine.plan(n_rows)
 
     def compile(self) -> Self:
@@ -240,7 +240,7 @@ class Explainer:
             return self._with(fit.engine, fit)
         rows = self.inputs.encode(unmask(background), "background")
         share = check_weights(weights, len(rows))
-        return self._with(self.engine.with_background(unshared(rows.codes, background), share))
+        return self._with(self.engine.with_background(copy_if_shared(rows.codes, background), share))
 
     def _with(self, engine: Engine, fit: BlackBoxFit | None = None) -> Self:
         """Return a copy with another engine, and the fit that it belongs to."""
@@ -507,7 +507,7 @@ class Explainer:
         count_jobs(jobs)
         features = [name for name in check_ids(ids) if name in (self.input_names or ())]
         if features:
-            raise InputError(f"ids names {short(features[0])}, which is a feature of the model.")
+            raise InputError(f"ids names {truncated_repr(features[0])}, which is a feature of the model.")
         writer = BatchWriter(self.player_names, self.output_names, self.engine.expected, layout, top_k, ids)
         return writer.explain(batches, self.inputs, lambda rows: self._explain(rows, None, False, 0, jobs)[1])
 
@@ -773,7 +773,8 @@ def explaining_unfinished_fits() -> Iterator[None]:
 def _warn_if_large(path: str | os.PathLike[str], n_bytes: int) -> None:
     if n_bytes > _LARGE_FILE:
         warn(
-            f"{short_text(os.fspath(path))} takes {n_bytes / 1e9:.1f} GB, most of it tables of the background. With a "
+            f"{truncated_text(os.fspath(path))} takes {n_bytes / 1e9:.1f} GB, most of it tables of the "
+            "background. With a "
             "smaller memory=, such as memory=100_000_000, an explainer of trees keeps smaller tables, and explains "
             "the other trees from the background rows.",
             CostWarning,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._base.checks import check_whole, need
+from fouriershap._base.checks import check_int, import_optional
 from fouriershap._rows.frames import Rows, frame_library
 from fouriershap._rows.tables import to_frame
 from fouriershap._rows.text import text_of
@@ -27,7 +27,9 @@ def make_explanation(
     seconds: float,
 ) -> Any:
     """Return a ``shap.Explanation``; ``expected`` is (n_outputs,), or (n_rows, n_outputs) if rows differ in it."""
-    shap = need("shap", "explainer(X), a shap.Explanation,", "[shap]", "shap_values(X) needs nothing more.")
+    shap = import_optional(
+        "shap", "explainer(X), a shap.Explanation,", "[shap]", "shap_values(X) needs nothing more."
+    )
     data, labels = rows.display(len(player_names))
     single = values.shape[-1] == 1
     base = np.broadcast_to(expected, (len(values), values.shape[-1])).copy()
@@ -56,7 +58,7 @@ def make_frame(
     ``values`` are (n_rows, n_players, n_outputs), ``data`` and ``labels`` (n_rows, n_players).
     """
     n_rows, n_players, n_outputs = values.shape
-    k = n_players if top_k is None else min(check_whole("top_k", top_k, 1, ", or None for all"), n_players)
+    k = n_players if top_k is None else min(check_int("top_k", top_k, 1, ", or None for all"), n_players)
     by_output = np.moveaxis(values, 2, 1)  # (n_rows, n_outputs, n_players)
     order = np.argsort(-np.abs(by_output), axis=2, kind="stable")[:, :, :k]
     row = np.repeat(np.arange(n_rows), n_outputs * k)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from fouriershap._base import files
 from fouriershap._base.errors import FileFormatError
-from fouriershap._base.headers import require, take
-from fouriershap._base.short import short
+from fouriershap._base.headers import get_typed, require
+from fouriershap._base.messages import truncated_repr
 
 if TYPE_CHECKING:
     from fouriershap._explainers.explainer import Explainer
@@ -69,7 +69,9 @@ def _build(contents: files.Contents) -> Loaded:
         from fouriershap.spectra import Tables
 
         return Tables.from_contents(contents)
-    raise FileFormatError(f"it holds a {short(contents.kind)}, which this fouriershap does not know.")
+    raise FileFormatError(
+        f"it holds a {truncated_repr(contents.kind)}, which this fouriershap does not know."
+    )
 
 
 def _load_parts(contents: files.Contents) -> Parts:
@@ -78,7 +80,7 @@ def _load_parts(contents: files.Contents) -> Parts:
         import_module(f"fouriershap._explainers.{module}"), function
     )
     parts = build(contents)
-    names = take(contents.header, "output_names", tuple[str, ...] | None)
+    names = get_typed(contents.header, "output_names", tuple[str, ...] | None)
     require(names is None or len(names) == parts.engine.n_outputs, "an output has no name")
-    model_name = take(contents.header, "model_name", str, "") or None
+    model_name = get_typed(contents.header, "model_name", str, "") or None
     return replace(parts, output_names=names, model_name=model_name, checksum=contents.checksum)

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fouriershap._base.checks import numbered
+from fouriershap._base.checks import numbered_names
 from fouriershap._base.errors import InputError, UnsupportedModelError
-from fouriershap._base.short import short
+from fouriershap._base.messages import truncated_repr
 from fouriershap._explainers.parts import Parts
 from fouriershap._libraries import Reading, native_rows, read
 from fouriershap._rows.frames import column_names, in_order, unmask
@@ -21,7 +21,7 @@ from fouriershap._shapley.engine import Engine
 def check_bool(name: str, value: Any) -> bool:
     """Return an argument that must be True or False."""
     if not isinstance(value, bool | np.bool_):
-        raise InputError(f"{name} is {short(value)}; give True or False.")
+        raise InputError(f"{name} is {truncated_repr(value)}; give True or False.")
     return bool(value)
 
 
@@ -77,7 +77,7 @@ def feature_names_of(
         found = column_names(entered.rows)
     if found is not None and len(found) != n_features:
         found = None  # encoding the rows says what is wrong with them
-    return rules, found or numbered(n_features)
+    return rules, found or numbered_names(n_features)
 
 
 def model_parts(

@@ -13,13 +13,13 @@ from fouriershap._base.checks import (
     check_device,
     check_progress,
     check_weights,
-    unshared,
+    copy_if_shared,
 )
 from fouriershap._base.errors import InputError
 from fouriershap._base.files import Contents
-from fouriershap._base.headers import require, take_part
+from fouriershap._base.headers import get_part, require
+from fouriershap._base.messages import truncated_repr
 from fouriershap._base.parallel import count_jobs
-from fouriershap._base.short import short
 from fouriershap._explainers.models import (
     check_bool,
     enter_background,
@@ -134,7 +134,7 @@ def product_parts(
     entered = enter_background(reading, background)
     rules, names = feature_names_of(feature_names, reading, entered)
     players = find_players(groups, names, reading.preprocessing, entered.given)
-    rows = unshared(rules.encode(entered.rows, "background"), entered.rows)
+    rows = copy_if_shared(rules.encode(entered.rows, "background"), entered.rows)
     share = check_weights(weights, len(rows))
     checked = check and check_model(reading, rows, entered.rows)
     products = reading.representation
@@ -150,7 +150,9 @@ def product_parts(
         reading.kind,
     )
     if not np.isfinite(engine.expected).all():
-        raise InputError(f"output={short(output)} is not finite on the background; explain output='raw'.")
+        raise InputError(
+            f"output={truncated_repr(output)} is not finite on the background; explain output='raw'."
+        )
     warn_of_compression(engine)
     return model_parts(
         KIND,
@@ -169,10 +171,10 @@ def product_parts(
 
 def product_parts_from_contents(contents: Contents) -> Parts:
     """Build the parts of a saved explainer."""
-    header = take_part(contents.header, "engine")
-    model = Products.from_contents(contents.arrays, take_part(header, "model"))
+    header = get_part(contents.header, "engine")
+    model = Products.from_contents(contents.arrays, get_part(header, "model"))
     inputs = InputAdapter.from_contents(
-        contents.arrays, take_part(contents.header, "inputs"), unpack=native_rows
+        contents.arrays, get_part(contents.header, "inputs"), unpack=native_rows
     )
     fits = (len(inputs.feature_names), len(inputs.player_names)) == (model.n_features, model.n_players)
     require(fits, "a feature or a player has no name")

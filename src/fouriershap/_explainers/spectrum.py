@@ -7,12 +7,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fouriershap._base.checks import ProgressOption, check_choice, check_device, check_progress, numbered
+from fouriershap._base.checks import (
+    ProgressOption,
+    check_choice,
+    check_device,
+    check_progress,
+    numbered_names,
+)
 from fouriershap._base.errors import InputError
 from fouriershap._base.files import Contents
-from fouriershap._base.headers import require, take_part
+from fouriershap._base.headers import get_part, require
+from fouriershap._base.messages import truncated_repr
 from fouriershap._base.parallel import count_jobs
-from fouriershap._base.short import short
 from fouriershap._explainers.parts import Parts, name_of
 from fouriershap._fourier.spectrum import Spectrum
 from fouriershap._rows.frames import column_names, densified, unmask
@@ -83,7 +89,9 @@ def spectrum_parts(
     check_progress(progress)
     by_tables = strategy == "tables"
     if not by_tables and not find_index(index).adds_up:
-        raise InputError(f"strategy={short(strategy)} has no index {short(index)}; use strategy='tables'.")
+        raise InputError(
+            f"strategy={truncated_repr(strategy)} has no index {truncated_repr(index)}; use strategy='tables'."
+        )
     count_jobs(n_jobs)
     background = densified(unmask(background))
     names = _names(feature_names, background, spectrum.n_bits)
@@ -104,8 +112,8 @@ def spectrum_parts(
 
 def spectrum_parts_from_contents(contents: Contents) -> Parts:
     """Build the parts of a saved explainer."""
-    header = take_part(contents.header, "inputs")
-    engine = SpectrumEngine.from_contents(contents.arrays, take_part(contents.header, "engine"))
+    header = get_part(contents.header, "inputs")
+    engine = SpectrumEngine.from_contents(contents.arrays, get_part(contents.header, "engine"))
     encoder = BitEncoder(tuple(header["feature_names"]))
     inputs = InputAdapter.from_contents(contents.arrays, header, encoder)
     verify_players(inputs.player, engine.terms.n_bits)
@@ -116,7 +124,7 @@ def spectrum_parts_from_contents(contents: Contents) -> Parts:
 
 def _names(given: ArrayLike | None, background: Any, n_bits: int) -> tuple[str, ...]:
     found = tuple(map(str, np.asarray(given).reshape(-1))) if given is not None else column_names(background)
-    names = found or numbered(n_bits)
+    names = found or numbered_names(n_bits)
     if len(names) != n_bits:
         what = "feature_names" if given is not None else "background"
         raise InputError(f"{what} has {len(names)} columns, but the spectrum has {n_bits} bits.")

@@ -11,18 +11,18 @@ from fouriershap._base.checks import (
     ProgressOption,
     check_choice,
     check_device,
+    check_int,
     check_memory,
     check_progress,
     check_weights,
-    check_whole,
-    is_whole,
-    unshared,
+    copy_if_shared,
+    is_integer,
 )
 from fouriershap._base.errors import InputError, UnsupportedModelError
 from fouriershap._base.files import Contents
-from fouriershap._base.headers import require, take_part
+from fouriershap._base.headers import get_part, require
+from fouriershap._base.messages import truncated_text
 from fouriershap._base.parallel import count_jobs
-from fouriershap._base.short import short_text
 from fouriershap._explainers.models import (
     Entered,
     check_bool,
@@ -171,9 +171,9 @@ def tree_parts(
     whole = read_or_refuse(model, trees=True)
     reading = whole
     if tree_limit is not None and tree_limit != -1:  # in shap -1 stands for all of them
-        reading = first_trees(reading, check_whole("tree_limit", tree_limit))
+        reading = first_trees(reading, check_int("tree_limit", tree_limit))
     warn_transformed_target(reading, output)
-    if is_whole(output):
+    if is_integer(output):
         reading, output = one_output(reading, int(output)), "raw"
     entered = enter_background(whole, background)
     _check_unknown_features(feature_perturbation, entered, reading)
@@ -181,7 +181,7 @@ def tree_parts(
     players = find_players(groups, names, reading.preprocessing, entered.given)
     rows = share = None
     if entered.rows is not None:
-        rows = unshared(rules.encode(entered.rows, "background"), entered.rows)
+        rows = copy_if_shared(rules.encode(entered.rows, "background"), entered.rows)
         share = check_weights(weights, len(rows))
     elif weights is not None:
         raise InputError("weights were given without a background; give one.")
@@ -212,9 +212,9 @@ def tree_parts(
 
 def tree_parts_from_contents(contents: Contents) -> Parts:
     """Build the parts of a saved explainer."""
-    header = take_part(contents.header, "engine")
+    header = get_part(contents.header, "engine")
     inputs = InputAdapter.from_contents(
-        contents.arrays, take_part(contents.header, "inputs"), unpack=native_rows
+        contents.arrays, get_part(contents.header, "inputs"), unpack=native_rows
     )
     trees = TreeEngine.from_contents(contents.arrays, header)
     fits = (len(inputs.feature_names), len(inputs.player_names)) == (
@@ -233,7 +233,7 @@ def refuse_single_precision(reading: Reading, background: Any) -> None:
     if reading.rules.refuses_single(enter_background(reading, background).rows, "background"):
         raise UnsupportedModelError(
             f"background has float32 numbers, which the steps before the trees of the model "
-            f"({short_text(reading.kind)}) round differently. Convert it to float64 for exact values."
+            f"({truncated_text(reading.kind)}) round differently. Convert it to float64 for exact values."
         )
 
 
@@ -244,7 +244,7 @@ def _check_unknown_features(feature_perturbation: str, entered: Entered, reading
         raise InputError("feature_perturbation='interventional' needs a background; give one.")
     if not reading.representation.has_cover:  # type: ignore[union-attr]
         raise InputError(
-            f"the model ({short_text(reading.kind)}) does not tell how many training rows reached its nodes, which "
+            f"the model ({truncated_text(reading.kind)}) does not tell how many training rows reached its nodes, which "
             "path-dependent values need. Give a background."
         )
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fouriershap._base.bits import pack, unpack
 from fouriershap._base.errors import CapacityError
-from fouriershap._base.short import short_text
+from fouriershap._base.messages import truncated_text
 from fouriershap._fourier.gf2 import Bits, Words, inverse, pivots, product
 
 Positions = NDArray[np.int32]
@@ -121,7 +121,8 @@ class BCHCode:
         m = max(2, int(n_bits).bit_length())
         if m > _LARGEST_DEGREE:
             raise CapacityError(
-                f"n_bits is {short_text(f'{n_bits:,}')}; the code is limited to {(1 << _LARGEST_DEGREE) - 1:,} bits. "
+                f"n_bits is {truncated_text(f'{n_bits:,}')}; the code is limited to "
+                f"{(1 << _LARGEST_DEGREE) - 1:,} bits. "
                 "Drop or group columns."
             )
         exp, log = _field(m)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._base.checks import need
+from fouriershap._base.checks import import_optional
 from fouriershap._base.errors import InputError
 
 Floats = NDArray[np.float64]
@@ -65,7 +65,7 @@ def plot_terms(curve: Floats, profile: Floats, counts: NDArray[np.int64], n_bits
     from 1 on.
     """
     if axes is None:
-        plt = need("matplotlib.pyplot", "a plot", "matplotlib")
+        plt = import_optional("matplotlib.pyplot", "a plot", "matplotlib")
         axes = plt.subplots(1, 2, figsize=(9, 3.4), layout="constrained", width_ratios=(1.4, 1))[1]
     if np.shape(axes) != (2,):
         raise InputError("axes must be two matplotlib Axes: for the curve and for the degrees.")

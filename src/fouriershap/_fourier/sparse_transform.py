@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from fouriershap._base.answer_file import open_store
 from fouriershap._base.answers import AnswersOption
-from fouriershap._base.checks import ProgressOption, check_choice, check_whole
+from fouriershap._base.checks import ProgressOption, check_choice, check_int
 from fouriershap._base.errors import FidelityWarning, InputError
+from fouriershap._base.messages import truncated_repr
 from fouriershap._base.queries import QueryModel
-from fouriershap._base.short import short
 from fouriershap._base.warn import warn
 from fouriershap._fourier import coded, robust
 from fouriershap._fourier.bch import Code, UnitCode, make_code
@@ -58,9 +58,9 @@ class Search:
         for name in ("n_bits", "n_terms", "max_degree", "budget", "batch_size"):
             value = getattr(self, name)
             if value is not None or name in ("n_bits", "batch_size"):
-                check_whole(name, value, 0 if name == "n_bits" else 1)
+                check_int(name, value, 0 if name == "n_bits" else 1)
         if self.n_bits > _MOST_BITS:
-            raise InputError(f"n_bits is {short(self.n_bits)}; the limit is {_MOST_BITS:,}.")
+            raise InputError(f"n_bits is {truncated_repr(self.n_bits)}; the limit is {_MOST_BITS:,}.")
         check_choice("algorithm", self.algorithm, ("coded", "robust"))
 
 

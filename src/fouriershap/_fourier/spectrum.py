@@ -13,11 +13,11 @@ from numpy.typing import ArrayLike, NDArray
 from fouriershap import _kernels as kernels
 from fouriershap._base import files
 from fouriershap._base.bits import check_bits, check_packed, pack, unpack
-from fouriershap._base.checks import as_array, as_floats, check_number, check_whole
+from fouriershap._base.checks import as_array, as_floats, check_int, check_number
 from fouriershap._base.errors import CapacityError, InputError
-from fouriershap._base.headers import require, take
+from fouriershap._base.headers import get_typed, require
+from fouriershap._base.messages import truncated_repr
 from fouriershap._base.parallel import for_each_block
-from fouriershap._base.short import short
 from fouriershap._fourier.display import TopTerms, plot_terms
 from fouriershap._rows.players import check_players
 
@@ -109,7 +109,7 @@ class Spectrum:
         fits = words.ndim == 2 and words.dtype == np.uint64 and words.shape[1] == max(1, -(-n_bits // 64))
         if not fits or (n_bits % 64 and (words[:, -1] >> np.uint64(n_bits % 64)).any()):
             raise InputError(
-                f"words is {short(words)}; give lines of {n_bits} bits, as `bits.pack` makes them."
+                f"words is {truncated_repr(words)}; give lines of {n_bits} bits, as `bits.pack` makes them."
             )
         spectrum = cls(_Packed(words, n_bits), coefficients)
         object.__setattr__(spectrum, "_dropped", dropped)
@@ -232,9 +232,11 @@ class Spectrum:
           temp=high × pressure          -2   80.0 %
           temp=high                     +1   20.0 %
         """
-        check_whole("top_k", top_k, 0, " of terms to show")
+        check_int("top_k", top_k, 0, " of terms to show")
         if names is not None and (isinstance(names, str) or len(names) != self._n_bits):
-            raise InputError(f"names is {short(names)}; give a name for each of the {self._n_bits} bits.")
+            raise InputError(
+                f"names is {truncated_repr(names)}; give a name for each of the {self._n_bits} bits."
+            )
         name = [f"x{bit}" for bit in range(self._n_bits)] if names is None else list(map(str, names))
         energies, varying = self._energies(), np.flatnonzero(self._degrees > 0)
         order = varying[np.argsort(-energies[varying], kind="stable")][:top_k]
@@ -339,7 +341,9 @@ class Spectrum:
             value = np.full((1, self.n_outputs), _check_scalar(other))
             return Spectrum.from_words(np.zeros((1, self._words.shape[1]), np.uint64), value, self._n_bits)
         if other._n_bits != self._n_bits or other.n_outputs != self.n_outputs:
-            raise InputError(f"{self!r} and {short(other)} have different numbers of bits or outputs.")
+            raise InputError(
+                f"{self!r} and {truncated_repr(other)} have different numbers of bits or outputs."
+            )
         return other
 
     def _combine(self, words: Words, values: Floats, dropped: Spectrum | None) -> Spectrum:
@@ -387,7 +391,7 @@ class Spectrum:
         if energy is not None:
             if not 0 < energy <= 1:
                 raise InputError(
-                    f"energy is {short(energy)}; give the share of the variance to keep, in (0, 1]."
+                    f"energy is {truncated_repr(energy)}; give the share of the variance to keep, in (0, 1]."
                 )
             energies[~varying] = 0.0
             order = np.argsort(-energies, kind="stable")
@@ -396,7 +400,7 @@ class Spectrum:
             kept[order] |= before < energy * energies.sum() if energy < 1 else energies[order] > 0
         kept |= ~varying
         if max_terms is not None:
-            check_whole("max_terms", max_terms, 0)
+            check_int("max_terms", max_terms, 0)
             ranked = np.argsort(-np.where(varying & kept, amplitude, -1.0), kind="stable")
             kept[ranked[max_terms:]] = False
             kept |= ~varying
@@ -448,7 +452,7 @@ class Spectrum:
 
     @classmethod
     def from_contents(cls, contents: files.Contents) -> Spectrum:
-        arrays, n_bits = contents.arrays, take(contents.header, "n_bits", int)
+        arrays, n_bits = contents.arrays, get_typed(contents.header, "n_bits", int)
         words, values = arrays["words"], arrays["coefficients"]
         # Without terms there are no words that would confirm the number of bits.
         require(len(words) or n_bits <= _MOST_EMPTY, f"it claims {n_bits} bits, but has no terms")

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fouriershap._base.bits import unpack
-from fouriershap._base.checks import as_floats, check_whole
+from fouriershap._base.checks import as_floats, check_int
 from fouriershap._base.errors import CapacityError, InputError
-from fouriershap._base.short import short
+from fouriershap._base.messages import truncated_repr
 from fouriershap._fourier.spectrum import Spectrum
 
 _MOST_BITS = 30
@@ -44,10 +44,11 @@ def walsh_hadamard(
     >>> h.coefficients
     array([ 0.25, -0.25, -0.25,  0.25])
     """
-    check_whole("n_bits", n_bits, 0)
+    check_int("n_bits", n_bits, 0)
     if n_bits > _MOST_BITS:
         raise CapacityError(
-            f"n_bits is {short(n_bits)}; the exact transform would need 2^{short(n_bits)} values, and is limited to "
+            f"n_bits is {truncated_repr(n_bits)}; the exact transform would need 2^{truncated_repr(n_bits)} "
+            "values, and is limited to "
             f"{_MOST_BITS} bits. Use `sparse_walsh_hadamard`."
         )
     values, single = _values(h, n_bits, batch_size)
@@ -81,7 +82,7 @@ def _values(h: Any, n_bits: int, batch_size: int) -> tuple[NDArray[np.float64], 
                 f"h has shape {values.shape}; for {n_bits} bits give 2**{n_bits} = {size} values."
             )
     else:
-        check_whole("batch_size", batch_size)
+        check_int("batch_size", batch_size)
         values = np.empty(0)
         for first in range(0, size, batch_size):
             points = np.arange(first, min(first + batch_size, size), dtype=np.uint64)

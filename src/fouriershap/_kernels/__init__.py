@@ -12,7 +12,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from fouriershap._base.errors import InputError, SlowKernelWarning
-from fouriershap._base.short import reason, short
+from fouriershap._base.messages import error_text, truncated_repr
 from fouriershap._base.warn import warn
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def _load_native() -> Any:
         return None
     if choice not in _CHOICES:
         raise InputError(
-            f"FOURIERSHAP_KERNELS is {short(choice)}; set it to 'auto', 'native', 'baseline' or 'numpy'."
+            f"FOURIERSHAP_KERNELS is {truncated_repr(choice)}; set it to 'auto', 'native', 'baseline' or 'numpy'."
         )
     for name in _CHOICES[choice]:
         try:
@@ -78,7 +78,7 @@ def _load_native() -> Any:
         raise missing
     warn(
         "fouriershap runs on its NumPy kernels, which are exact but 10 to 100 times slower: the native "
-        f"kernels are not installed ({reason(missing)}). Install a C++ compiler (GCC or Clang) and reinstall with "
+        f"kernels are not installed ({error_text(missing)}). Install a C++ compiler (GCC or Clang) and reinstall with "
         "`pip install --force-reinstall --no-binary fouriershap fouriershap`, or set "
         "FOURIERSHAP_KERNELS=numpy to say that this is intended.",
         SlowKernelWarning,
@@ -94,7 +94,7 @@ def __getattr__(name: str) -> Any:
         native = _loaded()
         value = getattr(native, name) if native else importlib.import_module(f"{__name__}.{name}_numpy")
     else:
-        raise AttributeError(f"module {short(__name__)} has no attribute {short(name)}")
+        raise AttributeError(f"module {truncated_repr(__name__)} has no attribute {truncated_repr(name)}")
     globals()[name] = value
     return value
 

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from fouriershap._base.errors import InputError, UnsupportedModelError
 from fouriershap._base.links import UNKNOWN
-from fouriershap._base.short import reason, short, short_text
+from fouriershap._base.messages import error_text, truncated_repr, truncated_text
 from fouriershap._libraries.reading import Floats, Reading
 from fouriershap._libraries.sklearn.preprocessing import PipelineSteps
 from fouriershap._rows.preprocessing import UnknownStepError
@@ -62,7 +62,7 @@ def one_output(reading: Reading, output: int) -> Reading:
     """Return one of the raw outputs; its link stays where it depends on no other output."""
     if not 0 <= output < reading.n_outputs:
         raise InputError(
-            f"output is {short(output)}; the model has {reading.n_outputs} outputs: give an integer from 0 to "
+            f"output is {truncated_repr(output)}; the model has {reading.n_outputs} outputs: give an integer from 0 to "
             f"{reading.n_outputs - 1}, or the name of what is explained."
         )
     names = reading.output_names
@@ -78,13 +78,16 @@ def first_trees(reading: Reading, limit: int) -> Reading:
     e = reading.trees
     if not reading.is_boosted:
         raise InputError(
-            f"tree_limit is {short(limit)}, but the model ({short_text(reading.kind)}) is not boosted: some of its "
+            f"tree_limit is {truncated_repr(limit)}, but the model ({truncated_text(reading.kind)}) is not "
+            "boosted: some of its "
             "trees are not a model of their own. Leave tree_limit out, or train a model with fewer trees."
         )
     per_round = len(np.unique(e.tree_output))
     if not 0 < limit <= e.n_trees or limit % per_round:
         step = f", a multiple of its {per_round} outputs" if per_round > 1 else ""
-        raise InputError(f"tree_limit is {short(limit)}; give a number of trees from 1 to {e.n_trees}{step}.")
+        raise InputError(
+            f"tree_limit is {truncated_repr(limit)}; give a number of trees from 1 to {e.n_trees}{step}."
+        )
     return reading.replace(representation=e.select(np.arange(e.n_trees) < limit))
 
 
@@ -108,7 +111,9 @@ def add(parts: Sequence[Reading]) -> Reading:
     for what in ("n_features", "n_outputs"):
         found = sorted({getattr(part, what) for part in parts})
         if len(found) > 1:
-            _refuse(parts, f"they differ in their numbers of {what.removeprefix('n_')}, {short(found)}.")
+            _refuse(
+                parts, f"they differ in their numbers of {what.removeprefix('n_')}, {truncated_repr(found)}."
+            )
     testing = [part for part in parts if (part.trees.feature != LEAF).any()] or list(parts)
     _check_missing(testing)
     _check_labels(testing)
@@ -147,7 +152,8 @@ def merge_steps(reading: Reading, before: PipelineSteps, levels: Levels) -> Read
         found = before_steps(reading.trees, *before.read_steps(), levels)
     except (UnknownStepError, StepError, TypeError, ValueError) as error:
         raise UnsupportedModelError(
-            f"the model has trees behind steps through which they cannot be read ({reason(error)}). A Pipeline around "
+            f"the model has trees behind steps through which they cannot be read ({error_text(error)}). A "
+            "Pipeline around "
             "the whole model is read, whatever its steps."
         ) from error
     return reading.with_trees(found.trees).replace(
@@ -188,7 +194,7 @@ def _casting(parts: Sequence[Reading]) -> Casting:
 
 
 def _refuse(parts: Sequence[Reading], why: str) -> NoReturn:
-    kinds = short_text(", ".join(dict.fromkeys(part.kind for part in parts)))
+    kinds = truncated_text(", ".join(dict.fromkeys(part.kind for part in parts)))
     raise UnsupportedModelError(f"the members of this model ({kinds}) are not one sum of trees: {why}")
 
 
@@ -196,7 +202,7 @@ def _check_missing(parts: Sequence[Reading]) -> None:
     rules = [part.rules for part in parts]
     stated = {None if np.isnan(part.missing_value) else part.missing_value for part in rules}
     if len(stated) > 1 or (stated != {None} and len({part.dtype for part in rules}) > 1):
-        _refuse(parts, f"the number {short(stated - {None})} counts as missing in some of them.")
+        _refuse(parts, f"the number {truncated_repr(stated - {None})} counts as missing in some of them.")
     zeros = {f for part in rules for f in part.zero_as_missing}
     for part in parts if zeros else ():
         differs = sorted(zeros - set(part.rules.zero_as_missing) - set(part.rules.unused))

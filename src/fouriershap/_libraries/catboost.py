@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._base.checks import need
+from fouriershap._base.checks import import_optional
 from fouriershap._base.errors import InputError, UnsupportedModelError
 from fouriershap._base.links import EXP, IDENTITY, LOGISTIC, MEAN, SOFTMAX, UNKNOWN, Link
-from fouriershap._base.short import reason, short
+from fouriershap._base.messages import error_text, truncated_repr
 from fouriershap._libraries.reading import (
     Answer,
     Format,
@@ -95,7 +95,7 @@ def _link(document: dict[str, Any]) -> Link:
 def _refuse(kind: str, features: list[int]) -> None:
     if features:
         raise UnsupportedModelError(
-            f"model is a CatBoost model with {kind} features ({short(features)}), which it turns into numbers "
+            f"model is a CatBoost model with {kind} features ({truncated_repr(features)}), which it turns into numbers "
             "inside. Turn them into numbers first, and train on these."
         )
 
@@ -109,7 +109,8 @@ def _refuse_target_statistics(info: dict[str, Any]) -> None:
         names = [categorical[f]["feature_id"] or categorical[f]["flat_feature_index"] for f in sorted(used)]
         raise UnsupportedModelError(
             "model is a CatBoost model that splits on target statistics (CTR) of the categorical features "
-            f"{short(names)}, which are no plain trees. Train with one_hot_max_size at least as large as their "
+            f"{truncated_repr(names)}, which are no plain trees. Train with one_hot_max_size at least as large "
+            "as their "
             "numbers of categories, or give these features as numbers."
         )
 
@@ -161,7 +162,7 @@ class _Splits:
             codes = self.codes[feature]
             return feature, 0.0, False, codes.setdefault(split["value"] & 0xFFFFFFFF, len(codes))
         raise UnsupportedModelError(
-            f"model is a CatBoost model with splits of the type {short(split['split_type'])}; only splits on "
+            f"model is a CatBoost model with splits of the type {truncated_repr(split['split_type'])}; only splits on "
             "numbers and one-hot splits can be read."
         )
 
@@ -251,12 +252,12 @@ def _nested(document: dict[str, Any], splits: _Splits, scale: float, width: int)
 
 
 def _read_cbm(path: Path) -> Reading:
-    library = need("catboost", f"reading {short(str(path))}", "catboost")
+    library = import_optional("catboost", f"reading {truncated_repr(str(path))}", "catboost")
     try:
         return read_estimator(library.CatBoost().load_model(str(path)))
     except library.CatBoostError as error:
         raise InputError(
-            f"model is the path {short(str(path))}, which CatBoost cannot load: {reason(error)}"
+            f"model is the path {truncated_repr(str(path))}, which CatBoost cannot load: {error_text(error)}"
         ) from error
 
 

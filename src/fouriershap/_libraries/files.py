@@ -8,7 +8,7 @@ from pathlib import Path
 
 from fouriershap._base.checks import is_folder
 from fouriershap._base.errors import InputError, UnsupportedModelError
-from fouriershap._base.short import reason, short
+from fouriershap._base.messages import error_text, truncated_repr
 from fouriershap._libraries.reading import Library, Reading
 
 # What readers raise for files that no library wrote.
@@ -20,7 +20,7 @@ _DAMAGE = (
 
 def read_file(path: Path, libraries: Sequence[Library]) -> Reading:
     """Read a model that its library saved as a file or a folder."""
-    what = f"model is the path {short(str(path))}"
+    what = f"model is the path {truncated_repr(str(path))}"
     suffix = "" if is_folder(path) else path.suffix.lower()
     formats = [(library, form) for library in libraries for form in library.formats]
     mine = [(library, form) for library, form in formats if form.suffix == suffix]
@@ -54,7 +54,7 @@ def read_or_explain(what: str, read: Callable[[], Reading]) -> Reading:
         raise error if str(error).startswith("model is") else InputError(f"{what}: {error}") from error
     except _DAMAGE as error:
         deep = isinstance(error, RecursionError)
-        why = "it is nested too deeply" if deep else f"{type(error).__name__}: {reason(error)}"
+        why = "it is nested too deeply" if deep else f"{type(error).__name__}: {error_text(error)}"
         raise InputError(
             f"{what}, which does not read as a model ({why}). Save the model again with its library."
         ) from error

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from fouriershap._base.errors import InputError, UnsupportedModelError
 from fouriershap._base.links import EXP, IDENTITY, LOGISTIC, MEAN, SOFTMAX, UNKNOWN
-from fouriershap._base.short import short
+from fouriershap._base.messages import truncated_repr
 from fouriershap._libraries.lightgbm_text import END, TextTrees, missing_kind, read_fields
 from fouriershap._libraries.reading import (
     Answer,
@@ -148,7 +148,7 @@ def _read_file(path: Path) -> Reading:
     text = path.read_bytes()
     if not text.startswith(b"tree"):
         raise InputError(
-            f"model is the path {short(str(path))}: a text file, but not one that LightGBM saved."
+            f"model is the path {truncated_repr(str(path))}: a text file, but not one that LightGBM saved."
         )
     return read_bytes(text)
 

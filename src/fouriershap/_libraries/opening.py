@@ -8,7 +8,7 @@ from typing import Any
 from fouriershap._base.checks import descends_from
 from fouriershap._base.errors import InputError
 from fouriershap._base.links import EXP, EXPM1, UNKNOWN, Link
-from fouriershap._base.short import short
+from fouriershap._base.messages import truncated_repr
 from fouriershap._libraries.sklearn.preprocessing import PipelineSteps
 
 # Wrappers of scikit-learn that predict what the model inside predicts, and the attribute that holds it.
@@ -109,7 +109,8 @@ def _holder(model: Any) -> str | None:
 def _not_fitted(model: Any) -> str:
     if getattr(model, "refit", True) is False:
         return (
-            f"model is a {type(model).__name__} with refit={short(model.refit)}, which keeps no model. Fit one with "
+            f"model is a {type(model).__name__} with refit={truncated_repr(model.refit)}, which keeps no "
+            "model. Fit one with "
             "its best_params_, and give that."
         )
     return f"model is a {type(model).__name__} that is not fitted. Call its fit(X, y) first."

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from fouriershap._base.errors import UnsupportedModelError
-from fouriershap._base.short import short
+from fouriershap._base.messages import truncated_repr
 from fouriershap._libraries.reading import Answer, Library, Question, Reading, require_fitted
 from fouriershap._libraries.sklearn.names import match_names
 from fouriershap._libraries.sklearn.trees import make_reading, tree_of
@@ -31,12 +31,13 @@ def read(model: Any) -> Reading:
     name, quantiles = type(model).__name__, model.default_quantiles
     if quantiles not in (None, "mean", ["mean"]):
         raise UnsupportedModelError(
-            f"model is a {name}(default_quantiles={short(quantiles)}): quantiles over trees are no sum of trees. "
-            + _WAY_OUT
+            f"model is a {name}(default_quantiles={truncated_repr(quantiles)}): quantiles over trees are no "
+            "sum of trees. " + _WAY_OUT
         )
     if model.max_samples_leaf != 1:
         raise UnsupportedModelError(
-            f"model is a {name}(max_samples_leaf={short(model.max_samples_leaf)}), whose mean is over the targets of "
+            f"model is a {name}(max_samples_leaf={truncated_repr(model.max_samples_leaf)}), whose mean is over "
+            "the targets of "
             "all trees together, in which large leaves count more: no sum of trees. " + _WAY_OUT
         )
     targets = np.asarray(model.forest_.y_train).T  # (n_train, n_outputs)

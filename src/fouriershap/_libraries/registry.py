@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from fouriershap._base.errors import InputError, ModelWarning, UnsupportedModelError
 from fouriershap._base.links import UNKNOWN
-from fouriershap._base.short import reason
+from fouriershap._base.messages import error_text
 from fouriershap._base.warn import warn
 from fouriershap._libraries.arithmetic import (
     encode_levels,
@@ -270,7 +270,7 @@ def _call(found: _Adapter, model: Any) -> Reading:
     except (TypeError, ValueError, AttributeError, LookupError) as error:
         raise UnknownModelError(
             f"model is a {type(model).__name__} of {found.library.version}, which stores it in a way that is not known "
-            f"here ({reason(error)})."
+            f"here ({error_text(error)})."
         ) from error
 
 
@@ -351,7 +351,8 @@ def native_rows(X: Any, name: str) -> Any:
         raise
     except Exception as error:  # libraries have errors of their own
         raise InputError(
-            f"{name} is a {type(X).__name__} that does not give its rows back ({reason(error)}). Give the rows that it "
+            f"{name} is a {type(X).__name__} that does not give its rows back ({error_text(error)}). Give the "
+            "rows that it "
             "was made from."
         ) from error
 

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._base.checks import need
+from fouriershap._base.checks import import_optional
 from fouriershap._base.errors import InputError, UnsupportedModelError
 from fouriershap._base.links import LOGISTIC, MEAN, PROBABILITY, UNKNOWN
-from fouriershap._base.short import short, short_text
+from fouriershap._base.messages import truncated_repr, truncated_text
 from fouriershap._libraries.reading import Format, Library, Reading, tree_reading
 from fouriershap._trees.assemble import Tree, join, right_above
 from fouriershap._trees.ensemble import LEAF
@@ -50,7 +50,8 @@ def read(path: Path) -> Reading:
         return _read_pipeline(path, about)
     if name not in _MODELS:
         raise UnsupportedModelError(
-            f"model is the path {short(str(path))} of a {short_text(name)} of Spark, which is no model of trees that "
+            f"model is the path {truncated_repr(str(path))} of a {truncated_text(name)} of Spark, which is no "
+            "model of trees that "
             f"can be read; readable: {', '.join(_MODELS)}, and a PipelineModel of a VectorAssembler and one of these."
         )
     n_classes = _n_classes(name, about)
@@ -87,7 +88,7 @@ def _metadata(path: Path) -> dict[str, Any]:
         if line:
             found: dict[str, Any] = json.loads(line)
             return found
-    raise InputError(f"model is the path {short(str(path))}, a folder without metadata of Spark.")
+    raise InputError(f"model is the path {truncated_repr(str(path))}, a folder without metadata of Spark.")
 
 
 def _read_pipeline(path: Path, about: dict[str, Any]) -> Reading:
@@ -99,7 +100,8 @@ def _read_pipeline(path: Path, about: dict[str, Any]) -> Reading:
     names = [found["class"].rpartition(".")[2] for found in described]
     if len(names) != 2 or names[0] != "VectorAssembler":
         raise UnsupportedModelError(
-            f"model is the path {short(str(path))} of a Pipeline of {', '.join(map(short_text, names))}; read are "
+            f"model is the path {truncated_repr(str(path))} of a Pipeline of "
+            f"{', '.join(map(truncated_text, names))}; read are "
             "those of a VectorAssembler and a model of trees. Give the folder of the model inside (under stages), "
             "and rows as they come to it."
         )
@@ -117,7 +119,7 @@ def _n_classes(name: str, about: dict[str, Any]) -> int:
 
 def _tables(path: Path, folder: str) -> list[dict[str, Any]]:
     """Return the rows of all Parquet files of a folder; none if there is no folder."""
-    parquet = need("pyarrow.parquet", "a model of Spark", "pyarrow")
+    parquet = import_optional("pyarrow.parquet", "a model of Spark", "pyarrow")
     files = sorted((path / folder).glob("*.parquet"))
     return [row for file in files for row in parquet.read_table(file).to_pylist()]
 
@@ -135,7 +137,7 @@ def _by_tree(rows: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
 def _weights(path: Path, name: str, n_trees: int) -> NDArray[np.float64]:
     """Return the weight of each tree; twice that for boosted classifiers, whose log odds are 2 ``rawPrediction``."""
     if not n_trees:
-        raise InputError(f"model is the path {short(str(path))}, where there are no nodes of trees.")
+        raise InputError(f"model is the path {truncated_repr(str(path))}, where there are no nodes of trees.")
     if not name.startswith("GBT"):
         return np.full(n_trees, 1 / n_trees)
     # Number, metadata and weight of a tree; Spark 4.3 calls them _1, _2 and _3.

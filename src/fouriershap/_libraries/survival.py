@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from fouriershap._base.checks import check_choice
 from fouriershap._base.errors import InputError, UnsupportedModelError
 from fouriershap._base.links import UNKNOWN
-from fouriershap._base.short import short
+from fouriershap._base.messages import truncated_repr
 from fouriershap._libraries.reading import Answer, Library, Question, Reading, require_fitted
 from fouriershap._libraries.sklearn.names import match_names
 from fouriershap._libraries.sklearn.trees import make_reading, read_gradient_boosting, tree_of
@@ -104,12 +104,13 @@ def _positions(times: ArrayLike, known: NDArray[np.float64]) -> tuple[NDArray[np
     try:
         chosen = np.asarray(times, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InputError(f"times is {short(times)}; give numbers.") from None
+        raise InputError(f"times is {truncated_repr(times)}; give numbers.") from None
     if chosen.ndim != 1 or not len(chosen):
         raise InputError(f"times has the shape {chosen.shape}; give a list of times, for one time [t].")
     if not (np.isfinite(chosen).all() and (chosen >= 0).all() and (chosen <= known[-1]).all()):
         raise InputError(
-            f"times is {short(times)}; the curves of this model go from 0 to {known[-1]:g}, and say nothing beyond."
+            f"times is {truncated_repr(times)}; the curves of this model go from 0 to {known[-1]:g}, and say "
+            "nothing beyond."
         )
     return np.maximum(np.searchsorted(known, chosen, side="right") - 1, 0), chosen
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fouriershap._base.short import reason, short
+from fouriershap._base.messages import error_text, truncated_repr
 
 _NUMBERS = {"i": ">i1", "U": ">u1", "I": ">i2", "l": ">i4", "L": ">i8", "d": ">f4", "D": ">f8"}
 _DTYPES = {ord(code): np.dtype(dtype) for code, dtype in _NUMBERS.items()}
@@ -23,7 +23,7 @@ def decode(data: bytes) -> Any:
         return _Decoder(data).value()
     except (IndexError, KeyError, struct.error, UnicodeDecodeError) as error:
         raise ValueError(
-            f"not a UBJSON document, or a truncated one ({type(error).__name__}: {reason(error)})"
+            f"not a UBJSON document, or a truncated one ({type(error).__name__}: {error_text(error)})"
         ) from None
 
 
@@ -50,7 +50,7 @@ class _Decoder:
     def _length(self) -> int:
         length = self.value()
         if not isinstance(length, int) or length < 0 or self.at + length > len(self.data):
-            raise IndexError(f"a length of {short(length)} at byte {self.at}")
+            raise IndexError(f"a length of {truncated_repr(length)} at byte {self.at}")
         return length
 
     def string(self) -> str:

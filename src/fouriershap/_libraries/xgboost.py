@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from fouriershap._base.errors import InputError, UnsupportedModelError
 from fouriershap._base.links import EXP, IDENTITY, LOGISTIC, MEAN, SOFTMAX, UNKNOWN
-from fouriershap._base.short import short
+from fouriershap._base.messages import truncated_repr
 from fouriershap._libraries.reading import (
     Answer,
     Format,
@@ -149,7 +149,7 @@ def _trees_and_weights(booster: dict[str, Any]) -> tuple[dict[str, Any], NDArray
         )
     if name not in ("gbtree", "dart"):
         raise UnsupportedModelError(
-            f"model is an XGBoost model with booster={short(name)}; only 'gbtree' and 'dart' can be read."
+            f"model is an XGBoost model with booster={truncated_repr(name)}; only 'gbtree' and 'dart' can be read."
         )
     holder = booster.get("gbtree", booster)
     inner: dict[str, Any] = holder["model"]

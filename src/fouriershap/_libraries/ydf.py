@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from fouriershap._base.errors import InputError, UnsupportedModelError
 from fouriershap._base.links import LOGISTIC, MEAN, PROBABILITY, SOFTMAX, UNKNOWN, Link
-from fouriershap._base.short import short_text
+from fouriershap._base.messages import truncated_text
 from fouriershap._libraries.protobuf import Message
 from fouriershap._libraries.reading import Answer, Format, Library, Question, Reading, tree_reading
 from fouriershap._libraries.ydf_nodes import CATEGORICAL, Feature, Leaf, read_nodes, read_tree
@@ -121,13 +121,13 @@ def _items(column: Message, folder: Path) -> list[str]:
         return ["<OOD>", *map(str, range(spec.whole(2) - 1))]
     if spec.whole(5):
         raise UnsupportedModelError(
-            f"column {short_text(column.text(2))} of the YDF model holds categories as integers that it took as "
+            f"column {truncated_text(column.text(2))} of the YDF model holds categories as integers that it took as "
             "they are: not read. Train on texts."
         )
     entries = {item.message(2).whole(1): item.text(1) for item in spec.messages(7)}
     if max(entries, default=0) > len(entries):
         raise InputError(
-            f"the labels of column {short_text(column.text(2))} are not numbered one after the other."
+            f"the labels of column {truncated_text(column.text(2))} are not numbered one after the other."
         )
     return [entries.get(i, "<OOD>") for i in range(max(entries, default=0) + 1)]
 
@@ -136,7 +136,8 @@ def _feature(column: Message, position: int, folder: Path) -> Feature:
     kind, name = column.whole(1), column.text(2)
     if kind not in (_NUMERICAL, CATEGORICAL, _BOOLEAN, _DISCRETIZED):
         raise UnsupportedModelError(
-            f"column {short_text(name)} of the YDF model is neither a number, a Boolean nor a category (sets, texts "
+            f"column {truncated_text(name)} of the YDF model is neither a number, a Boolean nor a category "
+            "(sets, texts "
             "and vectors are not read). fs.BlackBoxExplainer(model.predict, background) explains it without reading it."
         )
     labels: list[Any] = _items(column, folder)[1:] if kind == CATEGORICAL else []

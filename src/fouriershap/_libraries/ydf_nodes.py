@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.errors import InputError, UnsupportedModelError
-from fouriershap._base.short import short_text
+from fouriershap._base.messages import truncated_text
 from fouriershap._libraries.protobuf import Message
 from fouriershap._trees.assemble import Tree
 from fouriershap._trees.ensemble import LEAF
@@ -36,7 +36,8 @@ def read_nodes(folder: Path, prefix: str, n_shards: int, form: str) -> list[memo
     """Return the messages of all nodes, the last one first."""
     if not form.startswith("BLOB_SEQUENCE"):
         raise UnsupportedModelError(
-            f"the nodes of the YDF model are stored as {short_text(form or 'TFE_RECORDIO')}, which is not read. Load "
+            f"the nodes of the YDF model are stored as {truncated_text(form or 'TFE_RECORDIO')}, which is not "
+            "read. Load "
             "the model with the package ydf and save it again."
         )
     found: list[memoryview] = []

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.errors import InputError
-from fouriershap._base.short import short, short_list
+from fouriershap._base.messages import truncated_list, truncated_repr
 from fouriershap._rows.frames import as_frame, densified, is_record_batch, is_sparse
 from fouriershap._rows.text import texts_of
 
@@ -107,7 +107,7 @@ def open_batch(native: Any, ids: tuple[str, ...], known: tuple[str, ...] | None)
     if frame is None:
         if ids:
             raise InputError(
-                f"the batch is an array, which has no columns named {short(list(ids))}; give frames."
+                f"the batch is an array, which has no columns named {truncated_repr(list(ids))}; give frames."
             )
         if is_sparse(native):
             return Batch(native, native.shape[0], native=native)
@@ -116,7 +116,7 @@ def open_batch(native: Any, ids: tuple[str, ...], known: tuple[str, ...] | None)
     lacking = [name for name in ids if name not in actual]
     if lacking:
         raise InputError(
-            f"the batch has no column {short(lacking[0])}, which ids names; it has {short_list(actual)}."
+            f"the batch has no column {truncated_repr(lacking[0])}, which ids names; it has {truncated_list(actual)}."
         )
     rest = {name: actual[name] for name in actual if name not in ids}
     features = list(rest.values()) if known is None else _matched(rest, known)
@@ -155,7 +155,7 @@ def _matched(columns: dict[str, Any], known: tuple[str, ...]) -> list[Any]:
 
 
 def _list(names: list[str]) -> str:
-    return f"the column{'s' * (len(names) > 1)} {short_list(names)}" if names else "no columns"
+    return f"the column{'s' * (len(names) > 1)} {truncated_list(names)}" if names else "no columns"
 
 
 def _series(name: str, column: NDArray[Any], kind: Any) -> Any:

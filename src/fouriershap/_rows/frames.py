@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._base.checks import are_numbered
+from fouriershap._base.checks import are_numbered_names
 from fouriershap._base.errors import InputError
-from fouriershap._base.short import reason, short, short_list, short_text
+from fouriershap._base.messages import error_text, truncated_list, truncated_repr, truncated_text
 from fouriershap._rows.text import MISSING, NO_LEVEL, text_of, without_prefix
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def check_columns(X: Any, names: tuple[str, ...], name: str) -> None:
     """Raise unless a data frame has these columns in this order; arrays have no names."""
     columns = column_names(X)
     if columns is not None:
-        check_names(list(columns), None if are_numbered(names) else names, len(names), name)
+        check_names(list(columns), None if are_numbered_names(names) else names, len(names), name)
 
 
 def in_order(X: Any, names: tuple[str, ...] | None) -> Any:
@@ -96,7 +96,7 @@ def numbers_of(column: NDArray[Any]) -> NDArray[np.float64]:
     values = column.tolist()
     for value in values:
         if isinstance(value, str | bytes):  # NumPy would read "1" as a number; no library does
-            raise ValueError(f"{short(value)} is text")
+            raise ValueError(f"{truncated_repr(value)} is text")
     return np.array([np.nan if is_missing(value) else value for value in values], dtype=np.float64)
 
 
@@ -123,7 +123,7 @@ def as_frame(X: Any, name: str = "X") -> nw.DataFrame[Any] | None:
         )
         return named
     except DuplicateError as error:
-        raise InputError(f"{name} has two columns of one name: {reason(error)}") from None
+        raise InputError(f"{name} has two columns of one name: {error_text(error)}") from None
 
 
 def as_matrix(X: Any, n_features: int, name: str) -> NDArray[Any]:
@@ -131,7 +131,7 @@ def as_matrix(X: Any, n_features: int, name: str) -> NDArray[Any]:
     try:
         array = np.ma.filled(X.astype(np.float64), np.nan) if np.ma.isMaskedArray(X) else np.asarray(X)
     except ValueError as error:
-        raise InputError(f"{name} is not a matrix of rows: {reason(error)}.") from None
+        raise InputError(f"{name} is not a matrix of rows: {error_text(error)}.") from None
     if array.ndim != 2:
         if hasattr(X, "collect"):
             raise InputError(f"{name} is a lazy {type(X).__name__}; give `{name}.collect()`.")
@@ -142,7 +142,7 @@ def as_matrix(X: Any, n_features: int, name: str) -> NDArray[Any]:
     if array.shape[1] != n_features:
         raise InputError(f"{name} has {array.shape[1]} columns, but the model has {n_features} features.")
     if array.dtype.kind not in "biufOUST":
-        raise InputError(f"{name} has dtype {short_text(array.dtype)}; give numbers.")
+        raise InputError(f"{name} has dtype {truncated_text(array.dtype)}; give numbers.")
     return array
 
 
@@ -166,7 +166,9 @@ def check_names(columns: list[str], known: tuple[str, ...] | None, n_features: i
         if known is not None:
             lacking = [n for n in known if n not in columns]
             extra = [n for n in columns if n not in known]
-            detail = f" Missing: [{short_list(lacking)}]. Not known to the model: [{short_list(extra)}]."
+            detail = (
+                f" Missing: [{truncated_list(lacking)}]. Not known to the model: [{truncated_list(extra)}]."
+            )
         raise InputError(
             f"{name} has {len(columns)} columns, but the model has {n_features} features.{detail}"
         )
@@ -176,11 +178,11 @@ def check_names(columns: list[str], known: tuple[str, ...] | None, n_features: i
     if sorted(known) == sorted(columns):
         raise InputError(
             f"{name} has the model's columns in another order; give them in the model's: "
-            f"{name}[{short(list(known[:3]))} ...]."
+            f"{name}[{truncated_repr(list(known[:3]))} ...]."
         )
     wrong = next((a, b) for a, b in zip(known, columns, strict=True) if a not in (b, b.replace(" ", "_")))
     raise InputError(
-        f"{name} has a column {short(wrong[1])} where the model has the feature {short(wrong[0])}."
+        f"{name} has a column {truncated_repr(wrong[1])} where the model has the feature {truncated_repr(wrong[0])}."
     )
 
 
@@ -319,9 +321,11 @@ def _group(columns: list[Column], names: list[str]) -> Column:
     matrix = np.column_stack([np.nan_to_num(column.numbers) for column in columns])
     is_one_hot = np.isin(matrix, (0.0, 1.0)).all() and (matrix.sum(axis=1) <= 1).all()
     if is_one_hot and all(column.labels is None for column in columns):
-        short = np.array([*without_prefix(names), NO_LEVEL], dtype=object)
+        truncated_repr = np.array([*without_prefix(names), NO_LEVEL], dtype=object)
         position = np.where(matrix.any(axis=1), matrix.argmax(axis=1), len(names))
-        return Column(np.where(position < len(names), position.astype(np.float64), np.nan), short[position])
+        return Column(
+            np.where(position < len(names), position.astype(np.float64), np.nan), truncated_repr[position]
+        )
     parts = [column.numbers if column.labels is None else column.labels for column in columns]
     lines = [", ".join(map(text_of, cells)) for cells in zip(*(part.tolist() for part in parts), strict=True)]
     return Column(np.full(len(matrix), np.nan), np.array(lines, dtype=object))

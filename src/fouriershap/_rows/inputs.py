@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.bits import check_bits
-from fouriershap._base.checks import are_numbered
+from fouriershap._base.checks import are_numbered_names
 from fouriershap._base.errors import InputError, ModelWarning
-from fouriershap._base.headers import require, take
+from fouriershap._base.headers import get_typed, require
 from fouriershap._base.warn import warn
 from fouriershap._rows.frames import Rows, check_columns, densified, in_order
 from fouriershap._rows.levels import LABEL, NUMBER, Encoding, Feature
@@ -73,7 +73,7 @@ class RulesEncoder:
 
     @property
     def column_names(self) -> tuple[str, ...] | None:
-        return self.rules.feature_names or (None if are_numbered(self.names) else self.names)
+        return self.rules.feature_names or (None if are_numbered_names(self.names) else self.names)
 
     def densify(self, X: Any, name: str) -> Any:
         return self.rules.densify(X, name)
@@ -116,7 +116,7 @@ class LevelEncoder:
 
     @property
     def column_names(self) -> tuple[str, ...] | None:
-        return None if are_numbered(self.names) else self.names
+        return None if are_numbered_names(self.names) else self.names
 
     def densify(self, X: Any, name: str) -> Any:
         return densified(X)
@@ -160,7 +160,7 @@ class BitEncoder:
 
     @property
     def column_names(self) -> tuple[str, ...] | None:
-        return None if are_numbered(self.names) else self.names
+        return None if are_numbered_names(self.names) else self.names
 
     def densify(self, X: Any, name: str) -> Any:
         return densified(X)
@@ -296,21 +296,23 @@ class InputAdapter:
         unpack: Callable[[Any, str], Any] = _unchanged,
     ) -> InputAdapter:
         """Build what `to_contents` describes; ``encoder`` is that of the model if files keep it elsewhere."""
-        names, players = (take(header, key, tuple[str, ...]) for key in ("feature_names", "player_names"))
+        names, players = (
+            get_typed(header, key, tuple[str, ...]) for key in ("feature_names", "player_names")
+        )
         player = np.asarray(arrays["input_player"])
         require(player.shape == (len(names),) and player.dtype == np.int32, "a feature has no player")
         require(((player >= 0) & (player < len(players))).all(), "a player has no name")
         if encoder is None:
-            rules = InputRules.from_json(take(header, "rules", Any))
+            rules = InputRules.from_json(get_typed(header, "rules", Any))
             require(rules.n_features == len(names), "a feature has no name")
             encoder = RulesEncoder(rules, names)
         recipe, columns = None, None
         if "steps" in header:
             recipe = Recipe.from_json(header["steps"], len(names))
-            columns = take(header, "input_columns", tuple[str, ...] | None)
+            columns = get_typed(header, "input_columns", tuple[str, ...] | None)
             fits = columns is None or (len(columns) == recipe.n_columns and set(players) <= set(columns))
             require(fits, "its input columns differ from those of its steps")
-        lost = take(header, "has_pipeline", bool) and recipe is None
+        lost = get_typed(header, "has_pipeline", bool) and recipe is None
         if lost:
             warn(LOST_PIPELINE, ModelWarning)
         return cls(encoder, names, player, players, recipe, columns, None, lost, unpack)

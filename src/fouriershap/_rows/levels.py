@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from fouriershap._base.checks import find_position
 from fouriershap._base.errors import InputError
-from fouriershap._base.short import short
+from fouriershap._base.messages import truncated_repr
 from fouriershap._rows.pool import Pool
 from fouriershap._rows.text import MISSING, NO_LEVEL, text_of, without_prefix
 
@@ -40,7 +40,8 @@ class Feature:
         codes = self._encode(pool, name)
         if not self.missing and np.isnan(codes).any():
             raise InputError(
-                f"{name} has a missing value in {short(self.name)}, which the model was never queried about. Give "
+                f"{name} has a missing value in {truncated_repr(self.name)}, which the model was never queried "
+                "about. Give "
                 "data= with rows that lack it to the constructor."
             )
         return codes
@@ -50,18 +51,21 @@ class Feature:
             numbers = pool.numbers(self.columns[0])
             if numbers is None:
                 raise InputError(
-                    f"{name} has labels in the column {short(self.name)}, which held numbers before."
+                    f"{name} has labels in the column {truncated_repr(self.name)}, which held numbers before."
                 )
             return numbers + 0.0  # no negative zeros: equal values have equal bytes
         found = _one_hot(pool, self.columns) if self.kind == ONE_HOT else pool.labels(self.columns[0])
         if found is None:
-            raise InputError(f"{name} has rows in which the group {short(self.name)} is not one-hot.")
+            raise InputError(
+                f"{name} has rows in which the group {truncated_repr(self.name)} is not one-hot."
+            )
         code = {level: float(c) for c, level in enumerate(self.levels)} | {None: np.nan}
         try:
             return np.array([code[level] for level in found], dtype=np.float64)
         except KeyError as error:
             raise InputError(
-                f"{name} has the level {short(error.args[0])} in {short(self.name)}, which the model was "
+                f"{name} has the level {truncated_repr(error.args[0])} in {truncated_repr(self.name)}, which "
+                "the model was "
                 "never queried about. Give data= with rows that have it to the constructor."
             ) from None
 
@@ -184,5 +188,7 @@ def _positions(categorical: Any, names: tuple[str, ...]) -> set[int]:
     if categorical is None:
         return set()
     if isinstance(categorical, str) or not hasattr(categorical, "__iter__"):
-        raise InputError(f"categorical is {short(categorical)}; give a list of column names or positions.")
+        raise InputError(
+            f"categorical is {truncated_repr(categorical)}; give a list of column names or positions."
+        )
     return {find_position(column, names, "categorical") for column in categorical}

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fouriershap._base.checks import as_array, find_position
 from fouriershap._base.errors import InputError
-from fouriershap._base.short import short, short_text
+from fouriershap._base.messages import truncated_repr, truncated_text
 from fouriershap._rows.preprocessing import LivePreprocessing
 
 
@@ -28,7 +28,7 @@ def check_players(players: ArrayLike | None, n_bits: int) -> NDArray[np.int32]:
         )
     if array.dtype.kind not in "iu":
         raise InputError(
-            f"players has dtype {short_text(array.dtype)}; give integers, the player that owns each bit."
+            f"players has dtype {truncated_text(array.dtype)}; give integers, the player that owns each bit."
         )
     if n_bits and array.min() < 0:
         raise InputError(f"players holds {array.min()}; player numbers begin at 0.")
@@ -56,15 +56,19 @@ def check_groups(
     if isinstance(groups, Mapping):
         for group, columns in groups.items():
             if isinstance(columns, str) or not isinstance(columns, Sequence | np.ndarray):
-                raise InputError(f"groups[{short(group)}] is {short(columns)}; give a list of columns.")
+                raise InputError(
+                    f"groups[{truncated_repr(group)}] is {truncated_repr(columns)}; give a list of columns."
+                )
             for column in columns:
-                position = find_position(column, names, f"groups[{short(group)}]")
+                position = find_position(column, names, f"groups[{truncated_repr(group)}]")
                 if label[position] is not None:
-                    raise InputError(f"groups has the column {short(names[position])} twice.")
+                    raise InputError(f"groups has the column {truncated_repr(names[position])} twice.")
                 label[position] = (str(group),)
     else:
         if isinstance(groups, str) or not isinstance(groups, Sequence | np.ndarray):
-            raise InputError(f"groups is {short(groups)}; give one group name per column, or a dict.")
+            raise InputError(
+                f"groups is {truncated_repr(groups)}; give one group name per column, or a dict."
+            )
         if len(groups) != len(names):
             raise InputError(
                 f"groups has {len(groups)} entries; give one per column ({len(names)}), or a dict."

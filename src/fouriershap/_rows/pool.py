@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._base.checks import are_numbered, numbered
+from fouriershap._base.checks import are_numbered_names, numbered_names
 from fouriershap._base.errors import InputError
-from fouriershap._base.short import short, short_text
+from fouriershap._base.messages import truncated_repr, truncated_text
 from fouriershap._rows.frames import as_frame, is_missing, one_row
 
 _LABEL_TYPES = ("Categorical", "Enum", "String", "Object")
@@ -35,7 +35,7 @@ class Pool:
                 )
             self.native = array
             self.n_rows, n_columns = array.shape
-            self.names = numbered(n_columns)
+            self.names = numbered_names(n_columns)
         else:
             self.n_rows = len(self._frame)
             self.names = tuple(self._frame.columns)
@@ -52,9 +52,11 @@ class Pool:
         """Raise unless these are the columns; arrays, and backgrounds that were arrays, have no names to check."""
         if len(self.names) != len(known):
             raise InputError(f"{name} has {len(self.names)} columns; the background has {len(known)}.")
-        if self.is_frame and self.names != known and not are_numbered(known):
+        if self.is_frame and self.names != known and not are_numbered_names(known):
             there, here = next(pair for pair in zip(known, self.names, strict=True) if pair[0] != pair[1])
-            raise InputError(f"{name} has a column {short(here)} where the background has {short(there)}.")
+            raise InputError(
+                f"{name} has a column {truncated_repr(here)} where the background has {truncated_repr(there)}."
+            )
 
     def joined(self, other: Pool) -> Pool:
         """Return the rows of this pool, then those of the other, in the type of this one."""
@@ -104,7 +106,8 @@ class Pool:
             return None
         if not (series.dtype.is_numeric() or series.dtype == nw.Boolean):
             raise InputError(
-                f"the column {short(self.names[j])} has type {short_text(series.dtype)}; give numbers or categories."
+                f"the column {truncated_repr(self.names[j])} has type {truncated_text(series.dtype)}; give "
+                "numbers or categories."
             )
         return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.errors import InputError
-from fouriershap._base.headers import from_json, require, take
-from fouriershap._base.short import reason
+from fouriershap._base.headers import from_json, get_typed, require
+from fouriershap._base.messages import error_text
 from fouriershap._rows.frames import as_frame, as_matrix, check_columns, is_sparse
 from fouriershap._rows.steps import (
     NULL,
@@ -69,7 +69,7 @@ class Recipe:
             columns = apply_steps(self.steps, self._columns(X, name))
             made = np.column_stack([np.asarray(column, dtype=np.float64) for column in columns])
         except (StepError, ValueError, TypeError, OverflowError) as error:
-            raise InputError(f"{name} does not go through the pipeline: {reason(error)}") from error
+            raise InputError(f"{name} does not go through the pipeline: {error_text(error)}") from error
         if self.zeros_are_missing:
             made[made == 0] = np.nan
         return made.astype(self.dtype)
@@ -103,15 +103,15 @@ class Recipe:
     def from_json(cls, header: Any, n_features: int) -> Recipe:
         """Build what `to_json` gave, from a file: every size and position is checked."""
         require(isinstance(header, dict), "its steps are not an object")
-        names = take(header, "names", tuple[str, ...] | None)
-        n_columns = take(header, "n_columns", int)
+        names = get_typed(header, "names", tuple[str, ...] | None)
+        n_columns = get_typed(header, "n_columns", int)
         require(0 < n_columns <= 1 << 20, "its steps take an impossible number of columns")
         require(names is None or len(names) == n_columns, "its steps need a name for each column")
-        dtype = take(header, "dtype", str)
+        dtype = get_typed(header, "dtype", str)
         require(dtype in DTYPES, "its steps make rows of an unknown type")
-        zeros = take(header, "zeros_are_missing", bool)
+        zeros = get_typed(header, "zeros_are_missing", bool)
         require(not zeros or dtype.startswith("float"), "its steps make integers that may be missing")
-        steps = _from_json(take(header, "steps", Any))
+        steps = _from_json(get_typed(header, "steps", Any))
         n_made = check_steps(steps, n_columns)
         require(n_made == n_features, "its steps do not make the columns that enter its model")
         return cls(names, n_columns, steps, dtype, zeros)
@@ -149,13 +149,13 @@ def _from_json(value: Any) -> Steps:
 
 def _step(entry: Any) -> Step:
     require(isinstance(entry, dict), "a step is not an object")
-    kind = _KINDS.get(take(entry, "kind", str))
+    kind = _KINDS.get(get_typed(entry, "kind", str))
     require(kind is not None, "it has a step that this fouriershap does not know")
     rest = {key: value for key, value in entry.items() if key != "kind"}
     if kind is Parts:
-        inner = take(rest, "steps", Any)
+        inner = get_typed(rest, "steps", Any)
         require(isinstance(inner, list) and rest.keys() == {"columns", "steps"}, "a step has unknown parts")
-        columns = take(rest, "columns", tuple[tuple[int, ...], ...])
+        columns = get_typed(rest, "columns", tuple[tuple[int, ...], ...])
         return Parts(columns, tuple(_from_json(steps) for steps in inner))
     step: Step = from_json(kind, rest, "a step")
     return step

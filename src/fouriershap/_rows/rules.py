@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fouriershap._base.errors import InputError
-from fouriershap._base.headers import Label, from_json, require, take
-from fouriershap._base.short import reason, short, short_list, short_text
+from fouriershap._base.headers import Label, from_json, get_typed, require
+from fouriershap._base.messages import error_text, truncated_list, truncated_repr, truncated_text
 from fouriershap._rows.cityhash import hash_label
 from fouriershap._rows.frames import (
     as_frame,
@@ -268,16 +268,16 @@ class InputRules:
         flags = ["absent_is_missing", "accepts_missing", "missing_is_zero", "finite_only"]
         flags += ["numbers_are_labels", "negative_is_unknown", "hashed"]
         values = {
-            name: take(header, name, kind) for name, kind in (kinds | dict.fromkeys(flags, bool)).items()
+            name: get_typed(header, name, kind) for name, kind in (kinds | dict.fromkeys(flags, bool)).items()
         }
-        dtype = take(header, "dtype", str)
+        dtype = get_typed(header, "dtype", str)
         require(dtype in ("float32", "float64"), "dtype is not float32 or float64")
-        entries = take(header, "vocabularies", tuple[tuple[Any, ...], ...])
+        entries = get_typed(header, "vocabularies", tuple[tuple[Any, ...], ...])
         require(all(len(entry) == 2 for entry in entries), "vocabularies are not pairs")
         rules = cls(
             **values,
             dtype=np.dtype(dtype),
-            missing_value=float(take(header, "missing_value", str)),
+            missing_value=float(get_typed(header, "missing_value", str)),
             vocabularies={
                 from_json(int, f, "vocabularies"): from_json(tuple[Label, ...], known, "vocabularies")
                 for f, known in entries
@@ -357,8 +357,9 @@ class InputRules:
                 out[:, f] = numbers_of(array[:, f])
             except (TypeError, ValueError, OverflowError) as error:
                 raise InputError(
-                    f"{name} has dtype {short_text(array.dtype)}, and column {f} has a value that is not a number "
-                    f"({reason(error)}), but the model has no categories for it. Encode it as in the model's training "
+                    f"{name} has dtype {truncated_text(array.dtype)}, and column {f} has a value that is not a number "
+                    f"({error_text(error)}), but the model has no categories for it. Encode it as in the "
+                    "model's training "
                     "data."
                 ) from None
         return out
@@ -427,7 +428,8 @@ class InputRules:
             else "numbers, or a categorical type with the categories of training"
         )
         raise InputError(
-            f"{name} has a column {short(column)} of type {short_text(dtype)}, but the model has no categories for it. "
+            f"{name} has a column {truncated_repr(column)} of type {truncated_text(dtype)}, but the model has "
+            "no categories for it. "
             f"Give {wanted}."
         )
 
@@ -451,8 +453,10 @@ class InputRules:
         other = next((entry for entry in entries if not is_missing(entry) and entry not in codes), None)
         if other is not None:
             raise InputError(
-                f"{name} has the number {short(other)} in the column {short(series.name)}, which is not one of the "
-                f"labels that the model was trained on: {short_list(known)}. Give labels (of a categorical type, where "
+                f"{name} has the number {truncated_repr(other)} in the column {truncated_repr(series.name)}, "
+                "which is not one of the "
+                f"labels that the model was trained on: {truncated_list(known)}. Give labels (of a categorical "
+                "type, where "
                 "some are new), or the codes of the training data as an array."
             )
         return np.array([np.nan if is_missing(entry) else codes[entry] for entry in entries])
@@ -463,12 +467,14 @@ class InputRules:
             return self.category_codes(f, np.array(series.to_list(), dtype=object))
         if f in self.lost_labels:
             raise InputError(
-                f"{name} has a categorical column {short(series.name)}, but the model does not tell which labels it "
+                f"{name} has a categorical column {truncated_repr(series.name)}, but the model does not tell "
+                "which labels it "
                 "was trained on. Give the codes of the training data, as numbers."
             )
         if f not in self.categorical and f not in self.unused:
             raise InputError(
-                f"{name} has a categorical column {short(series.name)}, but the model treats this feature as a number."
+                f"{name} has a categorical column {truncated_repr(series.name)}, but the model treats this "
+                "feature as a number."
             )
         native = series.to_native()
         if hasattr(native, "cat") and hasattr(native.cat, "codes"):  # pandas
@@ -478,7 +484,8 @@ class InputRules:
             codes = np.array([positions.get(label, -1.0) for label in series.to_list()])
         else:  # dictionaries of Arrow, too, may differ from batch to batch
             raise InputError(
-                f"{name} has a column {short(series.name)} of type {short_text(series.dtype)}, whose categories have "
+                f"{name} has a column {truncated_repr(series.name)} of type {truncated_text(series.dtype)}, "
+                "whose categories have "
                 "no fixed order, and the model keeps no labels. Give the codes of the training data, or an Enum."
             )
         return np.where(codes < 0, np.nan, codes)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from fouriershap._base.errors import FileFormatError
 from fouriershap._base.headers import Label, require
-from fouriershap._base.short import short
+from fouriershap._base.messages import truncated_repr
 from fouriershap._rows.frames import numbers_of
 
 Column = NDArray[Any]  # (n_rows,)
@@ -155,7 +155,7 @@ class Vocabulary:
         elif entry in known:
             return _number(known[entry])
         if self.refuses_others:
-            raise StepError(f"{short(entry)} is not a label that the encoder knows")
+            raise StepError(f"{truncated_repr(entry)} is not a label that the encoder knows")
         return _number(self.other)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fouriershap._base.errors import AdditivityError, InputError
-from fouriershap._base.short import short
+from fouriershap._base.messages import truncated_repr
 from fouriershap._shapley.indices import Index, InteractionIndex
 from fouriershap._shapley.outputs.kinds import Output
 from fouriershap._shapley.sets import InteractionEngine, Keys, RecodedInteractions
@@ -297,7 +297,7 @@ class BaseEngine:
         del n_rows
         if y is not None:
             raise InputError(
-                f"y was given, but output={short(self.output.name)} needs no labels; leave y out, or use "
+                f"y was given, but output={truncated_repr(self.output.name)} needs no labels; leave y out, or use "
                 "output='log_loss'."
             )
         return self

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from fouriershap._base.checks import find_position
 from fouriershap._base.errors import CapacityError, CostWarning, InputError
+from fouriershap._base.messages import duration_text, truncated_repr
 from fouriershap._base.parallel import count_jobs, enter, for_each_block, for_each_in_turn
-from fouriershap._base.short import in_words, short
 from fouriershap._base.warn import warn
 from fouriershap._shapley.engine import Engine
 from fouriershap._shapley.indices import InteractionIndex
@@ -50,15 +50,20 @@ class SetValues:
 def find_pairs(pairs: Any, names: Sequence[str]) -> NDArray[np.int32]:
     """Return the positions (n_pairs, 2) of pairs of players that are given by name or position."""
     if isinstance(pairs, str) or not isinstance(pairs, Iterable):
-        raise InputError(f"pairs is {short(pairs)}; give a list of pairs of players, by name or position.")
+        raise InputError(
+            f"pairs is {truncated_repr(pairs)}; give a list of pairs of players, by name or position."
+        )
     found = []
     for pair in pairs:
         if isinstance(pair, str) or not isinstance(pair, Sequence | np.ndarray) or len(pair) != 2:
-            raise InputError(f"pairs holds {short(pair)}; give pairs of players, by name or position.")
+            raise InputError(
+                f"pairs holds {truncated_repr(pair)}; give pairs of players, by name or position."
+            )
         i, j = (find_position(player, names, "pairs") for player in pair)
         if i == j:
             raise InputError(
-                f"pairs holds {short(pair)}, a player with itself. Main effects are what the pairs leave of a value, "
+                f"pairs holds {truncated_repr(pair)}, a player with itself. Main effects are what the pairs "
+                "leave of a value, "
                 "so they need all pairs: see the diagonal of shap_interaction_values(X)."
             )
         found.append((i, j))
@@ -157,7 +162,8 @@ def _warn_of_cost(sets: InteractionEngine, rows: NDArray[Any], passes: int, n_jo
     seconds *= passes / min(count_jobs(n_jobs), max(-(-len(rows) // _rows_per_block(sets)), 1))
     if seconds > _LONG:
         warn(
-            f"these interactions may take up to about {in_words(seconds)}: {why}. A lower order, fewer rows, a smaller "
+            f"these interactions may take up to about {duration_text(seconds)}: {why}. A lower order, fewer "
+            "rows, a smaller "
             "background or shallower trees take less; Ctrl-C ends it.",
             CostWarning,
         )

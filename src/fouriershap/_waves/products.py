@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._base.headers import require, take
+from fouriershap._base.headers import get_typed, require
 from fouriershap._base.links import LINKS
 from fouriershap._waves.ridges import Ridges, expand
 from fouriershap._waves.terms import Terms, terms_from_arrays, terms_to_arrays
@@ -158,8 +158,8 @@ class Products:
         for array, shape in ((constant, (len(constant),)), (linear, (len(player), len(constant)))):
             fits = array.shape == shape and array.dtype == np.float64 and np.isfinite(array).all()
             require(fits and len(constant) > 0, "its linear part has the wrong arrays")
-        terms = terms_from_arrays(own, take(header, "terms", tuple[str, ...]), *linear.shape)
-        link, ridges = take(header, "ridges", str | None), None
+        terms = terms_from_arrays(own, get_typed(header, "terms", tuple[str, ...]), *linear.shape)
+        link, ridges = get_typed(header, "ridges", str | None), None
         if link is not None:
             require(link in LINKS, "its ridges are of an unknown function")
             directions, offsets, weights = (own[f"ridges.{name}"] for name in _RIDGES)

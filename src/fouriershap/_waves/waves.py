@@ -13,10 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from fouriershap import _kernels as kernels
 from fouriershap._base import files
-from fouriershap._base.checks import as_floats, need
+from fouriershap._base.checks import as_floats, import_optional
 from fouriershap._base.errors import InputError
 from fouriershap._base.headers import require
-from fouriershap._base.short import short
+from fouriershap._base.messages import truncated_repr
 from fouriershap._waves.columns import ARRAYS, Columns, number_columns
 
 Floats = NDArray[np.float64]
@@ -146,14 +146,14 @@ class Waves:
         -------
         ndarray of two matplotlib Axes
         """
-        plt = need("matplotlib.pyplot", "plots", "matplotlib")
+        plt = import_optional("matplotlib.pyplot", "plots", "matplotlib")
         if axes is None:
             axes = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained", width_ratios=(1, 1.5))[1]
         if np.shape(axes) != (2,):
             raise InputError("axes must be two matplotlib Axes: for the curve and for the waves.")
         if names is not None and (isinstance(names, str) or len(names) != self.n_players):
             raise InputError(
-                f"names is {short(names)}; give a name for each of the {self.n_players} players."
+                f"names is {truncated_repr(names)}; give a name for each of the {self.n_players} players."
             )
         share, spread = self.importance(rows), self._spread_by_player(rows)
         order = np.argsort(-share, kind="stable")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fouriershap._base.checks import check_whole
+from fouriershap._base.checks import check_int
 from fouriershap._base.errors import InputError
 from fouriershap.analysis import cohort_tree, plotting
 from fouriershap.analysis.explainer import (
@@ -251,12 +251,12 @@ def _group_by_tree(
 
     Means of the rows that chose the splits would differ more than the groups do.
     """
-    if check_whole("max_leaves", max_leaves, 2) > _MOST_LEAVES:
+    if check_int("max_leaves", max_leaves, 2) > _MOST_LEAVES:
         raise InputError(f"max_leaves is {max_leaves}; give 2 to {_MOST_LEAVES}.")
     rows, names = given.rows, explainer.player_names
     if len(rows) < _FEWEST_ROWS:
         raise InputError(f"X has {len(rows)} rows; a tree of cohorts needs {_FEWEST_ROWS}. Give by=.")
-    rng = np.random.default_rng(check_whole("random_state", random_state, 0))
+    rng = np.random.default_rng(check_int("random_state", random_state, 0))
     grows = np.zeros(len(rows), dtype=bool)
     grows[rng.permutation(len(rows))[: len(rows) // 2]] = True
     columns = cohort_tree.shown_columns(*rows.display(len(names)))

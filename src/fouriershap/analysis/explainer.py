@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from fouriershap._base.checks import ProgressOption, as_floats
 from fouriershap._base.errors import InputError
+from fouriershap._base.messages import truncated_repr
 from fouriershap._base.progress import Progress
-from fouriershap._base.short import short
 from fouriershap._blackbox.black_box_fit import BlackBoxFit
 from fouriershap._rows.frames import Rows
 from fouriershap._rows.inputs import Encoder, InputField
@@ -72,7 +72,8 @@ def check_engine(explainer: ExplainerLike, method: str) -> Engine:
     engine = explainer.engine
     if not engine.index.adds_up:
         raise InputError(
-            f"{method} needs values that add up to a prediction, unlike those of index={short(engine.index.name)}. "
+            f"{method} needs values that add up to a prediction, unlike those of "
+            f"index={truncated_repr(engine.index.name)}. "
             "Use index='shapley'."
         )
     if engine.output.needs_labels:

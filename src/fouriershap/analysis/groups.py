@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._base.checks import check_choice, check_whole
+from fouriershap._base.checks import check_choice, check_int
 from fouriershap._base.errors import InputError
-from fouriershap._base.short import reason, short, short_list
+from fouriershap._base.messages import error_text, truncated_list, truncated_repr
 from fouriershap._rows.batch import open_batch
 from fouriershap._rows.frames import as_frame, is_missing
 from fouriershap._rows.text import MISSING, text_of
@@ -45,11 +45,12 @@ def split_columns(
     for argument, name in named.items():
         if frame is None:
             raise InputError(
-                f"{argument} is {short(name)}, but X has no column names; give one entry per row."
+                f"{argument} is {truncated_repr(name)}, but X has no column names; give one entry per row."
             )
         if name not in frame.columns:
             raise InputError(
-                f"{argument} is {short(name)}, which is not a column of X; it has {short_list(frame.columns)}."
+                f"{argument} is {truncated_repr(name)}, which is not a column of X; it has "
+                f"{truncated_list(frame.columns)}."
             )
         found[argument] = np.asarray(frame[name].to_numpy())
     extra = tuple(dict.fromkeys(name for name in named.values() if name not in (input_names or ())))
@@ -64,7 +65,7 @@ def split_column(
     entries = np.asarray(found[argument])
     if entries.ndim != 1:
         raise InputError(
-            f"{argument} is {short(given)}; give the name of a column of X, or one entry per row."
+            f"{argument} is {truncated_repr(given)}; give the name of a column of X, or one entry per row."
         )
     return features, entries
 
@@ -78,7 +79,7 @@ def make_groups(entries: NDArray[Any], n_rows: int, every: Any = None, bins: Any
             raise InputError("every and bins were both given; every is for dates, bins for numbers.")
         return _group_equal(_periods(entries, check_choice("every", every, PERIODS)))
     if bins is not None:
-        return _group_bins(entries, check_whole("bins", bins, 2))
+        return _group_bins(entries, check_int("bins", bins, 2))
     if entries.dtype.kind == "M":  # days unless there are times of day
         known = entries[~np.isnat(entries)]
         unit = "D" if (known == known.astype("datetime64[D]")).all() else "s"
@@ -104,7 +105,7 @@ def _periods(entries: NDArray[Any], every: str) -> NDArray[np.object_]:
         else:
             raise ValueError(f"entries are {entries.dtype}")
     except (TypeError, ValueError) as error:
-        raise InputError(f"every={short(every)} needs dates in by: {reason(error)}.") from None
+        raise InputError(f"every={truncated_repr(every)} needs dates in by: {error_text(error)}.") from None
     days = dates.astype("datetime64[D]")
     months = dates.astype("datetime64[M]")
     if every == "week":  # Mondays: day 0 of the epoch was a Thursday
@@ -122,7 +123,7 @@ def _group_bins(entries: NDArray[Any], bins: int) -> Groups:
     try:
         values = entries.astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise InputError(f"bins={bins} needs numbers in by: {reason(error)}.") from None
+        raise InputError(f"bins={bins} needs numbers in by: {error_text(error)}.") from None
     known = values[np.isfinite(values)]
     if not len(known):
         raise InputError(f"bins={bins} needs numbers in by, but all are missing.")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fouriershap._base.checks import check_choice, check_whole
+from fouriershap._base.checks import check_choice, check_int
 from fouriershap._base.errors import InputError
 from fouriershap._base.progress import Progress
 from fouriershap._rows.batch import is_one_frame
@@ -172,8 +172,8 @@ def importance(
     level = check_level(level)
     explainer = with_other_background(explainer, background, background_weights)
     engine = check_engine(explainer, "importance")
-    check_whole("budget", budget, 1)
-    rng = np.random.default_rng(check_whole("random_state", random_state, 0))
+    check_int("budget", budget, 1)
+    rng = np.random.default_rng(check_int("random_state", random_state, 0))
     sizes, accumulator = Moments(), None
     step = rows_per_block(engine.n_players, engine.n_outputs)
     for number, (batch, labels, row_weights) in enumerate(_batches(X, y, weights)):

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fouriershap._base.checks import check_memory, check_whole, find_position
+from fouriershap._base.checks import check_int, check_memory, find_position
 from fouriershap._base.errors import InputError
+from fouriershap._base.messages import truncated_repr
 from fouriershap._base.progress import Progress
-from fouriershap._base.short import short
 from fouriershap._rows.tables import to_frame
 from fouriershap._shapley.engine import Engine
 from fouriershap._shapley.indices import find_interaction_index
@@ -112,12 +112,13 @@ class Interactions(AnalysisResult):
             return np.asarray(self.values[:, self.positions.index(wanted)])
         if len(set(wanted)) < len(wanted) or not self.min_order <= len(wanted) <= self.order:
             raise InputError(
-                f"players are {short(players)}; give {self.min_order} to {self.order} different ones, as many as the "
+                f"players are {truncated_repr(players)}; give {self.min_order} to {self.order} different ones, "
+                "as many as the "
                 "sets of this result have."
             )
         if len(self) < self.n_met:
             raise InputError(
-                f"the set {short(players)} is not among the {len(self)} strongest; give a larger top_k=."
+                f"the set {truncated_repr(players)} is not among the {len(self)} strongest; give a larger top_k=."
             )
         return np.zeros_like(self.rest)  # they never interact
 
@@ -197,8 +198,10 @@ class Interactions(AnalysisResult):
         return self.values.reshape(*self.values.shape[:2], len(self.outputs))
 
     def _check_row(self, row: int) -> int:
-        if check_whole("row", row, 0) >= len(self.values):
-            raise InputError(f"row is {short(row)}, but there are {len(self.values):,} rows, counted from 0.")
+        if check_int("row", row, 0) >= len(self.values):
+            raise InputError(
+                f"row is {truncated_repr(row)}, but there are {len(self.values):,} rows, counted from 0."
+            )
         return int(row)
 
 
@@ -248,11 +251,11 @@ def interactions(
     ((0, 1),)
     """
     find_interaction_index(index)
-    check_whole("order", order)
-    if check_whole("min_order", min_order) > order:
-        raise InputError(f"min_order is {short(min_order)}; give at most order={order}.")
+    check_int("order", order)
+    if check_int("min_order", min_order) > order:
+        raise InputError(f"min_order is {truncated_repr(min_order)}; give at most order={order}.")
     if top_k is not None:
-        check_whole("top_k", top_k, 1, ", or None for all sets")
+        check_int("top_k", top_k, 1, ", or None for all sets")
     explainer = with_other_background(explainer, background, background_weights)
     engine = check_engine(explainer, "interactions")
     codes = encode_rows(explainer, X).codes

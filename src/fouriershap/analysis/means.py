@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fouriershap._base.errors import InputError
+from fouriershap._base.messages import truncated_repr
 from fouriershap._base.parallel import enter
 from fouriershap._base.progress import Progress
-from fouriershap._base.short import short
 from fouriershap._rows.frames import Rows
 from fouriershap._shapley.engine import Engine
 from fouriershap._shapley.interactions import met_pairs, pair_interactions
@@ -97,7 +97,7 @@ class GroupedRows:
         empty = np.flatnonzero(total <= 0)
         if len(empty):
             raise InputError(
-                f"weights are 0 for all rows of the group {short(self.groups.labels[empty[0]])}; leave it out."
+                f"weights are 0 for all rows of the group {truncated_repr(self.groups.labels[empty[0]])}; leave it out."
             )
 
     def moments(self, explainer: ExplainerLike, terms: Terms) -> list[Moments]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.errors import InputError
-from fouriershap._base.short import short
+from fouriershap._base.messages import truncated_repr
 
 Floats = NDArray[np.float64]
 _IN_CACHE = 1 << 15  # numbers summed at a time
@@ -166,6 +166,6 @@ def check_level(level: Any) -> float | None:
     is_number = isinstance(level, int | float | np.floating) and not isinstance(level, bool)
     if not is_number or not 0.5 <= float(level) < 1:
         raise InputError(
-            f"level is {short(level)}; give a number from 0.5 to below 1, or None for no intervals."
+            f"level is {truncated_repr(level)}; give a number from 0.5 to below 1, or None for no intervals."
         )
     return float(level)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._base.checks import check_whole, need
+from fouriershap._base.checks import check_int, import_optional
 
 Floats = NDArray[np.float64]
 POSITIVE, NEGATIVE, MUTED = "#c8373a", "#1f6fb4", "#9aa5b1"
@@ -29,7 +29,7 @@ def bars(
     ``interval`` has the lower and upper ends, NaN where they are unknown.
     """
     order = np.argsort(-np.abs(values), kind="stable")
-    shown, others = order[: check_whole("top_k", top_k)], order[top_k:]
+    shown, others = order[: check_int("top_k", top_k)], order[top_k:]
     has_rest = bool(len(others)) and not is_size
     ax = _make_axes(ax, 6.4, 1.0 + 0.36 * (len(shown) + has_rest))
     place, labels = np.arange(len(shown))[::-1], [names[k] for k in shown]
@@ -56,7 +56,7 @@ def lines(
     ax: Any = None,
 ) -> Any:
     """Draw a line per player over groups, (n_groups, n_names), with bands; the total in grey."""
-    order = np.argsort(-np.abs(values).max(axis=0), kind="stable")[: check_whole("top_k", top_k)]
+    order = np.argsort(-np.abs(values).max(axis=0), kind="stable")[: check_int("top_k", top_k)]
     ax = _make_axes(ax, 7.5, 4.2)
     place = np.arange(len(groups))
     ax.plot(place, total, color=MUTED, lw=4, alpha=0.6, label="total", solid_capstyle="round")
@@ -81,7 +81,7 @@ def side_by_side(
     ax: Any = None,
 ) -> Any:
     """Draw points with intervals, (n_groups, n_names): a line per player, with its groups in it."""
-    order = np.argsort(-np.ptp(values, axis=0), kind="stable")[: check_whole("top_k", top_k)]
+    order = np.argsort(-np.ptp(values, axis=0), kind="stable")[: check_int("top_k", top_k)]
     ax = _make_axes(ax, 7.5, 1.2 + len(order) * (0.25 + 0.14 * len(groups)))
     step, middle = 0.7 / max(len(groups), 2), np.arange(len(order))[::-1]
     for g, group in enumerate(groups):
@@ -103,7 +103,7 @@ def _make_axes(ax: Any, width: float, height: float) -> Any:
     """Return the caller's axes, or new ones."""
     if ax is not None:
         return ax
-    plt = need("matplotlib.pyplot", "a plot", "matplotlib")
+    plt = import_optional("matplotlib.pyplot", "a plot", "matplotlib")
     return plt.subplots(figsize=(width, height), layout="constrained")[1]
 
 

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fouriershap._base.checks import check_choice, check_number, check_whole, find_position
+from fouriershap._base.checks import check_choice, check_int, check_number, find_position
 from fouriershap._base.errors import InputError
-from fouriershap._base.short import reason as cause
-from fouriershap._base.short import short, short_list
+from fouriershap._base.messages import error_text, truncated_list, truncated_repr
 from fouriershap._rows.frames import Rows
 from fouriershap._rows.text import text_of
 from fouriershap.analysis import plotting
@@ -106,7 +105,7 @@ class Reasons(AnalysisResult):
 
     def _find(self, row: Any) -> NDArray[np.int64]:
         """Return the positions of the reasons of a row."""
-        if check_whole("row", row, 0) >= self.n_rows:
+        if check_int("row", row, 0) >= self.n_rows:
             raise InputError(f"row is {row}, but there are {self.n_rows} rows, counted from 0.")
         return np.flatnonzero(self.row == row)
 
@@ -189,13 +188,15 @@ def reasons(
         With ``frame()``, ``sentences(row)``, ``plot()`` and ``to_json()``.
     """
     check_choice("direction", direction, DIRECTIONS)
-    check_whole("top_k", top_k)
+    check_int("top_k", top_k)
     check_number("min_contribution", min_contribution, 0)
     explainer = with_other_background(explainer, cohort, cohort_weights, "cohort")
     check_engine(explainer, "reasons")
     players, outputs = explainer.player_names, output_names(explainer)
     if output is None and len(outputs) > 1:
-        raise InputError(f"the model has {len(outputs)} outputs; give output=, one of {short_list(outputs)}.")
+        raise InputError(
+            f"the model has {len(outputs)} outputs; give output=, one of {truncated_list(outputs)}."
+        )
     chosen = check_output(0 if output is None else output, outputs)
     features, labels = (X, None) if ids is None else split_column(X, ids, "ids", explainer.input_names)
     rows = explainer.inputs.encode(features)
@@ -261,17 +262,22 @@ def _merge_players(players: tuple[str, ...], groups: Any) -> tuple[tuple[str, ..
         return players, [[j] for j in range(len(players))]
     if not isinstance(groups, Mapping):
         raise InputError(
-            f"groups is {short(groups)}; give a mapping from the name of a reason to its players."
+            f"groups is {truncated_repr(groups)}; give a mapping from the name of a reason to its players."
         )
     found: dict[str, list[int]] = {}
     taken: dict[int, str] = {}
     for name, mine in groups.items():
         if isinstance(mine, str) or not isinstance(mine, Iterable):
-            raise InputError(f"groups has {short(mine)} for {short(name)}; give a list of players.")
+            raise InputError(
+                f"groups has {truncated_repr(mine)} for {truncated_repr(name)}; give a list of players."
+            )
         positions = [find_position(player, players, "groups") for player in mine]
         for j in positions:
             if j in taken:
-                raise InputError(f"groups has {short(players[j])} in {short(taken[j])} and in {short(name)}.")
+                raise InputError(
+                    f"groups has {truncated_repr(players[j])} in {truncated_repr(taken[j])} and in "
+                    f"{truncated_repr(name)}."
+                )
             taken[j] = str(name)
         if positions:
             found[str(name)] = positions
@@ -298,12 +304,12 @@ def read_sentences(text: Any, names: tuple[str, ...]) -> list[Sentence]:
         return [_check_sentence(text)] * len(names)
     if not isinstance(text, Mapping):
         raise InputError(
-            f"text is {short(text)}; give a mapping from reasons to sentences, a sentence, or a function."
+            f"text is {truncated_repr(text)}; give a mapping from reasons to sentences, a sentence, or a function."
         )
     unknown = [name for name in text if name not in names]
     if unknown:
         raise InputError(
-            f"text names {short(unknown[0])}, which is not a reason; the reasons are {short_list(names)}."
+            f"text names {truncated_repr(unknown[0])}, which is not a reason; the reasons are {truncated_list(names)}."
         )
     return [_check_sentence(text[name]) if name in text else plain for name in names]
 
@@ -312,7 +318,9 @@ def _check_sentence(sentence: Any) -> Sentence:
     if not isinstance(sentence, str):
         if callable(sentence):
             return sentence  # type: ignore[no-any-return]
-        raise InputError(f"text has {short(sentence)}; give sentences, with {{value}} in place of the value.")
+        raise InputError(
+            f"text has {truncated_repr(sentence)}; give sentences, with {{value}} in place of the value."
+        )
     try:
         fields = {name for _, name, _, _ in Formatter().parse(sentence) if name is not None}
         wrong = sorted(fields - set(_FIELDS))
@@ -320,11 +328,12 @@ def _check_sentence(sentence: Any) -> Sentence:
             sentence.format(feature="", value="", contribution=0.0)
     except ValueError as error:
         raise InputError(
-            f"text has {short(sentence)}: {cause(error)}. Feature and value are texts."
+            f"text has {truncated_repr(sentence)}: {error_text(error)}. Feature and value are texts."
         ) from None
     if wrong:
         raise InputError(
-            f"text has {short(sentence)} with the field {short(wrong[0])}; the fields are {short_list(_FIELDS)}."
+            f"text has {truncated_repr(sentence)} with the field {truncated_repr(wrong[0])}; the fields are "
+            f"{truncated_list(_FIELDS)}."
         )
     return sentence
 
@@ -340,7 +349,9 @@ def _find_actionable(actionable: Any, names: tuple[str, ...]) -> NDArray[np.bool
     if actionable is None:
         return None
     if isinstance(actionable, str) or not isinstance(actionable, Iterable):
-        raise InputError(f"actionable is {short(actionable)}; give a list of reasons that can be changed.")
+        raise InputError(
+            f"actionable is {truncated_repr(actionable)}; give a list of reasons that can be changed."
+        )
     can = np.zeros(len(names), dtype=bool)
     can[[find_position(name, names, "actionable") for name in actionable]] = True
     return can

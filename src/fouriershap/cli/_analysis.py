@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from fouriershap import Cohorts, Drift, Explainer, Importance, InputError, Interactions, Reasons
-from fouriershap._base.short import reason, short, short_text
+from fouriershap._base.messages import error_text, truncated_repr, truncated_text
 from fouriershap.cli._errors import add_file_name, report_errors
 from fouriershap.cli._explainers import csv_kinds, open_explainer
 from fouriershap.cli._options import ROWS, Background, Debug, Drop, File, Quiet, RowsFile, parse_output
@@ -85,7 +85,7 @@ def importance(
     explainer, compared = _open(file, rows, output, plot, background)
     stream = open_rows(rows, csv_kinds(explainer, ()), tuple(drop or ()))
     if label is not None and label not in stream.schema.names:
-        raise InputError(f"{stream.name}: has no column {short(label)}, which --label names.")
+        raise InputError(f"{stream.name}: has no column {truncated_repr(label)}, which --label names.")
     with add_file_name(stream.name):
         batches = _labelled(explainer, stream.tables, label)
         found = explainer.importance(
@@ -206,9 +206,9 @@ def read_sentences(path: Path) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise InputError(f"{short_text(path)}: does not exist.") from None
+        raise InputError(f"{truncated_text(path)}: does not exist.") from None
     except ValueError as error:
-        raise InputError(f"{short_text(path)}: is not JSON: {reason(error)}") from None
+        raise InputError(f"{truncated_text(path)}: is not JSON: {error_text(error)}") from None
 
 
 def _open(
@@ -234,7 +234,7 @@ def _check_outputs(output: Path | None, plot: Path | None, *inputs: Path | None)
         if path is None:
             continue
         if path == plot and path.suffix.lower() not in (".png", ".svg", ".pdf"):
-            raise InputError(f"{short_text(path)}: give the plot the suffix .png, .svg or .pdf.")
+            raise InputError(f"{truncated_text(path)}: give the plot the suffix .png, .svg or .pdf.")
         if path == output and path.suffix.lower() != ".json":
             find_format(path, None)
         elif path != PIPE:
@@ -263,4 +263,4 @@ def _show(
         with open_output(output, find_format(output, None), behind=False, raw_text=False) as writer:
             writer.write(pa.table(result.table()))
     if not quiet and output != PIPE:
-        typer.echo(f"{short_text(output)}: {result.analysis}", err=True)
+        typer.echo(f"{truncated_text(output)}: {result.analysis}", err=True)

@@ -11,8 +11,8 @@ import typer
 from numpy.typing import NDArray
 
 from fouriershap import Explainer, InputError, Reading, UnsupportedModelError
-from fouriershap._base.checks import need
-from fouriershap._base.short import reason, short
+from fouriershap._base.checks import import_optional
+from fouriershap._base.messages import error_text, truncated_repr
 from fouriershap.cli._errors import CHECK_FAILED, add_file_name, report_errors
 from fouriershap.cli._explainers import csv_kinds, open_explainer
 from fouriershap.cli._models import ModelFile, open_model
@@ -67,7 +67,9 @@ def _largest_gaps(explainer: Explainer, model: ModelFile, table: Any) -> tuple[f
             f"the file explains a {explainer.kind} model; only explainers of trees can be checked from files."
         )
     if explainer.output != "raw":
-        raise InputError(f"the file explains output={short(explainer.output)}; check compares raw outputs.")
+        raise InputError(
+            f"the file explains output={truncated_repr(explainer.output)}; check compares raw outputs."
+        )
     known, read = explainer.representation, model.reading
     if read is None:
         raise InputError(
@@ -93,16 +95,18 @@ def _largest(gap: NDArray[np.float64]) -> float:
 
 def ask_library(reading: Reading, path: Path, rows: Any) -> NDArray[np.float64]:
     """Return raw outputs (n_rows, n_outputs) of an Arrow table in the model's order of columns."""
-    need("pandas", "check", "pandas")
+    import_optional("pandas", "check", "pandas")
     library = reading.library
     assert library is not None
     if reading.model is None and library.load is not None:
-        need(library.package, "check, which predicts with the model's own library,", library.package)
+        import_optional(
+            library.package, "check, which predicts with the model's own library,", library.package
+        )
     try:
         return reading.library_output(as_pandas(rows), path)
     except UnsupportedModelError:
         raise
     except Exception as error:
         raise InputError(
-            f"{library.name} itself cannot predict these rows ({type(error).__name__}: {reason(error)})."
+            f"{library.name} itself cannot predict these rows ({type(error).__name__}: {error_text(error)})."
         ) from error

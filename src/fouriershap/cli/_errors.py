@@ -20,7 +20,7 @@ from rich.text import Text
 from typer.core import TyperGroup
 
 from fouriershap import FourierShapError, FourierShapWarning, InputError
-from fouriershap._base.short import reason, short_text
+from fouriershap._base.messages import error_text, truncated_text
 
 FAILED, CHECK_FAILED, INTERRUPTED = 1, 3, 130
 _MOST_WARNING = 400  # characters of a library's warning
@@ -47,7 +47,7 @@ def _short_messages() -> Iterator[None]:
     except Exception as error:
         # an error of click, or typer's copy of it
         if isinstance(getattr(error, "message", None), str):
-            error.message = short_text(error.message)  # type: ignore[attr-defined]
+            error.message = truncated_text(error.message)  # type: ignore[attr-defined]
         raise
 
 
@@ -78,9 +78,9 @@ def _print_error(error: BaseException, debug: bool) -> int:
     if isinstance(error, KeyboardInterrupt):
         typer.echo("fouriershap: interrupted; no file was written", err=True)
         return INTERRUPTED
-    text = " ".join(reason(error).split())
+    text = " ".join(error_text(error).split())
     if isinstance(error, OSError) and error.filename is not None:
-        text = f"{short_text(error.filename)}: {error.strerror}"
+        text = f"{truncated_text(error.filename)}: {error.strerror}"
     elif not isinstance(error, FourierShapError | OSError):
         text = f"unexpected {type(error).__name__}: {text} (--debug shows where)"
     typer.echo(f"fouriershap: error: {text}", err=True)
@@ -95,7 +95,7 @@ def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
     words = str(message).split()
     text = " ".join(words)
     if not isinstance(message, FourierShapWarning):
-        text = textwrap.shorten(" ".join(map(short_text, words)), _MOST_WARNING, placeholder=" ...")
+        text = textwrap.shorten(" ".join(map(truncated_text, words)), _MOST_WARNING, placeholder=" ...")
     typer.echo(f"fouriershap: warning: {text}", err=True)
 
 

@@ -12,8 +12,8 @@ import typer
 
 from fouriershap import Explainer, InputError
 from fouriershap._base.atomic import atomic_file
-from fouriershap._base.checks import need
-from fouriershap._base.short import short_text
+from fouriershap._base.checks import import_optional
+from fouriershap._base.messages import truncated_text
 from fouriershap.cli._errors import add_file_name, progress_bar, report_errors
 from fouriershap.cli._explainers import csv_kinds, open_explainer
 from fouriershap.cli._options import Debug, Drop, File, Jobs, Quiet, RowsFile
@@ -54,13 +54,13 @@ def explain(
 ) -> None:
     """Explain every row of a file or a pipe."""
     if form not in (None, "parquet", "csv", "arrow"):
-        raise InputError(f"--format {short_text(form)}: choose parquet, csv or arrow.")
+        raise InputError(f"--format {truncated_text(form)}: choose parquet, csv or arrow.")
     chosen = find_format(output, form)
     check_not_input(output, file, rows)
     if plots is not None:
         # Before any work is done.
-        need("shap", "--plots", "[shap]")
-        need("matplotlib", "--plots", "matplotlib").use("Agg")
+        import_optional("shap", "--plots", "[shap]")
+        import_optional("matplotlib", "--plots", "matplotlib").use("Agg")
     explainer = open_explainer(file)
     carried = tuple(ids or ())
     stream = open_rows(rows, csv_kinds(explainer, carried), tuple(drop or ()))
@@ -87,7 +87,7 @@ def explain(
     if not quiet and output != PIPE:
         # For few rows the speed would be that of starting up.
         speed = f", {n_rows / seconds:,.0f} per second" if n_rows >= _MANY_ROWS else ""
-        typer.echo(f"{short_text(output)}: {n_rows:,} rows in {seconds:.1f} s{speed}", err=True)
+        typer.echo(f"{truncated_text(output)}: {n_rows:,} rows in {seconds:.1f} s{speed}", err=True)
 
 
 def _keep_first(stream: Rows, kept: list[Any]) -> Iterator[Any]:

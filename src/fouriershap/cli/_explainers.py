@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from fouriershap import Explainer, InputError, Spectrum, Waves, load
-from fouriershap._base.short import short_text
+from fouriershap._base.messages import truncated_text
 from fouriershap.cli._rows import AS_IT_IS, NUMBER, NUMBER_LABEL, TEXT
 from fouriershap.spectra import Tables
 
@@ -16,9 +16,9 @@ def open_file(path: Path) -> Spectrum | Tables | Waves | Explainer:
     try:
         return load(path)
     except FileNotFoundError:
-        raise InputError(f"{short_text(path)}: does not exist.") from None
+        raise InputError(f"{truncated_text(path)}: does not exist.") from None
     except IsADirectoryError:
-        raise InputError(f"{short_text(path)}: is a folder; give a .fshap file.") from None
+        raise InputError(f"{truncated_text(path)}: is a folder; give a .fshap file.") from None
 
 
 def open_explainer(path: Path) -> Explainer:
@@ -26,7 +26,7 @@ def open_explainer(path: Path) -> Explainer:
     loaded = open_file(path)
     if not isinstance(loaded, Explainer):
         raise InputError(
-            f"{short_text(path)}: holds a {type(loaded).__name__}, not an explainer; `fouriershap fit` "
+            f"{truncated_text(path)}: holds a {type(loaded).__name__}, not an explainer; `fouriershap fit` "
             "writes the file that this command needs."
         )
     return loaded

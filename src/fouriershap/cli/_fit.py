@@ -19,8 +19,8 @@ from fouriershap import (
     TreeExplainer,
     UnsupportedModelError,
 )
-from fouriershap._base.checks import need
-from fouriershap._base.short import short_list, short_text
+from fouriershap._base.checks import import_optional
+from fouriershap._base.messages import truncated_list, truncated_text
 from fouriershap.cli._errors import add_file_name, progress_bar, report_errors
 from fouriershap.cli._explainers import tree_kinds
 from fouriershap.cli._functions import OnnxModel, make_predict, trained_columns
@@ -70,7 +70,7 @@ def fit(
     if (background is None) != path_dependent:
         raise InputError("give either --background ROWS or --path-dependent.")
     if output.suffix.lower() != ".fshap":
-        raise InputError(f"{short_text(output)}: give the output the suffix .fshap.")
+        raise InputError(f"{truncated_text(output)}: give the output the suffix .fshap.")
     check_folder(output)
     check_not_input(output, model, background, answers)
     opened = open_model(model, trust_pickle)
@@ -81,13 +81,13 @@ def fit(
     if opened.reading is not None:
         if queries:
             names = ", ".join(f"--{name.replace('_', '-')}" for name in queries)
-            raise InputError(f"{short_text(model)}: is read exactly; {names} is for black boxes.")
+            raise InputError(f"{truncated_text(model)}: is read exactly; {names} is for black boxes.")
         options = exact | {"precision": precision}
         explainer = _compile_trees(opened, background, tuple(drop or ()), options)
         explainer.save(output)
     else:
         refusal = InputError(
-            f"{short_text(model)}: is a black box ({opened.why}), which needs --background ROWS, and has no "
+            f"{truncated_text(model)}: is a black box ({opened.why}), which needs --background ROWS, and has no "
             "--precision and no --model-output."
         )
         if background is None:
@@ -104,7 +104,9 @@ def fit(
             else:
                 explainer = read
     if not quiet:
-        typer.echo(f"{short_text(output)}: {explainer!r} in {time.perf_counter() - begin:.1f} s", err=True)
+        typer.echo(
+            f"{truncated_text(output)}: {explainer!r} in {time.perf_counter() - begin:.1f} s", err=True
+        )
 
 
 def _compile_trees(
@@ -150,7 +152,7 @@ def _save_exact(
 def _fit_black_box(
     opened: ModelFile, table: Any, options: dict[str, Any], n_jobs: int, quiet: bool
 ) -> Explainer:
-    need("sklearn", "fitting a black box", "scikit-learn")
+    import_optional("sklearn", "fitting a black box", "scikit-learn")
     model, frame = opened.estimator, _to_pandas(opened, table)
     if isinstance(model, OnnxModel):
         model.check_width(frame.shape[1])
@@ -181,15 +183,17 @@ def _fit_black_box(
 
 def _to_pandas(opened: ModelFile, table: Any) -> Any:
     """Return an Arrow table as the pandas frame that a model takes: its columns in its order, if it knows them."""
-    need("pandas", "querying a model", "pandas")
+    import_optional("pandas", "querying a model", "pandas")
     model = opened.estimator
     wanted = model.columns if isinstance(model, OnnxModel) else trained_columns(model)
     if wanted is None:
         return as_pandas(table)
     lacking = [name for name in wanted if name not in table.column_names]
     if lacking:
-        raise InputError(f"lacks the columns {short_list(lacking)}, which the model takes.")
+        raise InputError(f"lacks the columns {truncated_list(lacking)}, which the model takes.")
     extra = [name for name in table.column_names if name not in wanted]
     if extra:
-        raise InputError(f"has the columns {short_list(extra)}, which are unknown to the model: --drop them.")
+        raise InputError(
+            f"has the columns {truncated_list(extra)}, which are unknown to the model: --drop them."
+        )
     return as_pandas(table.select(list(wanted)))

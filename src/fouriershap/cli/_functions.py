@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap import InputError
-from fouriershap._base.checks import need
-from fouriershap._base.short import reason, short, short_text
+from fouriershap._base.checks import import_optional
+from fouriershap._base.messages import error_text, truncated_repr, truncated_text
 
 Predict = Callable[[Any], NDArray[Any]]
 
@@ -32,14 +32,15 @@ def import_function(name: str) -> Any:
         found = getattr(import_module(module), attribute)
     except (ImportError, AttributeError) as error:
         raise InputError(
-            f"{short_text(name)}: cannot be imported ({type(error).__name__}: {reason(error)})."
+            f"{truncated_text(name)}: cannot be imported ({type(error).__name__}: {error_text(error)})."
         ) from error
     except Exception as error:
         raise InputError(
-            f"{short_text(name)}: importing {short_text(module)} failed ({type(error).__name__}: {reason(error)})."
+            f"{truncated_text(name)}: importing {truncated_text(module)} failed ({type(error).__name__}: "
+            f"{error_text(error)})."
         ) from error
     if not (callable(found) or hasattr(found, "predict")):
-        raise InputError(f"{short_text(name)}: is a {type(found).__name__}, which cannot be called.")
+        raise InputError(f"{truncated_text(name)}: is a {type(found).__name__}, which cannot be called.")
     return found
 
 
@@ -64,13 +65,15 @@ class OnnxModel:
     """An ONNX model as a function of pandas frames, which returns its first numeric output."""
 
     def __init__(self, path: Path) -> None:
-        runtime = need("onnxruntime", f"querying {short_text(path)}", "onnxruntime")
+        runtime = import_optional("onnxruntime", f"querying {truncated_text(path)}", "onnxruntime")
         try:
             options = runtime.SessionOptions()
             options.log_severity_level = 3
             self._session = runtime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
         except Exception as error:
-            raise InputError(f"{short_text(path)}: onnxruntime cannot open it ({reason(error)}).") from error
+            raise InputError(
+                f"{truncated_text(path)}: onnxruntime cannot open it ({error_text(error)})."
+            ) from error
         self._inputs = self._session.get_inputs()
         self._output = self._choose(path)
         first = self._inputs[0].shape
@@ -81,8 +84,10 @@ class OnnxModel:
             for output in self._session.get_outputs():
                 if output.type.startswith(kinds):
                     return str(output.name)
-        said = ", ".join(f"{short_text(o.name)}: {short_text(o.type)}" for o in self._session.get_outputs())
-        raise InputError(f"{short_text(path)}: none of its outputs ({said}) holds numbers to explain.")
+        said = ", ".join(
+            f"{truncated_text(o.name)}: {truncated_text(o.type)}" for o in self._session.get_outputs()
+        )
+        raise InputError(f"{truncated_text(path)}: none of its outputs ({said}) holds numbers to explain.")
 
     @property
     def columns(self) -> tuple[str, ...] | None:
@@ -95,14 +100,15 @@ class OnnxModel:
         if self.columns is not None:
             return
         if len(self._inputs) > 1:
-            names = ", ".join(short_text(given.name) for given in self._inputs)
+            names = ", ".join(truncated_text(given.name) for given in self._inputs)
             raise InputError(
                 f"the model has the inputs {names}; supported are one input, or inputs of one column each."
             )
         shape = self._inputs[0].shape
         if len(shape) != 2 or (isinstance(shape[1], int) and shape[1] != n_columns):
             raise InputError(
-                f"the model takes an input of the shape {short(shape)}, but rows have {n_columns} columns; supported "
+                f"the model takes an input of the shape {truncated_repr(shape)}, but rows have {n_columns} "
+                "columns; supported "
                 "are inputs of shape (n_rows, n_columns)."
             )
 
@@ -129,5 +135,5 @@ def _typed(table: NDArray[Any], kind: str) -> NDArray[Any]:
     types = {"tensor(float)": np.float32, "tensor(double)": np.float64, "tensor(string)": object}
     types |= {"tensor(int64)": np.int64, "tensor(int32)": np.int32, "tensor(bool)": np.bool_}
     if kind not in types:
-        raise InputError(f"the model has an input of type {short_text(kind)}, which is not supported.")
+        raise InputError(f"the model has an input of type {truncated_text(kind)}, which is not supported.")
     return table.astype(types[kind])

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap import Explainer, Spectrum, Waves
-from fouriershap._base.short import short_text
+from fouriershap._base.messages import truncated_text
 from fouriershap.cli._explainers import open_file
 from fouriershap.spectra import Tables
 
@@ -19,7 +19,7 @@ Lines = list[tuple[str, str]]
 def describe(path: Path) -> Lines:
     """Return what a file holds."""
     loaded = open_file(path)
-    return [("file", f"{short_text(path)}, {_size(path.stat().st_size)}"), *_describe(loaded)]
+    return [("file", f"{truncated_text(path)}, {_size(path.stat().st_size)}"), *_describe(loaded)]
 
 
 def _describe(loaded: Spectrum | Tables | Waves | Explainer) -> Lines:
@@ -47,7 +47,7 @@ def _holds(explainer: Explainer) -> Lines:
     lines = [("holds", f"explainer of {explainer.kind}")]
     if explainer.fit is None:
         model = explainer.info.model or explainer.model_name
-        return [*lines, *([("model", short_text(model))] if model else []), ("output", explainer.output)]
+        return [*lines, *([("model", truncated_text(model))] if model else []), ("output", explainer.output)]
     found = explainer.fit.fidelity
     return [
         *lines,
@@ -59,12 +59,12 @@ def _holds(explainer: Explainer) -> Lines:
 
 def _names(explainer: Explainer) -> Lines:
     names, outputs = explainer.player_names, explainer.output_names or ()
-    shown = ", ".join(map(short_text, names[:6])) + (", ..." if len(names) > 6 else "")
+    shown = ", ".join(map(truncated_text, names[:6])) + (", ..." if len(names) > 6 else "")
     n_outputs = len(np.atleast_1d(explainer.expected_value))
     return [
         ("features", str(len(explainer.feature_names))),
         ("players", f"{len(names)}: {shown}"),
-        ("outputs", str(n_outputs) + (f": {', '.join(map(short_text, outputs))}" if outputs else "")),
+        ("outputs", str(n_outputs) + (f": {', '.join(map(truncated_text, outputs))}" if outputs else "")),
     ]
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from fouriershap import InputError, MissingDependencyError, Reading, UnsupportedModelError, read_model
-from fouriershap._base.checks import is_folder, need
-from fouriershap._base.short import reason, short, short_text
+from fouriershap._base.checks import import_optional, is_folder
+from fouriershap._base.messages import error_text, truncated_repr, truncated_text
 from fouriershap.cli._functions import OnnxModel, import_function, is_function
 
 _NATIVE = (".json", ".ubj", ".txt", ".cbm")
@@ -61,12 +61,12 @@ def open_model(path: Path, trust_pickle: bool) -> ModelFile:
         if is_folder(path):
             return ModelFile(path, read_model(path))
         raise InputError(
-            f"{short_text(path)}: the suffix {short(suffix)} is not a known model format; known are "
+            f"{truncated_text(path)}: the suffix {truncated_repr(suffix)} is not a known model format; known are "
             f"{', '.join(_NATIVE)}, .onnx, .skops and, with --trust-pickle, {', '.join(_PICKLES)}; folders of Spark "
             "and YDF, and package.module:function."
         )
     if not path.is_file():
-        raise InputError(f"{short_text(path)}: does not exist.")
+        raise InputError(f"{truncated_text(path)}: does not exist.")
     if suffix in _NATIVE:
         return ModelFile(path, read_model(path))
     if suffix == ".onnx":
@@ -76,7 +76,7 @@ def open_model(path: Path, trust_pickle: bool) -> ModelFile:
             return ModelFile(path, None, OnnxModel(path), _first_sentence(error))
     if suffix != ".skops" and not trust_pickle:
         raise InputError(
-            f"{short_text(path)}: a pickle can run arbitrary code when it is opened. If you trust its source, "
+            f"{truncated_text(path)}: a pickle can run arbitrary code when it is opened. If you trust its source, "
             "add --trust-pickle; safer: save the model with skops, or in its library's own format."
         )
     estimator = _from_skops(path, trust_pickle) if suffix == ".skops" else _from_pickle(path)
@@ -93,19 +93,19 @@ def open_model(path: Path, trust_pickle: bool) -> ModelFile:
 
 def _first_sentence(error: Exception) -> str:
     """Return the first sentence of an error."""
-    return reason(error).partition(". ")[0].rstrip(".")
+    return error_text(error).partition(". ")[0].rstrip(".")
 
 
 def _from_skops(path: Path, trust: bool) -> Any:
     """Load an estimator from skops' format; raise if it has types that are not known as harmless."""
-    skops = need("skops.io", "a .skops file", "skops")
+    skops = import_optional("skops.io", "a .skops file", "skops")
     try:
         types = skops.get_untrusted_types(file=path)
         unknown = sorted(set(types) - _HARMLESS)
         if unknown and not trust:
-            named = ", ".join(map(short_text, unknown[:5]))
+            named = ", ".join(map(truncated_text, unknown[:5]))
             raise InputError(
-                f"{short_text(path)}: holds the types {named}, which are not known as harmless. If you trust its "
+                f"{truncated_text(path)}: holds the types {named}, which are not known as harmless. If you trust its "
                 "source, add --trust-pickle."
             )
         return skops.load(path, trusted=types)
@@ -113,19 +113,19 @@ def _from_skops(path: Path, trust: bool) -> Any:
         raise
     except Exception as error:
         raise InputError(
-            f"{short_text(path)}: skops cannot read it ({type(error).__name__}: {reason(error)})."
+            f"{truncated_text(path)}: skops cannot read it ({type(error).__name__}: {error_text(error)})."
         ) from error
 
 
 def _from_pickle(path: Path) -> Any:
     try:
         if path.suffix.lower() == ".joblib":
-            return need("joblib", "a .joblib file", "joblib").load(path)
+            return import_optional("joblib", "a .joblib file", "joblib").load(path)
         with path.open("rb") as file:
             return import_module("pickle").load(file)
     except (MissingDependencyError, KeyboardInterrupt):
         raise
     except Exception as error:
         raise InputError(
-            f"{short_text(path)}: cannot be unpickled ({type(error).__name__}: {reason(error)})."
+            f"{truncated_text(path)}: cannot be unpickled ({type(error).__name__}: {error_text(error)})."
         ) from error

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from fouriershap import InputError
-from fouriershap._base.short import short, short_text
+from fouriershap._base.messages import truncated_repr, truncated_text
 
 MODEL = (
     "XGBoost .json .ubj, LightGBM .txt, CatBoost .cbm .json, .onnx, .skops, a folder of Spark or YDF, "
@@ -32,9 +32,11 @@ def parse_groups(given: list[str]) -> dict[str, dict[str, list[str]]]:
         name, sign, columns = text.partition("=")
         members = [column.strip() for column in columns.split(",") if column.strip()]
         if not (sign and name.strip() and members):
-            raise InputError(f"--group {short_text(text)}: give NAME=COLUMN,COLUMN.")
+            raise InputError(f"--group {truncated_text(text)}: give NAME=COLUMN,COLUMN.")
         if name.strip() in groups:
-            raise InputError(f"--group: {short(name.strip())} is given twice; list all its columns at once.")
+            raise InputError(
+                f"--group: {truncated_repr(name.strip())} is given twice; list all its columns at once."
+            )
         groups[name.strip()] = members
     return {"groups": groups} if groups else {}
 

@@ -19,7 +19,7 @@ import pyarrow.parquet
 
 from fouriershap import InputError
 from fouriershap._base.atomic import atomic_file
-from fouriershap._base.short import short, short_text
+from fouriershap._base.messages import truncated_repr, truncated_text
 from fouriershap.cli._rows import PIPE
 
 _BASE = "base_value"  # prefix of the columns of base values
@@ -110,12 +110,12 @@ def find_format(path: Path, form: str | None) -> str:
     if path == PIPE:
         chosen = {None: "csv", "csv": "csv", "arrow": "stream"}.get(form)
         if chosen is None:
-            raise InputError(f"--format {short_text(form)}: a pipe takes csv or arrow.")
+            raise InputError(f"--format {truncated_text(form)}: a pipe takes csv or arrow.")
         return chosen
     found = form or _FORMATS.get(path.suffix.lower())
     if found is None:
         raise InputError(
-            f"{short_text(path)}: the suffix {short(path.suffix)} is not a known format; known are "
+            f"{truncated_text(path)}: the suffix {truncated_repr(path.suffix)} is not a known format; known are "
             f"{', '.join(_FORMATS)}."
         )
     check_folder(path)
@@ -125,11 +125,13 @@ def find_format(path: Path, form: str | None) -> str:
 def check_folder(path: Path) -> None:
     """Raise if ``path`` cannot become a file."""
     if path.is_dir():
-        raise InputError(f"{short_text(path)}: is a folder; give the name of a file.")
+        raise InputError(f"{truncated_text(path)}: is a folder; give the name of a file.")
     if path.exists() and not path.is_file():
-        raise InputError(f"{short_text(path)}: is a device or a pipe; give the name of a file.")
+        raise InputError(f"{truncated_text(path)}: is a device or a pipe; give the name of a file.")
     if not path.parent.is_dir():
-        raise InputError(f"{short_text(path)}: the folder {short(str(path.parent))} does not exist.")
+        raise InputError(
+            f"{truncated_text(path)}: the folder {truncated_repr(str(path.parent))} does not exist."
+        )
 
 
 def check_not_input(output: Path, *inputs: Path | None) -> None:
@@ -140,8 +142,8 @@ def check_not_input(output: Path, *inputs: Path | None) -> None:
     for path in inputs:
         read = None if path is None else _status(path, sys.stdin)
         if read is not None and os.path.samestat(read, written):
-            source = "standard input" if path == PIPE else short_text(path)
-            target = "standard output" if output == PIPE else short_text(output)
+            source = "standard input" if path == PIPE else truncated_text(path)
+            target = "standard output" if output == PIPE else truncated_text(output)
             raise InputError(
                 f"{target}: is the same file as the input {source}; give the output another name."
             )

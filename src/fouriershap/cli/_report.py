@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from fouriershap import Explainer, InputError
-from fouriershap._base.short import short, short_list, short_text
+from fouriershap._base.messages import truncated_list, truncated_repr, truncated_text
 from fouriershap.cli._analysis import read_sentences
 from fouriershap.cli._errors import add_file_name, report_errors
 from fouriershap.cli._explainers import csv_kinds, open_explainer
@@ -55,7 +55,7 @@ def report(
     A file may have no background rows: --background makes the what-if part exact, and intervals include its error.
     """
     if output.suffix.lower() not in (".html", ".htm"):
-        raise InputError(f"{short_text(output)}: give the output the suffix .html.")
+        raise InputError(f"{truncated_text(output)}: give the output the suffix .html.")
     check_folder(output)
     check_not_input(output, file, rows, drift, background, text)
     explainer = open_explainer(file)
@@ -76,8 +76,8 @@ def report(
     for name, option in ((label, "--label"), (groups, "--cohorts")):
         if name is not None and name not in stream.schema.names:
             raise InputError(
-                f"{stream.name}: has no column {short(name)}, which {option} names; it has "
-                f"{short_list(stream.schema.names)}."
+                f"{stream.name}: has no column {truncated_repr(name)}, which {option} names; it has "
+                f"{truncated_list(stream.schema.names)}."
             )
     with add_file_name(stream.name):
         table = read_all(stream)
@@ -98,7 +98,7 @@ def report(
         )
     if not quiet:
         typer.echo(
-            f"{short_text(page)}: {table.num_rows:,} rows, {page.stat().st_size / 1e6:.1f} MB", err=True
+            f"{truncated_text(page)}: {table.num_rows:,} rows, {page.stat().st_size / 1e6:.1f} MB", err=True
         )
 
 

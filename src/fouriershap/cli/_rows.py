@@ -16,7 +16,7 @@ import pyarrow.ipc
 import pyarrow.parquet
 
 from fouriershap import InputError
-from fouriershap._base.short import reason, short, short_list, short_text
+from fouriershap._base.messages import error_text, truncated_list, truncated_repr, truncated_text
 
 BATCH_ROWS = 65_536
 PIPE = Path("-")
@@ -45,7 +45,7 @@ def open_rows(path: Path, kinds: Mapping[str, str] | None = None, drop: tuple[st
     Others are guessed from the first rows of a CSV file. Numbers that are labels become categories, since libraries
     take plain numbers for codes.
     """
-    name = "standard input" if path == PIPE else short_text(path)
+    name = "standard input" if path == PIPE else truncated_text(path)
     kinds = dict(kinds or {}) | dict.fromkeys(drop, AS_IT_IS)
     try:
         schema, total, batches = _opener(path)(path, kinds)
@@ -54,15 +54,15 @@ def open_rows(path: Path, kinds: Mapping[str, str] | None = None, drop: tuple[st
     except IsADirectoryError:
         raise InputError(f"{name}: is a folder; give a file.") from None
     except pa.ArrowException as error:
-        raise InputError(f"{name}: cannot be read: {reason(error)}") from error
+        raise InputError(f"{name}: cannot be read: {error_text(error)}") from error
     lacking = [column for column in drop if column not in schema.names]
     if lacking:
         raise InputError(
-            f"{name}: has no column {short(lacking[0])} to drop; it has {short_list(schema.names)}."
+            f"{name}: has no column {truncated_repr(lacking[0])} to drop; it has {truncated_list(schema.names)}."
         )
     if len(set(schema.names)) < len(schema.names):
         twice = next(column for column in schema.names if schema.names.count(column) > 1)
-        raise InputError(f"{name}: has two columns named {short(twice)}.")
+        raise InputError(f"{name}: has two columns named {truncated_repr(twice)}.")
     return Rows(name, schema, total, _tables(name, schema, batches, kinds, drop))
 
 
@@ -99,7 +99,7 @@ def _tables(
     except (pa.ArrowException, OSError) as error:
         if isinstance(error, BrokenPipeError):
             raise
-        raise InputError(f"{name}: cannot be read: {reason(error)}") from error
+        raise InputError(f"{name}: cannot be read: {error_text(error)}") from error
 
 
 def _as_labels(table: Any, kinds: Mapping[str, str]) -> Any:
@@ -127,7 +127,8 @@ def _opener(path: Path) -> _Opener:
     opener = openers.get(path.suffix.lower())
     if opener is None:
         raise InputError(
-            f"{short_text(path)}: the suffix {short(path.suffix)} is not a known format of rows; known are "
+            f"{truncated_text(path)}: the suffix {truncated_repr(path.suffix)} is not a known format of rows; "
+            "known are "
             f"{', '.join(openers)}."
         )
     return opener
@@ -142,7 +143,7 @@ def _open_parquet(path: Path, kinds: Mapping[str, str]) -> _Opened:
 def _open_arrow(path: Path, kinds: Mapping[str, str]) -> _Opened:
     source = pa.memory_map(str(path))
     if source.size() == 0:
-        raise InputError(f"{short_text(path)}: is empty.")
+        raise InputError(f"{truncated_text(path)}: is empty.")
     try:
         reader = pa.ipc.open_file(source)
     except pa.ArrowInvalid:  # a stream, then

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from fouriershap import Explainer, FileFormatError, InputError, OutputColumn, load
-from fouriershap._base.checks import need
-from fouriershap._base.short import short_text
+from fouriershap._base.checks import import_optional
+from fouriershap._base.messages import truncated_text
 
 _MOST_OPEN = 8  # explainers per worker process
 _lock = threading.Lock()  # so that one thread of a worker opens a file
@@ -53,7 +53,8 @@ class Job:
                 explainer = load_explainer(self.source.path)
                 if explainer.checksum != self.source.checksum:
                     raise FileFormatError(
-                        f"{short_text(self.source.path)} has changed since the job was made: give every version of an "
+                        f"{truncated_text(self.source.path)} has changed since the job was made: give every "
+                        "version of an "
                         "explainer its own path."
                     )
                 _keep(self.source, explainer)
@@ -116,7 +117,7 @@ def load_explainer(path: str | os.PathLike[str]) -> Explainer:
     loaded = load(path)
     if not isinstance(loaded, Explainer):
         raise InputError(
-            f"{short_text(path)} holds a {type(loaded).__name__}; give the file of an explainer."
+            f"{truncated_text(path)} holds a {type(loaded).__name__}; give the file of an explainer."
         )
     return loaded
 
@@ -124,7 +125,7 @@ def load_explainer(path: str | os.PathLike[str]) -> Explainer:
 def import_engine(name: str) -> Any:
     """Import a module of an engine, whose extra has the name of the package."""
     extra = name.partition(".")[0].removeprefix("py")
-    return need(name, f"fouriershap.integrations.{extra}", f"[{extra}]")
+    return import_optional(name, f"fouriershap.integrations.{extra}", f"[{extra}]")
 
 
 def check_frame(frame: Any, argument: str, method: str, wanted: str) -> None:

@@ -10,8 +10,8 @@ from typing import Any
 
 from fouriershap import InputError
 from fouriershap._base.atomic import atomic_file, remove_unfinished
-from fouriershap._base.checks import need
-from fouriershap._base.short import short_text
+from fouriershap._base.checks import import_optional
+from fouriershap._base.messages import truncated_text
 from fouriershap.integrations._distribute import Job
 
 _BATCH_ROWS = 65_536
@@ -56,10 +56,10 @@ def plan_parts(source: str | os.PathLike[str], target: str | os.PathLike[str], e
     The name of a result depends on its position, so that a repeated task replaces its result. ``engine`` is the name
     of the integration that needs pyarrow, for the message.
     """
-    pq = need("pyarrow.parquet", f"fouriershap.integrations.{engine}", f"[{engine}]")
+    pq = import_optional("pyarrow.parquet", f"fouriershap.integrations.{engine}", f"[{engine}]")
     files, folder = _files(Path(source).absolute()), Path(target).absolute()
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InputError(f"target {short_text(folder)} exists already; give a new or empty folder.")
+        raise InputError(f"target {truncated_text(folder)} exists already; give a new or empty folder.")
     chosen = [(file, groups, n) for file in files for groups, n in _share_out(pq.read_metadata(file))]
     width = max(5, len(str(len(chosen) - 1)))  # so that names sort like numbers
     return [
@@ -75,7 +75,7 @@ def _files(source: Path) -> list[Path]:
     found = sorted(path for path in source.glob("*.parquet") if path.name[0] not in "._")
     if not found:
         what = "has no *.parquet files" if source.is_dir() else "does not exist"
-        raise InputError(f"source {short_text(source)} {what}; give a parquet file, or a folder of them.")
+        raise InputError(f"source {truncated_text(source)} {what}; give a parquet file, or a folder of them.")
     return found
 
 
@@ -98,7 +98,7 @@ def explain_part(job: Job, part: Part) -> int:
     try:
         return _explain_part(job, part)
     except InputError as error:  # batches are counted from the first row group of the part
-        where, groups = short_text(part.source), part.groups
+        where, groups = truncated_text(part.source), part.groups
         if len(groups) == 1:
             where += f", row group {groups[0]}"
         elif groups:
@@ -143,4 +143,4 @@ def check_parts(job: Job, parts: Sequence[Part]) -> None:
         try:
             next(job.explain([pq.read_schema(source).empty_table()]))
         except InputError as error:
-            raise InputError(f"{short_text(source)}: {error}") from error
+            raise InputError(f"{truncated_text(source)}: {error}") from error

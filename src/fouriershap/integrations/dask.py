@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from fouriershap import Explainer, InputError
-from fouriershap._base.short import short
+from fouriershap._base.messages import truncated_repr
 from fouriershap.integrations._distribute import Job, check_frame, import_engine, make_job
 from fouriershap.integrations._parts import Part, explain_part, explain_parts
 
@@ -142,6 +142,6 @@ def _check_categories(ddf: Any, ids: tuple[str, ...]) -> None:
     for name in ddf.columns:
         if name not in ids and ddf[name].dtype == "category" and not ddf[name].cat.known:
             raise InputError(
-                f"ddf has a column {short(name)} whose categories are unknown, so that their codes may differ "
-                f"between partitions. Give `ddf.categorize([{short(name)}])`, or text."
+                f"ddf has a column {truncated_repr(name)} whose categories are unknown, so that their codes may differ "
+                f"between partitions. Give `ddf.categorize([{truncated_repr(name)}])`, or text."
             )

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from fouriershap import Explainer, InputError
-from fouriershap._base.checks import check_choice, check_whole
-from fouriershap._base.short import short, short_text
+from fouriershap._base.checks import check_choice, check_int
+from fouriershap._base.messages import truncated_repr, truncated_text
 from fouriershap.integrations import _distribute
 from fouriershap.integrations._distribute import import_engine, save_and_load
 
@@ -146,11 +146,12 @@ def load_explainer(uri: str | os.PathLike[str]) -> Explainer:
     mlflow = _import()
     folder = Path(mlflow.artifacts.download_artifacts(artifact_uri=os.fspath(uri)))
     if not (folder / "MLmodel").is_file():
-        raise InputError(f"uri is {short(uri)}, which is not an MLflow model.")
+        raise InputError(f"uri is {truncated_repr(uri)}, which is not an MLflow model.")
     flavor = mlflow.models.Model.load(str(folder)).flavors.get("python_function", {})
     if flavor.get("loader_module") != _LOADER:
         raise InputError(
-            f"uri is {short(uri)}, which holds a model of {short_text(flavor.get('loader_module', 'another kind'))} "
+            f"uri is {truncated_repr(uri)}, which holds a model of "
+            f"{truncated_text(flavor.get('loader_module', 'another kind'))} "
             "instead of an explainer. Give what log_explainer(explainer) returned: info.model_uri."
         )
     return _distribute.load_explainer(folder / flavor["data"])
@@ -174,7 +175,7 @@ class ExplainerModel:
         """
         given = {"layout": "columns", "top_k": _TOP_K} | (params or {})
         layout = check_choice("layout", given["layout"], _LAYOUTS)
-        top_k = check_whole("top_k", given["top_k"])
+        top_k = check_int("top_k", given["top_k"])
         import pandas as pd
 
         rows = model_input if isinstance(model_input, pd.DataFrame) else pd.DataFrame(model_input)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.errors import InputError
-from fouriershap._base.short import short
+from fouriershap._base.messages import truncated_repr
 from fouriershap._shapley.engine import Engine
 from fouriershap.analysis.cohorts import Cohorts, cohorts
 from fouriershap.analysis.drift import Drift, drift
@@ -120,7 +120,8 @@ def _compare(found: Drift | Cohorts, words: list[str], means: Floats, base: Floa
 def _check_names(argument: str, names: tuple[str, ...], players: tuple[str, ...]) -> None:
     if names != players:
         raise InputError(
-            f"{argument} is a result with {len(names)} names, such as {short(names[-1])}, that are not the players of "
+            f"{argument} is a result with {len(names)} names, such as {truncated_repr(names[-1])}, that are "
+            "not the players of "
             "this explainer. Compute it with this explainer, without interactions."
         )
 

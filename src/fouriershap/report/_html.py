@@ -9,7 +9,7 @@ import re
 from importlib import resources
 from typing import Any
 
-from fouriershap._base.checks import need
+from fouriershap._base.checks import import_optional
 from fouriershap.report._pack import packed_bytes, script_json
 
 # Plain scripts that share one scope: each is a part of the page, the last one starts it.
@@ -53,7 +53,7 @@ class Page:
     """The page without its data."""
 
     def __init__(self, title: str) -> None:
-        plotly = need("plotly.offline", "the report", "[report]")
+        plotly = import_optional("plotly.offline", "the report", "[report]")
         # A Python string may hold half a surrogate pair, which UTF-8 cannot encode.
         safe = title.encode("utf-8", "replace").decode("utf-8")
         scripts = {"plotly": str(plotly.get_plotlyjs()), "script": _script()}

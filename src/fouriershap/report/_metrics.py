@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from fouriershap._base.checks import as_floats
 from fouriershap._base.errors import InputError
 from fouriershap._base.links import sigmoid, softmax
-from fouriershap._base.short import short, short_list
+from fouriershap._base.messages import truncated_list, truncated_repr
 from fouriershap._rows.frames import as_frame, is_missing
 from fouriershap._rows.text import text_of
 from fouriershap.analysis.explainer import ExplainerLike
@@ -34,7 +34,7 @@ def measure(explainer: ExplainerLike, y: Any, outputs: Floats) -> Actual:
     if known == "logit":
         outputs = sigmoid(outputs) if outputs.shape[1] == 1 else softmax(outputs)
     if not _are_shares(outputs):
-        label = short(entries.tolist()[0])
+        label = truncated_repr(entries.tolist()[0])
         raise InputError(
             f"y holds classes, such as {label}, but it is unknown how the outputs of this explainer become "
             "probabilities. Explain output='probability', or leave y out."
@@ -138,7 +138,8 @@ def _positive(entries: NDArray[Any], name: str | None) -> tuple[NDArray[np.bool_
         wanted, known = name, True  # one class was observed, and it is not the positive one
     if wanted is None or not known:
         raise InputError(
-            f"y holds {short_list(sorted(found))}, but the model has {short(name or '1')} and one other class. Give "
+            f"y holds {truncated_list(sorted(found))}, but the model has {truncated_repr(name or '1')} and one "
+            "other class. Give "
             "these two, or 0 and 1."
         )
     other = next(iter(found - {wanted}), f"not {name or wanted}")
@@ -153,7 +154,7 @@ def _of_classes(entries: NDArray[Any], shares: Floats, names: tuple[str, ...]) -
     unknown = next((text for text in texts if text not in position), None)
     if unknown is not None:
         raise InputError(
-            f"y holds {short(unknown)}, which is not a class of the model; it has {short_list(names)}."
+            f"y holds {truncated_repr(unknown)}, which is not a class of the model; it has {truncated_list(names)}."
         )
     which = np.array([position[text] for text in texts])
     rates = np.bincount(which, minlength=len(names)) / len(which)

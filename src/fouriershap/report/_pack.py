@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._base.short import short_text
+from fouriershap._base.messages import truncated_text
 
 # Typed arrays of JavaScript. Booleans are stored as bytes, int64 as int32.
 _DTYPES = ("uint8", "uint16", "int16", "int32", "float32", "float64")
@@ -25,7 +25,7 @@ def packed(array: NDArray[Any]) -> dict[str, str]:
             raise OverflowError("an array of the report has numbers that overflow 32 bits.")
         array = array.astype(np.int32)
     if array.dtype.name not in _DTYPES:
-        raise TypeError(f"a report cannot hold arrays of {short_text(array.dtype)}.")
+        raise TypeError(f"a report cannot hold arrays of {truncated_text(array.dtype)}.")
     little = np.ascontiguousarray(array.astype(array.dtype.newbyteorder("<"), copy=False))
     return {"dtype": array.dtype.name, "data": packed_bytes(_shuffled(little))}
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._base.checks import check_number, check_whole
+from fouriershap._base.checks import check_int, check_number
 from fouriershap._base.errors import CapacityError, InputError
-from fouriershap._base.short import reason, short
+from fouriershap._base.messages import error_text, truncated_repr
 from fouriershap._rows.inputs import InputField
 from fouriershap._shapley.engine import Engine
 from fouriershap._shapley.interactions import interaction_matrices, pair_interactions
@@ -105,12 +105,12 @@ def write_report(
     check_number("max_rows", 1 if max_rows is None else max_rows, 1)
     check_number("max_bytes", max_bytes, 1)
     if interactions is not None and not isinstance(interactions, Interactions):
-        check_whole("interactions", interactions, 2, ", the most features of a set, or Interactions")
+        check_int("interactions", interactions, 2, ", the most features of a set, or Interactions")
     for name, label in (("title", title), ("unit", unit)):
         if label is not None and not isinstance(label, str):
-            raise InputError(f"{name} is {short(label)}; give a text, or None.")
+            raise InputError(f"{name} is {truncated_repr(label)}; give a text, or None.")
     if facts is not None and not isinstance(facts, Mapping):
-        raise InputError(f"facts is {short(facts)}; give a mapping from names to texts.")
+        raise InputError(f"facts is {truncated_repr(facts)}; give a mapping from names to texts.")
     engine = check_engine(explainer, "a report")
     sentences = split_sentences(text, explainer.player_names)
     given = {"y": y, "ids": ids, "cohorts": cohorts}
@@ -218,7 +218,7 @@ def _pair_sizes(
         else:
             found = pair_interactions(engine, codes[:_HEAT_ROWS], np.array(pairs), explainer.n_jobs)
     except (CapacityError, InputError) as error:  # too large, or not available for this explainer
-        return reason(error)
+        return error_text(error)
     mean = np.abs(found).mean(axis=0)
     if pairs is None:
         return PairSizes(players, np.ascontiguousarray(np.moveaxis(mean, -1, 0)))

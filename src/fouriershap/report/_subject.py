@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._base.short import short_text
+from fouriershap._base.messages import truncated_text
 from fouriershap._blackbox.fidelity import Fidelity
 from fouriershap._shapley.engine import EngineInfo, PageLookup
 from fouriershap.analysis.explainer import ExplainerLike
@@ -47,7 +47,7 @@ def list_facts(
     grouped = "" if n_columns == n_players else f" in {n_players:,} groups"
     found = [("Model", facts.kind if not facts.method else "black box, known by its predictions")]
     if explainer.model_name is not None:
-        found.append(("Model class", short_text(explainer.model_name)))
+        found.append(("Model class", truncated_text(explainer.model_name)))
     if facts.method:
         found += [("Method", facts.method), ("Representation", _describe_representation(info))]
     elif info.n_trees:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from fouriershap._base.checks import need
+from fouriershap._base.checks import import_optional
 from fouriershap._base.parallel import for_each_block
 from fouriershap._blackbox.surrogates import TreeSurrogate
 from fouriershap._blackbox.task import N_FOLDS, CandidateFit, Task
@@ -189,13 +189,13 @@ def one_thread() -> Any:
 
 
 def _regressor() -> Any:
-    ensemble = need("sklearn.ensemble", "fitting trees to a black box", "[blackbox]")
+    ensemble = import_optional("sklearn.ensemble", "fitting trees to a black box", "[blackbox]")
     return ensemble.HistGradientBoostingRegressor
 
 
 def refit_leaves(ensemble: TreeEnsemble, codes: Floats, y: Floats) -> TreeEnsemble:
     """Return the same trees with values that fit answers y (n,) better; one output, no categorical nodes."""
-    linalg = need("scipy.sparse.linalg", "refitting leaves", "[blackbox]")
+    linalg = import_optional("scipy.sparse.linalg", "refitting leaves", "[blackbox]")
     rows = design(ensemble, codes)
     values = ensemble.values[:, 0]
     missed = y - ensemble.base[0] - rows @ values

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from fouriershap._base.errors import UnsupportedModelError
-from fouriershap._base.short import short_text
+from fouriershap._base.messages import truncated_text
 from fouriershap._libraries.onnx.graph import WAY_OUT, Graph, Node
 
 _TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
@@ -36,7 +36,7 @@ def read_behind(graph: Graph, node: Node) -> tuple[Any, Any, str]:
         if after[0].op in _LINKS:
             return scale, shift, after[0].op
         if len(after) > 1 or after[0].op not in (*_SAME, "Add", "Sub", "Mul", "Div"):
-            ops = ", ".join(short_text(found.op) for found in after)
+            ops = ", ".join(truncated_text(found.op) for found in after)
             raise UnsupportedModelError(
                 f"the ONNX model has {ops} behind its trees, which is not read: only Add, Sub, Mul and Div by "
                 f"constants, and links such as Sigmoid and Softmax, are. {WAY_OUT}"

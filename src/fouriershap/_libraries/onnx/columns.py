@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.errors import UnsupportedModelError
-from fouriershap._base.short import short, short_text
+from fouriershap._base.messages import truncated_repr, truncated_text
 from fouriershap._libraries.onnx.graph import TYPES, WAY_OUT, Graph, Node
 
 _Step = Callable[[NDArray[Any]], NDArray[Any]]
@@ -63,7 +63,8 @@ def columns_before(graph: Graph, name: str, n_columns: int) -> tuple[list[Column
     for given in graph.inputs:
         if given.dtype is None or given.dtype in (np.bool_, np.float16):
             raise UnsupportedModelError(
-                f"the input {short(given.name)} of the ONNX model holds no numbers that trees compare (texts, Booleans "
+                f"the input {truncated_repr(given.name)} of the ONNX model holds no numbers that trees compare "
+                "(texts, Booleans "
                 f"or half floats). {WAY_OUT}"
             )
         width = given.n_columns or (n_columns if len(graph.inputs) == 1 else 1)
@@ -133,7 +134,8 @@ def _apply(graph: Graph, node: Node, walk: Callable[[str], list[Column]]) -> lis
 
 def _refused(what: str, value: str) -> UnsupportedModelError:
     return UnsupportedModelError(
-        f"the ONNX model has {short_text(what)} before its trees (it makes {short(value)}), which is not read: only "
+        f"the ONNX model has {truncated_text(what)} before its trees (it makes {truncated_repr(value)}), which "
+        "is not read: only "
         f"Scaler, Imputer, Cast, Concat, choosing columns, and Add, Sub, Mul and Div by constants are. {WAY_OUT}"
     )
 

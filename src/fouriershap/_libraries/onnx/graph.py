@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.errors import InputError, UnsupportedModelError
-from fouriershap._base.short import short
+from fouriershap._base.messages import truncated_repr
 from fouriershap._libraries.protobuf import Message
 
 # Numbers of element types; strings (8), complex and tiny floats are no inputs of trees.
@@ -141,7 +141,8 @@ def tensor(message: Message) -> NDArray[Any]:
         )
     if message.whole(14):
         raise UnsupportedModelError(
-            f"the constant {short(message.text(8))} of the ONNX model is in another file. Save the model in one file."
+            f"the constant {truncated_repr(message.text(8))} of the ONNX model is in another file. Save the "
+            "model in one file."
         )
     shape = tuple(message.wholes(1).tolist())
     if 9 in message:

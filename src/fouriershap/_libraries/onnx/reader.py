@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from fouriershap._base.errors import InputError, UnsupportedModelError
 from fouriershap._base.links import LOGISTIC, SOFTMAX, UNKNOWN, Link
-from fouriershap._base.short import short_text
+from fouriershap._base.messages import truncated_text
 from fouriershap._libraries.onnx.behind import read_behind, word
 from fouriershap._libraries.onnx.columns import Column, columns_before, inputs_from
 from fouriershap._libraries.onnx.graph import WAY_OUT, Graph, Node
@@ -55,7 +55,7 @@ def read(data: bytes) -> Reading:
     graph = Graph(data)
     found = [node for node in graph.nodes if node.op in OPERATORS]
     if len(found) != 1:
-        ops = ", ".join(short_text(op) for op in sorted({node.op for node in graph.nodes}))
+        ops = ", ".join(truncated_text(op) for op in sorted({node.op for node in graph.nodes}))
         raise UnsupportedModelError(
             f"the ONNX model has {len(found)} ensembles of trees, where one is read; its operators: {ops}. {WAY_OUT}"
         )

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from fouriershap._base.errors import UnsupportedModelError
-from fouriershap._base.short import reason, short
+from fouriershap._base.messages import error_text, truncated_repr
 
 Origins = list[int]  # per column, the position of the input column that it is made from
 
@@ -45,7 +45,8 @@ def through(transformer: Any, origins: Origins, step: str) -> Origins:
     if len(set(origins)) == 1:  # everything is made of one input column
         return origins[:1] * _n_outputs(transformer, step)
     raise UnsupportedModelError(
-        f"groups='input': the step {short(step)} ({type(transformer).__name__}) makes columns out of several input "
+        f"groups='input': the step {truncated_repr(step)} ({type(transformer).__name__}) makes columns out of "
+        "several input "
         "columns, or is not known to keep them apart, so no input column owns its outputs. Explain the features "
         "that enter the final model (leave out groups), group those by groups={'name': [columns]}, or explain "
         "`pipeline.predict` by BlackBoxExplainer."
@@ -57,8 +58,8 @@ def _n_outputs(transformer: Any, step: str) -> int:
         return len(transformer.get_feature_names_out())
     except (AttributeError, ValueError, TypeError) as error:
         raise UnsupportedModelError(
-            f"groups='input': the step {short(step)} ({type(transformer).__name__}) does not say what its "
-            f"output columns are ({reason(error)}). Give it get_feature_names_out, or leave out groups."
+            f"groups='input': the step {truncated_repr(step)} ({type(transformer).__name__}) does not say what its "
+            f"output columns are ({error_text(error)}). Give it get_feature_names_out, or leave out groups."
         ) from error
 
 
@@ -156,7 +157,8 @@ def _function(transformer: Any, origins: Origins, step: str) -> Origins:
         n_outputs = len(origins) if elementwise else _n_outputs(transformer, step)
         return origins if n_outputs == len(origins) else origins[:1] * n_outputs
     raise UnsupportedModelError(
-        f"groups='input': it is unknown whether the function of the step {short(step)} (FunctionTransformer) keeps "
+        f"groups='input': it is unknown whether the function of the step {truncated_repr(step)} "
+        "(FunctionTransformer) keeps "
         "columns apart. If it does, give FunctionTransformer(..., feature_names_out='one-to-one')."
     )
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._base.checks import are_numbered, numbered
+from fouriershap._base.checks import are_numbered_names, numbered_names
 from fouriershap._base.errors import InputError, UnsupportedModelError
-from fouriershap._base.short import reason, short
+from fouriershap._base.messages import error_text, truncated_repr
 from fouriershap._libraries.sklearn.column_origins import through
 from fouriershap._libraries.sklearn.step_readers import Steps, read_steps
 from fouriershap._rows.frames import as_frame, check_columns, column_names, densified, is_sparse
@@ -40,7 +40,7 @@ class PipelineSteps:
                 X = pipeline.transform(X)
             return X
         except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
-            raise InputError(f"{name} does not go through the pipeline: {reason(error)}") from error
+            raise InputError(f"{name} does not go through the pipeline: {error_text(error)}") from error
 
     def first_rows(self, background: Any) -> Any:
         """Return some rows to try steps on before a file keeps them: a copy, so that the table can be freed."""
@@ -80,7 +80,7 @@ class PipelineSteps:
             raise UnsupportedModelError(
                 "groups='input': the pipeline does not know its input columns. Fit it on a data frame."
             )
-        return found or numbered(n_columns or 0)
+        return found or numbered_names(n_columns or 0)
 
     def input_players(
         self, background: Any, n_features: int
@@ -122,7 +122,8 @@ class PipelineSteps:
                 if len(wrong):
                     raise UnsupportedModelError(
                         f"groups='input': feature {wrong[0]} of the final model changes with the input columns "
-                        f"{short(names[j])} and {short(names[origin[wrong[0]]])}; a transformer does not keep "
+                        f"{truncated_repr(names[j])} and {truncated_repr(names[origin[wrong[0]]])}; a "
+                        "transformer does not keep "
                         "columns apart. Leave out groups, or explain `pipeline.predict` by BlackBoxExplainer."
                     )
 
@@ -153,7 +154,7 @@ class PipelineSteps:
             want = want.astype(np.float64)
         if want.dtype.name not in DTYPES or (zeros and want.dtype.kind != "f"):
             raise UnknownStepError(f"its output has dtype {want.dtype}")
-        if names is not None and are_numbered(names):
+        if names is not None and are_numbered_names(names):
             names = None
         recipe = Recipe(names, n_columns, steps, want.dtype.name, zeros)
         made = recipe.transform(sample, "background")

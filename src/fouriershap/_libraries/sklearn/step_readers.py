@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from fouriershap._base.headers import Label
-from fouriershap._base.short import reason, short
+from fouriershap._base.messages import error_text, truncated_repr
 from fouriershap._libraries.sklearn.column_origins import parts_of
 from fouriershap._rows.preprocessing import UnknownStepError
 from fouriershap._rows.steps import Fill, OneHot, Ordinal, Parts, Scale, Select, Step, Vocabulary
@@ -36,12 +36,12 @@ def read_steps(transformer: Any, n_columns: int, name: str = "") -> Steps:
     if read is None and kind.__name__ == "Pipeline":  # imbalanced-learn has its own
         read = _pipeline
     if read is None:
-        raise UnknownStepError(f"the step {short(name)} ({kind.__name__}) cannot be kept in a file")
+        raise UnknownStepError(f"the step {truncated_repr(name)} ({kind.__name__}) cannot be kept in a file")
     try:
         return read(transformer, n_columns, name)
     except (AttributeError, TypeError, ValueError, OverflowError, IndexError) as error:
         raise UnknownStepError(
-            f"the step {short(name)} ({kind.__name__}) could not be read: {reason(error)}"
+            f"the step {truncated_repr(name)} ({kind.__name__}) could not be read: {error_text(error)}"
         ) from error
 
 
@@ -133,7 +133,7 @@ def _max_abs(scaler: Any, n_columns: int, name: str) -> Steps:
 def _label(value: Any) -> Label:
     plain = value.item() if isinstance(value, np.generic) else value
     if not isinstance(plain, _PLAIN) or (isinstance(plain, float) and math.isinf(plain)):
-        raise ValueError(f"{short(value)} is not a label that files keep")
+        raise ValueError(f"{truncated_repr(value)} is not a label that files keep")
     return None if isinstance(plain, float) and math.isnan(plain) else plain
 
 

@@ -24,7 +24,7 @@ from fouriershap._base.links import (
     UNKNOWN,
     Link,
 )
-from fouriershap._base.short import short, short_text
+from fouriershap._base.messages import truncated_repr, truncated_text
 from fouriershap._libraries.arithmetic import (
     add,
     average,
@@ -71,7 +71,8 @@ def read_voting(model: Any) -> Reading:
     require_fitted(model, "estimators_")
     if getattr(model, "voting", "soft") != "soft":
         raise UnsupportedModelError(
-            f"model is a {type(model).__name__} with voting={short(model.voting)}: it names the class that most of its "
+            f"model is a {type(model).__name__} with voting={truncated_repr(model.voting)}: it names the class "
+            "that most of its "
             "members name, which is not a sum of trees. voting='soft' is one; it takes the mean of probabilities."
         )
     parts = [predicted(read_member(member), member, model) for member in model.estimators_]
@@ -154,7 +155,8 @@ def read_ada_boost(model: Any) -> Reading:
         one_tree = part.trees.n_trees == 1 and part.link is PROBABILITY
         if not one_tree or part.n_outputs != n_classes or n_classes < 2:
             raise UnsupportedModelError(
-                f"model is an {type(model).__name__} of {short_text(part.kind)}: members vote for the class that they "
+                f"model is an {type(model).__name__} of {truncated_text(part.kind)}: members vote for the "
+                "class that they "
                 "name, which is a sum of trees where each member is one tree classifier."
             )
         votes = map_leaves(part, _log_votes if real else _votes)
@@ -250,7 +252,8 @@ def read_calibrated(model: Any) -> Reading:
     if not one_sigmoid:
         many = f"the mean of {len(found)} models, each behind " if len(found) > 1 else ""
         raise UnsupportedModelError(
-            f"model is a {type(model).__name__}(method={short(model.method)}) of {len(model.classes_)} classes, {many}"
+            f"model is a {type(model).__name__}(method={truncated_repr(model.method)}) of "
+            f"{len(model.classes_)} classes, {many}"
             "a calibration of its own: no function of one sum of trees. One sigmoid is (two classes, ensemble=False or "
             "a fitted model given)."
         )
@@ -308,7 +311,7 @@ def _predicts_raw(link: Link) -> bool:
 
 
 def _listed(links: set[Link]) -> str:
-    return short(sorted(link.name for link in links))
+    return truncated_repr(sorted(link.name for link in links))
 
 
 SUMS = {

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from fouriershap._base.errors import UnsupportedModelError
 from fouriershap._base.links import EXP, IDENTITY, LOGISTIC, MEAN, PROBABILITY, SOFTMAX, UNKNOWN, Link
-from fouriershap._base.short import short
+from fouriershap._base.messages import truncated_repr
 from fouriershap._libraries.reading import Reading, class_names, fitted_names, require_fitted, tree_reading
 from fouriershap._rows.rules import Casting
 from fouriershap._trees.assemble import Tree, join, right_above
@@ -42,7 +42,8 @@ def read_gradient_boosting(model: Any) -> Reading:
     init = model.init_
     if not isinstance(init, str) and type(init).__name__ not in ("DummyClassifier", "DummyRegressor"):
         raise UnsupportedModelError(
-            f"{type(model).__name__}(init={short(init)}): the initial estimator is a model of its own, and cannot "
+            f"{type(model).__name__}(init={truncated_repr(init)}): the initial estimator is a model of its "
+            "own, and cannot "
             "be represented as trees. Fit with init=None or init='zero'."
         )
     # The prior goes through the loss's link function; scikit-learn has no public name for the result.

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 from numpy.typing import ArrayLike
 
 from fouriershap._base.bits import check_bits
-from fouriershap._base.checks import check_choice, check_device, check_weights, need
-from fouriershap._base.short import short
+from fouriershap._base.checks import check_choice, check_device, check_weights, import_optional
+from fouriershap._base.messages import truncated_repr
 from fouriershap._shapley.spectrum.terms import make_terms
 
 if TYPE_CHECKING:
@@ -49,7 +49,9 @@ def prepare(
     """
     check_choice("strategy", strategy, VERSIONS)
     _check_precision(precision)
-    need("jax", f"strategy={short(strategy)}", "[jax]", "strategy='tables' needs nothing more.")
+    import_optional(
+        "jax", f"strategy={truncated_repr(strategy)}", "[jax]", "strategy='tables' needs nothing more."
+    )
     from fouriershap._shapley.jax.versions import Prepared
 
     rows = check_bits(background, spectrum.n_bits, name="background")

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.errors import UnsupportedModelError
-from fouriershap._base.headers import require, take
-from fouriershap._base.short import short
+from fouriershap._base.headers import get_typed, require
+from fouriershap._base.messages import truncated_repr
 from fouriershap._shapley.engine import Engine, Floats
 from fouriershap._shapley.indices import Index
 from fouriershap._shapley.outputs.kinds import Output, Raw
@@ -44,14 +44,14 @@ def explain_products(
     """
     if output.needs_labels or (not output.is_raw and output.function is None):
         raise UnsupportedModelError(
-            f"model is a {kind}, which has no known output={short(output.name)}. Use output='raw', or give "
+            f"model is a {kind}, which has no known output={truncated_repr(output.name)}. Use output='raw', or give "
             "fs.BlackBoxExplainer a function that returns what you want explained, such as model.predict_proba."
         )
     what = model if output.is_raw else respond(model, output.link, np.average(rows, axis=0, weights=weights))
     if what is not None:
         return make_engine(what, rows, weights, index, settings, output)
     engine = make_engine(model, rows, weights, index, settings, Raw(output.link))
-    return explain_exactly(engine, output, fit, f"output={short(output.name)}")
+    return explain_exactly(engine, output, fit, f"output={truncated_repr(output.name)}")
 
 
 def load_products(
@@ -63,10 +63,10 @@ def load_products(
         engine = RidgeEngine.from_contents(arrays, header, model)
     else:
         engine = ProductEngine.from_contents(arrays, header, model)
-    if not take(header, "exact", bool, False):
+    if not get_typed(header, "exact", bool, False):
         return engine
     require(engine.background is not None, "its output needs a background, which is not there")
     output = engine.output
     require(output.function is not None, "its output is unknown")
     raw = replace(engine, output=Raw(output.link))
-    return explain_exactly(raw, output, fit, f"output={short(output.name)}")
+    return explain_exactly(raw, output, fit, f"output={truncated_repr(output.name)}")

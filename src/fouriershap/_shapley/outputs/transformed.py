@@ -19,9 +19,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from fouriershap._base.checks import as_floats
 from fouriershap._base.errors import InputError, UnsupportedModelError
-from fouriershap._base.headers import require, take
+from fouriershap._base.headers import get_typed, require
+from fouriershap._base.messages import truncated_repr, truncated_text
 from fouriershap._base.parallel import for_each_block
-from fouriershap._base.short import short, short_text
 from fouriershap._shapley.coalitions import CoalitionInteractions, coalition_values, values_of_game
 from fouriershap._shapley.engine import (
     BackgroundRows,
@@ -110,7 +110,7 @@ class TransformedOutput(WrappingEngine):
 
     def to(self, device: str) -> Engine:
         if device != "cpu":
-            raise InputError(f"device={short(device)} is for output='raw' only; use device='cpu'.")
+            raise InputError(f"device={truncated_repr(device)} is for output='raw' only; use device='cpu'.")
         return self
 
     def build(self, n_jobs: int = -1) -> None:
@@ -304,18 +304,21 @@ def make_output(engine: TreeEngine, output: Output, exact: bool, fit: Fit) -> En
         Fits a representation where there are too many coalitions.
     """
     if not isinstance(exact, bool | np.bool_):
-        raise InputError(f"exact is {short(exact)}; give True or False.")
+        raise InputError(f"exact is {truncated_repr(exact)}; give True or False.")
     if exact and (output.needs_labels or output.name == engine.output.name == "raw"):
         raise InputError(
-            f"exact=True is for output='probability' and 'response'; got output={short(output.name)}."
+            f"exact=True is for output='probability' and 'response'; got output={truncated_repr(output.name)}."
         )
     if output.is_raw:
         return engine if output.name == engine.output.name else engine.named(output)
     if engine.tree_background.rows is None:
-        raise InputError(f"output={short(output.name)} needs a background; pass one, or use output='raw'.")
+        raise InputError(
+            f"output={truncated_repr(output.name)} needs a background; pass one, or use output='raw'."
+        )
     if not exact and not engine.index.adds_up:
         raise InputError(
-            f"rescaled values add up, and those of index={short(engine.index.name)} do not; use output='raw' or "
+            f"rescaled values add up, and those of index={truncated_repr(engine.index.name)} do not; use "
+            "output='raw' or "
             "exact=True."
         )
     if (output.function if exact else output.transform) is None:
@@ -324,8 +327,8 @@ def make_output(engine: TreeEngine, output: Output, exact: bool, fit: Fit) -> En
 
 
 def _unknown(engine: TreeEngine, output: Output) -> UnsupportedModelError:
-    link, name = output.link, short(output.name)
-    model = f"{short_text(engine.model.kind) or 'the model'} ({link.name} link)"
+    link, name = output.link, truncated_repr(output.name)
+    model = f"{truncated_text(engine.model.kind) or 'the model'} ({link.name} link)"
     if output.function is not None and not link.is_elementwise:
         return UnsupportedModelError(
             f"{model}: a class probability depends on the raw outputs of all classes, so no single slope rescales it. "
@@ -357,10 +360,12 @@ def explain_exactly(engine: Margin, output: Output, fit: Fit, asked_by: str) -> 
 
 def load_output(engine: TreeEngine, header: dict[str, Any], fit: Fit) -> Engine:
     """Return what explains the output that `to_contents` of an engine of trees wrote."""
-    name = take(header, "output", str)
+    name = get_typed(header, "output", str)
     require(name in OUTPUTS, "its output is unknown")
     output = OUTPUTS[name](engine.output.link)
     if output.is_raw:
         return engine
-    require(engine.background is not None, f"output {short(name)} needs a background, which is not there")
-    return make_output(engine, output, take(header, "exact", bool), fit)
+    require(
+        engine.background is not None, f"output {truncated_repr(name)} needs a background, which is not there"
+    )
+    return make_output(engine, output, get_typed(header, "exact", bool), fit)

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from fouriershap import _kernels as kernels
 from fouriershap._base.errors import CapacityError, InputError
-from fouriershap._base.headers import require, take, take_size
+from fouriershap._base.headers import get_size, get_typed, require
 from fouriershap._base.links import LINKS
-from fouriershap._base.short import short
+from fouriershap._base.messages import truncated_repr
 from fouriershap._shapley.engine import (
     BackgroundRows,
     BaseEngine,
@@ -98,8 +98,8 @@ class ProductSettings:
     @classmethod
     def from_header(cls, header: dict[str, Any]) -> ProductSettings:
         """Return what `to_header` wrote."""
-        exact = take(header, "exact_background", bool)
-        return cls(take(header, "tolerance", float), exact, take(header, "budget", int))
+        exact = get_typed(header, "exact_background", bool)
+        return cls(get_typed(header, "tolerance", float), exact, get_typed(header, "budget", int))
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,7 +237,7 @@ class ProductEngine(BaseEngine):
         cls, arrays: dict[str, NDArray[Any]], header: dict[str, Any], model: ProductSum
     ) -> ProductEngine:
         """Return what `to_contents` wrote: nothing is compiled."""
-        name = take(header, "strategy", str)
+        name = get_typed(header, "strategy", str)
         require(name in _STRATEGIES, "its strategy is unknown")
         index, n_background, settings, output = read_product_header(header)
         strategy = _STRATEGIES[name].from_contents(arrays, header, model, index)
@@ -263,9 +263,9 @@ def product_header(
 
 def read_product_header(header: dict[str, Any]) -> tuple[Index, int | None, ProductSettings, Output]:
     """Return index, number of background rows, settings and output of what `product_header` wrote."""
-    name, link = take(header, "output", str), take(header, "link", str)
+    name, link = get_typed(header, "output", str), get_typed(header, "link", str)
     require(name in OUTPUTS and link in LINKS, "its output is unknown")
-    sizes = (find_index(take(header, "index", str)), take_size(header, "n_background"))
+    sizes = (find_index(get_typed(header, "index", str)), get_size(header, "n_background"))
     return *sizes, ProductSettings.from_header(header), OUTPUTS[name](LINKS[link])
 
 
@@ -337,6 +337,7 @@ def check_finite(values: Floats, output: Output) -> Floats:
     wrong = ~np.isfinite(values).all(axis=(1, 2))
     if wrong.any():
         raise InputError(
-            f"output={short(output.name)} of row {int(wrong.argmax())} overflows. Use output='raw', or check the row."
+            f"output={truncated_repr(output.name)} of row {int(wrong.argmax())} overflows. Use output='raw', "
+            "or check the row."
         )
     return values

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap import _kernels as kernels
-from fouriershap._base.headers import require, take
+from fouriershap._base.headers import get_typed, require
 from fouriershap._shapley.engine import Contents, Floats
 from fouriershap._shapley.indices import Index
 from fouriershap._shapley.products.clusters import cluster
@@ -156,9 +156,9 @@ class Mixture:
         for array, shape in zip((near, whole, mean), shapes, strict=True):
             fits = array.shape == shape and array.dtype == np.float64 and np.isfinite(array).all()
             require(fits, "its moments are those of another model")
-        numbers = (take(header, "kappa", float), index, take(header, "error", float))
+        numbers = (get_typed(header, "kappa", float), index, get_typed(header, "error", float))
         require(0 <= numbers[0] <= _MOST_KAPPA and numbers[2] >= 0, "its error is out of range")
-        n_points = take(header, "n_points", int)
+        n_points = get_typed(header, "n_points", int)
         require(n_points in (1, 2), "its number of points is unknown")
         return cls(components, weights, near, whole, mean, *numbers, n_points)
 

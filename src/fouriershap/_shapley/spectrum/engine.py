@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fouriershap._base.bits import check_bits, check_packed, pack, unpack
-from fouriershap._base.checks import check_memory, check_weights, stored_memory, unshared
+from fouriershap._base.checks import check_memory, check_weights, copy_if_shared, stored_memory
 from fouriershap._base.errors import CapacityError, InputError
-from fouriershap._base.headers import require, take, take_size
+from fouriershap._base.headers import get_size, get_typed, require
 from fouriershap._base.parallel import for_each_block
 from fouriershap._fourier.spectrum import Spectrum
 from fouriershap._shapley.engine import BackgroundRows, BaseEngine, Contents, EngineInfo, Floats, PageLookup
@@ -167,7 +167,7 @@ class SpectrumEngine(BaseEngine):
     @classmethod
     def from_contents(cls, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> SpectrumEngine:
         """Build from what `to_contents` returned: nothing is compiled, tables stay memory-mapped."""
-        sizes = (take(header, "n_bits", int), take(header, "n_players", int))
+        sizes = (get_typed(header, "n_bits", int), get_typed(header, "n_players", int))
         check_packed(arrays["background"], sizes[0])
         terms, rest = (
             Terms(*sizes, *(arrays[f"{part}.{name}"] for name in _TERM_ARRAYS)) for part in ("terms", "rest")
@@ -181,13 +181,13 @@ class SpectrumEngine(BaseEngine):
         verify_numbers(np.dtype(np.float64), (arrays["expected"],), terms.n_outputs)
         lost = rest.n_terms and not len(background)
         require(not lost, "terms without tables need a background, which is missing")
-        n_background = take_size(header, "n_background")
+        n_background = get_size(header, "n_background")
         known = not len(background) or n_background in (None, len(background))
         require(known, "its background does not have the stated number of rows")
-        plan = take(header, "plan", Plan)
+        plan = get_typed(header, "plan", Plan)
         counts = (plan.n_direct_terms, plan.n_table_terms) == (rest.n_terms, terms.n_terms - rest.n_terms)
         require(counts, "its plan does not match its terms")
-        index = find_index(take(header, "index", str))
+        index = find_index(get_typed(header, "index", str))
         parts = (background, weights, arrays["expected"], plan, index, stored_memory(header.get("memory")))
         return cls(terms, tables, rest, *parts, n_background)
 
@@ -231,6 +231,6 @@ def make_engine(
 ) -> SpectrumEngine:
     """Check arguments as callers give them (see `fouriershap.spectra.compile`), and compile."""
     terms = make_terms(spectrum, players)
-    rows = unshared(check_bits(background, spectrum.n_bits, name="background"), background)
+    rows = copy_if_shared(check_bits(background, spectrum.n_bits, name="background"), background)
     share = check_weights(weights, len(rows))
     return compile_spectrum(terms, rows, share, check_memory(memory), n_rows, strategy, find_index(index))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.checks import stored_memory
-from fouriershap._base.headers import require, take, take_size
+from fouriershap._base.headers import get_size, get_typed, require
 from fouriershap._base.links import LINKS
 from fouriershap._shapley.indices import find_index
 from fouriershap._shapley.outputs.kinds import OUTPUTS, Output
@@ -81,21 +81,21 @@ def trees_from_contents(arrays: Arrays, header: Header) -> StoredTrees:
     """Return what `trees_to_contents` wrote: nothing is compiled, tables stay where they are."""
     ensemble, in_tables = _ensemble_from_contents(arrays, header), arrays["feasible"]
     rows, weights = arrays.get("background"), arrays.get("weights")
-    is_interventional = take(header, "interventional", bool)
+    is_interventional = get_typed(header, "interventional", bool)
     require(rows is None or is_interventional, "it has a background that nothing is compared with")
     if rows is None and is_interventional:
         rows = np.empty((0, ensemble.n_features), dtype=ensemble.dtype)
-    n_background = take_size(header, "n_background")
+    n_background = get_size(header, "n_background")
     known = rows is None or not len(rows) or n_background in (None, len(rows))
     require(known, "its background has the wrong number of rows")
-    strategy, link = take(header, "strategy", str), take(header, "link", str)
+    strategy, link = get_typed(header, "strategy", str), get_typed(header, "link", str)
     require(strategy in ("auto", "tables", "stream", "walk"), "its strategy is unknown")
     require(link in LINKS, "its link is unknown")
-    output = OUTPUTS.get(take(header, "output", str))
+    output = OUTPUTS.get(get_typed(header, "output", str))
     require(output is not None, "its output is unknown")
-    settings = (stored_memory(take(header, "memory", int)), _float_type(header, "precision"))
-    kind: str = take(header, "model_kind", str)
-    about = (find_index(take(header, "index", str)), LINKS[link], kind)
+    settings = (stored_memory(get_typed(header, "memory", int)), _float_type(header, "precision"))
+    kind: str = get_typed(header, "model_kind", str)
+    about = (find_index(get_typed(header, "index", str)), LINKS[link], kind)
     expected, of_tables = arrays["expected"], arrays.get("table_expected")
     verify_trees(ensemble, arrays["player"], in_tables)
     verify_rows(ensemble, rows, weights)
@@ -122,12 +122,12 @@ def _ensemble_to_contents(e: TreeEnsemble) -> tuple[Arrays, Header]:
 def _ensemble_from_contents(arrays: Arrays, header: Header) -> TreeEnsemble:
     trees = {name[6:]: array for name, array in arrays.items() if name.startswith("trees.")}
     verify_tree_types(trees)
-    parts: dict[str, Any] = {name: take(header, name, int) for name in ("n_features", "n_outputs")}
+    parts: dict[str, Any] = {name: get_typed(header, name, int) for name in ("n_features", "n_outputs")}
     return TreeEnsemble(**parts | trees, dtype=_float_type(header, "dtype"))
 
 
 def _float_type(header: Header, name: str) -> np.dtype[Any]:
-    found: str = take(header, name, str)
+    found: str = get_typed(header, name, str)
     require(found in ("float32", "float64"), f"{name} is unknown")
     return np.dtype(found)
 

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import fouriershap as fs
-from fouriershap._base.short import MOST, reason, short, short_list, short_text
+from fouriershap._base.messages import MOST, error_text, truncated_list, truncated_repr, truncated_text
 from fouriershap._rows.preprocessing import UnknownStepError
 
 SOURCE = Path(fs.__file__).parent
@@ -65,46 +65,48 @@ HUGE = [
 
 @pytest.mark.parametrize("value", HUGE, ids=range(len(HUGE)))
 def test_values_of_any_kind_fit(value: Any) -> None:
-    assert len(short(value)) <= MOST and "\n" not in short(value)
-    assert len(short_text(value)) <= MOST
+    assert len(truncated_repr(value)) <= MOST and "\n" not in truncated_repr(value)
+    assert len(truncated_text(value)) <= MOST
 
 
 @pytest.mark.parametrize("value", ["abc", "it's", 1, -2.5, None, True, ["a", 1], ("a",), {"a": [1, 2]}, b"x"])
 def test_what_is_short_is_shown_as_it_is(value: Any) -> None:
-    assert short(value) == repr(value)
-    assert short_text("a path/with  spaces") == "a path/with  spaces"
+    assert truncated_repr(value) == repr(value)
+    assert truncated_text("a path/with  spaces") == "a path/with  spaces"
 
 
 def test_both_ends_are_kept() -> None:
     name = "/home/somebody/" + "folder/" * 30 + "rows.parquet"
-    assert len(short_text(name)) == MOST
-    assert short_text(name).startswith("/home/somebody/") and short_text(name).endswith("/rows.parquet")
-    assert short(name).startswith("'/home") and short(name).endswith(".parquet'")
+    assert len(truncated_text(name)) == MOST
+    assert truncated_text(name).startswith("/home/somebody/") and truncated_text(name).endswith(
+        "/rows.parquet"
+    )
+    assert truncated_repr(name).startswith("'/home") and truncated_repr(name).endswith(".parquet'")
 
 
 def test_arrays_and_frames_by_their_shape() -> None:
-    assert short(np.zeros((3, 4))) == "<ndarray of shape (3, 4)>"
-    assert short(pd.DataFrame({"a": [1, 2]})) == "<DataFrame of shape (2, 1)>"
-    assert short(np.float64(2.5)) == repr(np.float64(2.5))
+    assert truncated_repr(np.zeros((3, 4))) == "<ndarray of shape (3, 4)>"
+    assert truncated_repr(pd.DataFrame({"a": [1, 2]})) == "<DataFrame of shape (2, 1)>"
+    assert truncated_repr(np.float64(2.5)) == repr(np.float64(2.5))
 
 
 def test_lists() -> None:
-    assert short_list(["a", "b"]) == "'a', 'b'"
-    assert short_list([str(i) for i in range(10_000)], 2) == "'0', '1' and 9,998 more"
-    assert short_list({"a": 1}) == "'a'"
-    assert len(short_list(["x" * 10_000] * 10_000)) < 6 * MOST
+    assert truncated_list(["a", "b"]) == "'a', 'b'"
+    assert truncated_list([str(i) for i in range(10_000)], 2) == "'0', '1' and 9,998 more"
+    assert truncated_list({"a": 1}) == "'a'"
+    assert len(truncated_list(["x" * 10_000] * 10_000)) < 6 * MOST
 
 
 def test_errors_of_ours_are_whole_and_those_of_others_are_cut() -> None:
-    assert reason(fs.InputError("long " * 100)) == "long " * 100
-    assert len(reason(ValueError("x" * 10_000))) == MOST
-    assert reason(ValueError("two\nlines")) == "two lines"
+    assert error_text(fs.InputError("long " * 100)) == "long " * 100
+    assert len(error_text(ValueError("x" * 10_000))) == MOST
+    assert error_text(ValueError("two\nlines")) == "two lines"
 
     class SilentError(Exception):
         def __str__(self) -> str:
             raise RuntimeError("no")
 
-    assert reason(SilentError()) == "<SilentError>"
+    assert error_text(SilentError()) == "<SilentError>"
 
 
 # No message forgets it
@@ -156,9 +158,7 @@ def test_no_message_forgets_it() -> None:
         if "demo" not in path.parts
         for line, shown in forgotten(ast.parse(path.read_text()))
     ]
-    assert not found, "use short, short_text, short_list or reason of fouriershap._base.short:\n" + "\n".join(
-        found
-    )
+    assert not found, "use the functions of fouriershap._base.messages:\n" + "\n".join(found)
 
 
 @pytest.mark.parametrize(

@@ -31,16 +31,16 @@ class _Short(reprlib.Repr):
 _SHORT = _Short()
 
 
-def short(value: object) -> str:
+def truncated_repr(value: object) -> str:
     """Return the ``repr`` of any value, truncated."""
     try:
         text = _SHORT.repr(value)
     except Exception:  # noqa: BLE001 - the message must not fail
         text = f"<{type(value).__name__}>"
-    return short_text(" ".join(text.splitlines()))
+    return truncated_text(" ".join(text.splitlines()))
 
 
-def short_text(text: object) -> str:
+def truncated_text(text: object) -> str:
     """Return the ``str`` of a path, a name, a type; of a long one both ends."""
     try:
         whole = str(text)
@@ -52,23 +52,23 @@ def short_text(text: object) -> str:
     return whole[:head] + _GAP + whole[head + len(_GAP) - MOST :]
 
 
-def short_list(values: Collection[object], most: int = 5) -> str:
+def truncated_list(values: Collection[object], most: int = 5) -> str:
     """Return the first of several values, and how many more there are."""
     more = f" and {len(values) - most:,} more" if len(values) > most else ""
-    return ", ".join(short(value) for value in islice(values, most)) + more
+    return ", ".join(truncated_repr(value) for value in islice(values, most)) + more
 
 
-def reason(error: BaseException) -> str:
+def error_text(error: BaseException) -> str:
     """Return the message of an error: whole if it is one of ours, which hold no long values."""
     if isinstance(error, FourierShapError):
         return str(error)
     try:
-        return short_text(" ".join(str(error).split()))
+        return truncated_text(" ".join(str(error).split()))
     except Exception:  # noqa: BLE001 - errors of other people's functions may do anything
         return f"<{type(error).__name__}>"
 
 
-def in_words(seconds: float) -> str:
+def duration_text(seconds: float) -> str:
     """Return a duration for people: "40 s", "12 min", "3 h"."""
     for size, unit in ((3600.0, "h"), (60.0, "min")):
         if seconds >= 2 * size:
