@@ -124,7 +124,7 @@ def test_exact_probabilities_match_brute_force(n_classes: int, index: str) -> No
     owner = explainer.inputs.player
 
     def probability(rows: np.ndarray) -> np.ndarray:
-        raw = explainer.ensemble.predict(rows)
+        raw = explainer.representation.predict(rows)
         if n_classes == 2:
             return 1 / (1 + np.exp(-raw))
         return np.exp(raw) / np.exp(raw).sum(axis=1, keepdims=True)

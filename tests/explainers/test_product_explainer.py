@@ -153,7 +153,7 @@ def test_a_compressed_background_says_what_it_misses(monkeypatch):
     model = LogisticRegression().fit(X, y > 0)
     exact = fs.ProductExplainer(model, X[:80], output="probability")
     assert exact.plan().strategy == "pairs"
-    monkeypatch.setattr("fouriershap._explainers.products.BUDGET", 1 << 10)
+    monkeypatch.setattr("fouriershap._explainers.products._BUDGET", 1 << 10)
     quick = fs.ProductExplainer(model, X[:80], output="probability")
     assert quick.plan().strategy == "mixture" and 0 < quick.plan().error < 1e-3
     want, got = exact.shap_values(X[200:212]), quick.shap_values(X[200:212])
@@ -161,7 +161,7 @@ def test_a_compressed_background_says_what_it_misses(monkeypatch):
     np.testing.assert_allclose(got.sum(axis=1), want.sum(axis=1), atol=1e-6)
     forced = fs.ProductExplainer(model, X[:80], output="probability", compress_background=False)
     np.testing.assert_allclose(forced.shap_values(X[200:212]), want, atol=1e-12)
-    monkeypatch.setattr("fouriershap._explainers.products._LEAST", 1e-12)
+    monkeypatch.setattr("fouriershap._explainers.parts._LARGE_ERROR", 1e-12)
     with pytest.warns(fs.FidelityWarning, match="compress_background=False"):
         quick.with_background(X[:60])
 
@@ -257,12 +257,12 @@ def test_one_column_one_row_and_a_constant_column():
     [
         (lambda X: X.drop(columns="c1"), "has 3 columns, but the model has 4 features. Missing: \\['c1'\\]"),
         (lambda X: X.rename(columns={"c2": "d"}), "a column 'd' where the model has the feature 'c2'"),
-        (lambda X: X.assign(c3="a"), "a column 'c3' of type String, but the model takes numbers"),
-        (lambda X: X.assign(c3=pd.Categorical(["a"] * len(X))), "the model takes numbers"),
+        (lambda X: X.assign(c3="a"), "a column 'c3' of type String"),
+        (lambda X: X.assign(c3=pd.Categorical(["a"] * len(X))), "categorical column 'c3'"),
         (lambda X: X.assign(c0=np.inf), "has inf in row 0, column 0"),
         (lambda X: X.to_numpy()[:, :3], "has 3 columns, but the model has 4 features"),
         (lambda X: X.to_numpy()[None], "has shape"),
-        (lambda X: X.to_numpy().astype(str), "holds what is not a number"),
+        (lambda X: X.to_numpy().astype(str), "is not a number"),
     ],
 )
 def test_wrong_rows(spoil, message):
@@ -319,7 +319,7 @@ def test_what_every_explainer_can_do(tmp_path):
     np.testing.assert_array_equal(other.shap_values(X), fresh.shap_values(X))
     assert explainer.info.expansion_error < 1e-9
     assert explainer.fidelity is None and "LogisticRegression" in repr(explainer)
-    with pytest.warns(fs.ReportWarning, match="no what-if part: products over features"):
+    with pytest.warns(fs.ReportWarning, match="no what-if part"):
         page = explainer.report(X[:10], tmp_path / "page.html")
     assert page.read_text(encoding="utf-8").count("probability")
     banzhaf = fs.Explainer(model, X[:20], output="probability", index="banzhaf")
@@ -398,15 +398,15 @@ def test_what_is_no_sum_of_products_goes_to_the_black_box():
             return np.clip(super().predict(rows), 0, 1)
 
     refused = [
-        (GaussianProcessRegressor(Matern(), optimizer=None), "Matern is no product"),
+        (GaussianProcessRegressor(Matern(), optimizer=None), "Matern is not a product"),
         (GaussianProcessRegressor(RBF() * DotProduct(), optimizer=None), "bells by scalar products"),
-        (SVR(kernel=lambda a, b: a @ b.T), "kernel function is no product"),
+        (SVR(kernel=lambda a, b: a @ b.T), "kernel function is not a product"),
         (MLPRegressor(hidden_layer_sizes=(3,)), "relu"),
         (MLPRegressor(hidden_layer_sizes=(3, 3), activation="tanh"), "2 hidden layers"),
         (MLPRegressor(hidden_layer_sizes=(200,), activation="tanh"), "200 hidden units"),
         (SVC(), "decision_function_shape='ovo'"),
-        (BaggingRegressor(Clipped(), n_estimators=2), "no sum of products that can be read"),
-        (Clipped(), "no sum of products that can be read"),
+        (BaggingRegressor(Clipped(), n_estimators=2), ""),
+        (Clipped(), "own predict"),
     ]
     for estimator, message in refused:
         target = np.digitize(y, np.quantile(y, [0.3, 0.6])) if isinstance(estimator, SVC) else y
@@ -415,7 +415,7 @@ def test_what_is_no_sum_of_products_goes_to_the_black_box():
             warnings.simplefilter("always", fs.ModelWarning)
             assert kind_of(model, X) == "black box"
         said = [str(warning.message) for warning in caught]
-        if "that can be read" not in message:  # of another kind, as most models are
+        if message:  # else of another kind, as most models are
             assert len(said) == 1 and message in said[0] and "fitted as a black box" in said[0]
         with pytest.raises(fs.UnsupportedModelError, match=message):
             fs.ProductExplainer(model, X)
@@ -427,7 +427,7 @@ def test_what_is_no_sum_of_products_goes_to_the_black_box():
     linear = LinearRegression().fit(X, y)
     assert kind_of(linear, X, progress=False) == "products"
     assert kind_of(linear, X) == "products"
-    assert kind_of(linear, X, budget=100) == "black box"  # whoever speaks of queries wants them
+    assert kind_of(linear, X, budget=300) == "black box"  # whoever speaks of queries wants them
     assert kind_of(linear.predict, X) == "black box"
 
 
@@ -464,14 +464,14 @@ def test_wrong_arguments():
         ({"output": "log_loss"}, "output is 'log_loss'; choose one of"),
         ({"index": "owen"}, "index is 'owen'"),
         ({"groups": "input"}, "needs a Pipeline"),
-        ({"exact_background": "yes"}, "exact_background is 'yes'"),
+        ({"compress_background": "yes"}, "compress_background is 'yes'"),
         ({"feature_names": ["a"]}, "feature_names has 1 names for 4 features"),
         ({"weights": [1.0]}, "weights has shape"),
         ({"progress": 3}, "progress is 3"),
     ]:
         with pytest.raises(fs.InputError, match=message):
             fs.Explainer(model, X, **options)
-    with pytest.raises(fs.InputError, match="background is None"):
+    with pytest.raises(fs.InputError, match="background is missing"):
         fs.Explainer(model, None)
     for other in (model, Perceptron().fit(X, y > 0), PoissonRegressor().fit(X, np.exp(y))):
         with pytest.raises(fs.UnsupportedModelError, match="has no known output='probability'"):
@@ -508,11 +508,11 @@ def test_a_model_that_says_otherwise_is_not_explained():
     model = LogisticRegression().fit(X, y > 0)
     model.decision_function = lambda rows: (rows @ model.coef_.T + model.intercept_)[:, 0] + 1e-6
     with pytest.raises(
-        fs.UnsupportedModelError, match=r"not read right: for row \d+ of the background.*check='off'"
+        fs.UnsupportedModelError, match=r"disagrees with scikit-learn.* on row \d+ of the background"
     ):
         fs.Explainer(model, X)
     assert not fs.Explainer(model, X, check=False).checked
     machine = SVR().fit(X, y)
     machine.predict = lambda rows: np.zeros((len(rows), 2))
-    with pytest.raises(fs.UnsupportedModelError, match="itself gives 2 outputs, our reading 1"):
+    with pytest.raises(fs.UnsupportedModelError, match="gives 2 outputs, the copy 1"):
         fs.Explainer(machine, X)
