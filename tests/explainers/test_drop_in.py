@@ -148,7 +148,7 @@ def test_one_output(library: str, name: str, tmp_path: Any) -> None:
         fs.load(tmp_path / "one.fshap").shap_values(rows[:9]), explainer.shap_values(rows[:9])
     )
     for wrong in (3, -1):
-        with pytest.raises(fs.InputError, match=r"3 outputs: give a number from 0 to 2"):
+        with pytest.raises(fs.InputError, match=r"3 outputs: give an integer from 0 to 2"):
             fs.TreeExplainer(model, rows, output=wrong)
 
 

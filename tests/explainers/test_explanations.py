@@ -132,7 +132,7 @@ def test_one_hot_groups_are_shown_by_the_name_of_the_one():
 @pytest.mark.parametrize("library", FORMS)
 def test_reasons_come_in_the_callers_library(library):
     model, X = forest()
-    explainer = fs.Explainer(model, X, method="tables")
+    explainer = fs.Explainer(model, X, strategy="tables")
     given_rows = FORMS[library](X[:6])
     table = explainer.frame(given_rows, top_k=2)
     assert isinstance(table, pa.Table) if library == "pyarrow" else type(table) is type(given_rows)
@@ -144,7 +144,7 @@ def test_reasons_come_in_the_callers_library(library):
 @given(st.integers(1, 12), st.sampled_from([None, 1, 2, 3, 4, 9]), st.sampled_from([0, 3]))
 def test_reasons_are_the_values(n_rows, top_k, n_classes):
     model, X = forest(n_classes)
-    explainer = fs.Explainer(model, X, method="tables")
+    explainer = fs.Explainer(model, X, strategy="tables")
     rows = X[:n_rows]
     table = explainer.frame(rows, top_k)
     values = explainer.shap_values(rows).reshape(n_rows, 4, -1)

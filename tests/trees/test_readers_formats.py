@@ -245,7 +245,7 @@ def test_whole_numbers_that_tensorflow_took_as_they_are(tmp_path):
     assert ensemble.output_names == ("0", "1")
     # The number of a label is now its place in the dictionary that was there.
     rows = X.assign(d=[labels["d"].index(label) for label in X["d"]])[list(ensemble.feature_names)]
-    classes = ensemble.predict(rows_of(ensemble, rows))
+    classes = ensemble.trees.predict(ensemble.rules.clean(rows_of(ensemble, rows)))
     np.testing.assert_allclose(classes[:, 1], want, atol=1e-6)
     (tmp_path / "data_spec.pb").write_bytes(without_dictionaries(b""))
     with pytest.raises(UnsupportedModelError, match="whole numbers that it took as they are"):
