@@ -186,12 +186,12 @@ def test_reasons_of_arrays_and_wrong_numbers_of_them(monkeypatch):
     for wrong in (0, -1, 2.5, True, "all"):
         with pytest.raises(fs.InputError, match="top_k is"):
             explainer.frame(X[:2], top_k=wrong)
-    from fouriershap._explainers import reasons
+    from fouriershap._rows import tables
 
-    monkeypatch.setattr(reasons, "find_spec", lambda name: None)
+    monkeypatch.setattr(tables, "find_spec", lambda name: None)
     with pytest.raises(fs.MissingDependencyError, match="pip install pandas"):
         explainer.frame(X.to_numpy()[:2])
-    monkeypatch.setattr(reasons, "find_spec", lambda name: name == "polars" or None)
+    monkeypatch.setattr(tables, "find_spec", lambda name: name == "polars" or None)
     assert isinstance(explainer.frame(X.to_numpy()[:2]), pl.DataFrame)
 
 
