@@ -1,4 +1,4 @@
-"""Which tests `make check` leaves out: those that need a server, a browser, a cluster, other processes, or long fits."""
+"""Which tests `make check` leaves out: those that need servers, browsers, clusters, other processes or long fits."""
 
 from __future__ import annotations
 
