@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import fouriershap as fs
@@ -168,6 +169,17 @@ def test_trees_with_too_long_paths_are_walked():
     assert (planned.strategy, planned.n_stream_trees, planned.n_walk_trees) == ("stream+walk", 1, 1)
     want = fs.TreeExplainer(ensemble, rows[:60], strategy="walk").shap_values(rows)
     np.testing.assert_allclose(explainer.shap_values(rows), want, rtol=0, atol=1e-6 * np.abs(want).max())
+
+
+def test_trees_that_are_all_too_deep_to_stream():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(1000, 400)), rng.standard_cauchy(1000) ** 7
+    model = ExtraTreesRegressor(1, random_state=0).fit(X, y)
+    explainer = fs.TreeExplainer(model, X)
+    values = explainer.shap_values(X)
+    want = model.predict(X) - explainer.expected_value
+    np.testing.assert_allclose(values.sum(axis=1), want, rtol=0, atol=1e-12 * np.abs(values).max())
+    assert explainer.plan(1000).n_walk_trees == 1
 
 
 def test_a_forest_whose_tables_do_not_fit_is_streamed(forest):

@@ -1,5 +1,7 @@
 """What is peculiar to LightGBM; `test_readers.py` has what every reader must do."""
 
+import re
+
 import lightgbm
 import numpy as np
 import pandas as pd
@@ -34,6 +36,20 @@ def test_thresholds_at_the_edge_of_the_zero_band():
     grid = np.stack(np.meshgrid(pool, pool), axis=-1).reshape(-1, 2)
     assert np.abs(ensemble.trees.threshold[ensemble.trees.feature >= 0]).min() < 1e-30
     assert_same_output(model, ensemble, grid, 1e-12)
+
+
+def test_a_truncated_text_is_refused_wherever_it_is_cut(tmp_path):
+    case = CASES["lightgbm"]["frame"]()
+    text, path = case.model.booster_.model_to_string(), tmp_path / "model.txt"
+    ends = {text.index("\nend of parameters") + n for n in (18, 19, 20)}  # as LightGBM's own tools end a file
+    cuts = {m.start() for m in re.finditer("\n", text)} | set(range(0, len(text) - 1, 97))
+    for cut in sorted(cuts - ends - {len(text) - 1}):
+        path.write_text(text[:cut])
+        with pytest.raises(fs.InputError, match=r"does not read as a model|not one that LightGBM"):
+            read_model(path)
+    path.write_text(text.replace("leaf_value=", "leaf_value= ", 1))
+    with pytest.raises(fs.InputError, match="tree_sizes"):
+        read_model(path)
 
 
 def test_labels_are_left_out_where_their_columns_are_not_known():

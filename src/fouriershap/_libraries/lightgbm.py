@@ -80,7 +80,7 @@ def read_bytes(text: bytes) -> Reading:
     # A forest predicts the mean over its trees, and then applies the link function. LightGBM's own raw scores
     # and contributions are the sums.
     scale = n_outputs / len(trees.sizes) if "average_output" in header else 1.0
-    labels = _frame_labels(text[end:])
+    labels = _frame_labels(text[end:], bool((trees.decision & 1).any()))
     vocabularies, lost = _vocabularies(labels, header["feature_infos"].split())
     nodes = join_in_line(trees.in_line(scale), trees.sizes) if len(trees.sizes) else join([])
     return tree_reading(
@@ -122,9 +122,11 @@ def _zero_as_missing(
     return tuple(np.flatnonzero(kinds[_ZERO]).tolist())
 
 
-def _frame_labels(text: bytes) -> tuple[tuple[Any, ...], ...]:
+def _frame_labels(text: bytes, has_categories: bool) -> tuple[tuple[Any, ...], ...]:
     """Return the labels of the columns that were categorical in the training frame, in their order."""
-    mark = b"\npandas_categorical:"
+    mark, last_line = b"\npandas_categorical:", b"\n" + text.rstrip(b"\n").rpartition(b"\n")[2]
+    if has_categories and (b"\nend of parameters" not in text or mark.startswith(last_line)):
+        raise ValueError("it ends before the labels of its categories; the file is truncated")
     found = json.loads(text.rsplit(mark, 1)[1].splitlines()[0]) if mark in text else None
     return tuple(tuple(labels) for labels in found or ())
 

@@ -31,7 +31,8 @@ _NO_MISSING = 0  # a kind of missing values
 def read_fields(text: bytes) -> tuple[Fields, list[Fields], int]:
     """Find the ``key=value`` lines of the header and of each tree, and where the trees end; flags have no value."""
     end = text.rfind(END)
-    end = len(text) if end < 0 else end
+    if end < 0:
+        raise ValueError("it has no line 'end of trees'; the file is truncated")
     header: Fields = {}
     trees: list[Fields] = []
     found, at = header, 0
@@ -46,6 +47,13 @@ def read_fields(text: bytes) -> tuple[Fields, list[Fields], int]:
             trees.append(found)
         found[key] = (min(key_end + 1, stop), stop)
         at = stop + 1
+    if b"tree_sizes" in header:
+        sizes = [int(size) for size in text[slice(*header[b"tree_sizes"])].split()]
+        n_bytes = end + 1 - text.find(b"Tree=", header[b"tree_sizes"][1]) if trees else 0
+        if (len(sizes), sum(sizes)) != (len(trees), n_bytes):
+            raise ValueError(
+                f"its tree_sizes lists {len(sizes)} trees of {sum(sizes)} bytes, but it holds {len(trees)} of {n_bytes}"
+            )
     return header, trees, end
 
 

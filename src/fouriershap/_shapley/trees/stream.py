@@ -122,9 +122,9 @@ def _bound_index(index: Index) -> kernels.stream.Index:
 
 def _parts(trees: StreamTrees, limits: StreamLimits, seconds: float) -> list[WalkTrees]:
     """Split the trees into parts of about equal cost."""
-    if seconds < _WORTH_PARTS:
-        return [trees.trees]
     n_trees = trees.trees.n_trees
+    if seconds < _WORTH_PARTS or not n_trees:  # none where every tree is too deep
+        return [trees.trees]
     n_parts = min(max(math.ceil(seconds / _PART_SECONDS), _FEWEST_PARTS), n_trees)
     size = np.minimum(np.arange(MOST_PLAYERS + 1), limits.dense_bits)
     cost = np.cumsum(trees.counts @ (1_000.0 + 2.0**size))
