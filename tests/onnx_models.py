@@ -45,7 +45,8 @@ def random_ensemble(
     trees = make(helper, rng, nodes, kind, real, members, attributes)
     scaling, constants, last = _before(helper, before, n_features, real)
     trees.input.append(last)
-    outputs = [helper.make_tensor_value_info("scores", real, [None, n_outputs])]
+    scores = real if operator == "TreeEnsemble" else onnx.TensorProto.FLOAT
+    outputs = [helper.make_tensor_value_info("scores", scores, [None, n_outputs])]
     if n_classes:
         outputs.insert(0, helper.make_tensor_value_info("label", onnx.TensorProto.INT64, [None]))
     graph = helper.make_graph(

@@ -174,6 +174,20 @@ def test_double_thresholds_are_not_rounded():
     assert_reads_as(model, rows, 1e-12)
 
 
+@pytest.mark.parametrize(
+    "kind", [{}, {"n_targets": 3}, {"n_classes": 3}, {"operator": "TreeEnsemble"}], ids=str
+)
+def test_double_input_is_checked_in_the_precision_of_the_scores(kind):
+    model = random_ensemble(double=True, n_trees=100, **kind)
+    rows = np.random.default_rng(0).normal(size=(50, 4))
+    explainer = fs.TreeExplainer(model, rows)
+    assert explainer.checked
+    want = run_onnx(model, rows).reshape(len(rows), -1)
+    np.testing.assert_allclose(
+        fs.read_model(model).predict(rows), want, rtol=0, atol=1e-6 * np.abs(want).max()
+    )
+
+
 def test_paths_bytes_and_messages_read_alike(tmp_path):
     model = random_ensemble(tracks=True)
     path = tmp_path / "model.onnx"

@@ -31,8 +31,7 @@ def _ask(reading: Reading, question: Question) -> Iterator[Answer]:
     del trees.attribute[:], graph.output[:], graph.node[place + 1 :]
     trees.attribute.extend(kept)
     kinds = {given.name: given.type.tensor_type.elem_type for given in graph.input}
-    double = trees.op_type != "TreeEnsembleClassifier" and reading.computes_in == np.float64
-    kind = onnx.TensorProto.DOUBLE if double else onnx.TensorProto.FLOAT
+    kind = onnx.TensorProto.DOUBLE if reading.computes_in == np.float64 else onnx.TensorProto.FLOAT
     graph.output.append(onnx.helper.make_tensor_value_info(trees.output[-1], kind, None))
     session = runtime.InferenceSession(cut.SerializeToString(), providers=["CPUExecutionProvider"])
     table, at, fed = np.asarray(question.asked), 0, {}

@@ -83,7 +83,9 @@ def read(data: bytes) -> Reading:
         base,
         link=_link(link, len(base)),
         output_names=labels,
-        computes_in=compared,
+        computes_in=compared
+        if node.op == "TreeEnsemble"
+        else np.float32,  # scores of the others are always float
         casting=_CASTING,
         feature_names=tuple(names) if len(graph.inputs) > 1 else None,
         vocabularies=vocabularies,
