@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import fouriershap as fs
+import oracles
 from fouriershap._shapley.trees import compiled
 from fouriershap._shapley.trees import model as tree_model
 from fouriershap._shapley.trees.engine import TreeEngine
@@ -364,3 +365,41 @@ def test_a_small_walk_is_not_shared_out(monkeypatch):
     np.testing.assert_array_equal(
         explainer.shap_values(X[:50], n_jobs=1), explainer.shap_values(X[:50], n_jobs=2)
     )
+
+
+@pytest.mark.parametrize("strategy", ["tables", "stream", "walk"])
+@pytest.mark.parametrize("size", [1e-300, 1e-40, 1e38, 1e39, 1e200])
+def test_leaves_of_any_size(size, strategy):
+    from sklearn.tree import DecisionTreeRegressor
+
+    X = numbers(n_features=4)
+    model = DecisionTreeRegressor(random_state=0).fit(X, X[:, 0] * X[:, 1] + X[:, 2])
+    model.tree_.value[:] *= size
+    values = fs.TreeExplainer(model, X[:40], strategy=strategy).shap_values(X[:3])
+    want = oracles.shap_values(lambda rows: model.predict(rows) / size, X[:3], X[:40])
+    assert_within(with_outputs(values) / size, want, 1e-12)
+
+
+@pytest.mark.parametrize("strategy", ["tables", "stream"])
+def test_rows_of_usual_size_beside_a_large_leaf(strategy):
+    """Errors are small beside each row's own largest value, not only beside that of all rows."""
+    from sklearn.tree import DecisionTreeRegressor
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1000, 10))
+    model = DecisionTreeRegressor(random_state=0).fit(X, np.exp(2 * X[:, :4].sum(axis=1)))
+    values, want = (
+        fs.TreeExplainer(model, X[:1], **options).shap_values(X[:200])
+        for options in ({"strategy": strategy}, {"strategy": "walk"})
+    )
+    assert (np.abs(values - want).max(axis=1) <= 1e-5 * np.abs(want).max(axis=1)).all()
+
+
+def test_leaves_whose_sums_overflow_are_refused():
+    from sklearn.tree import DecisionTreeRegressor
+
+    X = numbers(n_features=4)
+    model = DecisionTreeRegressor(random_state=0).fit(X, X[:, 0])
+    model.tree_.value[:] *= 1e307
+    with pytest.raises(fs.UnsupportedModelError, match="overflow"):
+        fs.TreeExplainer(model, X[:40])

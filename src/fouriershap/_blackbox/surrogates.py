@@ -19,12 +19,10 @@ from fouriershap._shapley.spectrum.lookups import level_lookup
 from fouriershap._shapley.spectrum.terms import terms_of
 from fouriershap._shapley.sum import SumEngine
 from fouriershap._shapley.trees.engine import TreeEngine
-from fouriershap._shapley.trees.model import make_background, make_model
+from fouriershap._shapley.trees.model import make_background, make_model, tables_type
 from fouriershap._trees.arithmetic import scaled
 from fouriershap._trees.ensemble import TreeEnsemble
 from fouriershap._waves.waves import Waves
-
-_SINGLE = (1e-25, 1e25)  # sizes of values that tables in single precision can hold with room to spare
 
 
 class Surrogate(Protocol):
@@ -57,10 +55,7 @@ class TreeSurrogate:
 
     def compile(self, background: Floats, weights: Floats | None, index: Index = SHAPLEY) -> TreeEngine:
         ensemble = self.representation
-        largest = float(np.abs(ensemble.values).max(initial=0.0))
-        is_usual = not largest or _SINGLE[0] < largest < _SINGLE[1]
-        dtype = np.dtype(np.float32 if is_usual else np.float64)
-        model = make_model(ensemble, self.player, check_memory(None), dtype, index=index)
+        model = make_model(ensemble, self.player, check_memory(None), tables_type(ensemble), index=index)
         return TreeEngine(
             model, make_background(model, background.astype(ensemble.dtype, copy=False), weights)
         )

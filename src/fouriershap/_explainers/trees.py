@@ -48,13 +48,14 @@ from fouriershap._shapley.indices import find_index
 from fouriershap._shapley.outputs.kinds import find_output
 from fouriershap._shapley.outputs.transformed import load_output, make_output
 from fouriershap._shapley.trees.engine import TreeEngine
-from fouriershap._shapley.trees.model import make_background, make_model
+from fouriershap._shapley.trees.model import make_background, make_model, tables_type
 from fouriershap._trees.covers import recounted
 
 KIND = "trees"
 _PERTURBATIONS = ("auto", "interventional", "tree_path_dependent")
 _STRATEGIES = ("auto", "tables", "stream", "walk")
-_PRECISIONS = {"single": np.float32, "double": np.float64}
+_PRECISIONS = ("single", "double")
+_LARGEST_LEAF = 1e300
 
 
 def tree_parts(
@@ -117,6 +118,8 @@ def tree_parts(
         not add up to the prediction).
     precision : {"single", "double"}
         Precision of the tables: float32 with float64 totals (errors of about 1e-7 of the largest value), or float64.
+        Tables are float64 in any case where the largest leaf is beyond 1e25 or below 1e-25, or where there are few
+        trees and their largest leaf is more than 32 times as large as usual ones.
     strategy : {"auto", "tables", "stream", "walk"}
         "tables" compiles look-up tables at once. "stream" builds those of a few leaves at a time, lets all rows read
         them, and drops them: for deep trees and many rows, in little memory. "walk" compares pairs of rows. "auto"
@@ -162,7 +165,7 @@ def tree_parts(
     """
     check_device(device)
     check_choice("feature_perturbation", feature_perturbation, _PERTURBATIONS)
-    check_choice("precision", precision, tuple(_PRECISIONS))
+    check_choice("precision", precision, _PRECISIONS)
     check_choice("strategy", strategy, _STRATEGIES)
     check, exact = check_bool("check", check), check_bool("exact", exact)
     budget, values_index = check_memory(memory), find_index(index)
@@ -189,7 +192,11 @@ def tree_parts(
     trees: Any = reading.representation
     if rows is not None and feature_perturbation == "tree_path_dependent":
         trees, rows, share = recounted(trees, rows, share), None, None
-    dtype = np.dtype(_PRECISIONS[precision])
+    if not np.abs(trees.values).max(initial=0.0) < _LARGEST_LEAF:
+        raise UnsupportedModelError(
+            f"model has a leaf beyond {_LARGEST_LEAF:g}; sums of such leaves overflow. Scale its target."
+        )
+    dtype = np.dtype(np.float64) if precision == "double" else tables_type(trees)
     model_on_codes = make_model(
         trees, players[0], budget, dtype, strategy, values_index, reading.link, reading.kind
     )

@@ -18,6 +18,9 @@ from fouriershap._trees.codes import CodedTrees, code_trees
 from fouriershap._trees.ensemble import TreeEnsemble
 
 Floats = NDArray[np.float64]
+_SINGLE = (1e-25, 1e25)  # sizes of the largest leaf that float32 tables hold with all their digits
+_FEW_TREES = 8  # the errors of more average out
+_LONG_TAIL = 32.0  # times the usual size of leaves: float32 would round away the values of usual rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +95,25 @@ class TreeModel(Frozen):
         if not in_tables.any():
             return self.walk_trees
         return walk.prepare(self.coded.select(~in_tables), self.player, self.n_players)
+
+
+def tables_type(e: TreeEnsemble) -> np.dtype[Any]:
+    """Return float32 for tables, or float64 where the sizes of the leaves need it."""
+    leaves = np.flatnonzero(e.feature < 0)
+    largest = float(np.abs(e.values).max(initial=0.0))
+    if largest and not _SINGLE[0] < largest < _SINGLE[1]:
+        return np.dtype(np.float64)
+    if e.n_trees > _FEW_TREES or not len(leaves):
+        return np.dtype(np.float32)
+    tails, usual = [0.0], 0.0
+    for tree in np.split(leaves, np.searchsorted(leaves, e.roots[1:])):
+        cover = e.cover[tree] + 1e-9  # equal weights where covers are 0
+        size = np.abs(e.values[tree] - np.average(e.values[tree], axis=0, weights=cover)).max(axis=1)
+        order = np.argsort(size)
+        below = np.cumsum(cover[order])
+        usual += size[order][np.searchsorted(below, below[-1] / 2)]
+        tails.append(size.max())
+    return np.dtype(np.float64 if max(tails) > _LONG_TAIL * usual else np.float32)
 
 
 def make_model(
