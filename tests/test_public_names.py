@@ -3,12 +3,12 @@
 import fouriershap
 
 NAMES = """
-    AdditivityError CapacityError DiskFullError FidelityWarning FileFormatError FourierShapError FourierShapWarning
-    CostWarning InputError MissingDependencyError ModelWarning NoiseWarning QueryError ReportWarning SlowKernelWarning
-    UnsupportedModelError BlackBoxExplainer BlackBoxFit Candidate Explainer Fidelity Interval OutputColumn Plan
-    ProductExplainer Quality Spectrum SpectrumExplainer Stage TopTerms TreeEnsemble TreeExplainer Waves load read_model
-    sparse_walsh_hadamard survival_trees tree_spectrum walsh_hadamard Cohorts Drift Importance Interactions Reasons
-    about analysis plots spectra Reading libraries
+    AdditivityError CapacityError DiskFullError FidelityWarning FileAccessError FileFormatError FourierShapError
+    FourierShapWarning CostWarning InputError MissingDependencyError MissingFileError ModelWarning NoiseWarning
+    QueryError ReportWarning SlowKernelWarning UnsupportedModelError BlackBoxExplainer BlackBoxFit Candidate
+    Explainer Fidelity Interval OutputColumn Plan ProductExplainer Quality Spectrum SpectrumExplainer Stage
+    TopTerms TreeEnsemble TreeExplainer Waves load read_model sparse_walsh_hadamard survival_trees tree_spectrum
+    walsh_hadamard Cohorts Drift Importance Interactions Reasons about analysis plots spectra Reading libraries
 """
 
 

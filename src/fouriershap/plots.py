@@ -9,11 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fouriershap import InputError, Interactions
+from fouriershap._base.arguments import check_arguments
 from fouriershap._base.checks import import_optional, numbered_names
 
 __all__ = ["interaction_heatmap", "interaction_network"]
 
 
+@check_arguments
 def interaction_heatmap(
     values: ArrayLike, names: Sequence[str] | None = None, *, top_k: int = 12, output: int = 0, ax: Any = None
 ) -> Any:
@@ -61,6 +63,7 @@ def interaction_heatmap(
     return ax
 
 
+@check_arguments
 def interaction_network(interactions: Interactions, *, ax: Any = None) -> Any:
     """Plot pairs as edges between their players: wider if stronger, blue if they raise the output, else red.
 

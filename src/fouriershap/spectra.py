@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fouriershap._base import files
+from fouriershap._base.arguments import check_arguments
 from fouriershap._base.bits import check_bits
-from fouriershap._base.checks import check_choice, check_device, check_int, check_memory
+from fouriershap._base.checks import check_bool, check_choice, check_device, check_int, check_memory
 from fouriershap._base.errors import InputError
 from fouriershap._base.headers import get_typed, require
 from fouriershap._base.messages import truncated_repr
@@ -43,6 +44,7 @@ __all__ = [
 ]
 
 
+@check_arguments
 def compile(  # noqa: A001 - used as `fs.spectra.compile`
     spectrum: Spectrum,
     background: ArrayLike,
@@ -90,6 +92,7 @@ def compile(  # noqa: A001 - used as `fs.spectra.compile`
     return tables if device == "cpu" else tables.to(device, precision=precision)
 
 
+@check_arguments
 def plan(
     spectrum: Spectrum,
     n_rows: int | None,
@@ -119,6 +122,7 @@ def plan(
     return plan_terms(make_terms(spectrum, players), n_rows, n_background, weighted, check_memory(memory))[0]
 
 
+@check_arguments
 def shap_values(
     spectrum: Spectrum,
     X: ArrayLike,
@@ -180,6 +184,7 @@ def shap_values(
     return Tables(engine, spectrum.is_single).shap_values(bits, n_jobs=n_jobs)
 
 
+@check_arguments
 def shap_interaction_values(
     spectrum: Spectrum,
     X: ArrayLike,
@@ -335,6 +340,7 @@ class Tables:
         return cls(engine, single)
 
 
+@check_arguments
 def tree_spectrum(model: Any, *, prune: bool = False, max_terms: int = MAX_TERMS) -> Spectrum:
     """Return the exact spectrum of a tree model on binary features (paper, Eq. 4).
 
@@ -384,6 +390,7 @@ def tree_spectrum(model: Any, *, prune: bool = False, max_terms: int = MAX_TERMS
     True
     """
     check_int("max_terms", max_terms)
+    check_bool("prune", prune)
     reading = read_model(model)
     # Encoded as any other rows, since some libraries treat 0 as missing or as a label.
     zeros_and_ones = np.repeat(np.array([[0.0], [1.0]]), reading.n_features, axis=1)

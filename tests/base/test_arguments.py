@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import date
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.ensemble import GradientBoostingClassifier
+from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingRegressor
 
 import fouriershap as fs
 
@@ -108,3 +111,65 @@ def test_a_loss_needs_labels_and_batches_have_none():
 def test_what_batches_are_answered_with(wrong):
     with pytest.raises(fs.InputError, match=r"^layout is"):
         fs.TreeExplainer(MODEL, X).explain_batches([X], layout=wrong)
+
+
+WRONG_CALLS = {
+    "misspelt, of a method": (
+        lambda e: e.frame(X, top_n=2),
+        "argument 'top_n'. Did you mean top_k?",
+    ),
+    "unknown, of a method": (lambda e: e.shap_values(X, fast=True), "'fast'. Known: X, y, check_additivity"),
+    "misspelt, of a function": (lambda e: fs.load(pth="a.fshap"), "Did you mean path?"),
+    "misspelt, of an analysis": (lambda e: e.importance(X).plot(topk=3), "Did you mean top_k?"),
+    "misspelt, of a constructor": (lambda e: fs.TreeExplainer(MODEL, X, chekc=True), "Did you mean check?"),
+    "missing": (lambda e: e.shap_values(), "missing 1 required positional argument: 'X'"),
+    "too many": (lambda e: e.predict(X, X), "takes 2 positional arguments but 3 were given"),
+    "swapped": (lambda e: fs.Explainer(X, MODEL), "model and background are swapped"),
+    "swapped, of trees": (
+        lambda e: fs.TreeExplainer(pd.DataFrame(X), MODEL),
+        "model and background are swapped",
+    ),
+    "swapped, with a function": (lambda e: fs.BlackBoxExplainer(X, MODEL.predict), "are swapped"),
+    "a model for rows": (lambda e: e.shap_values(MODEL), "X is GradientBoostingClassifier"),
+    "a path of another type": (lambda e: e.save(3), "path is 3; give the path of a file"),
+    "no Boolean": (lambda e: e.drift(X, interactions=X), "interactions is <ndarray"),
+    "ragged groups": (lambda e: e.cohorts(X, by=[[1, 2], [3]]), "by is not an array"),
+    "ids": (lambda e: e.output_schema(ids=1), "ids is 1; give a list of column names"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG_CALLS)
+def test_wrong_calls(case: str) -> None:
+    call, message = WRONG_CALLS[case]
+    with pytest.raises(fs.InputError) as caught:
+        call(fs.TreeExplainer(MODEL, X))
+    assert message in str(caught.value)
+
+
+def test_an_error_of_type_inside_a_call_is_not_taken_for_a_wrong_argument() -> None:
+    def batches():
+        yield X
+        raise TypeError("from inside")
+
+    with pytest.raises(TypeError, match="from inside") as caught:
+        list(fs.TreeExplainer(MODEL, X).explain_batches(batches()))
+    assert not isinstance(caught.value, fs.FourierShapError)
+
+
+LABELS = {
+    "intervals": pd.cut(X[:, 0], [-9, 0, 1, 9]),
+    "timestamps": pd.Categorical(pd.to_datetime(["2020-01-01", "2021-01-01", "2022-01-01"] * 20)),
+    "dates": pd.Categorical([date(2020 + i % 3, 1, 1) for i in range(60)]),
+    "bytes": pd.Categorical([b"a", b"b", b"\xff"] * 20),
+}
+
+
+@pytest.mark.parametrize("kind", LABELS)
+def test_labels_that_files_cannot_keep(kind: str, tmp_path: Path) -> None:
+    rows = pd.DataFrame({"a": X[:, 0], "c": LABELS[kind]})
+    model = HistGradientBoostingRegressor(max_iter=3, categorical_features=["c"], min_samples_leaf=2)
+    explainer = fs.TreeExplainer(model.fit(rows, X[:, 0] + rows["c"].cat.codes), rows)
+    assert explainer.shap_values(rows).shape == (60, 2)
+    with pytest.raises(fs.InputError, match=r"the label .* a file cannot keep.*astype\(str\)"):
+        explainer.save(tmp_path / "e.fshap")
+    assert not any(tmp_path.iterdir())

@@ -206,9 +206,15 @@ def test_kinds(tmp_path: Path) -> None:
 def test_files_that_are_not_there_or_not_files(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         fs.load(tmp_path / "none.fshap")
-    with pytest.raises((IsADirectoryError, fs.FileFormatError)):
+    with pytest.raises(fs.MissingFileError, match=r"none\.fshap does not exist"):
+        fs.load(tmp_path / "none.fshap")
+    with pytest.raises(fs.FileAccessError, match="is a folder"):
         fs.load(tmp_path)
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(fs.FileAccessError, match="is a folder"):
+        small_spectrum().save(tmp_path)
+    with pytest.raises(fs.InputError, match="path is 7"):
+        fs.load(7)  # type: ignore[arg-type]
+    with pytest.raises(FileNotFoundError, match=r"the folder .* does not exist"):
         small_spectrum().save(tmp_path / "no" / "such" / "folder.fshap")
 
 

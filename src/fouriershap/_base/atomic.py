@@ -11,7 +11,8 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from fouriershap._base.errors import DiskFullError
+from fouriershap._base.checks import is_folder
+from fouriershap._base.errors import DiskFullError, FileAccessError, FourierShapError, MissingFileError
 from fouriershap._base.messages import truncated_text
 
 _FULL = {errno.ENOSPC, errno.EFBIG} | {getattr(errno, name) for name in ("EDQUOT",) if hasattr(errno, name)}
@@ -27,7 +28,7 @@ def atomic_file(path: Path) -> Iterator[Path]:
     An existing file keeps its permissions, and a link stays one: its target is replaced. A pipe or a device cannot be
     replaced, and is written to directly. A full disk raises `DiskFullError` and leaves ``path`` as it was.
     """
-    with translate_disk_full(path):
+    with translate_os_errors(path):
         old = _status(path)
         if old is not None and not stat.S_ISREG(old.st_mode):
             yield path
@@ -78,19 +79,29 @@ def _permit(temporary: Path, like: os.stat_result) -> None:
 
 
 @contextmanager
-def translate_disk_full(path: Path) -> Iterator[None]:
-    """Translate a full disk into `DiskFullError` while a file is written."""
+def translate_os_errors(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Translate errors of the system, while a file is read or written, into ours."""
     try:
         yield
-    except DiskFullError:
+    except FourierShapError:
         raise
     except OSError as error:
-        if error.errno not in _FULL:
-            raise
-        full = DiskFullError(
-            f"{truncated_text(path)} cannot be written: the disk is full ({error.strerror or error}). The file "
-            "that was "
-            "there is unchanged. Free some space and try again, or write elsewhere."
-        )
-        full.errno = error.errno
-        raise full from error
+        names = {Path(path).name, Path(os.path.realpath(path)).name}
+        if error.errno not in _FULL and not any(name in str(error.filename) for name in names):
+            raise  # of another file
+        name, why = truncated_text(path), error.strerror or error
+        kind, text = FileAccessError, f"{name} cannot be read or written: {why}."
+        if error.errno in _FULL:
+            unchanged = (
+                "The file that was there is unchanged. Free some space and try again, or write elsewhere."
+            )
+            kind, text = DiskFullError, f"{name} cannot be written: the disk is full ({why}). {unchanged}"
+        elif isinstance(error, FileNotFoundError):
+            folder = Path(path).parent
+            missing = name if folder.is_dir() else f"the folder {truncated_text(folder)}"
+            kind, text = MissingFileError, f"{missing} does not exist."
+        elif is_folder(Path(path)):
+            text = f"{name} is a folder; give a file."
+        ours = kind(text)
+        ours.errno = error.errno
+        raise ours from error

@@ -143,6 +143,20 @@ def check_device(device: str, precision: str | None = None) -> str:
     return device
 
 
+def check_bool(name: str, value: Any) -> bool:
+    """Return an argument that must be True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise InputError(f"{name} is {truncated_repr(value)}; give True or False.")
+    return bool(value)
+
+
+def check_path(path: Any) -> Path:
+    """Return the path of a file."""
+    if not isinstance(path, str | os.PathLike):
+        raise InputError(f"path is {truncated_repr(path)}; give the path of a file.")
+    return Path(path)
+
+
 def is_folder(path: Path) -> bool:
     """Return whether there is a folder of this name; False where the name is too long for a file."""
     try:

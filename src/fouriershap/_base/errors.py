@@ -8,7 +8,9 @@
     ├── UnsupportedModelError (TypeError)  the model cannot be represented, or our copy disagrees with it
     ├── CapacityError (MemoryError)        the result would not fit: how large, and the way out
     ├── FileFormatError (ValueError)       a .fshap file is truncated, changed, foreign, too old or too new
-    ├── DiskFullError (OSError)            a file cannot be written: the disk is full; the old one is unchanged
+    ├── FileAccessError (OSError)          a file cannot be opened or written: which, and why
+    │   ├── DiskFullError                  the disk is full; the old file is unchanged
+    │   └── MissingFileError (FileNotFoundError)  there is no such file or folder
     ├── AdditivityError                    values do not add up to the output: which row, by how much
     └── MissingDependencyError (ImportError)  an optional library is missing: the pip command
 
@@ -67,11 +69,16 @@ class FileFormatError(FourierShapError, ValueError):
     """A file is not a readable .fshap file: truncated, changed, foreign, or of another version."""
 
 
-class DiskFullError(FourierShapError, OSError):
-    """The disk is full. The file that was there is unchanged, and no part of the new one is left.
+class FileAccessError(FourierShapError, OSError):
+    """A file cannot be opened or written. ``errno`` is that of the OSError that caused it."""
 
-    ``errno`` is that of the OSError that caused it.
-    """
+
+class DiskFullError(FileAccessError):
+    """The disk is full. The file that was there is unchanged, and no part of the new one is left."""
+
+
+class MissingFileError(FileAccessError, FileNotFoundError):
+    """There is no such file, or no folder to write it to."""
 
 
 class AdditivityError(FourierShapError):

@@ -7,14 +7,14 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._base.atomic import atomic_file
-from fouriershap._base.errors import FileFormatError
+from fouriershap._base.atomic import atomic_file, translate_os_errors
+from fouriershap._base.checks import check_path
+from fouriershap._base.errors import FileFormatError, InputError
 from fouriershap._base.messages import truncated_repr, truncated_text
 from fouriershap._base.safetensors import Layout, map_tensors, parse_json, read_layout, write_tensors
 
@@ -47,6 +47,13 @@ def _digest(kind: str, arrays: Mapping[str, NDArray[Any]], header: str) -> str:
     return digest.hexdigest()
 
 
+def _refuse(value: Any) -> None:
+    raise InputError(
+        f"the label {truncated_repr(value)} is a {type(value).__name__}, which a file cannot keep: labels of "
+        "categories may be text, numbers, True and False. Train with such labels as text, astype(str)."
+    )
+
+
 def write(
     path: str | os.PathLike[str],
     kind: str,
@@ -54,14 +61,14 @@ def write(
     header: Mapping[str, Any] | None = None,
 ) -> None:
     """Write a file atomically: it appears whole under ``path``, or not at all."""
-    text = json.dumps(dict(header or {}), sort_keys=True)
+    text = json.dumps(dict(header or {}), sort_keys=True, default=_refuse)
     tensors = {
         name: np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
         for name, array in arrays.items()
     }
     metadata = {"format": _FORMAT, "version": str(VERSION), "kind": kind, "header": text}
     metadata["sha256"] = _digest(kind, tensors, text)
-    with atomic_file(Path(path)) as temporary, temporary.open("wb") as file:
+    with atomic_file(check_path(path)) as temporary, temporary.open("wb") as file:
         write_tensors(file, tensors, metadata)
 
 
@@ -138,7 +145,7 @@ def load(path: str | os.PathLike[str], kind: str | None, build: Callable[[Conten
 @contextmanager
 def _opened(path: str | os.PathLike[str]) -> Iterator[tuple[BinaryIO, Layout]]:
     """Yield an open file and its header; errors of its layout within the block become `FileFormatError`."""
-    with Path(path).open("rb") as file:
+    with translate_os_errors(path), check_path(path).open("rb") as file:
         try:
             yield file, read_layout(file)
         except FileFormatError:

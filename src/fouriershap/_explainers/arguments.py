@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from functools import lru_cache
 from inspect import Parameter, signature
 from typing import Any
 
+from fouriershap._base.arguments import suggest
 from fouriershap._base.checks import are_numbered_names
 from fouriershap._base.errors import InputError
 from fouriershap._base.messages import truncated_repr
@@ -42,6 +42,7 @@ def parameters_of(build: Callable[..., Parts]) -> Mapping[str, Parameter]:
 
 def call_builder(build: Callable[..., Parts], args: tuple[Any, ...], options: dict[str, Any]) -> Parts:
     """Call a builder (model, background, *, ...) with arguments that may have shap's names."""
+    refuse_swapped(*args[:2])
     taken = parameters_of(build)
     is_plain = len(args) == 2 and args[1] is not None and taken.keys() >= options.keys()
     if is_plain and "data" not in options and type(args[1]).__name__ != "DenseData":
@@ -70,11 +71,17 @@ def call_builder(build: Callable[..., Parts], args: tuple[Any, ...], options: di
     return build(*args, **options)
 
 
+def refuse_swapped(model: Any = None, background: Any = None) -> None:
+    """Raise if rows are in the place of the model, and a model in that of the background."""
+    if hasattr(model, "shape") and (hasattr(background, "predict") or callable(background)):
+        raise InputError(
+            "model and background are swapped: the model comes first, fs.Explainer(model, background)."
+        )
+
+
 def _unknown_text(unknown: list[str], taken: Mapping[str, Parameter]) -> str:
     """Say which option is unknown, and which one was perhaps meant."""
-    close = get_close_matches(unknown[0], list(taken), n=1)
-    hint = f" Did you mean {close[0]}?" if close else f" Known: {', '.join(list(taken)[2:])}."
-    return f"{unknown[0]} is not an argument of this explainer.{hint}"
+    return f"{unknown[0]} is not an argument of this explainer.{suggest(unknown[0], list(taken)[2:])}"
 
 
 def translate(

@@ -144,7 +144,11 @@ def check_ids(ids: Sequence[str] | None) -> tuple[str, ...]:
     """Return the names of id columns."""
     if ids is None:
         return ()
-    if isinstance(ids, str) or not all(isinstance(name, str) for name in ids):
+    if (
+        isinstance(ids, str)
+        or not isinstance(ids, Iterable)
+        or not all(isinstance(name, str) for name in ids)
+    ):
         raise InputError(f"ids is {truncated_repr(ids)}; give a list of column names.")
     return tuple(ids)
 

@@ -11,7 +11,12 @@ from fouriershap._base.errors import InputError, ModelWarning, UnsupportedModelE
 from fouriershap._base.messages import truncated_list, truncated_repr
 from fouriershap._base.warn import warn
 from fouriershap._blackbox.build import as_function
-from fouriershap._explainers.arguments import call_builder, is_what_black_boxes_explain, parameters_of
+from fouriershap._explainers.arguments import (
+    call_builder,
+    is_what_black_boxes_explain,
+    parameters_of,
+    refuse_swapped,
+)
 from fouriershap._explainers.blackbox import black_box_parts
 from fouriershap._explainers.parts import Parts, name_of
 from fouriershap._explainers.products import product_parts
@@ -28,6 +33,7 @@ def build_parts(model: Any, background: Any, options: dict[str, Any]) -> Parts:
         raise InputError(f"the model comes first: fs.Explainer(model, background){given}.")
     if background is None and options.get("background") is None and "data" in options:
         options["background"] = options.pop("data")  # shap's name for it
+    refuse_swapped(model, background)
     args = (model,) if background is None else (model, background)
     if isinstance(model, Spectrum):
         return call_builder(spectrum_parts, args, options)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fouriershap._base import files
+from fouriershap._base.arguments import check_arguments
 from fouriershap._base.checks import (
     ProgressOption,
     check_device,
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 _LARGE_FILE = 1 << 30  # bytes
 
 
+@check_arguments
 class Explainer:
     """A model and a background, ready to explain rows.
 

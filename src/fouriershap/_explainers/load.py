@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from fouriershap._base import files
+from fouriershap._base.arguments import check_arguments
 from fouriershap._base.errors import FileFormatError
 from fouriershap._base.headers import get_typed, require
 from fouriershap._base.messages import truncated_repr
@@ -31,6 +32,7 @@ _EXPLAINERS = {
 }
 
 
+@check_arguments
 def load(path: str | os.PathLike[str]) -> Loaded:
     """Open a .fshap file as what was saved there: a `Spectrum`, `Tables`, `Waves`, or an `Explainer`.
 

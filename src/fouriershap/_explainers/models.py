@@ -7,22 +7,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fouriershap._base.checks import numbered_names
+from fouriershap._base.checks import as_array, numbered_names
 from fouriershap._base.errors import InputError, UnsupportedModelError
-from fouriershap._base.messages import truncated_repr
 from fouriershap._explainers.parts import Parts
 from fouriershap._libraries import Reading, native_rows, read
 from fouriershap._rows.frames import column_names, in_order, unmask
 from fouriershap._rows.inputs import InputAdapter, RulesEncoder
 from fouriershap._rows.rules import InputRules
 from fouriershap._shapley.engine import Engine
-
-
-def check_bool(name: str, value: Any) -> bool:
-    """Return an argument that must be True or False."""
-    if not isinstance(value, bool | np.bool_):
-        raise InputError(f"{name} is {truncated_repr(value)}; give True or False.")
-    return bool(value)
 
 
 class Entered(NamedTuple):
@@ -68,7 +60,7 @@ def feature_names_of(
     if made is not None and len(made) == n_features:
         rules = rules.replace(feature_names=made)
     if given is not None:
-        names = tuple(str(name) for name in np.asarray(given).reshape(-1).tolist())
+        names = tuple(str(name) for name in as_array(given, "feature_names").reshape(-1).tolist())
         if len(names) != n_features:
             raise InputError(f"feature_names has {len(names)} names for {n_features} features.")
         return rules, names

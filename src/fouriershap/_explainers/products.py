@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from fouriershap._base.checks import (
     ProgressOption,
+    check_bool,
     check_choice,
     check_device,
     check_progress,
@@ -21,7 +22,6 @@ from fouriershap._base.headers import get_part, require
 from fouriershap._base.messages import truncated_repr
 from fouriershap._base.parallel import count_jobs
 from fouriershap._explainers.models import (
-    check_bool,
     enter_background,
     feature_names_of,
     model_parts,

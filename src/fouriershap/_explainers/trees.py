@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from fouriershap._base.checks import (
     ProgressOption,
+    check_bool,
     check_choice,
     check_device,
     check_int,
@@ -25,7 +26,6 @@ from fouriershap._base.messages import truncated_text
 from fouriershap._base.parallel import count_jobs
 from fouriershap._explainers.models import (
     Entered,
-    check_bool,
     enter_background,
     feature_names_of,
     model_parts,
@@ -173,7 +173,7 @@ def tree_parts(
     check_progress(progress)
     whole = read_or_refuse(model, trees=True)
     reading = whole
-    if tree_limit is not None and tree_limit != -1:  # in shap -1 stands for all of them
+    if tree_limit is not None and not (is_integer(tree_limit) and tree_limit == -1):  # shap: -1 for all
         reading = first_trees(reading, check_int("tree_limit", tree_limit))
     warn_transformed_target(reading, output)
     if is_integer(output):

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fouriershap._base.answer_file import open_store
 from fouriershap._base.answers import AnswersOption
+from fouriershap._base.arguments import check_arguments
 from fouriershap._base.checks import ProgressOption, check_choice, check_int
 from fouriershap._base.errors import FidelityWarning, InputError
 from fouriershap._base.messages import truncated_repr
@@ -76,6 +77,7 @@ class Recovery:
     certificate: Bits  # (n_points, n_bits) those uniform points; empty where all points were queried
 
 
+@check_arguments
 def sparse_walsh_hadamard(
     h: Callable[[Bits], ArrayLike],
     n_bits: int,

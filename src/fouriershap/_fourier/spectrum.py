@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fouriershap import _kernels as kernels
 from fouriershap._base import files
+from fouriershap._base.arguments import check_arguments
 from fouriershap._base.bits import check_bits, check_packed, pack, unpack
 from fouriershap._base.checks import as_array, as_floats, check_int, check_number
 from fouriershap._base.errors import CapacityError, InputError
@@ -36,6 +37,7 @@ class _Packed(NamedTuple):
     n_bits: int
 
 
+@check_arguments
 class Spectrum:
     r"""A function :math:`h(x) = \sum_f a_f (-1)^{\langle f, x\rangle}` on bits.
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fouriershap._base.arguments import check_arguments
 from fouriershap._base.bits import unpack
 from fouriershap._base.checks import as_floats, check_int
 from fouriershap._base.errors import CapacityError, InputError
@@ -18,6 +19,7 @@ _MOST_BITS = 30
 _BATCH = 1 << 16
 
 
+@check_arguments
 def walsh_hadamard(
     h: ArrayLike | Callable[[NDArray[np.uint8]], ArrayLike], n_bits: int, *, batch_size: int = _BATCH
 ) -> Spectrum:

@@ -15,6 +15,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from fouriershap._base.arguments import check_arguments
 from fouriershap._base.errors import InputError, ModelWarning, UnsupportedModelError
 from fouriershap._base.links import UNKNOWN
 from fouriershap._base.messages import error_text
@@ -186,6 +187,7 @@ def read(model: Any) -> Reading:
     return _read_opened(Opened(model) if _adapter(model) is not None else open_model(model))
 
 
+@check_arguments
 def read_model(model: Any) -> Reading:
     """Read a fitted model: its raw output as arrays, and how it reads rows.
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fouriershap._base.arguments import check_arguments
 from fouriershap._base.checks import check_choice
 from fouriershap._base.errors import InputError, UnsupportedModelError
 from fouriershap._base.links import UNKNOWN
@@ -47,6 +48,7 @@ def read_boosting(model: Any) -> Reading:
     return reading.replace(values=values, kind=f"scikit-survival {type(model).__name__}", link=UNKNOWN)
 
 
+@check_arguments
 def survival_trees(model: Any, times: ArrayLike, *, curve: str = "survival") -> Reading:
     """Read a survival forest as trees whose outputs are its curve at chosen times.
 

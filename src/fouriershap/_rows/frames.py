@@ -128,6 +128,8 @@ def as_frame(X: Any, name: str = "X") -> nw.DataFrame[Any] | None:
 
 def as_matrix(X: Any, n_features: int, name: str) -> NDArray[Any]:
     """Return an array (n_rows, n_features) of numbers or objects of what is not a frame; errors call it ``name``."""
+    if hasattr(X, "predict"):  # ensembles are sequences of their members
+        raise InputError(f"{name} is {truncated_repr(X)}; give a matrix of rows (n_rows, {n_features}).")
     try:
         array = np.ma.filled(X.astype(np.float64), np.nan) if np.ma.isMaskedArray(X) else np.asarray(X)
     except ValueError as error:
@@ -135,8 +137,9 @@ def as_matrix(X: Any, n_features: int, name: str) -> NDArray[Any]:
     if array.ndim != 2:
         if hasattr(X, "collect"):
             raise InputError(f"{name} is a lazy {type(X).__name__}; give `{name}.collect()`.")
+        what = f"has shape {array.shape}" if array.ndim else f"is {truncated_repr(X)}"
         raise InputError(
-            f"{name} has shape {array.shape}; give a matrix of rows (n_rows, {n_features})"
+            f"{name} {what}; give a matrix of rows (n_rows, {n_features})"
             + (f", for one row {one_row(X, name)}." if array.ndim == 1 else ".")
         )
     if array.shape[1] != n_features:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from fouriershap._base.checks import find_position
 from fouriershap._base.errors import InputError
-from fouriershap._base.messages import truncated_repr
+from fouriershap._base.messages import error_text, truncated_repr
 from fouriershap._rows.pool import Pool
 from fouriershap._rows.text import MISSING, NO_LEVEL, text_of, without_prefix
 
@@ -155,13 +155,19 @@ def make_encoding(
 def _feature(pool: Pool, j: int, player: int, is_label: bool) -> Feature:
     if not is_label and pool.numbers(j) is not None:
         return Feature(NUMBER, pool.names[j], (j,), player)
-    found = {label for label in pool.labels(j) if label is not None}
+    try:
+        found = {label for label in pool.labels(j) if label is not None}
+        ordered = sorted(found, key=lambda label: (type(label).__name__, label))
+    except TypeError as error:
+        raise InputError(
+            f"column {truncated_repr(pool.names[j])} holds labels that cannot be told apart or sorted "
+            f"({error_text(error)}); give text or numbers."
+        ) from None
     order = pool.category_order(j)
     if order is not None and not is_label:
         levels = tuple(label for label in order if label in found)
         return Feature(LABEL, pool.names[j], (j,), player, levels)
-    levels = tuple(sorted(found, key=lambda label: (type(label).__name__, label)))
-    return Feature(LABEL, pool.names[j], (j,), player, levels, ordered=False)
+    return Feature(LABEL, pool.names[j], (j,), player, tuple(ordered), ordered=False)
 
 
 def _one_hot(pool: Pool, columns: tuple[int, ...]) -> list[int] | None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._base.checks import are_numbered_names, numbered_names
+from fouriershap._base.checks import are_numbered_names, as_array, numbered_names
 from fouriershap._base.errors import InputError
 from fouriershap._base.messages import truncated_repr, truncated_text
 from fouriershap._rows.frames import as_frame, is_missing, one_row
@@ -27,7 +27,7 @@ class Pool:
         self.native = X
         self._frame = as_frame(X, name)
         if self._frame is None:
-            array = np.asarray(X.to_numpy() if hasattr(X, "to_numpy") else X)
+            array = as_array(X.to_numpy() if hasattr(X, "to_numpy") else X, name)
             if array.ndim != 2:
                 raise InputError(
                     f"{name} has shape {array.shape}; give a matrix of rows (n_rows, n_columns)"

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from fouriershap import _kernels as kernels
 from fouriershap._base.errors import InputError
 from fouriershap._base.frozen import Frozen
+from fouriershap._base.messages import error_text
 
 LEAF = -1
 ARRAY_TYPES = dict.fromkeys(("roots", "tree_output", "feature", "left", "right", "category_set"), "i4")
@@ -80,7 +81,12 @@ class TreeEnsemble(Frozen):
 
     def __post_init__(self) -> None:
         for name, dtype in ARRAY_TYPES.items():
-            array = np.ascontiguousarray(getattr(self, name), dtype=dtype)
+            try:
+                array = np.ascontiguousarray(getattr(self, name), dtype=dtype)
+            except (TypeError, ValueError, OverflowError) as error:
+                raise InputError(
+                    f"{name} cannot be read as {np.dtype(dtype)}: {error_text(error)}"
+                ) from error
             array.flags.writeable = False
             object.__setattr__(self, name, array)
         if self.n_outputs == 1:  # all outputs are the one output

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fouriershap import _kernels as kernels
 from fouriershap._base import files
+from fouriershap._base.arguments import check_arguments
 from fouriershap._base.checks import as_floats, import_optional
 from fouriershap._base.errors import InputError
 from fouriershap._base.headers import require
@@ -28,6 +29,7 @@ _COLOUR = "#2e86ab"
 _MOST_SHOWN = 24  # waves and players of the picture
 
 
+@check_arguments
 @dataclass(frozen=True, eq=False)
 class Waves:
     r"""A function :math:`f(x) = c + L \cdot x + \sum_m a_m \cos(u_m \cdot x + b_m)`.
@@ -65,6 +67,8 @@ class Waves:
         frequencies = _array(self.frequencies, "frequencies", (None, None))
         n_waves, n_columns = frequencies.shape
         columns = number_columns(n_columns) if self.columns is None else self.columns
+        if not isinstance(columns, Columns):
+            raise InputError(f"columns is {truncated_repr(columns)}; give Columns, or None.")
         if columns.n_columns != n_columns:
             raise InputError(f"frequencies has {n_columns} columns; the features have {columns.n_columns}.")
         amplitudes = as_floats(self.amplitudes, "amplitudes")

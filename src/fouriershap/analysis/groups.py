@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._base.checks import check_choice, check_int
+from fouriershap._base.checks import as_array, check_choice, check_int
 from fouriershap._base.errors import InputError
 from fouriershap._base.messages import error_text, truncated_list, truncated_repr
 from fouriershap._rows.batch import open_batch
@@ -62,7 +62,7 @@ def split_column(
 ) -> tuple[Any, NDArray[Any]]:
     """Return the features of X, and one entry per row: ``given``, or the column of X that it names."""
     features, found = split_columns(X, {argument: given}, input_names)
-    entries = np.asarray(found[argument])
+    entries = as_array(found[argument], argument)
     if entries.ndim != 1:
         raise InputError(
             f"{argument} is {truncated_repr(given)}; give the name of a column of X, or one entry per row."

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fouriershap._base.arguments import check_arguments
 from fouriershap._base.checks import check_int, check_memory, find_position
 from fouriershap._base.errors import InputError
 from fouriershap._base.messages import truncated_repr
@@ -33,6 +34,7 @@ _SHOWN = 10
 _JOINED = " x "
 
 
+@check_arguments
 @dataclass(frozen=True, eq=False, repr=False)
 class Interactions(AnalysisResult):
     """Interactions of sets of players, the strongest first; returned by `Explainer.interactions`.

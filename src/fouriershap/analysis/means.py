@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fouriershap._base.checks import check_bool
 from fouriershap._base.errors import InputError
 from fouriershap._base.messages import truncated_repr
 from fouriershap._base.parallel import enter
@@ -71,7 +72,8 @@ class Terms:
 
 def make_terms(explainer: ExplainerLike, interactions: bool = False) -> Terms:
     """Return players or, with ``interactions``, players and the pairs that interact."""
-    return Terms(explainer.player_names, met_pairs(explainer.engine) if interactions else None)
+    pairs = met_pairs(explainer.engine) if check_bool("interactions", interactions) else None
+    return Terms(explainer.player_names, pairs)
 
 
 @dataclass(frozen=True, eq=False)

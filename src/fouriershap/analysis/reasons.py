@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fouriershap._base.arguments import check_arguments
 from fouriershap._base.checks import check_choice, check_int, check_number, find_position
 from fouriershap._base.errors import InputError
 from fouriershap._base.messages import error_text, truncated_list, truncated_repr
@@ -34,6 +35,7 @@ _FIELDS = ("feature", "value", "contribution")
 _SHOWN = 3
 
 
+@check_arguments
 @dataclass(frozen=True, eq=False, repr=False)
 class Reasons(AnalysisResult):
     """Ordered reasons of each row; returned by `Explainer.reasons`. One entry per reason, in the order of the rows.

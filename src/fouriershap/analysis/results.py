@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import os
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from fouriershap._base.arguments import check_arguments
 from fouriershap._base.atomic import atomic_file
-from fouriershap._base.checks import find_position
+from fouriershap._base.checks import check_path, find_position
 from fouriershap._rows.tables import to_frame
 
 
+@check_arguments
 class AnalysisResult:
     """A table with facts about the whole of it."""
 
@@ -45,11 +46,12 @@ class AnalysisResult:
         content = {"analysis": self.analysis, **_to_plain(self.facts()), "rows": rows}
         text = json.dumps(content, ensure_ascii=False, allow_nan=False, indent=1)
         if path is not None:
-            with atomic_file(Path(path)) as file:
+            with atomic_file(check_path(path)) as file:
                 file.write_text(text, encoding="utf-8")
         return text
 
 
+@check_arguments
 class PlayerResult(AnalysisResult):
     """A result with values per player and output."""
 

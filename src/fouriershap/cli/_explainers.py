@@ -5,25 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from fouriershap import Explainer, InputError, Spectrum, Waves, load
+from fouriershap import Explainer, InputError, load
 from fouriershap._base.messages import truncated_text
 from fouriershap.cli._rows import AS_IT_IS, NUMBER, NUMBER_LABEL, TEXT
-from fouriershap.spectra import Tables
-
-
-def open_file(path: Path) -> Spectrum | Tables | Waves | Explainer:
-    """Return the object in a .fshap file."""
-    try:
-        return load(path)
-    except FileNotFoundError:
-        raise InputError(f"{truncated_text(path)}: does not exist.") from None
-    except IsADirectoryError:
-        raise InputError(f"{truncated_text(path)}: is a folder; give a .fshap file.") from None
 
 
 def open_explainer(path: Path) -> Explainer:
     """Return the explainer in a .fshap file."""
-    loaded = open_file(path)
+    loaded = load(path)
     if not isinstance(loaded, Explainer):
         raise InputError(
             f"{truncated_text(path)}: holds a {type(loaded).__name__}, not an explainer; `fouriershap fit` "

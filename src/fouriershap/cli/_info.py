@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap import Explainer, Spectrum, Waves
+from fouriershap import Explainer, Spectrum, Waves, load
 from fouriershap._base.messages import truncated_text
-from fouriershap.cli._explainers import open_file
 from fouriershap.spectra import Tables
 
 Lines = list[tuple[str, str]]
@@ -18,7 +17,7 @@ Lines = list[tuple[str, str]]
 
 def describe(path: Path) -> Lines:
     """Return what a file holds."""
-    loaded = open_file(path)
+    loaded = load(path)
     return [("file", f"{truncated_text(path)}, {_size(path.stat().st_size)}"), *_describe(loaded)]
 
 

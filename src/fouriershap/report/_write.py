@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.atomic import atomic_file
+from fouriershap._base.checks import check_path
 from fouriershap._base.errors import InputError, ReportWarning
 from fouriershap._base.warn import warn
 from fouriershap.report._content import Content, WhatIf
@@ -32,7 +33,7 @@ def write_content(
     page = Page(content.title)
     n_rows = min(len(content.values), int(max_rows or _MOST_ROWS))
     data, kept, lacking = _fit(content, n_rows, max_bytes - page.nbytes)
-    target = Path(path)
+    target = check_path(path)
     with atomic_file(target) as unfinished:
         unfinished.write_text(_html(page, content, data, kept), encoding="utf-8", newline="\n")
     for note in lacking:
