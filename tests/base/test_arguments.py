@@ -8,7 +8,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingRegressor, RandomForestClassifier
+from sklearn.linear_model import LinearRegression
+from sklearn.neural_network import MLPRegressor
 
 import fouriershap as fs
 
@@ -173,3 +175,43 @@ def test_labels_that_files_cannot_keep(kind: str, tmp_path: Path) -> None:
     with pytest.raises(fs.InputError, match=r"the label .* a file cannot keep.*astype\(str\)"):
         explainer.save(tmp_path / "e.fshap")
     assert not any(tmp_path.iterdir())
+
+
+def test_labels_of_classes_for_a_squared_error() -> None:
+    model = RandomForestClassifier(3, max_depth=2, random_state=0).fit(X, X[:, 0] > 0)
+    explainer = fs.TreeExplainer(model, X)
+    with pytest.raises(fs.InputError, match=r"loss='squared_error' compares .* 2 outputs.*loss='log_loss'"):
+        explainer.importance(X, X[:, 0] > 0)
+
+
+def test_interaction_matrices_beyond_memory() -> None:
+    rows = np.broadcast_to(np.zeros(5000), (10**5, 5000))
+    model = LinearRegression().fit(np.eye(5000)[:20], np.arange(20.0))
+    with pytest.raises(fs.CapacityError, match=r"GB, more than this machine has.*pairs="):
+        fs.ProductExplainer(model, np.zeros((1, 5000))).shap_interaction_values(rows[:20_000])
+
+
+def test_catboost_with_infinite_borders() -> None:
+    catboost = pytest.importorskip("catboost")
+    rows = X.copy()
+    rows[:20, 0], rows[20:40, 0] = np.inf, -np.inf
+    model = catboost.CatBoostRegressor(iterations=3, verbose=0, allow_writing_files=False).fit(rows, X[:, 1])
+    with pytest.raises(fs.UnsupportedModelError, match="infinite values in training"):
+        fs.TreeExplainer(model, rows)
+
+
+def test_rows_like_the_background_are_not_called_far_from_it() -> None:
+    """A network on columns that are not scaled needs too many sines, for any row."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(200, 2)) * [1.0, 2500.0]
+    network = MLPRegressor(hidden_layer_sizes=(4,), activation="tanh", max_iter=5, random_state=0)
+    network.fit(rows / [1.0, 2500.0], rows[:, 0])
+    said = set()
+    for scale in np.geomspace(1.0, 1e5, 40):
+        try:
+            explainer = fs.ProductExplainer(network, rows[:100] * [1.0, scale / 2500.0])
+            explainer.shap_values(rows[100:] * [1.0, scale / 2500.0])
+        except fs.InputError as error:
+            said.add(str(error).partition(":")[0])
+    assert any("cannot be explained" in text for text in said)
+    assert not any("far outside" in text for text in said)

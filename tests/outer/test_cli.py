@@ -397,3 +397,38 @@ def test_debug_shows_where(tmp_path: Path) -> None:
     )
     assert long.returncode == 1
     assert "Traceback" in long.stderr
+
+
+@pytest.mark.parametrize("kind", ["pipeline of trees", "linear", "pipeline of a linear model"])
+def test_check_of_pipelines_and_linear_models(tmp_path, kind):
+    import joblib
+    from sklearn.compose import make_column_transformer
+    from sklearn.linear_model import LinearRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+    from sklearn.tree import DecisionTreeRegressor
+
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(60, 2)), columns=["a", "b"])
+    y, models = X["a"] - X["b"], {"linear": LinearRegression()}
+    models["pipeline of a linear model"] = make_pipeline(StandardScaler(), LinearRegression())
+    if kind == "pipeline of trees":
+        X["c"] = rng.choice(["x", "y"], 60)
+        before = make_column_transformer((OneHotEncoder(), ["c"]), remainder="passthrough")
+        models[kind] = make_pipeline(before, DecisionTreeRegressor(max_depth=3))
+    model = models[kind].fit(X, y)
+    joblib.dump(model, tmp_path / "m.joblib")
+    joblib.dump(models[kind].fit(X, y**2), tmp_path / "other.joblib")
+    X.to_parquet(tmp_path / "rows.parquet")
+    fs.Explainer(joblib.load(tmp_path / "m.joblib"), X).save(tmp_path / "m.fshap")
+    command = [
+        "check",
+        str(tmp_path / "m.fshap"),
+        str(tmp_path / "rows.parquet"),
+        "--trust-pickle",
+        "--model",
+    ]
+    good = CliRunner().invoke(app, [*command, str(tmp_path / "m.joblib")])
+    assert good.exit_code == 0 and good.output.count("ok") == 2, good.output
+    bad = CliRunner().invoke(app, [*command, str(tmp_path / "other.joblib")])
+    assert bad.exit_code == 3 and "FAILED" in bad.output, bad.output

@@ -51,7 +51,13 @@ def read_estimator(model: Any) -> Reading:
     _refuse("embedding", model.get_embedding_feature_indices())
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.json"
-        model.save_model(str(path), format="json")
+        try:
+            model.save_model(str(path), format="json")
+        except import_module("catboost").CatBoostError as error:
+            raise UnsupportedModelError(
+                f"model is a {type(model).__name__} that CatBoost cannot export ({error_text(error)}). Where "
+                "that is an infinite number: a column had infinite values in training. Replace them by finite ones."
+            ) from error
         return read_document(json.loads(path.read_text(encoding="utf-8")))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._base.checks import find_position
+from fouriershap._base.checks import check_memory, find_position
 from fouriershap._base.errors import CapacityError, CostWarning, InputError
 from fouriershap._base.messages import duration_text, truncated_repr
 from fouriershap._base.parallel import count_jobs, enter, for_each_block, for_each_in_turn
@@ -80,6 +80,13 @@ def interaction_matrices(engine: Engine, rows: NDArray[Any], n_jobs: int) -> Flo
 
     Off the diagonal each entry is half of the interaction, as in shap.
     """
+    size = 8 * len(rows) * engine.n_players**2 * engine.n_outputs
+    if size > 4 * check_memory(None):
+        raise CapacityError(
+            f"the interaction matrices of {len(rows):,} rows and {engine.n_players:,} players take "
+            f"{size / 1e9:,.0f} GB, more than this machine has. Give fewer rows at a time or pairs=, or "
+            "use interactions(X), which keeps the largest ones."
+        )
     pairs = _pairs(engine, None)
     _warn_of_cost(pairs, rows, 1, n_jobs)
     values = engine.shap_values(rows, n_jobs)

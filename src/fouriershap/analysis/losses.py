@@ -65,6 +65,11 @@ class SquaredError(Loss):
 
     def read_labels(self, y: ArrayLike, n_rows: int, n_outputs: int) -> Floats:
         """Return numbers, one per output."""
+        if n_outputs > 1 and np.ndim(y) == 1:
+            raise InputError(
+                f"y has one number per row, but loss='squared_error' compares y with all {n_outputs} outputs "
+                "of the model. Give loss='log_loss' where y holds classes, or explain one output, as with output=1."
+            )
         return _check_labels(y, n_rows, n_outputs)
 
     def additive_savings(

@@ -10,7 +10,15 @@ import pyarrow as pa
 import typer
 from numpy.typing import NDArray
 
-from fouriershap import Explainer, InputError, Reading, UnsupportedModelError
+from fouriershap import (
+    Explainer,
+    FourierShapError,
+    InputError,
+    ProductExplainer,
+    Reading,
+    TreeExplainer,
+    UnsupportedModelError,
+)
 from fouriershap._base.checks import import_optional
 from fouriershap._base.messages import error_text, truncated_repr
 from fouriershap.cli._errors import CHECK_FAILED, add_file_name, report_errors
@@ -62,31 +70,50 @@ def _largest_gaps(explainer: Explainer, model: ModelFile, table: Any) -> tuple[f
 
     From the output of the trees in the file, and from the predictions of the model's own library.
     """
-    if explainer.kind != "trees":
+    if explainer.kind not in ("trees", "products"):
         raise InputError(
-            f"the file explains a {explainer.kind} model; only explainers of trees can be checked from files."
+            f"the file explains a {explainer.kind} model; only exact explainers can be checked from files."
         )
     if explainer.output != "raw":
         raise InputError(
             f"the file explains output={truncated_repr(explainer.output)}; check compares raw outputs."
         )
-    known, read = explainer.representation, model.reading
-    if read is None:
-        raise InputError(
-            f"the model is a black box ({model.why}), but the file holds trees of another model."
-        )
-    if (known.n_features, known.n_outputs) != (read.n_features, read.n_outputs):
-        raise InputError(
-            f"the model has {read.n_features} features and {read.n_outputs} outputs, the file "
-            f"{known.n_features} and {known.n_outputs}: it was made from another model."
-        )
     rows = explainer.select(table)
-    expected, shape = np.atleast_1d(explainer.expected_value), (rows.num_rows, known.n_outputs)
-    sums = explainer.shap_values(rows).sum(axis=1).reshape(shape) + expected
-    own = explainer.predict(rows).reshape(shape)
-    theirs = ask_library(read, model.path, rows)
+    own = explainer.predict(rows).reshape(rows.num_rows, -1)
+    theirs = _model_outputs(explainer, model, rows)
+    if own.shape != theirs.shape:
+        raise InputError(
+            f"the model has {theirs.shape[1]} outputs, the file {own.shape[1]}: it was made from another model."
+        )
+    expected = np.atleast_1d(explainer.expected_value)
+    sums = explainer.shap_values(rows).sum(axis=1).reshape(own.shape) + expected
     scale = max(float(np.abs(theirs).max()), float(np.abs(theirs - expected).max()), 1e-300)
     return _largest(sums - own) / scale, _largest(sums - theirs) / scale
+
+
+def _model_outputs(explainer: Explainer, model: ModelFile, rows: Any) -> NDArray[np.float64]:
+    """Return raw outputs (n_rows, n_outputs) by the model's library, or by a copy that was compared with it."""
+    read, is_trees = model.reading, explainer.kind == "trees"
+    if read is not None:
+        n_features = len(explainer.feature_names)
+        if not is_trees or read.n_features != n_features:
+            raise InputError(
+                f"the model has trees of {read.n_features} features, the file {explainer.kind} of {n_features}: it was "
+                "made from another model."
+            )
+        return ask_library(read, model.path, rows)
+    import_optional("pandas", "check", "pandas")
+    frame = as_pandas(rows)
+    build = TreeExplainer if is_trees else ProductExplainer
+    try:  # with all that a Pipeline does before its model
+        copy = build(model.estimator, frame, output="raw")
+    except FourierShapError as error:
+        raise InputError(
+            f"the model is not the {explainer.kind} that the file explains ({model.why}): {error_text(error)}"
+        ) from error
+    if not copy.checked:
+        raise InputError("the model's own library does not answer these rows.")
+    return copy.predict(frame).reshape(rows.num_rows, -1)
 
 
 def _largest(gap: NDArray[np.float64]) -> float:

@@ -46,6 +46,7 @@ from fouriershap._waves.ridges import Ridges
 
 _ROOM = 1.5  # of the background's own reach, for rows a little beyond
 _LEAST = 1.0
+_USUAL_LEVEL = 1  # of rows that the background does not hold
 _MOST_LEVEL = 40
 _ROWS_PER_BLOCK = 1024
 
@@ -165,7 +166,11 @@ class RidgeEngine(BaseEngine):
             try:
                 yield chosen, self.engine(int(level))
             except InputError as error:
-                raise InputError(f"row {chosen[0]} lies far outside the background: {error}") from None
+                is_far = (
+                    level > _USUAL_LEVEL
+                )  # other rows are like the background, whose own scores are large
+                where = "lies far outside the background" if is_far else "cannot be explained"
+                raise InputError(f"row {chosen[0]} {where}: {error}") from None
 
     @property
     def quality(self) -> Quality:
