@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from fouriershap import (
     Explainer,
-    FourierShapError,
     InputError,
     ProductExplainer,
     Reading,
@@ -107,9 +106,10 @@ def _model_outputs(explainer: Explainer, model: ModelFile, rows: Any) -> NDArray
     build = TreeExplainer if is_trees else ProductExplainer
     try:  # with all that a Pipeline does before its model
         copy = build(model.estimator, frame, output="raw")
-    except FourierShapError as error:
+    except UnsupportedModelError as error:
         raise InputError(
-            f"the model is not the {explainer.kind} that the file explains ({model.why}): {error_text(error)}"
+            f"the model is a black box, or not {explainer.kind} ({model.why}), but the file holds {explainer.kind} of "
+            "another model."
         ) from error
     if not copy.checked:
         raise InputError("the model's own library does not answer these rows.")
