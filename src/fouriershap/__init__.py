@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from fouriershap._waves.waves import Waves
     from fouriershap.analysis.cohorts import Cohorts
     from fouriershap.analysis.drift import Drift
+    from fouriershap.analysis.games import GameExplanation, explain_game
     from fouriershap.analysis.importance import Importance
     from fouriershap.analysis.interactions import Interactions
     from fouriershap.analysis.reasons import Reasons
@@ -62,6 +63,7 @@ _HOMES = {
     "Drift": "analysis.drift",
     "Explainer": "_explainers.explainer",
     "Fidelity": "_blackbox.fidelity",
+    "GameExplanation": "analysis.games",
     "Importance": "analysis.importance",
     "Interactions": "analysis.interactions",
     "Interval": "_blackbox.fidelity",
@@ -80,6 +82,7 @@ _HOMES = {
     "Waves": "_waves.waves",
     "about": "_explainers.about",
     "analysis": "",
+    "explain_game": "analysis.games",
     "libraries": "_libraries",
     "load": "_explainers.load",
     "plots": "",
@@ -109,6 +112,7 @@ __all__ = [
     "FileFormatError",
     "FourierShapError",
     "FourierShapWarning",
+    "GameExplanation",
     "Importance",
     "InputError",
     "Interactions",
@@ -135,6 +139,7 @@ __all__ = [
     "Waves",
     "about",
     "analysis",
+    "explain_game",
     "libraries",
     "load",
     "plots",
