@@ -146,7 +146,7 @@ def estimate(
     rows = np.concatenate([np.ones((1, n)), signs[fitted]])
     kernel = GameKernel(rows, np.append(total, y[fitted]), True, known or 0.0, rng)
     values, variances = kernel.shapley()
-    errors, expected = (each[1:] for each in kernel.left_out)
+    errors, expected = (each[1:] for each in kernel.left_out())
     calibration = (pairs.weights[fitted] @ errors**2) / (pairs.weights[fitted] @ expected)
     variances *= max(float(calibration), 1.0)
     # Where all pairs of a size are asked, nothing is left out, and the fit's own errors correct it.
