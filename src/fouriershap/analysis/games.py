@@ -72,9 +72,11 @@ class GameExplanation(PlayerResult):
         return "\n".join([f"GameExplanation({about})", *rows, *more])
 
     def _cells(self, player: int) -> str:
-        pairs = zip(np.atleast_1d(self.values[player]), np.atleast_1d(self.error_std[player]), strict=True)
+        pairs = zip(
+            np.atleast_1d(self.values[player])[:3], np.atleast_1d(self.error_std[player])[:3], strict=True
+        )
         text = "  ".join(signed(v) + ("" if self.is_exact and not e else f" ± {e:.2g}") for v, e in pairs)
-        return f"  {self.players[player]}: {text}"
+        return f"  {self.players[player]}: {text}" + (" ..." if len(self.outputs) > 3 else "")
 
     def table(self) -> dict[str, Any]:
         shape = (len(self.players), len(self.outputs))
