@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,10 +39,10 @@ class GameKernel:
     def __init__(self, rows: Floats, y: Floats, is_odd: bool, known: float, rng: np.random.Generator) -> None:
         n = rows.shape[1]
         self._rows, self._is_odd, self._known = rows, is_odd, known
-        self._scale = variance = float(np.mean(y**2))
+        self._scale = variance = float(np.mean(y[1:] ** 2)) or float(y[0] ** 2)
         self._relevance = np.full(n, min(0.9, 2.0 / n))
         self._main, self._amplitude = variance / (n if is_odd else 1), variance / np.sinh(2.0)
-        self._noise = 0.01 * variance
+        self._noise, self._jump = 0.01 * variance, 1e-5 * variance
         self._terms: list[tuple[int, ...]] = []
         self._variances = np.zeros(0)
         self._learn(*_some(rows, y, _LEARNT, rng))
@@ -102,7 +103,7 @@ class GameKernel:
 
     def _path_products(self, scaled: Floats) -> Floats:
         """Return the products over players of 1 + sign * scaled, (m, n_points)."""
-        return np.exp(0.5 * np.log1p(-(scaled**2)).sum(axis=0) + self._rows @ np.arctanh(scaled))
+        return np.asarray(np.exp(0.5 * np.log1p(-(scaled**2)).sum(axis=0) + self._rows @ np.arctanh(scaled)))
 
     def _others_over_squared_degree(self) -> Floats:
         """Return for each player the sum over sets of others of their relevances' product by the squared degree."""
@@ -123,13 +124,13 @@ class GameKernel:
         return (plus - minus, plus + minus) if self._is_odd else (plus + minus, plus - minus)
 
     def _kernel(self, left: Floats, right: Floats, products: Floats) -> Floats:
-        kernel = self._amplitude * products + self._main * (left @ right.T if self._is_odd else 1.0)
+        kernel: Floats = self._amplitude * products + self._main * (left @ right.T if self._is_odd else 1.0)
         if self._terms:
             kernel += (_characters(left, self._terms) * self._variances) @ _characters(right, self._terms).T
         return kernel
 
     def _noises(self, m: int) -> Floats:
-        return np.append(self._known + 1e-3 * self._noise, np.full(m - 1, self._noise))
+        return np.append(self._known + self._jump, np.full(m - 1, self._noise))
 
     def _solve(self, rows: Floats, y: Floats, products: Floats) -> tuple[Floats, Floats]:
         """Return the inverse of the Cholesky factor, and the dual coefficients."""
@@ -139,8 +140,12 @@ class GameKernel:
         return factor, factor.T @ (factor @ y)
 
     def _grow_noise(self, factor: Floats, dual: Floats) -> None:
-        ratio = float((dual[1:] ** 2).sum() / (factor[:, 1:] ** 2).sum())
+        """Learn the noise, and that of the first value if this is more than three standard deviations off."""
+        precision = (factor**2).sum(axis=0)
+        ratio = float((dual[1:] ** 2).sum() / precision[1:].sum())
         self._noise = max(self._noise * float(_step(ratio)), _LEAST_NOISE * self._scale)
+        jump = self._jump * float(_step(dual[0] ** 2 / precision[0] / 9))
+        self._jump = max(jump, 1e-3 * self._noise)
 
     def _learn(self, rows: Floats, y: Floats) -> None:
         """Learn the relevances, of which large and small ones need evidence, and the other variances."""
@@ -148,12 +153,13 @@ class GameKernel:
             own, other = self._products(rows, rows)
             factor, dual = self._solve(rows, y, own)
             each = self._amplitude * self._relevance / (1 - self._relevance**2)
-            found, expected = [], []
+            found: list[Floats] = []
+            expected: list[Floats] = []
             for square, out in ((np.outer(dual, dual), found), (factor.T @ factor, expected)):
                 products = float((square * own).sum())
                 by_player = np.einsum("ji,ji->i", rows, (square * other) @ rows) - self._relevance * products
                 main = np.einsum("ji,ji->", rows, square @ rows) if self._is_odd else square.sum()
-                out += [np.maximum(each * by_player, 0.0) + _DAMPING, products, main]
+                out += [np.maximum(each * by_player, 0.0) + _DAMPING, np.asarray(products), np.asarray(main)]
             pull = np.log(self._relevance) - np.log(self._relevance).mean()
             found[0] += np.maximum(-pull, 0.0)
             expected[0] += np.maximum(pull, 0.0)
@@ -251,10 +257,10 @@ def _sum_products(columns: Floats, weights: Floats, size: int) -> Floats:
     return np.concatenate(parts)
 
 
-def _inverse(lower: Floats) -> Floats:
+def _inverse(lower: NDArray[Any]) -> Floats:
     """Return the inverse of a lower triangular matrix, by halves: mostly products of matrices."""
     if len(lower) <= 128:
-        return np.linalg.inv(lower)
+        return np.asarray(np.linalg.inv(lower), dtype=np.float64)
     h = len(lower) // 2
     out = np.zeros_like(lower)
     out[:h, :h], out[h:, h:] = _inverse(lower[:h, :h]), _inverse(lower[h:, h:])

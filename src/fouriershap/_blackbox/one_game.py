@@ -65,7 +65,7 @@ def _differences(values: Floats, size: int, sign: float) -> Iterator[tuple[Float
     for players in combinations(range(n), size):
         difference = cube
         for axis in reversed(players):
-            difference = difference.take(1, axis) + sign * difference.take(0, axis)
+            difference = np.asarray(difference.take(1, axis) + sign * difference.take(0, axis))
         yield difference.reshape(len(by_coalition), -1), by_coalition
 
 
@@ -159,19 +159,37 @@ def estimate(
     residuals = left_out.copy()
     own = kernel.noise[1:] * kernel.dual[1:]
     residuals[fitted] += (1 - missing[fitted]) * (own - errors)
-    correction, spread = _regress(signs, residuals, left_out**2 * missing, pairs.weights)
+    regression = _Regression(signs, pairs.weights)
+    correction, spread = regression.solve(residuals), regression.variances(left_out**2 * missing)
     shrink = max(0.0, 1 - spread.sum() / max((correction**2).sum(), 1e-300))
-    values = values + shrink * correction
+    values += shrink * correction
+    variances = (1 - shrink) * variances + shrink * spread
+    # Where the process fails, as where nobody is worth far less than anybody, the answers are regressed themselves.
+    spread = regression.variances(regression.left_out(y) ** 2 * missing)
+    if len(y) > 2 * n and spread.sum() < variances.sum():
+        values, variances = regression.solve(y), spread
     values += (total - values.sum()) / n
-    variances = (1 - shrink) * variances + shrink * spread + (known or 0.0) / n**2
-    return Estimate(values, variances, kernel)
+    return Estimate(values, variances + (known or 0.0) / n**2, kernel)
 
 
-def _regress(signs: Floats, residuals: Floats, squares: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """Return main effects that sum to 0, by weighted least squares, and their variances (n_players,)."""
-    centred = signs - signs.mean(axis=1, keepdims=True)
-    inverse = np.linalg.pinv(centred.T @ (weights[:, None] * centred), hermitian=True)
-    solution = weights[:, None] * (centred @ inverse)
-    leverage = np.einsum("ji,ji->j", solution, centred)
-    scaled = squares / np.maximum(1 - leverage, 0.1)
-    return residuals @ solution, scaled @ solution**2
+class _Regression:
+    """Weighted least squares for main effects, of which those that sum to 0 are taken."""
+
+    def __init__(self, signs: Floats, weights: Floats) -> None:
+        self._signs = signs
+        inverse = np.linalg.pinv(signs.T @ (weights[:, None] * signs), hermitian=True)
+        self._solution = weights[:, None] * (signs @ inverse)  # (m, n_players)
+        self._unexplained = np.maximum(1 - np.einsum("ji,ji->j", self._solution, signs), 0.1)
+
+    def solve(self, y: Floats) -> Floats:
+        effects = y @ self._solution
+        return np.asarray(effects - effects.mean())
+
+    def left_out(self, y: Floats) -> Floats:
+        """Return the error at each row of a regression of all others."""
+        return np.asarray((y - self._signs @ (y @ self._solution)) / self._unexplained)
+
+    def variances(self, squares: Floats) -> Floats:
+        """Return the variances of what `solve` returns, given the squares of independent errors."""
+        solution = self._solution - self._solution.mean(axis=1, keepdims=True)
+        return np.asarray(squares @ solution**2)

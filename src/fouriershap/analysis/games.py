@@ -17,6 +17,7 @@ from fouriershap._base.checks import ProgressOption, check_int
 from fouriershap._base.errors import InputError
 from fouriershap._base.messages import truncated_repr
 from fouriershap._base.queries import QueryModel
+from fouriershap._base.threads import one_blas_thread
 from fouriershap._blackbox import one_game
 from fouriershap._blackbox.game_kernel import GameKernel
 from fouriershap._shapley.indices import bernoulli
@@ -242,19 +243,25 @@ class _Game:
         both = np.stack([pairs.coalitions, ~pairs.coalitions], axis=1).reshape(-1, self._n)
         values = self._ask(both).reshape(len(pairs.coalitions), 2, -1)
         noise = answers.var(axis=1, ddof=1).sum(axis=0) / n_ends if self._noisy else None
+        with one_blas_thread():
+            self._estimate(pairs, values, noise, rng)
+
+    def _estimate(
+        self, pairs: one_game.Pairs, values: Floats, noise: Floats | None, rng: np.random.Generator
+    ) -> None:
+        """Estimate from the values (n_pairs, 2, n_outputs) of pairs, and the variances of both ends' difference."""
         found = []
         for o in range(values.shape[2]):
             known = None if noise is None else float(noise[o])
             total = float(self._full[o] - self._base[o])
-            y = values[:, 0, o] - values[:, 1, o]
-            found.append(one_game.estimate(pairs, y, total, known, rng))
+            found.append(one_game.estimate(pairs, values[:, 0, o] - values[:, 1, o], total, known, rng))
+            even = None
             if self._order > 1:
-                odd = found[-1].odd
                 even = self._fit_even(pairs, values[:, :, o].sum(axis=1), o, known or 0.0, rng)
-                for size in range(2, self._order + 1):
-                    kernel = odd if size % 2 else even
-                    index = np.zeros(comb(self._n, size)) if kernel is None else kernel.interactions(size)
-                    self._indices.setdefault(size, np.zeros((len(index), values.shape[2])))[:, o] = index
+            for size in range(2, self._order + 1):
+                kernel = found[-1].odd if size % 2 else even
+                index = np.zeros(comb(self._n, size)) if kernel is None else kernel.interactions(size)
+                self._indices.setdefault(size, np.zeros((len(index), values.shape[2])))[:, o] = index
         self._values = np.stack([each.values for each in found], axis=1)
         self._variances = np.stack([each.variances for each in found], axis=1)
         self._indices[1] = self._values
