@@ -166,7 +166,7 @@ def estimate(
     variances = (1 - shrink) * variances + shrink * spread
     # Where the process fails, as where nobody is worth far less than anybody, the answers are regressed themselves.
     spread = regression.variances(regression.left_out(y) ** 2 * missing)
-    if len(y) > 2 * n and spread.sum() < variances.sum():
+    if len(y) > 4 * n and 2 * spread.sum() < variances.sum():
         values, variances = regression.solve(y), spread
     values += (total - values.sum()) / n
     return Estimate(values, variances + (known or 0.0) / n**2, kernel)

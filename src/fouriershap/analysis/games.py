@@ -28,7 +28,7 @@ from fouriershap.analysis.results import PlayerResult, repeat_names, signed
 
 _SHOWN = 10
 _NORMAL = 1.96
-_ENDS = 20  # of a noisy game, one query in so many is of nobody and one of everybody
+_ENDS = 40  # of a noisy game, one query in so many is of nobody, and as many of everybody
 _MOST_SETS = 1_000_000
 
 
@@ -144,7 +144,7 @@ def explain_game(
         Takes coalitions, (m, n_players) bool, and returns their values, (m,) or (m, n_outputs).
     n_players : int
     max_queries : int
-        Most coalitions that are asked.
+        Most coalitions that are asked, at least 4; 6 if the game is noisy.
     order : int
         From 2 on, also compute interactions (k-SII) of up to so many players. Without all coalitions they are
         estimates without standard errors.
@@ -183,7 +183,7 @@ def explain_game(
       right: +0.1667
     """
     n, order = check_int("n_players", n_players), check_int("order", order)
-    check_int("max_queries", max_queries, 4)
+    check_int("max_queries", max_queries, 6 if noisy else 4)
     if player_names is None:
         player_names = [f"player {i}" for i in range(n)]
     if isinstance(player_names, str) or len(player_names) != n:
@@ -235,7 +235,7 @@ class _Game:
 
     def sample(self, max_queries: int, rng: np.random.Generator) -> None:
         """Ask pairs of coalitions and complements, and estimate."""
-        n_ends = max(2, max_queries // _ENDS // 2) if self._noisy else 1
+        n_ends = max(2, max_queries // _ENDS) if self._noisy else 1
         ends = np.repeat([[False], [True]], n_ends, axis=0) & np.ones(self._n, dtype=bool)
         answers = self._ask(ends).reshape(2, n_ends, -1)
         self._base, self._full = answers.mean(axis=1)
