@@ -55,6 +55,7 @@ STEPS = (
     Step("growth.py"),
     Step("blackbox.py", ("--part", "own")),
     Step("certificate.py"),
+    Step("games.py", modules=("shapiq_benchmark",)),
     Step("deep_trees.py", ("--only", "depth", "regret")),
     Step("interactions.py"),
     Step("gallery.py"),

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from fouriershap._waves.waves import Waves
     from fouriershap.analysis.cohorts import Cohorts
     from fouriershap.analysis.drift import Drift
+    from fouriershap.analysis.games import GameExplanation, explain_game
     from fouriershap.analysis.importance import Importance
     from fouriershap.analysis.interactions import Interactions
     from fouriershap.analysis.reasons import Reasons
@@ -64,6 +65,7 @@ _HOMES = {
     "Drift": "analysis.drift",
     "Explainer": "_explainers.explainer",
     "Fidelity": "_blackbox.fidelity",
+    "GameExplanation": "analysis.games",
     "Importance": "analysis.importance",
     "Interactions": "analysis.interactions",
     "Interval": "_blackbox.fidelity",
@@ -82,6 +84,7 @@ _HOMES = {
     "Waves": "_waves.waves",
     "about": "_explainers.about",
     "analysis": "",
+    "explain_game": "analysis.games",
     "libraries": "_libraries",
     "load": "_explainers.load",
     "plots": "",
@@ -112,6 +115,7 @@ __all__ = [
     "FileFormatError",
     "FourierShapError",
     "FourierShapWarning",
+    "GameExplanation",
     "Importance",
     "InputError",
     "Interactions",
@@ -139,6 +143,7 @@ __all__ = [
     "Waves",
     "about",
     "analysis",
+    "explain_game",
     "libraries",
     "load",
     "plots",

@@ -53,7 +53,7 @@ class InteractionIndex:
 def _n_shapley(order: int, size: int, whole: int) -> Fraction:
     others = whole - size
     most = min(order - size, others)
-    parts = (_bernoulli(r) * comb(others, r) / (others - r + 1) for r in range(most + 1))
+    parts = (bernoulli(r) * comb(others, r) / (others - r + 1) for r in range(most + 1))
     return sum(parts, Fraction(0))
 
 
@@ -238,11 +238,11 @@ def term_shares(index: Index, order: int, max_degree: int) -> Floats:
 
 
 @lru_cache
-def _bernoulli(n: int) -> Fraction:
+def bernoulli(n: int) -> Fraction:
     """Return the Bernoulli number B_n, with B_1 = -1/2."""
     if n == 0:
         return Fraction(1)
-    return -sum((comb(n + 1, j) * _bernoulli(j) for j in range(n)), Fraction(0)) / (n + 1)
+    return -sum((comb(n + 1, j) * bernoulli(j) for j in range(n)), Fraction(0)) / (n + 1)
 
 
 @lru_cache(maxsize=1 << 16)
