@@ -102,7 +102,7 @@ def bad_calls() -> list[tuple[Any, Any, dict[str, Any], str]]:
     unknown = ddf.assign(colour=ddf["colour"].cat.as_unknown())
     return [
         (X, explainer, {}, "ddf is a DataFrame; give a Dask data frame"),
-        (ddf, "X", {}, "No such file"),
+        (ddf, "X", {}, "does not exist"),
         (ddf, 3, {}, "explainer is a int"),
         (ddf, explainer, {"layout": "rows"}, "layout is 'rows'"),
         (ddf, explainer, {"ids": ["key"]}, "no column 'key'"),

@@ -60,7 +60,7 @@ def test_unsupported_models(tree):
         (np.zeros((2, 2, 4)), r"shape \(2, 2, 4\)"),
         (np.zeros((2, 3)), "3 columns, but the model has 4 features"),
         (np.zeros((2, 5)), "5 columns, but the model has 4 features"),
-        (None, r"shape \(\)"),
+        (None, "X is None; give a matrix of rows"),
         ([[1, 2, 3, 4], [1, 2]], "not a matrix of rows"),
         (np.array([["red", "1", "2", "3"]]), "column 0 has a value that is not a number.*'red'"),
         (np.array([["1", "1", "2", "3"]]), "column 0 has a value that is not a number"),

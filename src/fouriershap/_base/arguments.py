@@ -10,6 +10,7 @@ from types import FunctionType
 from typing import Any, TypeVar
 
 from fouriershap._base.errors import InputError
+from fouriershap._base.messages import error_text
 
 _SPECIAL = ("__init__", "__call__")
 C = TypeVar("C", bound=Callable[..., Any])
@@ -40,6 +41,6 @@ def check_arguments(called: C) -> C:
             taken = [name for name in signature(called).parameters if name != "self"]
             unknown = [name for name in options if name not in taken]
             hint = suggest(unknown[0], taken) if unknown else ""
-            raise InputError(f"{error}.{hint}") from None
+            raise InputError(f"{error_text(error)}.{hint}") from None
 
     return call  # type: ignore[return-value]
