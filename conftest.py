@@ -53,7 +53,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason=reason))
 
 
-def pytest_runtest_teardown() -> None:
-    """Close the figures that a test or page has drawn."""
-    if "matplotlib.pyplot" in sys.modules:
+def pytest_runtest_teardown(item: pytest.Item) -> None:
+    """Close the figures that a page has drawn."""
+    if item.path.suffix == ".md" and "matplotlib.pyplot" in sys.modules:
         sys.modules["matplotlib.pyplot"].close("all")
