@@ -289,3 +289,14 @@ def test_answers_must_be_numbers() -> None:
         fs.explain_game(lambda c: np.full(len(c), np.nan), 4)
     with pytest.raises(fs.QueryError, match="returned shape"):
         fs.explain_game(lambda c: 1.0, 4)
+
+
+def test_hundreds_of_players():
+    found = fs.explain_game(lambda inside: inside.sum(axis=1) * 1.0, 300, max_queries=700, random_state=0)
+    np.testing.assert_allclose(found.values, 1.0, atol=1e-6)
+
+
+def test_arguments_that_are_wrong_are_named():
+    for wrong, word in (({"value": 3}, "value is 3"), ({"max_query": 9}, "Did you mean max_queries")):
+        with pytest.raises(fs.InputError, match=word):
+            fs.explain_game(**{"value": lambda inside: inside.sum(axis=1), "n_players": 3} | wrong)

@@ -69,11 +69,16 @@ def _differences(values: Floats, size: int, sign: float) -> Iterator[tuple[Float
         yield difference.reshape(len(by_coalition), -1), by_coalition
 
 
+_COUNTLESS = 10**15  # coalitions of one size: more than anybody asks
+
+
 def draw_pairs(n_players: int, n_pairs: int, rng: np.random.Generator) -> Pairs:
     """Draw coalitions of at most half of the players: no pair twice, sizes evenly, small sizes whole."""
     sizes = np.arange(1, n_players // 2 + 1)
     is_half = 2 * sizes == n_players  # a coalition and its complement have the same size
-    totals = np.array([comb(n_players, k) for k in sizes.tolist()], dtype=float) / (1 + is_half)
+    totals = np.array([min(comb(n_players, k), _COUNTLESS) for k in sizes.tolist()], dtype=float) / (
+        1 + is_half
+    )
     counts = _share_out(totals, 2.0 - is_half, n_pairs, rng)
     drawn, weights, missing = [], [], []
     for size, half, total, count in zip(

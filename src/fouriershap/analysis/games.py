@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from fouriershap._base.answer_file import open_store
 from fouriershap._base.answers import AnswersOption, Row
+from fouriershap._base.arguments import check_arguments
 from fouriershap._base.checks import ProgressOption, check_int
 from fouriershap._base.errors import InputError
 from fouriershap._base.messages import truncated_repr
@@ -120,6 +121,7 @@ class _AskedCoalitions:
         return [tuple(row) for row in taken.tolist()]
 
 
+@check_arguments
 def explain_game(
     value: Callable[[NDArray[np.bool_]], Any],
     n_players: int,
@@ -194,6 +196,8 @@ def explain_game(
     n_sets = sum(comb(n, size) for size in range(2, min(order, n) + 1))
     if n_sets > _MOST_SETS:
         raise InputError(f"order is {order}, for which {n} players have {n_sets:,} sets; give a lower order.")
+    if not callable(value):
+        raise InputError(f"value is {truncated_repr(value)}; give a function of coalitions, (n, {n}) bool.")
     store = open_store(answers, players)
     queries = QueryModel(value, "value", check_int("batch_size", batch_size), max_queries, progress, store)
     rng = np.random.default_rng(queries.resolve_seed(random_state))
