@@ -95,6 +95,16 @@ def test_interactions_like_those_of_shap(name: str, caplog: pytest.LogCaptureFix
     np.testing.assert_allclose(found, pairs, atol=5e-6 * np.abs(pairs).max())
 
 
+def test_interactions_with_a_background_which_shap_does_not_have() -> None:
+    for name in ("forest", "xgboost"):
+        explainer = shap.TreeExplainer(fitted(name), X[:30])
+        with fs.patched_shap():
+            pairs, values = explainer.shap_interaction_values(X[:5]), explainer.shap_values(X[:5])
+        want = fs.TreeExplainer(fitted(name), X[:30]).shap_interaction_values(X[:5])
+        np.testing.assert_allclose(pairs, want, atol=1e-5)
+        np.testing.assert_allclose(pairs.sum(axis=2), values, atol=1e-5)
+
+
 @pytest.mark.parametrize("output", ["probability", "log_loss"])
 def test_other_outputs(output: str) -> None:
     y = (CLASSES > 0).astype(int)

@@ -95,10 +95,10 @@ class _Kernels:
     def dense_tree_shap(self, *args: Any) -> None:
         """Write SHAP values, or interactions, into the array ``phi`` among the arguments."""
         full = args
-        if len(args) == len(_Call._fields) - 1:  # shap before 0.50, whose nodes are all numerical
+        if len(args) == len(_Call.__annotations__) - 1:  # shap before 0.50, whose nodes are all numerical
             full = (*args[:5], np.zeros_like(args[0]), *args[5:])
         try:
-            if len(full) != len(_Call._fields):
+            if len(full) != len(_Call.__annotations__):
                 raise UnsupportedModelError("this version of shap is unknown.")
             call = _Call(*full)
             call.phi[:] = _values(self._explainer(call), call.X, call.y, call.interactions)
@@ -188,8 +188,8 @@ def _ensemble(call: _Call) -> TreeEnsemble:
         right=position[right[order]],
         missing_left=moved(call.default)[order] == left[order],
         category_set=np.full(len(order), -1),
-        set_start=[0],
-        set_categories=[],
+        set_start=np.zeros(1, dtype=np.int64),
+        set_categories=np.zeros(0, dtype=np.int64),
         cover=cover,
         values=values,
         base=call.base,
@@ -203,7 +203,8 @@ def _values(explainer: Explainer, X: Any, y: Any, interactions: bool) -> NDArray
     found = found.reshape(*found.shape[: axes + 1], explainer.representation.n_outputs)
     values = np.pad(found, [(0, 0), *[(0, 1)] * axes, (0, 0)])
     if y is None:
-        values[(slice(None), *[-1] * axes)] = explainer.expected_value
+        base = values[:, -1, -1] if interactions else values[:, -1]
+        base[:] = explainer.expected_value
     return values
 
 
@@ -310,8 +311,10 @@ def _all_rows_at_once(call_by_row: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(call_by_row)
     def call(self: Any, *args: Any, **options: Any) -> Any:
         begin = time.perf_counter()
-        X = args[0] if len(args) == 1 and not options else None
-        rows = np.asarray(X) if hasattr(X, "columns") or isinstance(X, np.ndarray) else np.empty(0)
+        X: Any = args[0] if len(args) == 1 and not options else None
+        rows: NDArray[Any] = (
+            np.asarray(X) if hasattr(X, "columns") or isinstance(X, np.ndarray) else np.empty(0)
+        )
         names = list(X.columns) if hasattr(X, "columns") else self.feature_names
         is_plain = rows.ndim == 2 and rows.size and rows.dtype.kind in "fiub" and self.output_names is None
         is_plain = is_plain and (names is None or not isinstance(names[0], list | tuple))
