@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fouriershap._base.arguments import check_arguments
 from fouriershap._base.checks import check_int
 from fouriershap._base.errors import InputError
 from fouriershap.analysis import cohort_tree, plotting
@@ -121,6 +122,7 @@ class Cohorts(PlayerResult):
         return plotting.side_by_side(*about, top_k, "mean SHAP value", ax)
 
 
+@check_arguments
 def cohorts(
     explainer: ExplainerLike,
     X: Any,

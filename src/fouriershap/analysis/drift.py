@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fouriershap._base.arguments import check_arguments
 from fouriershap.analysis import plotting
 from fouriershap.analysis.explainer import (
     ExplainerLike,
@@ -129,6 +130,7 @@ class Drift(PlayerResult):
         return plotting.lines(*about, self.change[:, o], top_k, title, ax)
 
 
+@check_arguments
 def drift(
     explainer: ExplainerLike,
     X_new: Any,

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fouriershap._base.arguments import check_arguments
 from fouriershap._base.checks import check_choice, check_int
 from fouriershap._base.errors import InputError
 from fouriershap._base.progress import Progress
@@ -126,6 +127,7 @@ class Importance(PlayerResult):
         return plotting.bars(self.names, self.values[:, o], top_k, title, ax, ends, is_size=True)
 
 
+@check_arguments
 def importance(
     explainer: ExplainerLike,
     X: Any,

@@ -207,6 +207,7 @@ class Interactions(AnalysisResult):
         return int(row)
 
 
+@check_arguments
 def interactions(
     explainer: ExplainerLike,
     X: Any,

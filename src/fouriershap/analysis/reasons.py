@@ -142,6 +142,7 @@ class Reasons(AnalysisResult):
         return plotting.bars(texts, self.contribution[mine], max(len(mine), 1), title, ax)
 
 
+@check_arguments
 def reasons(
     explainer: ExplainerLike,
     X: Any,

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fouriershap._base.arguments import check_arguments
 from fouriershap._base.checks import check_int, check_number
 from fouriershap._base.errors import CapacityError, InputError
 from fouriershap._base.messages import error_text, truncated_repr
@@ -43,6 +44,7 @@ _MOST_HEAT, _HEAT_ROWS = 30, 200  # players and rows of the interaction heat map
 _STRONGEST = 20  # players whose pairs are shown if there are more
 
 
+@check_arguments
 def write_report(
     explainer: ExplainerLike,
     X: Any,

@@ -9,17 +9,19 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.messages import truncated_text
-from fouriershap._blackbox.fidelity import Fidelity
 from fouriershap._shapley.engine import EngineInfo, PageLookup
 from fouriershap.analysis.explainer import ExplainerLike
 from fouriershap.report._content import WhatIf
 from fouriershap.report._engine_facts import EngineFacts
+
+if TYPE_CHECKING:
+    from fouriershap._blackbox.fidelity import Fidelity
 
 _MOST_CURVE = 500
 _MOST_TEXT = 300
