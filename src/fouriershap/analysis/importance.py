@@ -85,6 +85,7 @@ class Importance(PlayerResult):
     level: float | None
     like: Any = None
     analysis = "importance"
+    _FACTS = ("loss", "method", "saved", "n_rows", "n_sampled", "level")
     _TOP_K = 15
 
     def __repr__(self) -> str:
@@ -110,16 +111,6 @@ class Importance(PlayerResult):
         if self.p_values is not None:
             columns |= {"p_value": self.p_values, "error": self.error}
         return columns
-
-    def facts(self) -> dict[str, Any]:
-        return {
-            "loss": self.loss,
-            "method": self.method,
-            "saved": self.saved,
-            "n_rows": self.n_rows,
-            "n_sampled": self.n_sampled,
-            "level": self.level,
-        }
 
     def _draw(self, o: int, top_k: int, ax: Any) -> Any:
         title = "mean |SHAP value|" if self.loss is None else f"{self.loss.replace('_', ' ')} saved"
