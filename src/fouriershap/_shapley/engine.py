@@ -56,12 +56,17 @@ class Quality:
     fidelity : FidelityReport, optional
         How well a fitted representation stands for the output, which is fitted now if it was not yet; None where
         nothing is fitted.
+    is_rescaled : bool
+        Whether values are those of the raw output, times slopes of what is explained, and not its SHAP values.
     """
 
     def __init__(
-        self, background_error: float = 0.0, fidelity: Callable[[], FidelityReport] | None = None
+        self,
+        background_error: float = 0.0,
+        fidelity: Callable[[], FidelityReport] | None = None,
+        is_rescaled: bool = False,
     ) -> None:
-        self.background_error, self._fidelity = background_error, fidelity
+        self.background_error, self._fidelity, self.is_rescaled = background_error, fidelity, is_rescaled
 
     @property
     def fidelity(self) -> FidelityReport | None:

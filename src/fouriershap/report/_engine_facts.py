@@ -57,7 +57,7 @@ def engine_facts(explainer: ExplainerLike, rows: Rows, budget: int) -> EngineFac
         display_link=raw.output.display_link,
         fidelity=engine.quality.fidelity if fit is None else fit.fidelity,
         background_error=info.background_error,
-        is_rescaled=engine.plan(None).strategy == "rescaled",
+        is_rescaled=engine.quality.is_rescaled,
         raw=None if raw is engine else raw,
         lookups=raw.lookups(budget),
         inputs=inputs,
