@@ -1,5 +1,16 @@
 // Trees against a background without stored tables: the tables of each bottom subtree are built, read by all
 // rows, and dropped. stream_numpy.py is the specification, and defines bottom subtrees.
+//
+// A row (of either side) is in a state: it goes left at the node (0), right (1), or it failed the own player
+// further up (2). With probability t each player is the row's own, else the background's. Let X be the slots
+// that a background row fails, b its state, and c_b[X] the share of such rows. For an explained row in state
+// a that passes the slots P and fails the z others, both leaves go into one sum over the X within P:
+//
+//   y(t)[P] = sum over X of t^|X| sum over b of c_b[X] (value of a at t, of b at 1 - t)
+//
+// and integrals of y over t are all that its values need: where fails(z) = (1 - t)^(z - 1),
+//
+//   gain[P] = (1 - t)^z y[P] / t      without[P] = fails(z) y[P] / t      lost[P] = -fails(z) y[P]
 #pragma once
 #include "walk.h"
 
