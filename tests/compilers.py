@@ -1,8 +1,8 @@
 """Compile the kernels for processors and systems that are not at hand: ``make test-compilers``.
 
 Zig, a package on PyPI, is a Clang with the headers of many systems. Nothing is linked or run: this only shows that the
-kernels compile for Windows, macOS and ARM. Bindings need the headers of Python there, and are left out: instead, a source
-takes the addresses of the functions that they bind.
+kernels compile for Windows, macOS and ARM. Bindings need the headers of Python there, and are left out: instead,
+a source takes the addresses of the functions that they bind.
 """
 
 from __future__ import annotations
