@@ -34,8 +34,7 @@ static void direct_values(const BoundTerms& terms, In<uint8_t, 2> rows, In<uint6
   if (length(weights)) check_length("weights", length(weights), 64 * length(background, 1));
   check_at_least("atom_player", length(atom_player), terms.n_atoms);
   check_range("atom_player", view(atom_player), 0, length(out, 1));
-  check_length("out", length(out), length(rows));
-  check_length("out.shape[2]", length(out, 2), terms.n_outputs());
+  check_shape("out", out, {length(rows), -1, terms.n_outputs()});
   direct(terms, view(rows), {view(background), n_background, view(weights)}, view(atom_player),
          length(out, 1), out.data());
 }

@@ -74,8 +74,7 @@ static int64_t group_tables(In<int64_t, 1> start, In<int32_t, 1> players, In<int
   for (int64_t t = 0; t < tables.n(); ++t)
     check(tables.start[t + 1] - tables.start[t] <= 8, "`start` gives a table more than 8 players.");
   check_length("group_of_table", length(group_of_table), tables.n());
-  check_length("group_players", length(group_players), tables.n());
-  check_length("group_players.shape[1]", length(group_players, 1), 8);
+  check_shape("group_players", group_players, {tables.n(), 8});
   return group(tables, {view(group_of_table), view(group_players)});
 }
 

@@ -45,7 +45,7 @@ static bool encode_lines(const BoundLevels<T>& levels, Exactly<const T, 2> rows,
 
 template <class T>
 static bool encode_all(const BoundLevels<T>& levels, Exactly<const T, 2> rows, Out<int32_t, 2> codes) {
-  check_length("rows.shape[1]", length(rows, 1), levels.n_features());
+  check_shape("rows", rows, {-1, levels.n_features()});
   check_length("codes", length(codes), levels.n_features());
   check_at_least("codes.shape[1]", length(codes, 1), length(rows));
   return encode<T>(levels, view(rows), {{}, {}, {}, view(codes)});
@@ -67,10 +67,8 @@ static void remap_lines(In<uint16_t, 2> codes16, int64_t n_rows, In<int32_t, 1> 
 
 template <class T>
 static void bind_levels(nb::module_& m, const char* name) {
-  nb::class_<BoundLevels<T>>(m, name);
-  m.def("Levels",
-        [](Exactly<const T, 1> tiers, In<int64_t, 1> tier_start, In<int64_t, 1> n_levels,
-           In<bool, 1> categorical) { return new BoundLevels<T>(tiers, tier_start, n_levels, categorical); });
+  def_maker<BoundLevels<T>, Exactly<const T, 1>, In<int64_t, 1>, In<int64_t, 1>, In<bool, 1>>(m, "Levels",
+                                                                                              name);
   m.def("encode", &encode_lines<T>, FreeGil());
   m.def("encode32", &encode_all<T>, FreeGil());
 }

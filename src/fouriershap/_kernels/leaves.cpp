@@ -17,11 +17,8 @@ class BoundPlainTrees : Owner, public PlainTrees<T> {
     const auto& [roots, feature, threshold, left, right, missing_left, category_set, set_start,
                  set_categories] = static_cast<const PlainTrees<T>&>(*this);
     const int64_t n = feature.size;
-    check_length("threshold", threshold.size, n);
-    check_length("left", left.size, n);
-    check_length("right", right.size, n);
-    check_length("missing_left", missing_left.size, n);
-    check_length("category_set", category_set.size, n);
+    for (const int64_t size : {threshold.size, left.size, right.size, missing_left.size, category_set.size})
+      check_length("nodes", size, n);
     check_range("roots", roots, 0, n);
     check_at_least("set_start", set_start.size, 1);
     check_starts("set_start", set_start, set_start.size - 1, set_categories.size);
@@ -39,21 +36,15 @@ class BoundPlainTrees : Owner, public PlainTrees<T> {
 template <class T>
 static void find_leaves(const BoundPlainTrees<T>& trees, Exactly<const T, 2> rows, Out<int32_t, 2> out) {
   check_at_least("rows.shape[1]", length(rows, 1), trees.n_features);
-  check_length("out", length(out), length(rows));
-  check_length("out.shape[1]", length(out, 1), trees.roots.size);
+  check_shape("out", out, {length(rows), trees.roots.size});
   find<T>(trees, view(rows), view(out));
 }
 
 template <class T>
 static void bind_trees(nb::module_& m, const char* name) {
-  using Trees = BoundPlainTrees<T>;
-  nb::class_<Trees>(m, name);
-  m.def("Trees", [](In<int32_t, 1> roots, In<int32_t, 1> feature, Exactly<const T, 1> threshold,
-                    In<int32_t, 1> left, In<int32_t, 1> right, In<bool, 1> missing_left,
-                    In<int32_t, 1> category_set, In<int64_t, 1> set_start, In<int64_t, 1> set_categories) {
-    return new Trees(roots, feature, threshold, left, right, missing_left, category_set, set_start,
-                     set_categories);
-  });
+  using Ints = In<int32_t, 1>;
+  def_maker<BoundPlainTrees<T>, Ints, Ints, Exactly<const T, 1>, Ints, Ints, In<bool, 1>, Ints,
+            In<int64_t, 1>, In<int64_t, 1>>(m, "Trees", name);
   m.def("find", &find_leaves<T>, FreeGil());
 }
 

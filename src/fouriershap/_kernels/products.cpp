@@ -14,12 +14,6 @@ static Factors<T> factors_of(const char* name, const Terms<T>& factors) {
   return {factors.data(), length(factors), length(factors, 1), length(factors, 3)};
 }
 
-template <class A>
-static void check_shape(const char* name, const A& array, std::initializer_list<int64_t> wanted) {
-  size_t axis = 0;
-  for (const int64_t size : wanted) check_length(name, length(array, axis++), size);
-}
-
 template <class T>
 static void add_components(Terms<T> rows, Terms<T> mixture, Exactly<const T, 1> weights,
                            Exactly<const T, 1> points, Exactly<const T, 1> point_weights,

@@ -6,7 +6,7 @@
 
 namespace fouriershap {
 
-static void check_shape(const TreeShape& trees) {
+static void check_trees(const TreeShape& trees) {
   check_length("left", trees.left.size, trees.n_nodes());
   check_length("right", trees.right.size, trees.n_nodes());
   check_range("roots", trees.roots, 0, trees.n_nodes());
@@ -34,7 +34,7 @@ class BoundCodedTrees : Owner, public CodedTrees {
                    keep(bits),
                    keep(code_counts),
                    keep(covers)} {
-    check_shape(*this);
+    check_trees(*this);
     check_length("cut", cut.size, n_nodes());
     check_length("category_set", category_set.size, n_nodes());
     check_length("missing_left", missing_left.size, n_nodes());
@@ -80,9 +80,8 @@ static nb::dict cut(const BoundCodedTrees& trees, In<bool, 1> wanted, int64_t ma
 static void profile(In<int32_t, 1> roots, In<int32_t, 1> feature, In<int32_t, 1> left, In<int32_t, 1> right,
                     In<int32_t, 1> player, Out<double, 2> out) {
   const TreeShape trees = {view(roots), view(feature), view(left), view(right), view(player)};
-  check_shape(trees);
-  check_length("out", length(out), trees.n_trees());
-  check_length("out.shape[1]", length(out, 1), 4);
+  check_trees(trees);
+  check_shape("out", out, {trees.n_trees(), 4});
   profile_trees(trees, view(out));
 }
 

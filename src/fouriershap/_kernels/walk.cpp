@@ -25,8 +25,7 @@ class BoundPaths : Owner, public WalkPaths {
 };
 
 static PairColumns pairs_of(const BoundTrees& trees, const In<int32_t, 2>& columns, int64_t n_columns) {
-  check_length("pair_column", length(columns), trees.n_players);
-  check_length("pair_column.shape[1]", length(columns, 1), trees.n_players);
+  check_shape("pair_column", columns, {trees.n_players, trees.n_players});
   check_range("pair_column", view(columns).flat(), -1, n_columns);
   return view(columns);
 }
@@ -37,8 +36,7 @@ void bind_walk(nb::module_& parent) {
       .def(nb::init<In<int32_t, 2>, In<double, 2>, In<int32_t, 1>, In<int32_t, 1>, In<int32_t, 1>,
                     In<int32_t, 1>, In<int32_t, 1>, In<bool, 1>, In<uint64_t, 2>, int64_t>())
       .def("path_shape", [](const BoundTrees& trees, Out<int32_t, 2> out) {
-        check_length("out", length(out), 2);
-        check_length("out.shape[1]", length(out, 1), trees.n_trees());
+        check_shape("out", out, {2, trees.n_trees()});
         std::copy(trees.tree_players.begin(), trees.tree_players.end(), view(out)[0]);
         std::copy(trees.tree_depth.begin(), trees.tree_depth.end(), view(out)[1]);
       });
