@@ -39,7 +39,7 @@ class EngineFacts:
 
 def engine_facts(explainer: ExplainerLike, rows: Rows, budget: int) -> EngineFacts:
     """Return the facts of an explainer; look-ups that would be far larger than ``budget`` bytes are not made."""
-    engine, output, fit = explainer.engine, explainer.engine.output, explainer.fit
+    engine, output, fit = explainer.engine, explainer.engine.output, explainer.fitted
     raw, info = engine.raw, engine.raw.info
     inputs = explainer.inputs.fields(rows)
     missing_value, zero_as_missing = None, np.zeros(len(inputs), dtype=bool)
