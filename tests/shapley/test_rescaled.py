@@ -27,7 +27,9 @@ OUTPUTS: list[Output] = [Response(LOGISTIC), Response(EXP), Response(EXPM1), Res
 OUTPUTS += [LogLoss(LOGISTIC), LogLoss(MEAN)]
 
 
-def engine_of(e: Any, players: Any, background: Floats, weights: Any, output: Output, **options: Any) -> Rescaled:
+def engine_of(
+    e: Any, players: Any, background: Floats, weights: Any, output: Output, **options: Any
+) -> Rescaled:
     given = {"memory": 1 << 30, "dtype": np.dtype("f8")} | options
     trees = make_model(e, players, given.pop("memory"), given.pop("dtype"), link=output.link, **given)
     return Rescaled(TreeEngine(trees, make_background(trees, background, weights)), output)

@@ -95,7 +95,9 @@ class ChannelTrees(TreeEngine):
                     is_mean=False,
                 )
                 out += channel[:, None, None] * values
-        rows_each = max(min(int(_WALK_SECONDS * n_rows / max(seconds, 1e-9)), _WALK_WEIGHTS // len(weights)), 1)
+        rows_each = max(
+            min(int(_WALK_SECONDS * n_rows / max(seconds, 1e-9)), _WALK_WEIGHTS // len(weights)), 1
+        )
         for walked in left:
 
             def walk_rows(first: int, last: int, walked: walk.WalkTrees = walked) -> None:
