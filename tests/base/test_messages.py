@@ -62,7 +62,7 @@ CALLS: list[tuple[Callable[..., Any], dict[str, Any]]] = [
     (fs.Explainer, {"model": MODEL, "background": X}),
     (fs.TreeExplainer, {"model": MODEL, "background": X}),
     (fs.SpectrumExplainer, {"spectrum": H, "background": BITS}),
-    (fs.BlackBoxExplainer, {"predict": first_column, "background": BITS, "budget": 200}),
+    (fs.BlackBoxExplainer, {"predict": first_column, "background": BITS}),
     (fs.Spectrum, {"frequencies": [[1, 0]], "coefficients": [1.0]}),
     (fs.spectra.plan, {"spectrum": H, "n_rows": 1, "n_background": 1}),
     (fs.spectra.shap_values, {"spectrum": H, "X": BITS, "background": BITS}),
@@ -78,8 +78,6 @@ CALLS: list[tuple[Callable[..., Any], dict[str, Any]]] = [
     (SPECTRUM.to, {"device": "cpu"}),
     (TREE.plan, {}),
     (TREE.with_background, {"background": X}),
-    (BOX.fit.cube_fidelity, {}),
-    (BOX.fit.gap, {"X": X}),
     (BOX.predict, {"X": X}),
     *(
         (getattr(explainer, method), {"X": rows})
