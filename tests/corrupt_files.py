@@ -278,13 +278,13 @@ def acts(loaded: Any, rows: Any, again: Path, report: bool) -> list[Callable[[],
         shared += [lambda: loaded.with_background(rows).shap_values(rows, n_jobs=1)]
     if loaded.kind == "black box":
         shared += [
-            lambda: repr(loaded.fit.candidates),
+            lambda: repr(loaded.fitted.candidates),
             lambda: repr(loaded.fidelity),
         ]
         shared += [
             lambda: float(loaded.fidelity),
-            lambda: loaded.fit.bit_names,
-            lambda: repr(loaded.fit.top_terms(3)),
+            lambda: loaded.fitted.bit_names,
+            lambda: repr(loaded.fitted.top_terms(3)),
         ]
         shared += [lambda: loaded.with_background(rows).shap_values(rows, n_jobs=1)]
     if report:

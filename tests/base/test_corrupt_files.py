@@ -13,6 +13,7 @@ import pytest
 from test_io import small_spectrum, small_tables
 
 import fouriershap as fs
+from fitted_models import explain_fitted
 from fouriershap._base import files
 from fouriershap._base.checks import check_memory
 
@@ -248,8 +249,8 @@ def test_trees_that_are_corrupt(tmp_path: Path, name: str, change: Any) -> None:
 
 def small_black_box(method: str) -> fs.Explainer:
     X = np.random.default_rng(0).integers(0, 3, size=(60, 3 if method == "enumerate" else 8)).astype(float)
-    options: dict[str, Any] = {"budget": 300, "min_fidelity": -9, "random_state": 0, "categorical": [2]}
-    return fs.BlackBoxExplainer(lambda rows: rows[:, 0] * rows[:, 1], X, method=method, **options)
+    options: dict[str, Any] = {"budget": 300, "random_state": 0, "categorical": [2]}
+    return explain_fitted(lambda rows: rows[:, 0] * rows[:, 1], X, method=method, **options)
 
 
 @cache

@@ -14,6 +14,7 @@ from sklearn.ensemble import RandomForestRegressor
 
 import fouriershap as fs
 import oracles
+from fitted_models import explain_fitted
 from fouriershap._base.checks import check_memory
 from fouriershap._shapley import interactions
 from fouriershap._shapley.indices import SII, find_index
@@ -239,7 +240,7 @@ def test_black_boxes(tmp_path: Path, method: str, index: str) -> None:
         return x[:, 0] * x[:, 1] + (x[:, 2] > x[:, 4]) * x[:, 0]
 
     groups = {"both": [1, 4]}
-    explainer = fs.BlackBoxExplainer(model, X, method=method, groups=groups, index=index, random_state=0)
+    explainer = explain_fitted(model, X, method=method, groups=groups, index=index, random_state=0)
     representation = explainer.predict
     got = explainer.shap_interaction_values(X[:3])
     owner = np.array([0, 1, 2, 3, 1])

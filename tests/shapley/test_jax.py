@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from numpy.typing import NDArray
 
 import fouriershap as fs
+from fitted_models import explain_fitted
 from fouriershap._shapley import jax as versions
 from fouriershap._shapley.spectrum.engine import make_engine
 from strategies import Problem, generators, random_frequencies, random_players
@@ -296,9 +297,9 @@ def test_black_boxes(method: str, index: str) -> None:
             [rows[:, 0] * rows[:, 1] + rows[:, 5], rows[:, 2] - (rows[:, 3] == rows[:, 4])]
         )
 
-    settings = {"method": method, "budget": 300, "min_fidelity": 0, "random_state": 0, "index": index}
-    native = fs.BlackBoxExplainer(predict, X[:40], data=X, **settings)
-    on_jax = fs.BlackBoxExplainer(predict, X[:40], data=X, device="jax", **settings)
+    settings = {"method": method, "budget": 300, "random_state": 0, "index": index}
+    native = explain_fitted(predict, X[:40], data=X, **settings)
+    on_jax = explain_fitted(predict, X[:40], data=X, device="jax", **settings)
     precision = "single" if method == "trees" else "double"  # of the tables of fitted trees
     expected = native.shap_values(X)
     assert expected.shape == (200, 6, 2) and np.abs(expected).max() > 0.1
@@ -311,7 +312,7 @@ def test_black_boxes(method: str, index: str) -> None:
 
 
 def test_a_black_box_in_which_nothing_varies() -> None:
-    constant = fs.BlackBoxExplainer(lambda x: np.full(len(x), 3.0), np.ones((5, 2)), device="jax")
+    constant = explain_fitted(lambda x: np.full(len(x), 3.0), np.ones((5, 2)), device="jax")
     assert not constant.shap_values(np.ones((2, 2))).any()
 
 
@@ -320,14 +321,14 @@ def test_a_black_box_in_which_nothing_varies() -> None:
 
 def test_a_black_box_is_not_asked_before_the_device_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     X = np.eye(4)
-    explainer = fs.BlackBoxExplainer(lambda x: x[:, 0], X)
+    explainer = explain_fitted(lambda x: x[:, 0], X)
     with pytest.raises(fs.InputError, match="device is 'gpu'"):
-        fs.BlackBoxExplainer(pytest.fail, X, device="gpu")
+        explain_fitted(pytest.fail, X, device="gpu")
     with pytest.raises(fs.InputError, match="device is 'gpu'"):
         explainer.to("gpu")
     monkeypatch.setitem(sys.modules, "jax", None)
     with pytest.raises(fs.MissingDependencyError, match=r"pip install 'fouriershap\[jax\]'"):
-        fs.BlackBoxExplainer(pytest.fail, X, device="jax")
+        explain_fitted(pytest.fail, X, device="jax")
     with pytest.raises(fs.MissingDependencyError, match=r"pip install 'fouriershap\[jax\]'"):
         explainer.to("jax")
 

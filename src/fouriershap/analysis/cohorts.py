@@ -157,7 +157,7 @@ def cohorts(
         With ``frame()``, ``plot()`` and ``to_json()``.
     """
     level = check_level(level)
-    explainer = with_other_background(explainer, background, background_weights)
+    explainer = with_other_background(explainer, background, background_weights).offline(X)
     engine = check_engine(explainer, "cohorts")
     given = group_rows(explainer, X, "X", weights, by, every, bins)
     if by is None:

@@ -168,7 +168,7 @@ def drift(
         With ``frame()``, ``plot()`` and ``to_json()``.
     """
     level = check_level(level)
-    explainer = with_other_background(explainer, background, background_weights)
+    explainer = with_other_background(explainer, background, background_weights).offline(X_new)
     engine = check_engine(explainer, "drift")
     given = group_rows(explainer, X_new, "X_new", weights, by, every, bins)
     given.check_weights()

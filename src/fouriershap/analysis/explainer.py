@@ -49,7 +49,7 @@ class ExplainerLike(Protocol):
     checksum: str | None
     output_names: tuple[str, ...] | None
     model_name: str | None  # the class of the model with its module, where it is known
-    fit: BlackBoxFit | None
+    fitted: BlackBoxFit | None  # the representation of a black box
 
     @property
     def feature_names(self) -> tuple[str, ...]: ...
@@ -65,6 +65,9 @@ class ExplainerLike(Protocol):
 
     @property
     def input_names(self) -> tuple[str, ...] | None: ...
+
+    def offline(self, rows: Any) -> ExplainerLike:
+        """Return an explainer of a representation: itself, or one that is fitted to a black box at these rows."""
 
     def with_background(self, background: Any, *, weights: ArrayLike | None = None) -> Self: ...
 

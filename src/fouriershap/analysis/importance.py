@@ -163,7 +163,7 @@ def importance(
         With ``frame()``, ``plot()`` and ``to_json()``.
     """
     level = check_level(level)
-    explainer = with_other_background(explainer, background, background_weights)
+    explainer = with_other_background(explainer, background, background_weights).offline(X)
     engine = check_engine(explainer, "importance")
     check_int("budget", budget, 1)
     rng = np.random.default_rng(check_int("random_state", random_state, 0))

@@ -252,7 +252,7 @@ def interactions(
         raise InputError(f"min_order is {truncated_repr(min_order)}; give at most order={order}.")
     if top_k is not None:
         check_int("top_k", top_k, 1, ", or None for all sets")
-    explainer = with_other_background(explainer, background, background_weights)
+    explainer = with_other_background(explainer, background, background_weights).offline(X)
     engine = check_engine(explainer, "interactions")
     codes = encode_rows(explainer, X).codes
     return interactions_of(explainer, engine, codes, order, index, top_k, min_order, like=X)

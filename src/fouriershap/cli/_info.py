@@ -39,14 +39,14 @@ def _describe(loaded: Spectrum | Waves | Explainer) -> Lines:
 
 def _holds(explainer: Explainer) -> Lines:
     lines = [("holds", f"explainer of {explainer.kind}")]
-    if explainer.fit is None:
+    if explainer.fitted is None:
         model = explainer.info.model or explainer.model_name
         return [*lines, *([("model", truncated_text(model))] if model else []), ("output", explainer.output)]
-    found = explainer.fit.fidelity
+    found = explainer.fitted.fidelity
     return [
         *lines,
         ("model", f"{found.n_queries:,} queries"),
-        ("method", explainer.fit.method),
+        ("method", explainer.fitted.method),
         ("fidelity", f"R² {found.r2:.4f} [{found.low:.4f}, {found.high:.4f}]"),
     ]
 

@@ -113,6 +113,7 @@ def write_report(
             raise InputError(f"{name} is {truncated_repr(label)}; give a text, or None.")
     if facts is not None and not isinstance(facts, Mapping):
         raise InputError(f"facts is {truncated_repr(facts)}; give a mapping from names to texts.")
+    explainer = explainer.offline(X)
     engine = check_engine(explainer, "a report")
     sentences = split_sentences(text, explainer.player_names)
     given = {"y": y, "ids": ids, "cohorts": cohorts}

@@ -39,12 +39,12 @@ _LINK_TEXTS = {
 def kind_of(explainer: ExplainerLike) -> str:
     """Return what kind of model is explained."""
     info = explainer.engine.raw.info
-    return "black box" if explainer.fit is not None else info.model or info.kind
+    return "black box" if explainer.fitted is not None else info.model or info.kind
 
 
 def fidelity_of(explainer: ExplainerLike) -> Any:
     """Return the `Fidelity` of what was fitted; None for a model that was read."""
-    return explainer.engine.quality.fidelity if explainer.fit is None else explainer.fit.fidelity
+    return explainer.engine.quality.fidelity if explainer.fitted is None else explainer.fitted.fidelity
 
 
 def page_link(explainer: ExplainerLike) -> str | None:
@@ -57,7 +57,7 @@ def list_facts(
     explainer: ExplainerLike, versions: dict[str, str], more: Mapping[Any, Any] | None
 ) -> list[tuple[str, str]]:
     """Return names and texts: about the model, where it came from, and what the caller adds."""
-    engine, fit, fidelity = explainer.engine, explainer.fit, fidelity_of(explainer)
+    engine, fit, fidelity = explainer.engine, explainer.fitted, fidelity_of(explainer)
     info, n_columns, n_players = engine.raw.info, len(explainer.feature_names), len(explainer.player_names)
     grouped = "" if n_columns == n_players else f" in {n_players:,} groups"
     found = [("Model", kind_of(explainer) if fit is None else "black box, known by its predictions")]
@@ -103,7 +103,7 @@ def explain_meaning(explainer: ExplainerLike) -> list[str]:
     what = "probabilities" if engine.output.unit == "probability" else "responses"
     if fidelity is not None:
         first = _explain_fidelity(fidelity)
-    elif not is_raw and engine.plan(None).strategy == "rescaled":
+    elif not is_raw and engine.quality.is_rescaled:
         first = (
             f"These SHAP values explain {what}: they are the exact values of the {raw} against each background row, "
             "times the slope from that row's output to the explained one's. They add up to what the model predicts."
@@ -128,7 +128,7 @@ def explain_meaning(explainer: ExplainerLike) -> list[str]:
             f"what-if part use the {raw}, for which each change is exact, and show the {engine.output.name} that "
             "follows."
         )
-    elif explainer.fit is not None:
+    elif explainer.fitted is not None:
         second = "The prediction is that of the representation: the expected value plus the SHAP values."
     else:
         output = "raw output" if engine.output.is_raw else engine.output.name
