@@ -27,7 +27,9 @@ OUTPUTS: list[Output] = [Response(LOGISTIC), Response(EXP), Response(EXPM1), Res
 OUTPUTS += [LogLoss(LOGISTIC), LogLoss(MEAN)]
 
 
-def engine_of(e: Any, players: Any, background: Floats, weights: Any, output: Output, **options: Any) -> Rescaled:
+def engine_of(
+    e: Any, players: Any, background: Floats, weights: Any, output: Output, **options: Any
+) -> Rescaled:
     given = {"memory": 1 << 30, "dtype": np.dtype("f8")} | options
     trees = make_model(e, players, given.pop("memory"), given.pop("dtype"), link=output.link, **given)
     return Rescaled(TreeEngine(trees, make_background(trees, background, weights)), output)
@@ -53,26 +55,28 @@ def exact_slope(link: Link, loss: bool, a: Any, b: Any, y: float) -> Any:
         return np.exp(middle) * ratio
 
 
-def pairwise(engine: Rescaled, rows: Floats, labels: Floats) -> Floats:
-    """The definition: a game per pair of rows."""
+def pairwise(engine: Rescaled, rows: Floats, labels: Floats) -> tuple[Floats, float]:
+    """The definition: a game per pair of rows; and the largest slope."""
     raw, background = engine.inner, engine.inner.tree_background
     assert background.rows is not None
     n = len(background.rows)
     share = np.full(n, 1 / n) if background.weights is None else background.weights
     out = np.zeros((len(rows), engine.n_players, engine.n_outputs))
+    steepest = 0.0
     margins, others = raw.predict(rows), raw.predict(background.rows)
     link, loss = engine.output.link, engine.output.needs_labels
     for r, row in enumerate(rows):
         for b in range(n):
             game = oracles.coalition_values(raw.predict, row, background.rows[b : b + 1], raw.player)
             factor = exact_slope(link, loss, margins[r], others[b], labels[r])
+            steepest = max(steepest, np.abs(factor).max())
             out[r] += share[b] * factor * oracles.shapley_values(game, engine.n_players)
-    return out
+    return out, steepest
 
 
-def close(got: Floats, want: Floats, tolerance: float) -> None:
+def close(got: Floats, want: Floats, tolerance: float, least: float = 1e-13) -> None:
     assert got.shape == want.shape
-    assert np.abs(got - want).max() <= tolerance * max(np.abs(want).max(), 1e-13)
+    assert np.abs(got - want).max() <= tolerance * max(np.abs(want).max(), least)
 
 
 @given(
@@ -103,9 +107,11 @@ def test_values_are_those_of_the_definition(
     labels = rng.integers(2, size=3).astype(float)
     asked = engine.labelled(labels, 3) if output.needs_labels else engine
     got = asked.shap_values(rows, 1)
-    close(got, pairwise(engine, rows, labels), precision[1])
+    want, steepest = pairwise(engine, rows, labels)
+    close(got, want, precision[1], 0.1 * scale * steepest)  # where leaves cancel each other
     gap = got.sum(axis=1) + asked.expected - asked.predict(rows)
-    assert np.abs(gap).max() <= precision[1] * max(np.abs(asked.predict(rows) - asked.expected).max(), 1e-9)
+    change, size = np.abs(asked.predict(rows) - asked.expected).max(), np.abs(asked.expected).max()
+    assert np.abs(gap).max() <= precision[1] * change + 1e-14 * (1 + size)
 
 
 def forest(rng: Any, depth: int, n_features: int = 8) -> Any:
@@ -149,7 +155,10 @@ def test_trees_without_tables_are_streamed_or_walked_beside_the_others() -> None
     background, rows = rng.integers(-1, 7, size=(60, 24)) * 1.0, rng.integers(-1, 7, size=(50, 24)) * 1.0
     players = np.arange(24, dtype=np.int32)
     whole = engine_of(e, players, background, None, Response(LOGISTIC), strategy="walk")
-    small = engine_of(e, players, background, None, Response(LOGISTIC), memory=1_500_000)
+    large = engine_of(e, players, background, None, Response(LOGISTIC))
+    large.build()
+    memory = large.margins.trees[0].info.table_bytes // 2
+    small = engine_of(e, players, background, None, Response(LOGISTIC), memory=memory)
     small.build()
     in_tables = small.margins.trees[0].in_tables
     assert in_tables.any() and not in_tables.all()
@@ -212,6 +221,8 @@ def test_few_margins_tell_the_slopes_of_all(rng: Any, spread: float, centre: flo
     margins = centre + spread * np.clip(rng.normal(size=3000), -3, 3) / 3
     own = np.concatenate([rng.uniform(-60, 60, 40), margins[:20], centre + rng.normal(size=20) * spread])
     for link, loss in ((LOGISTIC, False), (EXP, False), (PROBIT, False), (LOGISTIC, True), (MEAN, True)):
+        if link is PROBIT and abs(centre) > 10:  # where it is below 1e-80, and a slope has no digits
+            continue
         if loss:
             functions = [lambda m, f=link.loss: f(m, 0.0), lambda m, f=link.loss: f(m, 1.0) - f(m, 0.0)]
         else:

@@ -110,9 +110,7 @@ def fill(
             chosen = [(j,) for j in range(u)] if order == 1 else list(combinations(range(u), 2))
             if len(histograms):
                 c = np.zeros((1 << u, n_channels))
-                np.add.at(
-                    c, masks, histograms[histogram_offset[b] : histogram_offset[b] + block_patterns[b]]
-                )
+                np.add.at(c, masks, histograms[histogram_offset[b] : histogram_offset[b] + block_patterns[b]])
                 reached[leaf] = c[0]
                 phi = np.stack([_interventional(each, u, chosen, t_nodes, weights) for each in c.T])
             else:

@@ -174,7 +174,9 @@ class Margins:
         return arrays, {"channels": headers}
 
     @classmethod
-    def from_contents(cls, arrays: dict[str, NDArray[Any]], headers: list[Any], engine: TreeEngine) -> Margins:
+    def from_contents(
+        cls, arrays: dict[str, NDArray[Any]], headers: list[Any], engine: TreeEngine
+    ) -> Margins:
         """Return what `to_contents` wrote."""
         values, weights = arrays.get("margins"), arrays.get("margin_weights")
         require(values is not None and len(headers) == engine.n_outputs, "its margins are not there")
@@ -195,7 +197,9 @@ class Margins:
             fits = (part.model.n_channels,) == reference.shape and part.n_players == engine.n_players
             fits = fits and part.model.ensemble.n_features == engine.model.ensemble.n_features
             require(fits and np.isfinite(reference).all(), "its channels do not fit its trees")
-            require(part.model.ensemble.dtype == engine.model.ensemble.dtype, "its channels have another type")
+            require(
+                part.model.ensemble.dtype == engine.model.ensemble.dtype, "its channels have another type"
+            )
             require(part.in_tables.all(), "its channels have trees without tables")
             channels.append(reference)
             trees.append(part)
@@ -470,7 +474,10 @@ def load_output(
         return engine
     if "channels" in header:
         require(output.transform is not None, "its output has no slopes")
-        loaded, built = Margins.from_contents(arrays, get_typed(header, "channels", list), engine), Memo[Margins]()
+        loaded, built = (
+            Margins.from_contents(arrays, get_typed(header, "channels", list), engine),
+            Memo[Margins](),
+        )
         built.get(0, lambda _: loaded)
         return Rescaled(engine, output, built=built)
     require(

@@ -1,4 +1,4 @@
-"""`ChannelTrees`: trees of one output against a background with several weights per row, mixed for each explained row."""
+"""`ChannelTrees`: trees against a background with several weights per row, mixed for each explained row."""
 
 from __future__ import annotations
 
@@ -95,7 +95,9 @@ class ChannelTrees(TreeEngine):
                     is_mean=False,
                 )
                 out += channel[:, None, None] * values
-        rows_each = max(min(int(_WALK_SECONDS * n_rows / max(seconds, 1e-9)), _WALK_WEIGHTS // len(weights)), 1)
+        rows_each = max(
+            min(int(_WALK_SECONDS * n_rows / max(seconds, 1e-9)), _WALK_WEIGHTS // len(weights)), 1
+        )
         for walked in left:
 
             def walk_rows(first: int, last: int, walked: walk.WalkTrees = walked) -> None:
