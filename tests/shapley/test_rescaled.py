@@ -43,8 +43,8 @@ def exact_slope(link: Link, loss: bool, a: Any, b: Any, y: float) -> Any:
         if loss and link is MEAN:
             return a + b - 2 * y
         if loss:
-            bent = np.log1p((np.exp(a) - np.exp(b)) / (1 + np.exp(b))) / (a - b)
-            return np.where(np.abs(a - b) < 1e-7, 1 / (1 + np.exp(-middle)), bent) - y
+            bent = (np.logaddexp(0, a) - np.logaddexp(0, b)) / (a - b)
+            return np.where(np.abs(a - b) < 1e-4, 1 / (1 + np.exp(-middle)), bent) - y
         if link is LOGISTIC:
             return ratio / (4 * np.cosh(a / 2) * np.cosh(b / 2))
         if link is PROBIT:
