@@ -11,11 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+import fouriershap as fs
 import oracles
+from fouriershap._base import parallel
 from fouriershap._base.links import EXP, EXPM1, LOGISTIC, MEAN, PROBIT, Link
+from fouriershap._base.progress import Progress
 from fouriershap._shapley.outputs.kinds import LogLoss, Output, Response
 from fouriershap._shapley.outputs.slopes import cross, find_channels, slope
-from fouriershap._shapley.outputs.transformed import Rescaled, load_output
+from fouriershap._shapley.outputs.transformed import Rescaled, load_output, make_output
+from fouriershap._shapley.trees import channels
 from fouriershap._shapley.trees.engine import TreeEngine
 from fouriershap._shapley.trees.model import make_background, make_model
 from strategies import generators
@@ -209,6 +213,39 @@ def test_values_under_xla() -> None:
     other = engine.to("jax")
     assert other.device == "jax"
     close(other.shap_values(rows), engine.shap_values(rows), 1e-8)
+
+
+def test_long_calls_are_told_before_they_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(6)
+    e = forest(rng, 5)
+    background, rows = rng.integers(-1, 7, size=(300, 8)) * 1.0, rng.integers(-1, 7, size=(200, 8)) * 1.0
+    engine = engine_of(e, np.arange(8, dtype=np.int32), background, None, Response(EXP), strategy="walk")
+    plan = engine.plan(200)
+    assert plan.strategy == "walk" and 0.001 < plan.seconds < 20  # type: ignore[attr-defined]
+    assert engine.plan(2000).seconds > 5 * plan.seconds  # type: ignore[attr-defined]
+    monkeypatch.setattr(parallel, "_LONG", 1e-4)
+    with pytest.warns(fs.CostWarning, match="6 trees without tables, 200 rows and 300 background rows"):
+        engine.shap_values(rows, 1)
+    with pytest.warns(fs.CostWarning, match="all coalitions for 2 rows"):
+        make_output(engine.inner, engine.output, True, None).shap_values(rows[:2], 1)  # type: ignore[arg-type]
+
+
+def test_progress_counts_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(7)
+    e = forest(rng, 5)
+    background, rows = rng.integers(-1, 7, size=(40, 8)) * 1.0, rng.integers(-1, 7, size=(60, 8)) * 1.0
+    monkeypatch.setattr(channels, "_WALK_WEIGHTS", 400)
+    for strategy, n_least in (("walk", 6), ("stream", 6), ("tables", 1)):
+        engine = engine_of(
+            e, np.arange(8, dtype=np.int32), background, None, Response(EXP), strategy=strategy
+        )
+        engine.build()
+        seen: list[tuple[str, float]] = []
+        with Progress(lambda done, total, stage: seen.append((stage.name, stage.share))):  # noqa: B023
+            engine.shap_values(rows, 1)
+        name = {"walk": "walking", "stream": "streaming", "tables": "looking up"}[strategy]
+        shares = [share for stage, share in seen if stage == name]
+        assert len(shares) >= n_least and shares == sorted(shares) and shares[-1] == 1.0
 
 
 # Slopes

@@ -9,6 +9,7 @@ background rows are few, and else from a representation that is *fitted* to it, 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -21,7 +22,7 @@ from fouriershap._base.checks import as_floats
 from fouriershap._base.errors import InputError, UnsupportedModelError
 from fouriershap._base.headers import get_typed, require
 from fouriershap._base.messages import truncated_repr, truncated_text
-from fouriershap._base.parallel import for_each_block
+from fouriershap._base.parallel import enter, for_each_block, warn_if_long
 from fouriershap._shapley.coalitions import CoalitionInteractions, coalition_values, values_of_game
 from fouriershap._shapley.engine import (
     BackgroundRows,
@@ -47,6 +48,7 @@ from fouriershap._shapley.verify import verify_array, verify_weights
 _MOST_HYBRIDS = 1 << 18  # of one row: coalitions times background rows
 _MOST_PLAYERS = 15  # of values by definition
 _TOLERANCES = {4: 1e-7, 8: 1e-10}  # of mean slopes, by the bytes of a number in tables
+_LESS = "Fewer of them, or a smaller background, take less"
 _RESCALED = "values of the raw output, times slopes at a few reference margins"
 _NEEDS_LABELS = "output='log_loss' needs the labels of the rows: shap_values(X, y)."
 
@@ -346,7 +348,12 @@ class ByDefinition(TransformedOutput):
             for r in range(first, last):
                 out[r] = values_of_game(self._game(rows[r]), self.n_players, self.index)
 
-        for_each_block(work, len(rows), 1, n_jobs)
+        begin = time.process_time()
+        work(0, min(len(rows), 1))
+        seconds = (time.process_time() - begin) * len(rows)
+        warn_if_long("these values", seconds, f"all coalitions for {len(rows):,} rows. {_LESS}", n_jobs)
+        enter("all coalitions")
+        for_each_block(lambda first, last: work(first + 1, last + 1), len(rows) - 1, 1, n_jobs)
         if outputs is not None:
             outputs[:] = self.predict(rows, n_jobs)
         return out
