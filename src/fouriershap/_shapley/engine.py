@@ -143,8 +143,8 @@ class Plan:
     Attributes
     ----------
     strategy : str
-        "tables", "stream", "walk", "direct", "additive", "pairs", "subsets", "mixture", "definition" or "fitted"; several
-        with "+" between, where parts are explained differently.
+        "tables", "stream", "walk", "direct", "additive", "pairs", "subsets", "mixture", "definition" or "fitted";
+        several with "+" between, where parts are explained differently.
     reason : str
     """
 
