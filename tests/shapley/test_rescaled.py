@@ -184,7 +184,7 @@ def test_files_need_no_background(weighted: bool) -> None:
         arrays, header = engine.to_contents(False)
         assert "background" not in arrays
         raw = TreeEngine.from_contents(arrays, header)
-        loaded = load_output(raw, arrays, header, None)  # type: ignore[arg-type]
+        loaded = load_output(raw, arrays, header)
         y = rng.integers(2, size=20) * 1.0
         one, other = ((x.labelled(y, 20) if output.needs_labels else x) for x in (engine, loaded))
         np.testing.assert_array_equal(other.shap_values(rows), one.shap_values(rows))
@@ -227,7 +227,7 @@ def test_long_calls_are_told_before_they_start(monkeypatch: pytest.MonkeyPatch) 
     with pytest.warns(fs.CostWarning, match="6 trees without tables, 200 rows and 300 background rows"):
         engine.shap_values(rows, 1)
     with pytest.warns(fs.CostWarning, match="all coalitions for 2 rows"):
-        make_output(engine.inner, engine.output, True, None).shap_values(rows[:2], 1)  # type: ignore[arg-type]
+        make_output(engine.inner, engine.output, True).shap_values(rows[:2], 1)
 
 
 def test_progress_counts_the_work(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -46,11 +46,20 @@ class FidelityReport(Protocol):
     def exact(self) -> bool: ...
 
 
+class Estimates(NamedTuple):
+    """SHAP values and their standard errors, (n_rows, n_players, n_outputs); None where errors are unknown."""
+
+    values: Floats
+    errors: Floats | None
+
+
 class Quality:
     """How close values are to the SHAP values of what is explained.
 
     Attributes
     ----------
+    tolerance : float
+        Largest standard error that values are sampled to, as a share of the row's largest value; 0 where nothing is.
     background_error : float
         Share of the square sum of the values that is missed because a few products stand for the background.
     fidelity : FidelityReport, optional
@@ -64,9 +73,11 @@ class Quality:
         self,
         background_error: float = 0.0,
         fidelity: Callable[[], FidelityReport] | None = None,
+        tolerance: float = 0.0,
         is_rescaled: bool = False,
     ) -> None:
-        self.background_error, self._fidelity, self.is_rescaled = background_error, fidelity, is_rescaled
+        self.background_error, self.tolerance, self._fidelity = background_error, tolerance, fidelity
+        self.is_rescaled = is_rescaled
 
     @property
     def fidelity(self) -> FidelityReport | None:
@@ -75,7 +86,7 @@ class Quality:
     @property
     def is_exact(self) -> bool:
         """Whether nothing is approximated."""
-        return self.background_error == 0 and self._fidelity is None
+        return self.background_error == 0 == self.tolerance and self._fidelity is None
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,7 +154,7 @@ class Plan:
     Attributes
     ----------
     strategy : str
-        "tables", "stream", "walk", "direct", "additive", "pairs", "subsets", "mixture", "definition" or "fitted";
+        "tables", "stream", "walk", "direct", "additive", "pairs", "subsets", "mixture", "definition" or "sampled";
         several with "+" between, where parts are explained differently.
     reason : str
     """
@@ -241,6 +252,9 @@ class Engine(Protocol):
         once for both.
         """
 
+    def estimate(self, rows: NDArray[Any], n_jobs: int = -1, outputs: Floats | None = None) -> Estimates:
+        """Return values as `shap_values` does, with their standard errors."""
+
     def predict(self, rows: NDArray[Any], n_jobs: int = -1) -> Floats:
         """Return the output of the representation for rows, (n_rows, n_outputs)."""
 
@@ -294,6 +308,13 @@ class BaseEngine:
     @property
     def raw(self) -> Self:
         return self
+
+    def estimate(
+        self: Engine, rows: NDArray[Any], n_jobs: int = -1, outputs: Floats | None = None
+    ) -> Estimates:
+        """Return values, which have no errors, or errors that are unknown."""
+        values = self.shap_values(rows, n_jobs, outputs)
+        return Estimates(values, np.zeros_like(values) if self.quality.is_exact else None)
 
     def build(self, n_jobs: int = -1) -> None:
         """Build nothing: everything is there from the beginning."""
