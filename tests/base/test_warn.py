@@ -26,7 +26,7 @@ def scatter(rows):
 
 
 def ask(predict, rows, **settings):
-    return fs.BlackBoxExplainer(predict, rows, random_state=0, **settings)
+    return fs.BlackBoxExplainer(predict, rows, random_state=0).fit(**settings)
 
 
 def sparse():
@@ -45,9 +45,9 @@ def blind_splits():
         (lambda: ask(noisy, BITS, budget=100), fs.NoiseWarning),
         (lambda: ask(noisy, X, method="trees", budget=300), fs.NoiseWarning),
         (lambda: ask(noisy, np.tile(BITS, 3), method="swht", budget=700), fs.NoiseWarning),
-        (lambda: fs.Explainer(noisy, BITS, budget=100), fs.NoiseWarning),
+        (lambda: fs.Explainer(noisy, BITS).shap_values(BITS[:2]), fs.NoiseWarning),
         (lambda: ask(scatter, X, method="trees", budget=300), fs.FidelityWarning),
-        (lambda: fs.Explainer(scatter, X, method="trees", budget=300), fs.FidelityWarning),
+        (lambda: fs.Explainer(scatter, X).fit(method="trees", budget=300), fs.FidelityWarning),
         (sparse, fs.FidelityWarning),
         (blind_splits, fs.FourierShapWarning),
     ],

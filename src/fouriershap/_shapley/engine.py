@@ -73,11 +73,21 @@ class Quality:
         self,
         background_error: float = 0.0,
         fidelity: Callable[[], FidelityReport] | None = None,
-        tolerance: float = 0.0,
         is_rescaled: bool = False,
+        tolerance: float = 0.0,
     ) -> None:
-        self.background_error, self.tolerance, self._fidelity = background_error, tolerance, fidelity
-        self.is_rescaled = is_rescaled
+        self.background_error, self._fidelity = background_error, fidelity
+        self.is_rescaled, self.tolerance = is_rescaled, tolerance
+
+    def __repr__(self) -> str:
+        if self.is_exact:
+            return f"Quality(exact{' rescaled values' if self.is_rescaled else ''})"
+        facts = {
+            "tolerance": self.tolerance,
+            "background_error": self.background_error,
+            "fidelity": self.fidelity,
+        }
+        return f"Quality({', '.join(f'{name}={fact}' for name, fact in facts.items() if fact)})"
 
     @property
     def fidelity(self) -> FidelityReport | None:
@@ -95,7 +105,7 @@ class EngineInfo:
 
     Attributes
     ----------
-    kind : {"trees", "spectrum", "products", "sum"}
+    kind : {"trees", "spectrum", "products", "sum", "black box"}
     n_background : int or None
         None where there is no background, or its size is unknown.
     is_path_dependent : bool
@@ -115,6 +125,8 @@ class EngineInfo:
         How products are explained, see `ProductPlan`.
     n_components : int
         Products that stand for the background.
+    n_queries : int
+        Rows that the model itself was asked about so far.
     background_error, expansion_error : float
         See `Quality`; and the largest error of the sines that stand for ridges.
     parts : tuple of EngineInfo
@@ -135,6 +147,7 @@ class EngineInfo:
     term_energy: Floats | None = None
     strategy: str = ""
     n_components: int = 0
+    n_queries: int = 0
     background_error: float = 0.0
     expansion_error: float = 0.0
     parts: tuple[EngineInfo, ...] = ()
@@ -186,7 +199,7 @@ class Engine(Protocol):
     """SHAP values of rows, exact for the representation.
 
     Rows are what the representation takes: numbers cleaned for trees, bits for a spectrum, level codes for what was
-    fitted to a black box. Engines never see data frames. What is built is frozen; a `BuildPolicy` decides when.
+    fitted to a black box, and a `Pool` of the caller's own rows for a model that is asked itself. What is built is frozen; a `BuildPolicy` decides when.
 
     Attributes
     ----------

@@ -1,7 +1,7 @@
 """Streaming of trees: one bottom subtree at a time gets a table, which all rows of a batch read before it is dropped.
 
 The strategy for deep trees, and for tables that would not fit into memory: cost grows with rows plus background rows,
-and about 100 MB are enough for any model. See `plan` for the terms and `kernels.stream_numpy` for the mathematics.
+and about 100 MB are enough for any model. See `plan` for the terms and `_kernels/stream.h` for the mathematics.
 """
 
 from __future__ import annotations
