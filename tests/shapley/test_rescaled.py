@@ -227,7 +227,7 @@ def test_long_calls_are_told_before_they_start(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(parallel, "_LONG", 1e-4)
     with pytest.warns(fs.CostWarning, match="6 trees without tables, 200 rows and 300 background rows"):
         engine.shap_values(rows, 1)
-    with pytest.warns(fs.CostWarning, match="all coalitions for 2 rows"):
+    with pytest.warns(fs.CostWarning, match="all coalitions, for 2 rows"):
         make_output(engine.inner, engine.output, True).shap_values(rows[:2], 1)
 
 

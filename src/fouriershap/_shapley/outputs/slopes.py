@@ -22,8 +22,8 @@ Floats = NDArray[np.float64]
 Function = Callable[[Floats], Floats]
 
 _STEP = 3e-3  # half of the distance below which a slope is interpolated, as a difference would cost digits
-_POINTS = 257  # margins by quantiles of the background, and as many by its range
-_NEAREST, _FARTHEST, _BEYOND = 1e-4, 1e6, 64  # explained margins beyond that range, in units of it
+_POINTS = 129  # margins by quantiles of the background, and as many by its range
+_NEAREST, _FARTHEST, _BEYOND = 1e-4, 1e6, 40  # explained margins beyond that range, in units of it
 _ROUNDING = 4 * np.finfo(np.float64).eps  # of a function and its argument
 
 
