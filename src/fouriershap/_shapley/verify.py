@@ -28,7 +28,7 @@ def verify_tables(tables: TableSet, n_narrow: int, n_wide: int) -> None:
     _verify_types(tables)
     _within("cut_column", tables.blocks.cut_column, -n_wide, n_narrow)
     try:
-        assert tables.bound  # which the kernels check
+        require(tables.bound is not None, "its tables cannot be bound")  # the kernels check them
     except ValueError as error:
         require(False, str(error))
 
