@@ -37,7 +37,7 @@ BOUND = {
     "stream": ("stream_values", "count_bottom_subtrees"),
     "tables": ("explain<float>", "explain<double>", "histogram"),
     "tree_blocks": ("cut_trees", "profile_trees"),
-    "tree_tables": ("fill_tables<float>", "fill_tables<double>"),
+    "tree_tables": ("fill<float>", "fill<double>"),
     "walk": (
         "interventional",
         "path_dependent",

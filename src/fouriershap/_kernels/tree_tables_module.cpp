@@ -73,7 +73,8 @@ static void fill_tables(const BoundTreeBlocks& blocks, const BoundLayout& layout
   check_range("table_block", Span<const int32_t>{layout.block + first_table, last_table - first_table}, 0,
               blocks.n_blocks());
   for (int64_t t = first_table; t < last_table; ++t) {
-    const int64_t b = layout.block[t], size = background.n_channels() * blocks.n_patterns[b] * blocks.width() * 8;
+    const int64_t b = layout.block[t],
+                  size = background.n_channels() * blocks.n_patterns[b] * blocks.width() * 8;
     check_slice("values", layout.offset[t], layout.offset[t] + size, length(values));
     if (length(histograms))
       check_slice("histograms", background.offset[b], background.offset[b] + blocks.n_patterns[b],

@@ -35,6 +35,7 @@ void bind_walk(nb::module_& parent) {
   nb::class_<BoundTrees>(m, "Trees")
       .def(nb::init<In<int32_t, 2>, In<double, 2>, In<int32_t, 1>, In<int32_t, 1>, In<int32_t, 1>,
                     In<int32_t, 1>, In<int32_t, 1>, In<bool, 1>, In<uint64_t, 2>, int64_t>())
+      .def("part", &BoundTrees::part)
       .def("path_shape", [](const BoundTrees& trees, Out<int32_t, 2> out) {
         check_shape("out", out, {2, trees.n_trees()});
         std::copy(trees.tree_players.begin(), trees.tree_players.end(), view(out)[0]);

@@ -32,14 +32,17 @@ class BoundTrees : Owner, public WalkTrees {
     for (int64_t v = 0; v < nodes.size; ++v)
       if (!nodes[v].leaf()) check_node(v);
     for (const int32_t f : features) n_lines = std::max(n_lines, int64_t{f} + 1);
-    for (const int32_t output : tree_output)
-      n_outputs = std::max(n_outputs, output < 0 ? width() : int64_t{output} + 1);
-    shape.resize(2 * n_trees());
-    path_shape(*this, {shape.data(), n_trees()}, {shape.data() + n_trees(), n_trees()});
-    tree_players = {shape.data(), n_trees()};
-    tree_depth = {shape.data() + n_trees(), n_trees()};
-    for (const int32_t most : tree_players) most_players = std::max(most_players, int64_t{most});
-    for (const int32_t most : tree_depth) most_depth = std::max(most_depth, int64_t{most});
+    measure_paths();
+  }
+
+  // Some of the trees: their nodes were checked with the whole.
+  BoundTrees part(In<int32_t, 1> some_roots, In<int32_t, 1> some_outputs) const {
+    BoundTrees out = *this;
+    out.roots = out.keep(some_roots);
+    out.tree_output = out.keep(some_outputs);
+    out.check_trees();
+    out.measure_paths();
+    return out;
   }
 
   WalkRows rows(const In<int32_t, 2>& codes, int64_t first, int64_t last, const char* name = "codes") const {
@@ -77,15 +80,31 @@ class BoundTrees : Owner, public WalkTrees {
   void check_arrays() const {
     check_length("values", values.rows, nodes.size);
     check_at_least("values.shape[1]", values.columns, 1);
-    check_length("tree_output", tree_output.size, roots.size);
     check_length("n_codes", n_codes.size, features.size);
     check_length("players", players.size, features.size);
     check_length("categorical", categorical.size, features.size);
-    check_range("roots", roots, 0, nodes.size);
-    check_range("tree_output", tree_output, -1, width() > 1 ? width() : INT32_MAX);
+    check_trees();
     check_range("features", features, 0, INT32_MAX);
     check_range("n_codes", n_codes, 1, INT32_MAX);
     check_range("players", players, 0, n_players);
+  }
+
+  void check_trees() const {
+    check_length("tree_output", tree_output.size, roots.size);
+    check_range("roots", roots, 0, nodes.size);
+    check_range("tree_output", tree_output, -1, width() > 1 ? width() : INT32_MAX);
+  }
+
+  void measure_paths() {
+    n_outputs = most_players = most_depth = 0;
+    for (const int32_t output : tree_output)
+      n_outputs = std::max(n_outputs, output < 0 ? width() : int64_t{output} + 1);
+    shape.assign(2 * n_trees(), 0);
+    path_shape(*this, {shape.data(), n_trees()}, {shape.data() + n_trees(), n_trees()});
+    tree_players = {shape.data(), n_trees()};
+    tree_depth = {shape.data() + n_trees(), n_trees()};
+    for (const int32_t most : tree_players) most_players = std::max(most_players, int64_t{most});
+    for (const int32_t most : tree_depth) most_depth = std::max(most_depth, int64_t{most});
   }
 
   // Children come after their parents, so that every walk ends.

@@ -54,6 +54,10 @@ class Trees(NamedTuple):
     set_bits: NDArray[np.uint64]
     n_players: int
 
+    def part(self, roots: NDArray[np.int32], tree_output: NDArray[np.int32]) -> Trees:
+        """Return some of the trees; nodes are shared."""
+        return self._replace(roots=roots, tree_output=tree_output)
+
     def path_shape(self, out: NDArray[np.int32]) -> None:
         """Write the most distinct players, and the most edges, on a path of each tree: (2, n_trees)."""
         nothing = np.zeros((int(self.features.max(initial=-1)) + 1, 1), np.int32)

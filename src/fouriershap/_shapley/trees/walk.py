@@ -134,7 +134,9 @@ class WalkTrees(Frozen):
     def part(self, trees: slice | NDArray[np.bool_]) -> WalkTrees:
         """Return some trees alone; nodes are shared."""
         roots, tree_output = (np.ascontiguousarray(array[trees]) for array in (self.roots, self.tree_output))
-        return replace(self, roots=roots, tree_output=tree_output)
+        part = replace(self, roots=roots, tree_output=tree_output)
+        object.__setattr__(part, "bound", self.bound.part(roots, tree_output))  # nodes are checked once
+        return part
 
     def moments(self, index: Index) -> Floats:
         """Return what the interventional kernels need of an index."""
