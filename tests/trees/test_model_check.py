@@ -77,7 +77,10 @@ def test_no_model_is_refused_that_is_read_right(library, name):
     for background in backgrounds:
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # nor does the asking warn
-            assert fs.TreeExplainer(model, background).checked
+            explainer = fs.TreeExplainer(model, background)
+            assert explainer.checked == (background is not None)  # rows of our own are not the caller's
+            explainer.predict(X[:3])
+            assert explainer.checked
 
 
 @pytest.mark.parametrize(("library", "name"), ONE_OF_EACH)
@@ -271,7 +274,9 @@ def test_pipelines(name, misread):
         for background in (X, None):
             with warnings.catch_warnings():
                 warnings.simplefilter("error")
-                assert fs.Explainer(model, background, groups="input").checked
+                explainer = fs.Explainer(model, background, groups="input")
+                explainer.predict(X[:3])
+                assert explainer.checked
     misread(lambda e: e.replace(values=e.values * 1.001))
     with pytest.raises(UnsupportedModelError, match="disagrees with"):
         fs.Explainer(model, X)

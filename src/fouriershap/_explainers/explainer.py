@@ -84,8 +84,6 @@ class Explainer:
         Whether long calls report progress. None: after two seconds, by a bar in a terminal or notebook (with tqdm),
         else in the log "fouriershap". True: at once. False: never. A function is called with (done, total), in
         percent of a stage; if it has a parameter ``stage``, it gets a `Stage` as well.
-    checked : bool
-        Whether fouriershap's copy of the model was compared with the model itself. False after loading.
     fit : BlackBoxFit or None
         What was fitted to a black box, and what can be asked about it; None for other models.
     checksum : str or None
@@ -115,7 +113,6 @@ class Explainer:
         self.output_names = parts.output_names
         self.n_jobs = parts.n_jobs
         self.progress: ProgressOption = parts.progress
-        self.checked = parts.checked
         self.fit: BlackBoxFit | None = parts.fit
         self.checksum = parts.checksum
         self.model_name = parts.model_name
@@ -175,6 +172,14 @@ class Explainer:
     def output(self) -> str:
         """What is explained: "raw", "probability", "response" or "log_loss"."""
         return self.engine.output.name
+
+    @property
+    def checked(self) -> bool:
+        """Whether the model itself answered some of the caller's rows, and fouriershap's copy of it agreed.
+
+        False after loading, and where there is no live model to ask.
+        """
+        return self.inputs.check is not None and self.inputs.check.answered
 
     @property
     def quality(self) -> Quality:
@@ -285,7 +290,9 @@ class Explainer:
         ndarray, shape (n_rows, n_players) or (n_rows, n_players, n_outputs)
         """
         X, is_one = as_rows(X)
-        _, values = self._explain(self.inputs.encode(X), y, check_additivity, tolerance, self._jobs(n_jobs))
+        _, values = self._explain(
+            self.inputs.encode(X, is_stream=is_one), y, check_additivity, tolerance, self._jobs(n_jobs)
+        )
         values = without_single_output(values)
         return values[0] if is_one else values
 
@@ -309,7 +316,7 @@ class Explainer:
         """
         begin = time.perf_counter()
         X, is_one = as_rows(X)
-        rows = self.inputs.encode(X)
+        rows = self.inputs.encode(X, is_stream=is_one)
         if interactions:
             if y is not None:
                 raise InputError("y cannot be combined with interactions=True: losses have no interactions.")
@@ -372,7 +379,7 @@ class Explainer:
             With ``pairs``: (n_rows, n_pairs) or (n_rows, n_pairs, n_outputs), the entries [i, j].
         """
         X, is_one = as_rows(X)
-        codes = self.inputs.encode(X).codes
+        codes = self.inputs.encode(X, is_stream=is_one).codes
         with Progress(self.progress):
             if pairs is None:
                 found = interaction_matrices(self.engine, codes, self._jobs(n_jobs))

@@ -28,7 +28,6 @@ class Parts:
     output_names: tuple[str, ...] | None = None
     n_jobs: int = -1
     progress: ProgressOption = None
-    checked: bool = False
     fit: BlackBoxFit | None = None
     model_name: str | None = None  # shown by report pages
     checksum: str | None = None

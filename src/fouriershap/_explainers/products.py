@@ -29,7 +29,7 @@ from fouriershap._explainers.models import (
 )
 from fouriershap._explainers.outputs import fit_output
 from fouriershap._explainers.parts import Parts, name_of, warn_of_compression
-from fouriershap._libraries import check_model, native_rows, warn_transformed_target
+from fouriershap._libraries import model_check, native_rows, warn_transformed_target
 from fouriershap._rows.inputs import InputAdapter
 from fouriershap._rows.players import find_players
 from fouriershap._shapley.indices import find_index
@@ -136,7 +136,9 @@ def product_parts(
     players = find_players(groups, names, reading.preprocessing, entered.given)
     rows = copy_if_shared(rules.encode(entered.rows, "background"), entered.rows)
     share = check_weights(weights, len(rows))
-    checked = check and check_model(reading, rows, entered.rows)
+    asks = model_check(reading) if check else None
+    if asks is not None:
+        asks(entered.rows, rows, "background")
     products = reading.representation
     assert isinstance(products, Products)
     engine = explain_products(
@@ -164,7 +166,7 @@ def product_parts(
         entered.sample,
         n_jobs=n_jobs,
         progress=progress,
-        checked=checked,
+        check=asks,
         model_name=name_of(model),
     )
 

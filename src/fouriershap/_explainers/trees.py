@@ -35,8 +35,8 @@ from fouriershap._explainers.outputs import fit_output
 from fouriershap._explainers.parts import Parts, name_of
 from fouriershap._libraries import (
     Reading,
-    check_model,
     first_trees,
+    model_check,
     native_rows,
     one_output,
     warn_transformed_target,
@@ -188,7 +188,11 @@ def tree_parts(
         share = check_weights(weights, len(rows))
     elif weights is not None:
         raise InputError("weights were given without a background; give one.")
-    checked = check and check_model(whole, rows, entered.rows)
+    asks = model_check(whole) if check else None
+    if asks is not None and rows is not None:
+        asks(entered.rows, rows, "background")
+    elif asks is not None:
+        asks.ask_made_up_rows()
     trees: Any = reading.representation
     if rows is not None and feature_perturbation == "tree_path_dependent":
         trees, rows, share = recounted(trees, rows, share), None, None
@@ -212,7 +216,7 @@ def tree_parts(
         entered.sample,
         n_jobs=n_jobs,
         progress=progress,
-        checked=checked,
+        check=asks,
         model_name=name_of(model),
     )
 

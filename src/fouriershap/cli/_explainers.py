@@ -39,7 +39,7 @@ def tree_kinds(rules: Any, names: tuple[str, ...] | None) -> dict[str, str]:
     for feature, name in enumerate(names or ()):
         labels = rules.vocabularies.get(feature)
         # Hashed labels are hashes of texts, also for numbers.
-        kinds[name] = NUMBER if labels is None else TEXT if rules.hashed else _kind(labels)
+        kinds[name] = NUMBER if labels is None else TEXT if rules.labels.hashed else _kind(labels)
         kinds[name.replace("_", " ")] = kinds[name]  # LightGBM replaces spaces by underscores
     return kinds
 

@@ -29,6 +29,7 @@ from fouriershap._libraries.onnx.trees import (
     read_nodes,
 )
 from fouriershap._libraries.reading import Reading, tree_reading
+from fouriershap._rows.labels import LABELS, LabelRule
 from fouriershap._rows.rules import Casting
 from fouriershap._trees.assemble import Tree, join, right_above
 from fouriershap._trees.ensemble import LEAF
@@ -36,7 +37,8 @@ from fouriershap._trees.ensemble import LEAF
 OPERATORS = ("TreeEnsembleRegressor", "TreeEnsembleClassifier", "TreeEnsemble")
 _AGGREGATES = ("AVERAGE", "SUM", "MIN", "MAX")
 _LINKS = {"LOGISTIC": LOGISTIC, "Sigmoid": LOGISTIC, "SOFTMAX": SOFTMAX, "Softmax": SOFTMAX}
-_CASTING = Casting("onnx", labels_in_dtype=True)
+_CASTING = Casting("onnx")
+_LABELS = LabelRule("ONNX", LABELS, LABELS, in_dtype=True)
 
 
 class _Condition(NamedTuple):
@@ -89,7 +91,7 @@ def read(data: bytes) -> Reading:
         casting=_CASTING,
         feature_names=tuple(names) if len(graph.inputs) > 1 else None,
         vocabularies=vocabularies,
-        numbers_are_labels=bool(vocabularies),
+        labels=_LABELS if vocabularies else LabelRule(),
     )
 
 
