@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fouriershap._base.errors import InputError, UnsupportedModelError
-from fouriershap._base.messages import error_text
+from fouriershap._base.messages import truncated_text
 from fouriershap._libraries.reading import Answer, CannotAskError, Floats, Question, Reading
 from fouriershap._rows.frames import (
     as_frame,
@@ -113,9 +113,10 @@ class ModelCheck:
         except (UnsupportedModelError, MemoryError):
             raise
         except Exception as error:
+            reason = truncated_text(" ".join(str(error).partition("Stack trace")[0].split()))  # of XGBoost
             raise InputError(
                 f"{library.version} refuses rows such as {name.format(positions[0])} "
-                f"({type(error).__name__}: {error_text(error)}). Give them as its own predict takes them; check=False "
+                f"({type(error).__name__}: {reason}). Give them as its own predict takes them; check=False "
                 "explains them without asking."
             ) from error
 
@@ -130,13 +131,12 @@ class ModelCheck:
         assert library is not None
         if frame is None:
             return X
-        if frame.implementation.is_pandas():
-            if not (is_stream and rules.vocabularies):
+        if not (is_stream and rules.vocabularies):
+            known = frame.implementation.name.lower() in library.frames
+            if frame.implementation.is_pandas() or (
+                known and not any(dtype_holds_labels(dtype) for dtype in frame.schema.values())
+            ):
                 return X
-        elif frame.implementation.name.lower() in library.frames and not any(
-            dtype_holds_labels(dtype) for dtype in frame.schema.values()
-        ):
-            return X
         trained = rules.as_trained(frame.to_pandas())
         try:
             same = np.array_equal(rules.encode(trained), rows, equal_nan=True)

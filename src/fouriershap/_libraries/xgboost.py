@@ -107,7 +107,7 @@ def read_document(document: dict[str, Any], n_iterations: int | None = None) -> 
     width = n_outputs if width > 1 else 1
     trees = [_tree(tree, scale, width) for tree, scale in zip(documents, scales, strict=True)]
     outputs = [-1] * n_trees if width > 1 else inner["tree_info"][:n_trees]
-    vocabularies, lost = _vocabularies(inner.get("cats", {}).get("enc", []))
+    vocabularies, lost = _vocabularies(inner.get("cats", {}).get("enc", []), _version(document))
     objective = learner["objective"]["name"]
     return tree_reading(
         "xgboost dart" if len(weights) else "xgboost gbtree",
@@ -187,22 +187,27 @@ def _base(stored: str, objective: str, n_outputs: int, version: tuple[int, ...])
     return np.broadcast_to(score.astype(np.float64), (n_outputs,))
 
 
-def _vocabularies(encoders: list[dict[str, Any]]) -> tuple[dict[int, tuple[Any, ...]], tuple[int, ...]]:
+def _vocabularies(
+    encoders: list[dict[str, Any]], version: tuple[int, ...]
+) -> tuple[dict[int, tuple[Any, ...]], tuple[int, ...]]:
     """Labels of the features that were categorical in a frame, and the features whose labels are lost.
 
-    XGBoost (seen in 3.2.0) cuts the bytes of all labels by lengths counted in characters: where a label is
-    not ASCII, labels are wrong and the last is cut off. Such a feature gets no vocabulary and takes codes.
+    Before 3.3 XGBoost cuts the bytes of all labels by lengths counted in characters: where a label is not ASCII, labels
+    are wrong and the last is cut off, which does not always show. Such a feature gets no vocabulary and takes codes.
     """
     vocabularies: dict[int, tuple[Any, ...]] = {}
     lost: list[int] = []
     for feature, encoder in enumerate(encoders):
         values = np.asarray(encoder["values"]).tolist()
         if "offsets" in encoder:  # strings: the bytes of all labels, one after the other
-            text = bytes(value & 0xFF for value in values)
-            if not text.isascii():
+            text, offsets = bytes(value & 0xFF for value in values), np.asarray(encoder["offsets"]).tolist()
+            try:
+                if offsets[-1:] not in ([], [len(text)]) or not (text.isascii() or version >= (3, 3)):
+                    raise ValueError
+                values = [text[a:b].decode() for a, b in pairwise(offsets)]
+            except ValueError:  # also of bytes that are not text
                 lost.append(feature)
                 continue
-            values = [text[a:b].decode() for a, b in pairwise(np.asarray(encoder["offsets"]).tolist())]
         if values:
             vocabularies[feature] = tuple(values)
     return vocabularies, tuple(lost)

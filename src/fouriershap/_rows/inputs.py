@@ -236,6 +236,10 @@ class InputAdapter:
     unpack: Callable[[Any, str], Any] = _unchanged
     check: RowCheck | None = None
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the live model behind, as a file does."""
+        return vars(self) | {"check": None}
+
     @property
     def input_names(self) -> tuple[str, ...] | None:
         """Names by which the columns of a frame are found; None if they have positions only."""

@@ -18,6 +18,7 @@ UNKNOWN = -1.0  # the code of a label that the model does not know: no category 
 LABELS, CODES, REFUSED, EITHER = "labels", "codes", "refused", "either"
 _NUMBER = "number"
 _KINDS = {str: "text", bool: "truth value", int: "integer", float: _NUMBER}
+_ALIKE = ("integer", "truth value")
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class LabelRule:
     in_arrays: str = CODES
     needs_categories: bool = False
     is_typed: bool = False
-    alike: tuple[str, ...] = ("integer", "truth value")
+    alike: tuple[str, ...] = _ALIKE
     takes_bools: bool = True
     refuses_unknown: bool = False
     refuses_missing: bool = False
@@ -65,7 +66,7 @@ class LabelRule:
     def of_streams(self) -> LabelRule:
         """Return the rule for rows that cannot hold categories: of files, of engines, of one pandas Series."""
         in_frames = EITHER if self.in_frames == REFUSED else self.in_frames
-        return replace(self, needs_categories=False, in_frames=in_frames)
+        return replace(self, needs_categories=False, in_frames=in_frames, alike=_ALIKE)
 
     def kind(self, label: Any) -> str:
         """Return the type of a label, for people."""

@@ -104,7 +104,7 @@ class InputRules:
     missing_is_zero : bool
         Whether a missing value is read as 0.
     accepts_infinite : bool
-        Whether the library takes numbers that are infinite in ``dtype``.
+        Whether the library takes numbers that are infinite as float32.
     finite_only : bool
         Whether a row has to be finite, and is made so.
     vocabularies : dict
@@ -193,8 +193,8 @@ class InputRules:
             return X
         if not self.casting.reads_sparse:
             raise InputError(
-                f"{name} is sparse, which the model does not take, or whose absent cells are 0 to some members of the "
-                f"model and missing to others. Give a dense matrix, {name}.toarray()."
+                f"{name} is sparse, which the model does not take, or whose members may disagree on whether the "
+                f"cells that it does not store are 0 or missing. Give a dense matrix, {name}.toarray()."
             )
         if self.absent_is_missing and X.dtype.kind in "iu":
             X = X.astype(self.dtype)  # integers have no NaN
@@ -302,8 +302,11 @@ class InputRules:
         if self.finite_only:
             self._check_finite(rows, name)
             return np.nan_to_num(rows, nan=0.0) if self.missing_is_zero else rows
-        if not self.accepts_infinite and np.isinf(rows).any():
-            self._refuse_infinite(np.isinf(rows) & self._read_columns(), rows, name)
+        if not self.accepts_infinite:
+            with np.errstate(over="ignore"):
+                infinite = np.isinf(rows.astype(np.float32, copy=False))
+            if infinite.any():
+                self._refuse_infinite(infinite & self._read_columns(), rows, name)
         if not self.accepts_missing:
             missing = np.isnan(rows) & self._read_columns()
             if missing.any():
@@ -324,8 +327,8 @@ class InputRules:
         if wrong.any():
             row, column = np.argwhere(wrong)[0]
             raise InputError(
-                f"{name} has {rows[row, column]} in row {row}, column {column}, or a number that {self.dtype} cannot "
-                "hold; give finite numbers."
+                f"{name} has {rows[row, column]} in row {row}, column {column}; give finite numbers, within "
+                "what float32 holds where the model reads that."
             )
 
     def _refuse_missing(self, missing: NDArray[np.bool_], name: str) -> None:
@@ -372,7 +375,7 @@ class InputRules:
         parts = [
             self._positions(frame[column], in_order[column], name)
             if column in in_order
-            else self._column(frame, f, column, name)
+            else self._column(frame, f, column, name, not in_order)
             if is_read[f]
             else np.zeros(len(frame))
             for f, column in enumerate(frame.columns)
@@ -386,7 +389,7 @@ class InputRules:
 
     def _labels_in_order(self, frame: nw.DataFrame[Any]) -> dict[str, tuple[Any, ...]]:
         """Labels by column, where a model knows them by the order of a frame's categorical columns."""
-        if not self.frame_labels or self.vocabularies:
+        if not self.frame_labels:
             return {}
         import narwhals as nw
 
@@ -397,11 +400,13 @@ class InputRules:
     def _positions(self, series: Any, known: tuple[Any, ...], name: str) -> NDArray[np.float64]:
         """Return positions among labels, NaN for any other."""
         where = f"{name}, column {truncated_repr(series.name)},"
-        codes = np.array(self.labels.codes(series.to_list(), known, where), dtype=np.float64)
+        codes = self._codes_of_categories(series, known, where)
         return np.where(codes == UNKNOWN, np.nan, codes)
 
-    def _column(self, frame: nw.DataFrame[Any], f: int, column: str, name: str) -> NDArray[Any]:
-        """Return numbers and codes of a column."""
+    def _column(
+        self, frame: nw.DataFrame[Any], f: int, column: str, name: str, may_be_labels: bool
+    ) -> NDArray[Any]:
+        """Return numbers and codes of a column; ``may_be_labels``: whether numbers can be labels."""
         import narwhals as nw
 
         series = frame[column]
@@ -410,7 +415,7 @@ class InputRules:
             self._check_integers(integers_of(series)[0], name)
         if isinstance(dtype, nw.Categorical | nw.Enum):
             return self._categorical(series, f, name)
-        if f in self.vocabularies:
+        if f in self.vocabularies and may_be_labels:
             return self._labels(series, f, name)
         if dtype in (nw.Int64, nw.UInt64):  # float64 would round what lies beyond 2^53
             return self._integers(*integers_of(series), frame.implementation.name.lower())
@@ -463,9 +468,8 @@ class InputRules:
             series.dtype == nw.Boolean and not rule.takes_bools and not series.null_count()
         ):
             raise InputError(
-                f"{where} has the type {truncated_text(series.dtype)}, in which {rule.library} takes no labels. Those "
-                f"of the model are {truncated_list(known)}. Make it categorical, with these labels, or give the codes of "
-                "training as an array."
+                f"{where} has the type {truncated_text(series.dtype)}, in which {rule.library} takes no labels. It "
+                f"knows {truncated_list(known)}. Make it categorical, with these labels, or give codes as an array."
             )
         numbers = np.asarray(series.to_numpy())
         if numbers.dtype.kind in "biuf" and not series.null_count():
@@ -475,7 +479,8 @@ class InputRules:
     def _categorical(self, series: Any, f: int, name: str) -> NDArray[np.float64]:
         """Return codes of labels by the model's vocabulary; without one, the positions of the categories."""
         if f in self.vocabularies:
-            return self._codes_of_categories(series, f, name)
+            where = f"{name}, column {truncated_repr(series.name)},"
+            return self._codes_of_categories(series, self.vocabularies[f], where)
         if f in self.lost_labels:
             raise InputError(
                 f"{name} has a categorical column {truncated_repr(series.name)}, but the model does not tell "
@@ -501,10 +506,9 @@ class InputRules:
             )
         return np.where(codes < 0, np.nan, codes)
 
-    def _codes_of_categories(self, series: Any, f: int, name: str) -> NDArray[np.float64]:
-        """Return codes of a categorical column by the model's vocabulary."""
-        rule, known, native = self.labels, self.vocabularies[f], series.to_native()
-        where = f"{name}, column {truncated_repr(series.name)},"
+    def _codes_of_categories(self, series: Any, known: tuple[Any, ...], where: str) -> NDArray[np.float64]:
+        """Return codes of a categorical column by the labels that are known."""
+        rule, native = self.labels, series.to_native()
         if not (hasattr(native, "cat") and hasattr(native.cat, "codes")):
             return np.array(rule.codes(series.to_list(), known, where), dtype=np.float64)
         labels, positions = [*native.cat.categories.tolist(), None], np.asarray(native.cat.codes)

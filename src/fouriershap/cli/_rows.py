@@ -105,8 +105,18 @@ def _tables(
 def _as_labels(table: Any, kinds: Mapping[str, str]) -> Any:
     for position, column in enumerate(table.column_names):
         if kinds.get(column) == NUMBER_LABEL and not pa.types.is_dictionary(table[column].type):
-            table = table.set_column(position, column, table[column].dictionary_encode())
+            table = table.set_column(position, column, _as_integers(table[column]).dictionary_encode())
     return table
+
+
+def _as_integers(column: Any) -> Any:
+    """Return numbers as integers where all of them are, as CSV does not tell."""
+    if not pa.types.is_floating(column.type):
+        return column
+    try:
+        return column.cast(pa.int64())
+    except pa.ArrowInvalid:
+        return column
 
 
 _Opened = tuple[Any, int | None, Iterator[Any]]
