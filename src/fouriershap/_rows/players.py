@@ -77,6 +77,12 @@ def check_groups(
     players: dict[Any, int] = {}
     owner = [players.setdefault(i if group is None else group, len(players)) for i, group in enumerate(label)]
     player_names = tuple(names[key] if isinstance(key, int) else key[0] for key in players)
+    twice = next((name for name in player_names if player_names.count(name) > 1), None)
+    if twice is not None:
+        raise InputError(
+            f"groups has a group {truncated_repr(twice)}, which is also the name of a column outside of it: "
+            "rename the group."
+        )
     return np.array(owner, dtype=np.int32), player_names
 
 

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from fouriershap._base.errors import InputError
 from fouriershap._base.headers import Label, from_json, get_typed, require
 from fouriershap._base.messages import error_text, truncated_list, truncated_repr, truncated_text
+from fouriershap._rows.cityhash import hash_label
 from fouriershap._rows.frames import (
     as_frame,
     as_matrix,
@@ -230,6 +231,10 @@ class InputRules:
         codes = rule.codes(distinct.tolist(), known, where, counts.tolist())
         return np.array(codes, dtype=np.float64)[place]
 
+    def knows(self, feature: int, label: Any) -> bool:
+        """Return whether a label is in the vocabulary of a feature."""
+        return (hash_label(label) if self.labels.hashed else label) in self.vocabularies[feature]
+
     def as_trained(self, frame: Any) -> Any:
         """Return a pandas frame whose columns of labels are categories again: files have none, or have them at will."""
         pandas = import_module("pandas")
@@ -350,7 +355,9 @@ class InputRules:
     def _from_objects(self, array: NDArray[Any], name: str) -> NDArray[np.float64]:
         out = np.zeros(array.shape)
         for f in np.flatnonzero(self._read_columns()).tolist():
-            if f in self.vocabularies and self._holds_labels(array[:, f]):
+            if f in self.vocabularies and (
+                self.labels.in_arrays != CODES or not self.labels.needs_categories
+            ):
                 out[:, f] = self.category_codes(f, array[:, f], f"{name}, column {f},")
                 continue
             try:
@@ -436,12 +443,6 @@ class InputRules:
             "no categories for it. "
             f"Give {wanted}."
         )
-
-    def _holds_labels(self, column: NDArray[Any]) -> bool:
-        """Whether a column of objects holds labels, not codes."""
-        if self.labels.in_arrays != CODES:
-            return True
-        return not self.labels.needs_categories and any(isinstance(entry, str) for entry in column.tolist())
 
     def _labels(self, series: Any, f: int, name: str) -> NDArray[np.float64]:
         """Return codes of a column that has a vocabulary, but is not categorical."""
