@@ -94,8 +94,8 @@ def product_parts(
     device : {"cpu", "jax"}
         Where rows are explained: by the native kernels, or under XLA. Files do not keep it; see `Explainer.to`.
     check : bool
-        Whether to ask the model itself about 30 background rows and compare; a difference beyond rounding is an
-        error. `Explainer.checked` tells whether it answered.
+        Whether to ask the model itself about up to 32 rows in each form in which the background and rows first come,
+        as for `TreeExplainer`. `Explainer.checked` tells whether it answered.
     progress : bool or callable, optional
         Whether long calls report progress; see `Explainer`.
 

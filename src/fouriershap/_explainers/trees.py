@@ -132,10 +132,11 @@ def tree_parts(
         Where rows are explained: by the native kernels, or under XLA on whatever device JAX has (the tables are then
         built at the first call). Files do not keep it; see `Explainer.to`.
     check : bool
-        Whether to ask the model itself for its raw output of about 30 background rows (of rows at the thresholds of
-        its trees, if there is no background or its library refuses it) and compare that with fouriershap's copy of
-        the model. A difference beyond rounding is an error. Nothing is compared if there is no live model (a path),
-        or its library does not answer; `Explainer.checked` tells.
+        Whether to ask the model itself about up to 32 rows in each form (container, types of columns, kinds of labels)
+        in which the background and rows first come, and compare its answers with fouriershap's copy of the model. A
+        difference beyond rounding is an error, and so are rows that the library refuses. Without a background, rows at
+        the thresholds of its trees are asked about as well. Nothing is compared if there is no live model (a path);
+        `Explainer.checked` tells whether some of your rows were answered.
     progress : bool or callable, optional
         Whether long calls report progress; see `Explainer`.
     data, model_output, ...
@@ -234,7 +235,7 @@ def tree_parts_from_contents(contents: Contents) -> Parts:
     )
     require(fits, "a feature or a player has no name")
     require(np.array_equal(inputs.player, trees.model.player), "its trees have other players")
-    return Parts(KIND, inputs, load_output(trees, header, fit_output))
+    return Parts(KIND, inputs, load_output(trees, contents.arrays, header, fit_output))
 
 
 def refuse_single_precision(reading: Reading, background: Any) -> None:
