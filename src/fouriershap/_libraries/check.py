@@ -58,6 +58,7 @@ class ModelCheck:
 
     def __call__(self, X: Any, rows: NDArray[Any], name: str, is_stream: bool = False) -> None:
         """Compare some rows: ``X`` as the caller gave them, ``rows`` as our copy reads them; errors call them ``name``.
+
         ``is_stream`` as for `InputAdapter.encode`.
 
         Raises
@@ -93,8 +94,7 @@ class ModelCheck:
                 if rules.vocabularies:
                     frame = _as_frame(_with_labels(made, reading), reading)
                     return self._compare(frame, rules.of_streams().encode(frame), name)
-                if not rules.vocabularies:
-                    return self._compare(made, rules.clean(made), name)
+                return self._compare(made, rules.clean(made), name)
             except UnsupportedModelError:
                 raise
             except Exception:  # noqa: BLE001, a library may refuse rows that nobody has
