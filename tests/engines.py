@@ -76,7 +76,10 @@ def examples(draw: st.DrawFn, empty_parts: bool = True) -> Example:
     n_rows = draw(st.integers(1, 40))
     X = X.iloc[rng.integers(0, len(X), n_rows)].reset_index(drop=True)
     if explainer.fit is None and explainer.inputs.encoder.rules.accepts_missing:
-        X = X.mask(rng.random(X.shape) < 0.2)
+        hides = rng.random(X.shape) < 0.2
+        if explainer.inputs.encoder.rules.labels.refuses_missing:
+            hides &= [name in ("a", "b") for name in X]
+        X = X.mask(hides)
     # Whole numbers beyond what a double holds: they must not take a detour.
     keys = 2**60 + np.arange(n_rows)
     names = pd.Series([None if i % 3 == 1 else f"row {i}" for i in range(n_rows)], dtype="str")

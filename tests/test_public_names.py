@@ -4,7 +4,8 @@ import fouriershap
 
 NAMES = """
     AdditivityError CapacityError DiskFullError FidelityWarning FileAccessError FileFormatError FourierShapError
-    FourierShapWarning CostWarning InputError MissingDependencyError MissingFileError ModelWarning NoiseWarning
+    FourierShapWarning CostWarning InputError LabelWarning MissingDependencyError MissingFileError ModelWarning
+    NoiseWarning
     QueryError ReportWarning SlowKernelWarning UnsupportedModelError BlackBoxExplainer BlackBoxFit Candidate
     Explainer Fidelity Interval OutputColumn Plan ProductExplainer Quality Spectrum SpectrumExplainer Stage
     TopTerms TreeEnsemble TreeExplainer Waves load read_model sparse_walsh_hadamard survival_trees tree_spectrum

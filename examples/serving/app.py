@@ -117,7 +117,8 @@ def answers(explainer: fs.Explainer, body: bytes, max_rows: int) -> str:
         rows = to_matrix(question.rows, explainer.feature_names)
         if explainer.kind == "spectrum":
             rows = to_bits(rows)
-        values = explainer.shap_values(rows, n_jobs=1)  # parallel across requests
+        # As a stream: JSON has no categories. One thread: requests run in parallel.
+        (values,) = explainer.explain_batches([rows], layout="array", n_jobs=1)
     except fs.InputError as error:
         raise HTTPException(422, str(error)) from error
     expected = np.atleast_1d(explainer.expected_value)

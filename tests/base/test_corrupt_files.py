@@ -231,7 +231,7 @@ def deep_trees() -> fs.Explainer:
         ("engine/strategy", lambda _: "magic"),
         ("engine/model_kind", lambda _: 7),
         ("engine/link", lambda _: ["binary"]),
-        ("inputs/rules/hashed", lambda _: 1),
+        ("inputs/rules/labels/hashed", lambda _: 1),
         ("inputs/rules/missing_value", lambda _: 0.5),
         ("engine/interventional", lambda _: False),
         ("inputs/has_pipeline", lambda _: "yes"),

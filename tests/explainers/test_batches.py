@@ -75,9 +75,9 @@ def test_batches_say_what_shap_values_says(which: str, kind: str, seed: int) -> 
     explainer, X = explainer_of(which)
     rng = np.random.default_rng(seed)
     X = X.iloc[rng.permutation(len(X))[:40]].reset_index(drop=True)
+    values = explainer.shap_values(X).reshape(len(X), len(explainer.player_names), -1)
     if kind == "polars" and which in ("xgboost", "lightgbm", "groups"):
         X = X.assign(size=X["size"].cat.codes)  # polars has no categories that are numbers
-    values = explainer.shap_values(X).reshape(len(X), len(explainer.player_names), -1)
     shuffled = X.assign(key=np.arange(len(X)), name=[f"row {i}" for i in range(len(X))])
     shuffled = shuffled[list(rng.permutation(shuffled.columns))]
     bounds = [0, *sorted(rng.integers(0, len(X) + 1, size=4).tolist()), len(X)]  # some of them empty

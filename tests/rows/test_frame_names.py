@@ -81,9 +81,10 @@ def test_a_missing_value_of_pandas_among_objects():
     model = HistGradientBoostingRegressor(max_iter=5).fit(X, X[:, 0])
     explainer = fs.TreeExplainer(model, X)
     rows = np.array([[1.0, pd.NA, 2.0]], dtype=object)
-    np.testing.assert_array_equal(
-        explainer.shap_values(rows), explainer.shap_values(np.array([[1.0, np.nan, 2.0]]))
-    )
+    with pytest.raises(TypeError):
+        model.predict(rows)
+    with pytest.raises(fs.InputError, match="NA, which is not a number in an array"):
+        explainer.shap_values(rows)
 
 
 def labelled(n=300):

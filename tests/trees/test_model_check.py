@@ -77,7 +77,10 @@ def test_no_model_is_refused_that_is_read_right(library, name):
     for background in backgrounds:
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # nor does the asking warn
-            assert fs.TreeExplainer(model, background).checked
+            explainer = fs.TreeExplainer(model, background)
+            assert explainer.checked == (background is not None)  # rows of our own are not the caller's
+            explainer.predict(X[:3])
+            assert explainer.checked
 
 
 @pytest.mark.parametrize(("library", "name"), ONE_OF_EACH)
@@ -176,6 +179,10 @@ def test_backgrounds_in_every_form(name, trained_on):
         if form == "pandas numbered" and trained_on == "frames":
             continue  # its columns are not the model's
         background = make(Z)
+        if form == "sparse" and name == "hist":
+            with pytest.raises(fs.InputError, match="is sparse"):
+                fs.TreeExplainer(model, background)
+            continue
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             assert fs.TreeExplainer(model, background).checked, form
@@ -218,6 +225,12 @@ def test_labels_in_every_form(given, form, capfd):
         background = LABELLED[form](X)
     except pl.exceptions.ComputeError:
         pytest.skip("this version of polars has no labels that are numbers")
+    if library in ("xgboost", "lightgbm") and form in ("objects in a frame", "objects", "polars"):
+        with pytest.raises(
+            fs.InputError, match="categor"
+        ):  # objects are refused, and numbers in polars not labels
+            fs.TreeExplainer(model, background)
+        return
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert fs.TreeExplainer(model, background).checked
@@ -271,7 +284,9 @@ def test_pipelines(name, misread):
         for background in (X, None):
             with warnings.catch_warnings():
                 warnings.simplefilter("error")
-                assert fs.Explainer(model, background, groups="input").checked
+                explainer = fs.Explainer(model, background, groups="input")
+                explainer.predict(X[:3])
+                assert explainer.checked
     misread(lambda e: e.replace(values=e.values * 1.001))
     with pytest.raises(UnsupportedModelError, match="disagrees with"):
         fs.Explainer(model, X)
@@ -303,23 +318,26 @@ def test_no_live_model_no_comparison(library, tmp_path):
     assert not fs.TreeExplainer(read_model(model).representation, X).checked
 
 
-def test_a_library_that_refuses_the_background_is_asked_about_rows_of_our_own():
+def test_what_the_library_refuses_is_refused():
     X = numbers()
     model = GradientBoostingRegressor(n_estimators=3).fit(X, target(X))
     infinite = np.where(X > 2, np.inf, X)
     with pytest.raises(ValueError, match="infinity"):
         model.predict(infinite)
-    assert fs.TreeExplainer(model, infinite).checked
+    with pytest.raises(fs.InputError, match=r"background has inf in row \d+, column"):
+        fs.TreeExplainer(model, infinite)
 
 
-def test_a_library_that_refuses_all_rows_is_not_asked(monkeypatch):
+def test_a_library_that_refuses_all_rows_says_why(monkeypatch):
     model, X, _ = CASES["xgboost"]["regressor"]()
 
     def refuse(*args: Any, **options: Any) -> None:
         raise RuntimeError("the device is gone")
 
     monkeypatch.setattr(xgboost.XGBModel, "predict", refuse)
-    explainer = fs.TreeExplainer(model, X)
+    with pytest.raises(fs.InputError, match=r"XGBoost.* refuses .*the device is gone.*check=False"):
+        fs.TreeExplainer(model, X)
+    explainer = fs.TreeExplainer(model, X, check=False)
     assert not explainer.checked and explainer.shap_values(X[:2]).shape == (2, 4)
 
 

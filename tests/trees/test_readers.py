@@ -238,8 +238,8 @@ def test_labels_of_a_frame(library):
     if library == "xgboost" and not XGBOOST_KEEPS_LABELS:
         pytest.skip("this XGBoost keeps no labels")
     assert ensemble.rules.vocabularies.keys() == {1, 3}
-    assert ensemble.rules.hashed == (library == "catboost")
-    if not ensemble.rules.hashed:
+    assert ensemble.rules.labels.hashed == (library == "catboost")
+    if not ensemble.rules.labels.hashed:
         assert sorted(ensemble.rules.vocabularies[1]) == sorted(LABELS)
         assert ensemble.rules.vocabularies[3] == (10, 20, 30, 40)
 

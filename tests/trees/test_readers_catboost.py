@@ -46,10 +46,10 @@ def test_hashes_of_every_length_of_label(length):
 
 def test_numbers_are_labels():
     ensemble = read_model(CASES["catboost"]["frame"]().model)
-    assert ensemble.rules.hashed and ensemble.rules.numbers_are_labels
+    assert ensemble.rules.labels.hashed
     assert ensemble.feature_names == ("a", "colour", "b", "size")
     expected = ensemble.rules.category_codes(3, np.array(["10", "20", "77"]))
-    for dtype in (np.int64, np.float64, object):
+    for dtype in (np.int64, np.uint8, object):
         np.testing.assert_array_equal(
             ensemble.rules.category_codes(3, np.array([10, 20, 77], dtype=dtype)), expected
         )

@@ -16,6 +16,7 @@
 
     FourierShapWarning (UserWarning)
     ├── FidelityWarning                    a fitted representation may miss too much of the model
+    ├── LabelWarning                       rows have labels that the model does not know
     ├── ModelWarning                       what is explained differs from the model that was given
     ├── NoiseWarning                       the model answers the same row differently
     ├── CostWarning                        a call will take long: how long, and what to do
@@ -102,6 +103,10 @@ class ModelWarning(FourierShapWarning):
 
     A tree model that cannot be read is explained as a black box; a transformed target is explained as it is.
     """
+
+
+class LabelWarning(FourierShapWarning):
+    """Rows have labels that the model does not know. The message says how many, and in which column."""
 
 
 class NoiseWarning(FourierShapWarning):

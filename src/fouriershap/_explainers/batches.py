@@ -98,7 +98,7 @@ class BatchWriter:
                 batch = open_batch(native, self.ids, inputs.input_names)
                 rows, values = None, np.zeros((0, len(self.players), len(self.expected)))
                 if batch.n_rows:  # columns without rows may not have a type yet
-                    rows = inputs.encode(batch.features)
+                    rows = inputs.encode(batch.features, is_stream=True)
                     values = values_of(rows)
                 return self._result(batch, rows, values)
             except InputError as error:

@@ -88,8 +88,6 @@ class Explainer:
         Whether long calls report progress. None: after two seconds, by a bar in a terminal or notebook (with tqdm),
         else in the log "fouriershap". True: at once. False: never. A function is called with (done, total), in
         percent of a stage; if it has a parameter ``stage``, it gets a `Stage` as well.
-    checked : bool
-        Whether fouriershap's copy of the model was compared with the model itself. False after loading.
     fitted : BlackBoxFit or None
         The representation that `fit` fitted to a black box, with its fidelity; None for other explainers.
     checksum : str or None
@@ -121,7 +119,6 @@ class Explainer:
         self.output_names = parts.output_names
         self.n_jobs = parts.n_jobs
         self.progress: ProgressOption = parts.progress
-        self.checked = parts.checked
         self.fitted: BlackBoxFit | None = parts.fitted
         self.checksum = parts.checksum
         self.model_name = parts.model_name
@@ -181,6 +178,14 @@ class Explainer:
     def output(self) -> str:
         """What is explained: "raw", "probability", "response" or "log_loss"."""
         return self.engine.output.name
+
+    @property
+    def checked(self) -> bool:
+        """Whether the model itself answered some of the caller's rows, and fouriershap's copy of it agreed.
+
+        False after loading, and where there is no live model to ask.
+        """
+        return self.inputs.check is not None and self.inputs.check.answered
 
     @property
     def quality(self) -> Quality:
@@ -363,7 +368,8 @@ class Explainer:
             With ``errors``: a tuple of two, values and errors.
         """
         X, is_one = as_rows(X)
-        _, found = self._explain(self.inputs.encode(X), y, check_additivity, tolerance, self._jobs(n_jobs))
+        read = self.inputs.encode(X, is_stream=is_one)
+        _, found = self._explain(read, y, check_additivity, tolerance, self._jobs(n_jobs))
         values, spread = (None if each is None else without_single_output(each) for each in found)
         assert values is not None
         if check_bool("errors", errors) and spread is None:
@@ -397,7 +403,7 @@ class Explainer:
         """
         begin = time.perf_counter()
         X, is_one = as_rows(X)
-        rows = self.inputs.encode(X)
+        rows = self.inputs.encode(X, is_stream=is_one)
         if interactions:
             if y is not None:
                 raise InputError("y cannot be combined with interactions=True: losses have no interactions.")
@@ -462,7 +468,7 @@ class Explainer:
         if self._parts.fit is not None:
             return self.offline(as_rows(X)[0]).shap_interaction_values(X, pairs=pairs, n_jobs=n_jobs)
         X, is_one = as_rows(X)
-        codes = self.inputs.encode(X).codes
+        codes = self.inputs.encode(X, is_stream=is_one).codes
         with Progress(self.progress):
             if pairs is None:
                 found = interaction_matrices(self.engine, codes, self._jobs(n_jobs))

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from fouriershap._base.checks import as_array, numbered_names
 from fouriershap._base.errors import InputError, UnsupportedModelError
 from fouriershap._explainers.parts import Parts
-from fouriershap._libraries import Reading, native_rows, read
+from fouriershap._libraries import ModelCheck, Reading, native_rows, read
 from fouriershap._rows.frames import column_names, in_order, unmask
 from fouriershap._rows.inputs import InputAdapter, RulesEncoder
 from fouriershap._rows.rules import InputRules
@@ -80,6 +80,7 @@ def model_parts(
     names: tuple[str, ...],
     players: tuple[NDArray[np.int32], tuple[str, ...], tuple[str, ...] | None],
     sample: Any,
+    check: ModelCheck | None,
     **others: Any,
 ) -> Parts:
     """Put together the parts of an explainer of a model that was read; ``others`` are fields of `Parts`."""
@@ -93,5 +94,6 @@ def model_parts(
         input_columns=columns,
         sample=sample,
         unpack=native_rows,
+        check=check,
     )
     return Parts(kind, inputs, engine, output_names=reading.output_names, **others)

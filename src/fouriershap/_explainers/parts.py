@@ -29,7 +29,6 @@ class Parts:
     output_names: tuple[str, ...] | None = None
     n_jobs: int = -1
     progress: ProgressOption = None
-    checked: bool = False
     fitted: BlackBoxFit | None = None
     model_name: str | None = None  # shown by report pages
     checksum: str | None = None

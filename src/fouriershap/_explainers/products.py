@@ -28,7 +28,7 @@ from fouriershap._explainers.models import (
     read_or_refuse,
 )
 from fouriershap._explainers.parts import Parts, name_of, warn_of_compression
-from fouriershap._libraries import check_model, native_rows, warn_transformed_target
+from fouriershap._libraries import model_check, native_rows, warn_transformed_target
 from fouriershap._rows.inputs import InputAdapter
 from fouriershap._rows.players import find_players
 from fouriershap._shapley.indices import find_index
@@ -93,8 +93,8 @@ def product_parts(
     device : {"cpu", "jax"}
         Where rows are explained: by the native kernels, or under XLA. Files do not keep it; see `Explainer.to`.
     check : bool
-        Whether to ask the model itself about 30 background rows and compare; a difference beyond rounding is an
-        error. `Explainer.checked` tells whether it answered.
+        Whether to ask the model itself about up to 32 rows in each form in which the background and rows first come,
+        as for `TreeExplainer`. `Explainer.checked` tells whether it answered.
     progress : bool or callable, optional
         Whether long calls report progress; see `Explainer`.
 
@@ -135,7 +135,9 @@ def product_parts(
     players = find_players(groups, names, reading.preprocessing, entered.given)
     rows = copy_if_shared(rules.encode(entered.rows, "background"), entered.rows)
     share = check_weights(weights, len(rows))
-    checked = check and check_model(reading, rows, entered.rows)
+    asks = model_check(reading) if check else None
+    if asks is not None:
+        asks(entered.rows, rows, "background")
     products = reading.representation
     assert isinstance(products, Products)
     engine = explain_products(
@@ -162,7 +164,7 @@ def product_parts(
         entered.sample,
         n_jobs=n_jobs,
         progress=progress,
-        checked=checked,
+        check=asks,
         model_name=name_of(model),
     )
 

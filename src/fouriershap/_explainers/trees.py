@@ -34,8 +34,8 @@ from fouriershap._explainers.models import (
 from fouriershap._explainers.parts import Parts, name_of
 from fouriershap._libraries import (
     Reading,
-    check_model,
     first_trees,
+    model_check,
     native_rows,
     one_output,
     warn_transformed_target,
@@ -130,10 +130,11 @@ def tree_parts(
         Where rows are explained: by the native kernels, or under XLA on whatever device JAX has (the tables are then
         built at the first call). Files do not keep it; see `Explainer.to`.
     check : bool
-        Whether to ask the model itself for its raw output of about 30 background rows (of rows at the thresholds of
-        its trees, if there is no background or its library refuses it) and compare that with fouriershap's copy of
-        the model. A difference beyond rounding is an error. Nothing is compared if there is no live model (a path),
-        or its library does not answer; `Explainer.checked` tells.
+        Whether to ask the model itself about up to 32 rows in each form (container, types of columns, kinds of labels)
+        in which the background and rows first come, and compare its answers with fouriershap's copy of the model. A
+        difference beyond rounding is an error, and so are rows that the library refuses. Without a background, rows at
+        the thresholds of its trees are asked about as well. Nothing is compared if there is no live model (a path);
+        `Explainer.checked` tells whether some of your rows were answered.
     progress : bool or callable, optional
         Whether long calls report progress; see `Explainer`.
     data, model_output, ...
@@ -186,7 +187,11 @@ def tree_parts(
         share = check_weights(weights, len(rows))
     elif weights is not None:
         raise InputError("weights were given without a background; give one.")
-    checked = check and check_model(whole, rows, entered.rows)
+    asks = model_check(whole) if check else None
+    if asks is not None and rows is not None:
+        asks(entered.rows, rows, "background")
+    elif asks is not None:
+        asks.ask_made_up_rows()
     trees: Any = reading.representation
     if rows is not None and feature_perturbation == "tree_path_dependent":
         trees, rows, share = recounted(trees, rows, share), None, None
@@ -210,7 +215,7 @@ def tree_parts(
         entered.sample,
         n_jobs=n_jobs,
         progress=progress,
-        checked=checked,
+        check=asks,
         model_name=name_of(model),
     )
 

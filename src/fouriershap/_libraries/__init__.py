@@ -1,7 +1,7 @@
 """Model libraries: one adapter for each, with everything that is known about it."""
 
 from fouriershap._libraries.arithmetic import first_trees, one_output
-from fouriershap._libraries.check import check_model
+from fouriershap._libraries.check import ModelCheck, model_check
 from fouriershap._libraries.opening import Opened, open_model
 from fouriershap._libraries.reading import Library, Reading, UnknownModelError
 from fouriershap._libraries.registry import (
@@ -20,13 +20,14 @@ from fouriershap._libraries.survival import survival_trees
 
 __all__ = [
     "Library",
+    "ModelCheck",
     "Opened",
     "Reading",
     "UnknownModelError",
-    "check_model",
     "find_library",
     "first_trees",
     "libraries",
+    "model_check",
     "native_rows",
     "one_output",
     "open_model",

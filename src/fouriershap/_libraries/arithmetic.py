@@ -18,6 +18,7 @@ from fouriershap._base.links import UNKNOWN
 from fouriershap._base.messages import error_text, truncated_repr, truncated_text
 from fouriershap._libraries.reading import Floats, Reading
 from fouriershap._libraries.sklearn.preprocessing import PipelineSteps
+from fouriershap._rows.labels import CODES
 from fouriershap._rows.preprocessing import UnknownStepError
 from fouriershap._rows.rules import MIXED, STEPS, STEPS_MIXED, Casting
 from fouriershap._rows.steps import StepError
@@ -26,7 +27,7 @@ from fouriershap._trees.ensemble import LEAF, TreeEnsemble
 from fouriershap._trees.level_sets import Levels, remap_levels, split_by_level
 from fouriershap._trees.through_steps import before_steps
 
-_LABEL_RULES = ("numbers_are_labels", "negative_is_unknown", "hashed", "frame_labels", "lost_labels")
+_LABEL_RULES = ("labels", "negative_is_unknown", "frame_labels", "lost_labels")
 
 
 def map_outputs(reading: Reading, matrix: ArrayLike, shift: ArrayLike = 0.0) -> Reading:
@@ -133,6 +134,7 @@ def add(parts: Sequence[Reading]) -> Reading:
             zero_as_missing=tuple(sorted({f for part in testing for f in part.rules.zero_as_missing})),
             absent_is_missing=testing[0].rules.absent_is_missing,
             accepts_missing=all(part.rules.accepts_missing for part in testing),
+            accepts_infinite=all(part.rules.accepts_infinite for part in testing),
             vocabularies=vocabularies,
             **{rule: getattr(labelled, rule) for rule in _LABEL_RULES},
         ),
@@ -222,7 +224,7 @@ def _check_labels(parts: Sequence[Reading]) -> None:
     first = labelled[0].rules
     if any(getattr(part.rules, rule) != getattr(first, rule) for rule in _LABEL_RULES for part in labelled):
         _refuse(labelled, "they read labels of categories in different ways.")
-    if len({part.rules.dtype for part in parts}) > 1 and not first.numbers_are_labels:
+    if len({part.rules.dtype for part in parts}) > 1 and first.labels.in_arrays == CODES:
         _refuse(parts, "they read the codes of categories in different precision.")
     categorical = {f for part in labelled for f in (*part.rules.categorical, *part.rules.vocabularies)}
     for part in parts:
@@ -246,7 +248,7 @@ def _one_vocabulary(
     for part in parts:
         known = part.rules.vocabularies
         changed = [f for f, labels in known.items() if labels != merged.get(f, labels)]
-        if changed and not part.rules.numbers_are_labels:
+        if changed and part.rules.labels.in_arrays == CODES:
             _refuse(testing, f"feature {changed[0]} has different labels in them, whose codes are rows, too.")
         changes = {f: np.array([found[f][label] for label in known[f]]) for f in changed}
         remapped.append(remap_levels(part.trees, changes) if changes else part.trees)

@@ -25,6 +25,7 @@ from fouriershap._libraries.reading import (
     tree_reading,
     with_names,
 )
+from fouriershap._rows.labels import LABELS, LabelRule
 from fouriershap._rows.rules import Casting
 from fouriershap._trees.assemble import Tree, join, right_above
 
@@ -40,6 +41,7 @@ _CASTING = Casting(
     longdouble_to_double=True,
     missing_to_double=("pandas",),
 )
+_LABELS = LabelRule("CatBoost", LABELS, LABELS, refuses_missing=True, hashed=True)
 
 
 def read_estimator(model: Any) -> Reading:
@@ -88,8 +90,7 @@ def read_document(document: dict[str, Any]) -> Reading:
         casting=_CASTING,
         feature_names=splits.feature_names,
         vocabularies={f: tuple(codes) for f, codes in splits.codes.items()},
-        numbers_are_labels=True,
-        hashed=bool(splits.codes),
+        labels=_LABELS if splits.codes else LabelRule(),
     )
 
 
@@ -293,6 +294,7 @@ LIBRARY = Library(
         Format(".json", lambda document: read_document(document) if "features_info" in document else None),
         Format(".cbm", _read_cbm),
     ),
+    frames=("polars",),
     load=_load,
     rows={"Pool": _rows_of_pool},
 )

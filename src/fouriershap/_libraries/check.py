@@ -1,21 +1,32 @@
 """The model check: our copy of a model against the live model, on some rows.
 
-A reader cannot tell that it is mistaken; the library can. Explainers ask it when they are made, and
-``fouriershap check`` when it is told to.
+A reader cannot tell that it is mistaken; the library can. Explainers ask it about the caller's own rows, in the
+caller's own form, and ``fouriershap check`` when it is told to.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import warnings
+from collections.abc import Hashable
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fouriershap._base.errors import FourierShapError, UnsupportedModelError
-from fouriershap._libraries.reading import Answer, Floats, Question, Reading
-from fouriershap._rows.frames import as_frame, is_sparse
+from fouriershap._base.errors import InputError, UnsupportedModelError
+from fouriershap._base.messages import truncated_text
+from fouriershap._libraries.reading import Answer, CannotAskError, Floats, Question, Reading
+from fouriershap._rows.frames import (
+    as_frame,
+    column_of,
+    column_types,
+    dtype_holds_labels,
+    is_sparse,
+    take_rows,
+)
+from fouriershap._rows.labels import UNKNOWN
+from fouriershap._rows.rules import InputRules
 from fouriershap._trees.ensemble import TreeEnsemble, find_leaves
 from fouriershap._waves.products import Products
 
@@ -28,44 +39,169 @@ _ADVICE = (
 )
 
 
-def check_model(reading: Reading, rows: NDArray[Any] | None = None, given: Any = None) -> bool:
-    """Compare our copy of a model with the live model on some rows.
+class ModelCheck:
+    """Asks a live model about rows in each form in which they first come, and compares our copy with its answers.
 
-    Parameters
+    A form is a container, the types of its columns, and the kinds of labels in them. What the library refuses is an
+    error, with its reason. Rows in a form that was seen before cost a look at their types.
+
+    Attributes
     ----------
-    reading : Reading
-        The whole model, with all its outputs and trees.
-    rows : (n_rows, n_features) array, optional
-        The background, encoded by ``reading.rules``. Where there is none, or the library refuses it, rows at the
-        thresholds of the trees are compared.
-    given : array or data frame, optional
-        The same background as the model takes it.
-
-    Returns
-    -------
-    bool
-        Whether the library answered. It is not asked where there is no live model (a path, a `TreeEnsemble`).
-
-    Raises
-    ------
-    UnsupportedModelError
-        Outputs differ by more than rounding.
+    answered : bool
+        Whether the library answered some of the caller's rows.
     """
-    library = reading.library
-    if reading.model is None or library is None or library.ask is None:
-        return False
-    for question in _questions(reading, rows, given):
+
+    def __init__(self, reading: Reading) -> None:
+        self.answered = False
+        self._reading = reading
+        self._seen: set[Hashable] = set()
+
+    def __call__(self, X: Any, rows: NDArray[Any], name: str, is_stream: bool = False) -> None:
+        """Compare some rows: ``X`` as the caller gave them, ``rows`` as our copy reads them; errors call them ``name``.
+
+        ``is_stream`` as for `InputAdapter.encode`.
+
+        Raises
+        ------
+        InputError
+            The library refuses them.
+        UnsupportedModelError
+            Outputs differ by more than rounding.
+        """
+        form = is_stream, form_of(X, rows, self._reading.rules)
+        if form in self._seen or not len(rows):
+            return
+        positions = _telling(X, rows, self._reading.rules)
+        some = take_rows(X, positions)
         try:
-            answers = list(library.ask(reading, question))
-        except Exception:  # noqa: BLE001, a library that does not take such rows may say so in any way
-            continue
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # the caller's own call of the library would say the same
+                where = f"row {{}} of {name if name == 'X' else f'the {name}'}"
+                self._ask(some, rows[positions], where, positions, is_stream)
+        except CannotAskError:
+            pass
+        else:
+            self.answered = True
+        self._seen.add(form)
+
+    def ask_made_up_rows(self) -> None:
+        """Compare rows at the thresholds of the trees, where there is no background."""
+        reading, rules = self._reading, self._reading.rules
+        name = "row {} of those made at the thresholds of its trees"
+        for missing in (True, False) if rules.accepts_missing else (False,):
+            made = rows_at_thresholds(reading.trees, missing)
+            try:
+                if rules.vocabularies:
+                    frame = _as_frame(_with_labels(made, reading), reading)
+                    return self._compare(frame, rules.of_streams().encode(frame), name)
+                return self._compare(made, rules.clean(made), name)
+            except UnsupportedModelError:
+                raise
+            except Exception:  # noqa: BLE001, a library may refuse rows that nobody has
+                continue
+        return None
+
+    def _ask(
+        self, X: Any, rows: NDArray[Any], name: str, positions: NDArray[np.intp], is_stream: bool
+    ) -> None:
+        library = self._reading.library
+        assert library is not None
+        try:
+            self._compare(self._in_known_form(X, rows, is_stream), rows, name, positions)
+        except (CannotAskError, ImportError) as error:
+            raise CannotAskError from error
+        except (UnsupportedModelError, MemoryError):
+            raise
+        except Exception as error:
+            reason = truncated_text(" ".join(str(error).partition("Stack trace")[0].split()))  # of XGBoost
+            raise InputError(
+                f"{library.version} refuses rows such as {name.format(positions[0])} "
+                f"({type(error).__name__}: {reason}). Give them as its own predict takes them; check=False "
+                "explains them without asking."
+            ) from error
+
+    def _in_known_form(self, X: Any, rows: NDArray[Any], is_stream: bool) -> Any:
+        """Return rows as they are, but frames that the library does not know in the form of its training data.
+
+        So, too, where a frame holds labels, which each library takes from other frames than those of pandas in a way of
+        its own, and some only by crashing.
+        """
+        library, rules = self._reading.library, self._reading.rules
+        frame = None if isinstance(X, np.ndarray) else as_frame(X)
+        assert library is not None
+        if frame is None:
+            return X
+        if not (is_stream and rules.vocabularies):
+            known = frame.implementation.name.lower() in library.frames
+            if frame.implementation.is_pandas() or (
+                known and not any(dtype_holds_labels(dtype) for dtype in frame.schema.values())
+            ):
+                return X
+        trained = rules.as_trained(frame.to_pandas())
+        try:
+            same = np.array_equal(rules.encode(trained), rows, equal_nan=True)
+        except InputError:
+            same = False
+        if not same:
+            raise CannotAskError  # numbers that are codes
+        return trained
+
+    def _compare(
+        self, asked: Any, rows: NDArray[Any], name: str, positions: NDArray[np.intp] | None = None
+    ) -> None:
+        reading = self._reading
+        assert reading.library is not None and reading.library.ask is not None
+        question = Question(asked, rows, name)
+        answers = list(reading.library.ask(reading, question))
         for answer in answers:
-            theirs = np.asarray(answer.outputs, dtype=np.float64).reshape(len(question.rows), -1)
-            ours = _predict(reading, question.rows, answer)
-            _compare(ours, theirs, reading, question)
-        if answers:
-            return True
-    return False
+            theirs = np.asarray(answer.outputs, dtype=np.float64).reshape(len(rows), -1)
+            _compare(_predict(reading, rows, answer), theirs, reading, question, positions)
+        if not answers:
+            raise CannotAskError
+
+
+def model_check(reading: Reading) -> ModelCheck | None:
+    """Return what compares our copy of a model with the live model; None where there is none to ask."""
+    library = reading.library
+    return None if reading.model is None or library is None or library.ask is None else ModelCheck(reading)
+
+
+def form_of(X: Any, rows: NDArray[Any], rules: InputRules) -> Hashable:
+    """Return the form of rows: what decides how a library reads them."""
+    labels: tuple[Hashable, ...] = ()
+    if rules.vocabularies:
+        labels = tuple(_kinds_of(X, rows, f)[0] for f in rules.vocabularies)
+    if isinstance(X, np.ndarray):
+        types: Hashable = X.dtype if X.dtype != object else frozenset(map(type, X.ravel().tolist()))
+        return type(X), types, labels
+    if isinstance(X, list | tuple):
+        return list, frozenset(type(entry) for row in X for entry in row), labels
+    if is_sparse(X):
+        return type(X), X.dtype, labels
+    return type(X), column_types(X, in_order=bool(labels)), labels
+
+
+def _kinds_of(X: Any, rows: NDArray[Any], f: int) -> tuple[Hashable, NDArray[Any]]:
+    """Return the kinds of labels in a column, and the first row of each."""
+    column = column_of(X, f)
+    known = np.where(np.isnan(rows[:, f]), 0, np.where(rows[:, f] == UNKNOWN, 1, 2))
+    if column is not None:  # objects, each of which has a type
+        types = {type_: k for k, type_ in enumerate(dict.fromkeys(map(type, column)))}
+        known = 3 * np.array([types[type(entry)] for entry in column], dtype=np.intp) + known
+        kinds = [(type_.__name__, k) for type_ in types for k in range(3)]
+        found, first = np.unique(known, return_index=True)
+        return frozenset(kinds[k] for k in found.tolist()), first
+    found, first = np.unique(known, return_index=True)
+    return frozenset(found.tolist()), first
+
+
+def _telling(X: Any, rows: NDArray[Any], rules: InputRules) -> NDArray[np.intp]:
+    """Return positions of up to 32 rows: of each kind of label and of missing values, and spread over the others."""
+    chosen = [0, int(np.isnan(rows).any(axis=1).argmax())] if rows.dtype.kind == "f" else [0]
+    for f in rules.vocabularies:
+        chosen += _kinds_of(X, rows, f)[1].tolist()
+    spread = np.arange(0, len(rows), max(1, len(rows) // N_ROWS))
+    return np.sort(np.array(list(dict.fromkeys([*chosen, *spread.tolist()]))[:N_ROWS], dtype=np.intp))
 
 
 def _predict(reading: Reading, rows: NDArray[Any], answer: Answer) -> Floats:
@@ -80,55 +216,10 @@ def _predict(reading: Reading, rows: NDArray[Any], answer: Answer) -> Floats:
         return answer.transform(raw)
 
 
-def _questions(reading: Reading, rows: NDArray[Any] | None, given: Any) -> Iterator[Question]:
-    """Yield rows to ask about, those that show most first."""
-    rules, library = reading.rules, reading.library
-    if rows is not None and len(rows):
-        name, step = "row {} of the background", max(1, len(rows) // N_ROWS)
-        some = rows[::step][:N_ROWS]
-        if rules.finite_only or (library is not None and library.cast_alike and not rules.vocabularies):
-            yield Question(some, some, name)
-        else:
-            asked = _every(given, step)
-            yield Question(asked, some, name)
-            yield from _labelled(asked, reading, name)
-    if not reading.is_trees:
-        return
-    for missing in (True, False) if rules.accepts_missing else (False,):
-        name = "row {} of those made at the thresholds of its trees"
-        made = rows_at_thresholds(reading.trees, missing)
-        if rules.vocabularies and rules.numbers_are_labels:
-            yield from _labelled(_with_labels(made, reading), reading, name)
-        else:
-            yield Question(made, rules.clean(made), name)
-
-
-def _every(X: Any, step: int) -> Any:
-    """Return every ``step``-th row in the caller's own form."""
-    if isinstance(X, list | tuple):
-        return X[::step][:N_ROWS]
-    if is_sparse(X):
-        return X.tocsr()[::step][:N_ROWS]
-    if hasattr(X, "iloc"):
-        return X.iloc[::step].iloc[:N_ROWS]
-    if np.ma.isMaskedArray(X):
-        return np.ma.filled(X.astype(np.float64), np.nan)[::step][:N_ROWS]
-    frame = as_frame(X)
-    if frame is None:
-        return np.asarray(X)[::step][:N_ROWS]
-    return frame[list(range(0, len(frame), step))[:N_ROWS]].to_native()
-
-
-def _labelled(X: Any, reading: Reading, name: str) -> Iterator[Question]:
-    """Yield the rows as a pandas frame with the types of the training data, if pandas is installed."""
-    try:
-        pandas, frame = import_module("pandas"), as_frame(X)
-        columns = reading.feature_names or [str(f) for f in range(reading.n_features)]
-        made = pandas.DataFrame(reading.rules.densify(X)) if frame is None else frame.to_pandas()
-        trained = reading.rules.as_trained(made.set_axis(list(columns), axis=1))
-        yield Question(trained, reading.rules.encode(trained), name)
-    except (ImportError, FourierShapError, ValueError, TypeError):
-        return
+def _as_frame(rows: NDArray[Any], reading: Reading) -> Any:
+    """Return rows as a pandas frame with the types of the training data."""
+    columns = reading.feature_names or [str(f) for f in range(reading.n_features)]
+    return reading.rules.as_trained(import_module("pandas").DataFrame(rows, columns=list(columns)))
 
 
 def rows_at_thresholds(e: TreeEnsemble, missing: bool) -> NDArray[Any]:
@@ -160,7 +251,7 @@ def _with_labels(rows: NDArray[Any], reading: Reading) -> NDArray[Any]:
     """Return rows with labels in place of the codes of categories."""
     labelled = rows.astype(object)
     for feature, labels in reading.rules.vocabularies.items():
-        if reading.rules.hashed:  # which keeps no labels
+        if reading.rules.labels.hashed:  # which keeps no labels
             labelled[:, feature] = _UNKNOWN_LABEL
         else:
             codes = rows[:, feature]
@@ -168,7 +259,9 @@ def _with_labels(rows: NDArray[Any], reading: Reading) -> NDArray[Any]:
     return labelled
 
 
-def _compare(ours: Floats, theirs: Floats, reading: Reading, question: Question) -> None:
+def _compare(
+    ours: Floats, theirs: Floats, reading: Reading, question: Question, positions: NDArray[np.intp] | None
+) -> None:
     assert reading.library is not None
     version = reading.library.version
     if ours.shape != theirs.shape:
@@ -186,8 +279,9 @@ def _compare(ours: Floats, theirs: Floats, reading: Reading, question: Question)
     if not wrong.any():
         return
     row, output = np.unravel_index(np.where(wrong, np.nan_to_num(gap, nan=np.inf), -1.0).argmax(), gap.shape)
+    where = question.name.format(row if positions is None else positions[row])
     raise UnsupportedModelError(
-        f"fouriershap's copy of the model ({reading.kind}) disagrees with {version} on {question.name.format(row)} "
+        f"fouriershap's copy of the model ({reading.kind}) disagrees with {version} on {where} "
         f"(output {output}): {version} gives {theirs[row, output]:.9g}, the copy {ours[row, output]:.9g}, a difference "
         f"of {gap[row, output]:.3g} where rounding explains {allowed:.1g}. SHAP values of the copy would be wrong. "
         f"{_ADVICE}"

@@ -24,9 +24,11 @@ from fouriershap._libraries.reading import (
     require_fitted,
     tree_reading,
 )
+from fouriershap._rows.labels import LABELS, LabelRule
 from fouriershap._trees.assemble import Tree, join
 from fouriershap._trees.ensemble import LEAF
 
+_LABELS = LabelRule("interpret", LABELS, LABELS)
 _MADE_UP = re.compile(r"feature_\d{4}")  # the names that columns of arrays get
 
 
@@ -56,7 +58,7 @@ def read(model: Any) -> Reading:
         output_names=class_names(model, width),
         feature_names=None if made_up else names,
         vocabularies=vocabularies,
-        numbers_are_labels=True,
+        labels=_LABELS,
     )
 
 

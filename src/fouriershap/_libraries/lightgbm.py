@@ -29,6 +29,7 @@ from fouriershap._libraries.reading import (
     class_names,
     tree_reading,
 )
+from fouriershap._rows.labels import REFUSED, LabelRule
 from fouriershap._rows.rules import Casting
 from fouriershap._trees.assemble import join, join_in_line
 
@@ -38,6 +39,7 @@ _LINKS |= dict.fromkeys(("regression_l1", "huber", "fair", "quantile", "mape"), 
 _LINKS |= dict.fromkeys(("poisson", "gamma", "tweedie"), EXP)
 _ESTIMATOR_CASTING = Casting("lightgbm", integers_to_single=True)
 _BOOSTER_CASTING = Casting("lightgbm booster", integers_to_single=True, objects_to_single=True)
+_LABELS = LabelRule("LightGBM", in_frames=REFUSED, needs_categories=True, is_typed=True, alike=("integer",))
 _MANY_TREES = 50  # whose text takes longer than making a file
 _ZERO, _NAN = 1, 2  # kinds of missing values, beside none
 
@@ -98,6 +100,7 @@ def read_bytes(text: bytes) -> Reading:
         vocabularies=vocabularies,
         lost_labels=lost,
         frame_labels=labels,
+        labels=_LABELS if labels else LabelRule(),
     )
 
 
@@ -157,8 +160,6 @@ def _read_file(path: Path) -> Reading:
 
 def _ask(reading: Reading, question: Question) -> Iterator[Answer]:
     rows, booster = question.asked, reading.model
-    if hasattr(rows, "columns") and not hasattr(rows, "iloc"):
-        raise TypeError("LightGBM prints its complaints about labels in other frames than those of pandas")
     if hasattr(booster, "booster_"):
         # As estimators do, which would warn about arrays where they were trained on frames.
         booster = booster.booster_
@@ -176,5 +177,6 @@ LIBRARY = Library(
     trees={"LGBMModel": read_estimator, "Booster": read_booster},
     ask=_ask,
     formats=(Format(".txt", _read_file),),
+    frames=("polars", "pyarrow"),
     load=lambda path: import_module("lightgbm").Booster(model_file=str(path)),
 )

@@ -25,6 +25,10 @@ Floats = NDArray[np.float64]
 _DOUBLE: np.dtype[Any] = np.dtype(np.float64)
 
 
+class CannotAskError(Exception):
+    """A live model cannot be asked for its raw output, whatever the rows."""
+
+
 class UnknownModelError(UnsupportedModelError):
     """No library adapter recognises the model."""
 
@@ -267,10 +271,9 @@ class Library:
         Names of classes to functions that read a model of that class, or of one derived from it.
     ask : callable, optional
         ``ask(reading, question)`` yields what the live model ``reading.model`` says of rows. Anything that it raises
-        means that it does not take such rows.
-    cast_alike : bool
-        Whether the library casts any row to the very numbers that the rules encode it to, so that it can be asked
-        about these.
+        but `CannotAskError` means that it refuses such rows.
+    frames : tuple of str
+        Data frame libraries beside pandas whose numbers it takes, by narwhals' names.
     formats : tuple of Format
         Files and folders that can be read.
     load : callable, optional
@@ -291,7 +294,7 @@ class Library:
     trees: Mapping[str, Reader] = field(default_factory=dict)
     products: Mapping[str, Reader] = field(default_factory=dict)
     ask: Callable[[Reading, Question], Iterable[Answer]] | None = None
-    cast_alike: bool = False
+    frames: tuple[str, ...] = ()
     formats: tuple[Format, ...] = ()
     load: Callable[[Path], Any] | None = None
     read_bytes: Callable[[bytes], Reading] | None = None

@@ -18,6 +18,7 @@ from fouriershap._base.errors import InputError, UnsupportedModelError
 from fouriershap._base.links import LOGISTIC, MEAN, PROBABILITY, UNKNOWN
 from fouriershap._base.messages import truncated_repr, truncated_text
 from fouriershap._libraries.reading import Format, Library, Reading, tree_reading
+from fouriershap._rows.labels import LABELS, LabelRule
 from fouriershap._trees.assemble import Tree, join, right_above
 from fouriershap._trees.ensemble import LEAF
 
@@ -80,7 +81,7 @@ def read(path: Path) -> Reading:
         output_names=tuple(str(float(c)) for c in range(width)) if width > 1 else None,
         is_boosted=name.startswith("GBT"),
         vocabularies=vocabularies,
-        numbers_are_labels=bool(vocabularies),
+        labels=LabelRule("Spark", LABELS, LABELS) if vocabularies else LabelRule(),
     )
 
 

@@ -33,6 +33,7 @@ from fouriershap._libraries.reading import (
 )
 from fouriershap._libraries.ubjson import decode
 from fouriershap._rows.frames import densified
+from fouriershap._rows.labels import REFUSED, LabelRule
 from fouriershap._rows.rules import Casting
 from fouriershap._trees.assemble import Tree, join
 
@@ -44,6 +45,7 @@ _LINKS |= dict.fromkeys(
     ("reg:absoluteerror", "reg:pseudohubererror", "reg:quantileerror", "reg:squaredlogerror"), IDENTITY
 )
 _CASTING = Casting("xgboost", rounds_once=True, by_column=True)
+_LABELS = LabelRule("XGBoost", REFUSED, needs_categories=True, is_typed=True, alike=(), refuses_unknown=True)
 _MOST_COLUMNS = 1 << 28  # features or outputs: arrays of that many are made
 _MOST_NODES = 1 << 31  # which XGBoost counts in int32
 
@@ -69,7 +71,8 @@ def read(model: Any) -> Reading:
     best = booster.attr("best_iteration")
     reading = read_document(document, None if best is None else int(best) + 1)
     missing = float("nan") if model.missing is None else _as_parsed(float(model.missing))
-    return reading.replace(missing_value=missing, output_names=class_names(model, reading.n_outputs))
+    names = class_names(model, reading.n_outputs)
+    return reading.replace(missing_value=missing, output_names=names, accepts_infinite=True)
 
 
 def _as_parsed(number: float) -> float:
@@ -104,7 +107,7 @@ def read_document(document: dict[str, Any], n_iterations: int | None = None) -> 
     width = n_outputs if width > 1 else 1
     trees = [_tree(tree, scale, width) for tree, scale in zip(documents, scales, strict=True)]
     outputs = [-1] * n_trees if width > 1 else inner["tree_info"][:n_trees]
-    vocabularies, lost = _vocabularies(inner.get("cats", {}).get("enc", []))
+    vocabularies, lost = _vocabularies(inner.get("cats", {}).get("enc", []), _version(document))
     objective = learner["objective"]["name"]
     return tree_reading(
         "xgboost dart" if len(weights) else "xgboost gbtree",
@@ -122,6 +125,8 @@ def read_document(document: dict[str, Any], n_iterations: int | None = None) -> 
         negative_is_unknown=True,
         vocabularies=vocabularies,
         lost_labels=lost,
+        labels=_LABELS if vocabularies else LabelRule(),
+        accepts_infinite=False,
     )
 
 
@@ -182,22 +187,27 @@ def _base(stored: str, objective: str, n_outputs: int, version: tuple[int, ...])
     return np.broadcast_to(score.astype(np.float64), (n_outputs,))
 
 
-def _vocabularies(encoders: list[dict[str, Any]]) -> tuple[dict[int, tuple[Any, ...]], tuple[int, ...]]:
+def _vocabularies(
+    encoders: list[dict[str, Any]], version: tuple[int, ...]
+) -> tuple[dict[int, tuple[Any, ...]], tuple[int, ...]]:
     """Labels of the features that were categorical in a frame, and the features whose labels are lost.
 
-    XGBoost (seen in 3.2.0) cuts the bytes of all labels by lengths counted in characters: where a label is
-    not ASCII, labels are wrong and the last is cut off. Such a feature gets no vocabulary and takes codes.
+    Before 3.3 XGBoost cuts the bytes of all labels by lengths counted in characters: where a label is not ASCII, labels
+    are wrong and the last is cut off, which does not always show. Such a feature gets no vocabulary and takes codes.
     """
     vocabularies: dict[int, tuple[Any, ...]] = {}
     lost: list[int] = []
     for feature, encoder in enumerate(encoders):
         values = np.asarray(encoder["values"]).tolist()
         if "offsets" in encoder:  # strings: the bytes of all labels, one after the other
-            text = bytes(value & 0xFF for value in values)
-            if not text.isascii():
+            text, offsets = bytes(value & 0xFF for value in values), np.asarray(encoder["offsets"]).tolist()
+            try:
+                if offsets[-1:] not in ([], [len(text)]) or not (text.isascii() or version >= (3, 3)):
+                    raise ValueError
+                values = [text[a:b].decode() for a, b in pairwise(offsets)]
+            except ValueError:  # also of bytes that are not text
                 lost.append(feature)
                 continue
-            values = [text[a:b].decode() for a, b in pairwise(np.asarray(encoder["offsets"]).tolist())]
         if values:
             vocabularies[feature] = tuple(values)
     return vocabularies, tuple(lost)
@@ -307,7 +317,9 @@ def _ask(reading: Reading, question: Question) -> Iterator[Answer]:
     model, rows = reading.model, question.asked
     xgboost = import_module("xgboost")
     if type(rows).__module__.startswith("polars") and xgboost.__version__.startswith("2."):
-        raise TypeError("XGBoost 2 makes sparse matrices of such frames, in which zeros are missing values")
+        rows = (
+            rows.to_pandas()
+        )  # XGBoost 2 makes sparse matrices of such frames, in which zeros are missing values
     named = hasattr(rows, "columns")
     if hasattr(model, "get_booster"):
         yield Answer(model.predict(rows, output_margin=True, validate_features=named))
@@ -338,6 +350,7 @@ LIBRARY = Library(
         Format(".json", lambda document: read_document(document) if "learner" in document else None),
         Format(".ubj", lambda path: read_document(decode(path.read_bytes()))),
     ),
+    frames=("polars", "pyarrow"),
     load=lambda path: import_module("xgboost").Booster(model_file=str(path)),
     rows={"DMatrix": _rows_of_matrix},
 )

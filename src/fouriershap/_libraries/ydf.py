@@ -23,7 +23,16 @@ from fouriershap._base.errors import InputError, UnsupportedModelError
 from fouriershap._base.links import LOGISTIC, MEAN, PROBABILITY, SOFTMAX, UNKNOWN, Link
 from fouriershap._base.messages import truncated_text
 from fouriershap._libraries.protobuf import Message
-from fouriershap._libraries.reading import Answer, Format, Library, Question, Reading, tree_reading
+from fouriershap._libraries.reading import (
+    Answer,
+    CannotAskError,
+    Format,
+    Library,
+    Question,
+    Reading,
+    tree_reading,
+)
+from fouriershap._rows.labels import LABELS, LabelRule
 from fouriershap._rows.rules import Casting
 from fouriershap._trees.assemble import Tree, join
 from fouriershap._trees.ensemble import LEAF
@@ -34,7 +43,8 @@ _OTHERS = {7: "oblique splits", 8: "splits on sequences of vectors"}
 _CLASSIFICATION = 1
 _LOSSES = {1: LOGISTIC, 2: MEAN, 3: SOFTMAX, 6: LOGISTIC}
 _SATURATED = 5.0  # log odds beyond which a float32 probability does not determine them well enough
-_CASTING = Casting("ydf", empty_is_missing=True)
+_CASTING = Casting("ydf")
+_LABELS = LabelRule("YDF", LABELS, LABELS, empty_is_missing=True)
 _KINDS = {
     "random_forest_header.pb": "RANDOM_FOREST",
     "gradient_boosted_trees_header.pb": "GRADIENT_BOOSTED_TREES",
@@ -106,7 +116,7 @@ def read(path: Path) -> Reading:
         casting=_CASTING,
         feature_names=tuple(columns[column].text(2) for column in inputs),
         vocabularies={f.position: f.labels for f in features.values() if f.kind == _CATEGORICAL},
-        numbers_are_labels=True,
+        labels=_LABELS,
     )
 
 
@@ -294,7 +304,9 @@ def _condition(
 def _ask(reading: Reading, question: Question) -> Iterator[Answer]:
     model, rows, link = reading.model, question.asked, reading.link
     if link.response is None or not link.is_elementwise:
-        raise TypeError("probabilities do not determine the raw output, or the link of the loss is unknown")
+        raise CannotAskError(
+            "probabilities do not determine the raw output, or the link of the loss is unknown"
+        )
     spec = {column.name: column for column in model.data_spec().columns}
     given: dict[str, NDArray[Any]] = {}
     for feature, name in enumerate(reading.feature_names or ()):

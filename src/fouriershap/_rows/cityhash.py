@@ -15,8 +15,8 @@ _K_PAIR = 0x9DDFEA08EB382D69
 
 
 def hash_label(label: Any) -> int:
-    """Return the 32-bit hash of a category label: of a string, or of a number as text."""
-    if isinstance(label, float) and label.is_integer():
+    """Return the 32-bit hash of a category label: of a string, or of an integer or truth value as an integer's text."""
+    if isinstance(label, bool):
         label = int(label)
     return cityhash64(str(label).encode()) & 0xFFFFFFFF
 

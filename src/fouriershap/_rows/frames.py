@@ -101,11 +101,14 @@ def some_columns(X: Any, names: tuple[str, ...] | None) -> Any:
     return X.iloc[:, order] if hasattr(X, "iloc") else X.select([columns[j] for j in order])
 
 
-def numbers_of(column: NDArray[Any]) -> NDArray[np.float64]:
+def numbers_of(column: NDArray[Any], takes_na: bool = True) -> NDArray[np.float64]:
+    """Return a column of objects as numbers; ``takes_na``: whether pandas' NA, too, is a missing one."""
     values = column.tolist()
     for value in values:
         if isinstance(value, str | bytes):  # NumPy would read "1" as a number; no library does
             raise ValueError(f"{truncated_repr(value)} is text")
+        if not takes_na and type(value).__name__ == "NAType":
+            raise ValueError("pandas.NA, which is not a number in an array")
     return np.array([np.nan if is_missing(value) else value for value in values], dtype=np.float64)
 
 
@@ -205,7 +208,7 @@ def float_matrix(frame: nw.DataFrame[Any]) -> NDArray[Any] | None:
     """
     native = frame.to_native()
     if frame.implementation.is_pandas():
-        types = set(native.dtypes)
+        types = column_types(native)
         return native.to_numpy() if types in ({np.dtype(np.float32)}, {np.dtype(np.float64)}) else None
     if not frame.implementation.is_pyarrow():
         return None
@@ -215,6 +218,60 @@ def float_matrix(frame: nw.DataFrame[Any]) -> NDArray[Any] | None:
         return None
     # Nulls become NaN.
     return np.column_stack([column.to_numpy() for column in native.columns])
+
+
+def column_types(X: Any, in_order: bool = False) -> Any:
+    """Return the types of a frame's columns, as a key: a set, or ``in_order`` a tuple."""
+    if hasattr(X, "dtypes") and hasattr(X, "iloc"):  # pandas
+        blocks = getattr(getattr(X, "_mgr", None), "blocks", None)
+        if not in_order and blocks is not None:  # a tenth of the time that `dtypes` takes
+            return frozenset(_hashable(block.dtype) for block in blocks)
+        types = [_hashable(dtype) for dtype in X.dtypes]
+    else:
+        frame = as_frame(X)
+        types = [] if frame is None else [str(dtype) for dtype in frame.schema.values()]
+    return tuple(types) if in_order else frozenset(types)
+
+
+def _hashable(dtype: Any) -> Any:
+    """Return a type of pandas without its categories, which take long to hash."""
+    if isinstance(dtype, np.dtype):
+        return dtype
+    categories = getattr(dtype, "categories", None)
+    return str(dtype) if categories is None else ("category", str(getattr(categories, "dtype", "")))
+
+
+def dtype_holds_labels(dtype: Any) -> bool:
+    """Return whether a column of narwhals' type may hold labels."""
+    import narwhals as nw
+
+    return not (dtype.is_numeric() or dtype == nw.Boolean)
+
+
+def column_of(X: Any, j: int) -> list[Any] | None:
+    """Return a column whose values may each have a type of their own; None for any other."""
+    if isinstance(X, np.ndarray):
+        return X[:, j].tolist() if X.dtype == object else None
+    if isinstance(X, list | tuple):
+        return [row[j] for row in X]
+    if hasattr(X, "iloc"):
+        column = X.iloc[:, j]
+        return column.tolist() if column.dtype == object else None
+    return None
+
+
+def take_rows(X: Any, positions: NDArray[np.intp]) -> Any:
+    """Return some rows in the caller's own container."""
+    if isinstance(X, list | tuple):
+        return [X[i] for i in positions.tolist()]
+    if is_sparse(X):
+        return X.tocsr()[positions].asformat(X.format)
+    if hasattr(X, "iloc"):
+        return X.iloc[positions]
+    if np.ma.isMaskedArray(X):
+        return np.ma.filled(X.astype(np.float64), np.nan)[positions]
+    frame = None if isinstance(X, np.ndarray) else as_frame(X)
+    return np.asarray(X)[positions] if frame is None else frame[positions.tolist()].to_native()
 
 
 def integers_of(series: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:

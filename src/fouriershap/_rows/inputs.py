@@ -15,6 +15,7 @@ from fouriershap._base.errors import InputError, ModelWarning
 from fouriershap._base.headers import get_typed, require
 from fouriershap._base.warn import warn
 from fouriershap._rows.frames import Rows, check_columns, densified, in_order
+from fouriershap._rows.labels import CODES
 from fouriershap._rows.levels import LABEL, NUMBER, Encoding, Feature
 from fouriershap._rows.pool import Pool
 from fouriershap._rows.preprocessing import Preprocessing, UnknownStepError
@@ -41,6 +42,15 @@ class InputField:
     numbers: tuple[float, ...] = ()  # the number by which the engine knows each label
 
 
+class RowCheck(Protocol):
+    """Compares rows with the live model, if their form is new; see `ModelCheck`."""
+
+    answered: bool
+
+    def __call__(self, X: Any, rows: NDArray[Any], name: str, is_stream: bool = False) -> None:
+        """Raise if the model refuses these rows, or answers them in another way."""
+
+
 class Encoder(Protocol):
     """The columns that enter a model as numbers and codes."""
 
@@ -51,7 +61,7 @@ class Encoder(Protocol):
     def densify(self, X: Any, name: str) -> Any:
         """Return a sparse matrix as an array; anything else as it is."""
 
-    def encode(self, X: Any, name: str) -> NDArray[Any]:
+    def encode(self, X: Any, name: str, is_stream: bool = False) -> NDArray[Any]:
         """Return the rows that an engine takes."""
 
     def labels(self) -> Mapping[int, tuple[Any, ...]]:
@@ -78,7 +88,9 @@ class RulesEncoder:
     def densify(self, X: Any, name: str) -> Any:
         return self.rules.densify(X, name)
 
-    def encode(self, X: Any, name: str) -> NDArray[Any]:
+    def encode(self, X: Any, name: str, is_stream: bool = False) -> NDArray[Any]:
+        if is_stream and self.rules.vocabularies:
+            return self.rules.of_streams().encode(X, name)
         return self.rules.encode(X, name)
 
     def labels(self) -> Mapping[int, tuple[Any, ...]]:
@@ -121,7 +133,7 @@ class LevelEncoder:
     def densify(self, X: Any, name: str) -> Any:
         return densified(X)
 
-    def encode(self, X: Any, name: str) -> NDArray[Any]:
+    def encode(self, X: Any, name: str, is_stream: bool = False) -> NDArray[Any]:
         pool = Pool(X, name)
         pool.check_names(self.names, name)
         return self.encoding.encode(pool, name)
@@ -166,7 +178,7 @@ class PoolEncoder:
     def densify(self, X: Any, name: str) -> Any:
         return densified(X)
 
-    def encode(self, X: Any, name: str) -> Any:
+    def encode(self, X: Any, name: str, is_stream: bool = False) -> Any:
         """Return the rows as a pool."""
         return self.background.like(X, name)
 
@@ -193,7 +205,7 @@ class BitEncoder:
     def densify(self, X: Any, name: str) -> Any:
         return densified(X)
 
-    def encode(self, X: Any, name: str) -> NDArray[Any]:
+    def encode(self, X: Any, name: str, is_stream: bool = False) -> NDArray[Any]:
         check_columns(X, self.names, name)
         return check_bits(X, len(self.names), name=name)
 
@@ -237,6 +249,8 @@ class InputAdapter:
         Whether a file held the model of a Pipeline without the steps before it.
     unpack : callable
         Turns data containers of libraries into arrays or frames.
+    check : RowCheck, optional
+        Compares rows in new forms with the live model.
     """
 
     encoder: Encoder
@@ -248,6 +262,11 @@ class InputAdapter:
     sample: Any = None
     is_missing_pipeline: bool = False
     unpack: Callable[[Any, str], Any] = _unchanged
+    check: RowCheck | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the live model behind, as a file does."""
+        return vars(self) | {"check": None}
 
     @property
     def input_names(self) -> tuple[str, ...] | None:
@@ -269,18 +288,23 @@ class InputAdapter:
         """(n_codes,) the player of each column of codes."""
         return self.encoder.code_players(self.player)
 
-    def encode(self, X: Any, name: str = "X") -> Rows:
-        """Read rows once: through the Pipeline, if there is one, and as the engine takes them."""
+    def encode(self, X: Any, name: str = "X", is_stream: bool = False) -> Rows:
+        """Read rows once: through the Pipeline, if there is one, and as the engine takes them.
+
+        ``is_stream``: whether they come from where there are no categories, so that labels may be plain text.
+        """
         names = self.input_names if self.preprocessing is not None else self.input_names or self.feature_names
         X = in_order(self.unpack(X, name), names)
         entered = X if self.preprocessing is None else self.preprocessing.transform(X, name)
         entered = self.encoder.densify(entered, name)
         try:
-            codes = self.encoder.encode(entered, name)
+            codes = self.encoder.encode(entered, name, is_stream)
         except InputError as error:
             if not self.is_missing_pipeline:
                 raise
             raise InputError(f"{error} {LOST_PIPELINE}") from error
+        if self.check is not None:
+            self.check(entered, codes, name, is_stream)
         if self.input_columns is None:
             return Rows(codes, entered, self.player, self.feature_names)
         position = {player: i for i, player in enumerate(self.player_names)}
@@ -353,13 +377,13 @@ def _label_choices(
 
     The labels that the model knows come first, then what else the rows hold.
     """
-    vocabulary = () if rules.hashed else rules.vocabularies.get(f, ())
+    vocabulary = () if rules.labels.hashed else rules.vocabularies.get(f, ())
     choices = {(str(label), float(c)): c for c, label in enumerate(vocabulary)}
     positions = np.full(len(codes), np.nan)
     for r, (label, code) in enumerate(zip(found, codes.tolist(), strict=True)):
         if code != code:
             continue
-        if not rules.numbers_are_labels and isinstance(label, int | float):
+        if rules.labels.in_arrays == CODES and isinstance(label, int | float):
             whole = int(code)
             label = vocabulary[whole] if 0 <= whole < len(vocabulary) else whole
         positions[r] = choices.setdefault((str(label), code), len(choices))

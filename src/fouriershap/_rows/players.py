@@ -77,6 +77,12 @@ def check_groups(
     players: dict[Any, int] = {}
     owner = [players.setdefault(i if group is None else group, len(players)) for i, group in enumerate(label)]
     player_names = tuple(names[key] if isinstance(key, int) else key[0] for key in players)
+    if len(set(player_names)) < len(player_names):
+        twice = next(name for name in player_names if player_names.count(name) > 1)
+        raise InputError(
+            f"groups has a group {truncated_repr(twice)}, which is also the name of a column outside of it: "
+            "rename the group."
+        )
     return np.array(owner, dtype=np.int32), player_names
 
 

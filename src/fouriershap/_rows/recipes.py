@@ -126,7 +126,8 @@ def _column(series: Any) -> Column:
         column = np.asarray(series.to_numpy())
         return column if column.dtype.kind in "biufO" else column.astype(object)
     column = np.empty(len(series), dtype=object)  # entry by entry, so that NumPy does not guess types
-    column[:] = [NULL if entry is None else entry for entry in series.to_list()]
+    missing = NULL if series.implementation.is_pyarrow() else None  # of polars scikit-learn, too, gets None
+    column[:] = [missing if entry is None else entry for entry in series.to_list()]
     return column
 
 

@@ -25,12 +25,12 @@ from fouriershap._rows.frames import (
     is_sparse,
     numbers_of,
 )
+from fouriershap._rows.labels import CODES, EITHER, LABELS, PLAIN_LABELS, REFUSED, UNKNOWN, LabelRule
 
 if TYPE_CHECKING:
     import narwhals as nw
 
 ZERO_BAND = float(np.float32(1e-35))  # a float32 constant held in a double
-UNKNOWN = -1.0  # the code of a label that the model does not know: no category set holds a negative number
 _SINGLE = ("float32", "float16")
 _SINGLE_BESIDE_SINGLE = ("bool", "boolean", "int8", "uint8", "int16", "uint16")  # NumPy promotes to float32
 
@@ -55,14 +55,10 @@ class Casting:
         Whether lists, or arrays of long doubles, are cast to float64 first.
     missing_to_double : tuple of str
         Data frame libraries whose integers are cast to float64 first where some are missing.
-    labels_in_dtype : bool
-        Whether labels that are floats are compared after the cast.
-    empty_is_missing : bool
-        Whether the label "" is a missing value.
     largest_integer : int, optional
         Largest integer that everything inside the model rounds alike; None for no limit.
     reads_sparse : bool
-        Whether everything inside the model agrees on what a sparse matrix does not store.
+        Whether the model takes sparse matrices, and everything inside it agrees on what they do not store.
     behind_steps : bool
         Whether some trees lie behind steps that were merged into their thresholds. Such steps compute in float64, and
         may ignore columns.
@@ -76,8 +72,6 @@ class Casting:
     lists_to_double: bool = False
     longdouble_to_double: bool = False
     missing_to_double: tuple[str, ...] = ()
-    labels_in_dtype: bool = False
-    empty_is_missing: bool = False
     largest_integer: int | None = None
     reads_sparse: bool = True
     behind_steps: bool = False
@@ -110,20 +104,20 @@ class InputRules:
     accepts_missing : bool
     missing_is_zero : bool
         Whether a missing value is read as 0.
+    accepts_infinite : bool
+        Whether the library takes numbers that are infinite as float32.
     finite_only : bool
-        Whether infinite numbers are refused.
+        Whether a row has to be finite, and is made so.
     vocabularies : dict
         Feature to labels; the label at position c is category c of that feature.
     frame_labels : tuple of tuples
         Labels of the categorical columns of a frame, by the order of these columns, if the frame has as many.
     lost_labels : tuple of int
         Categorical features whose labels the model does not keep: they take codes alone.
-    numbers_are_labels : bool
-        Whether numbers in a column with a vocabulary are labels; otherwise they are codes.
+    labels : LabelRule
+        What a value of a column with a vocabulary is: a label or a code.
     negative_is_unknown : bool
         Whether a number between -1 and 0 is an unknown category instead of category 0.
-    hashed : bool
-        Whether vocabularies hold 32-bit hashes of the labels.
     categorical, unused : tuple of int
         Features that the model tests for categories, and features that it does not test at all.
     """
@@ -137,13 +131,13 @@ class InputRules:
     absent_is_missing: bool = False
     accepts_missing: bool = True
     missing_is_zero: bool = False
+    accepts_infinite: bool = True
     finite_only: bool = False
     vocabularies: dict[int, tuple[Any, ...]] = field(default_factory=dict)
     frame_labels: tuple[tuple[Any, ...], ...] = ()
     lost_labels: tuple[int, ...] = ()
-    numbers_are_labels: bool = False
+    labels: LabelRule = PLAIN_LABELS
     negative_is_unknown: bool = False
-    hashed: bool = False
     categorical: tuple[int, ...] = ()
     unused: tuple[int, ...] = ()
 
@@ -173,9 +167,13 @@ class InputRules:
             self._check_doubles([array.dtype] * array.shape[1], name)
             self._check_integers(array, name)
             array = self._cast_array(array, hasattr(X, "dtype"))
-            return self._checked(self._code_numbers(array), name)
+            return self._checked(self._code_numbers(array, name), name)
         objects: NDArray[Any] = self._from_objects(array, name)
         return self._checked(objects.astype(np.float32) if self.casting.objects_to_single else objects, name)
+
+    def of_streams(self) -> InputRules:
+        """Return the rules for rows that cannot hold categories, see `LabelRule.of_streams`."""
+        return replace(self, labels=self.labels.of_streams())
 
     def clean(self, X: NDArray[Any]) -> NDArray[Any]:
         """Cast numbers and codes (n_rows, n_features) to ``dtype``, with every missing value as NaN."""
@@ -196,8 +194,8 @@ class InputRules:
             return X
         if not self.casting.reads_sparse:
             raise InputError(
-                f"{name} is sparse, and members of the model may disagree on whether the cells that it does not store "
-                f"are 0 or missing. Give a dense matrix, {name}.toarray()."
+                f"{name} is sparse, which the model does not take, or whose members may disagree on whether the "
+                f"cells that it does not store are 0 or missing. Give a dense matrix, {name}.toarray()."
             )
         if self.absent_is_missing and X.dtype.kind in "iu":
             X = X.astype(self.dtype)  # integers have no NaN
@@ -212,48 +210,53 @@ class InputRules:
             return self._in_single(list(frame.schema.values()))
         return self._in_single([as_matrix(X, self.n_features, name).dtype] * self.n_features)
 
-    def category_codes(self, feature: int, column: ArrayLike) -> NDArray[np.float64]:
+    def category_codes(
+        self, feature: int, column: ArrayLike, where: str = "the column"
+    ) -> NDArray[np.float64]:
         """Return the codes (n_rows,) of one column of labels: NaN where missing, -1 where unknown.
 
-        ``feature`` has a vocabulary. Numbers are codes already unless ``numbers_are_labels``.
+        ``feature`` has a vocabulary. Labels are compared as they are, each distinct one once; see `LabelRule.codes`.
         """
-        labels = np.asarray(column)
-        if labels.dtype.kind in "iuf" and not self.numbers_are_labels:
-            return labels.astype(np.float64)
-        if labels.dtype.kind == "f" and self.casting.labels_in_dtype:
+        labels, rule, known = np.asarray(column), self.labels, self.vocabularies[feature]
+        if labels.dtype.kind == "f" and rule.in_dtype:
             labels = labels.astype(self.dtype)
-        codes = {label: float(c) for c, label in enumerate(self.vocabularies[feature])}
-        if self.casting.empty_is_missing:
-            codes[""] = float("nan")
-        # Few distinct labels, many rows: each distinct label is looked up once.
-        seen: dict[Any, float] = {}
-        result = np.empty(len(labels))
-        for i, label in enumerate(labels.tolist()):
-            try:
-                result[i] = seen[label]
-            except KeyError:
-                result[i] = seen[label] = self._code(label, codes)
-        return result
+        if labels.dtype.kind == "b" and not rule.takes_bools:
+            raise InputError(
+                f"{where} has truth values, in which {rule.library} takes no labels; those of the model are "
+                f"{truncated_list(known)}."
+            )
+        if labels.dtype.kind not in "biuf":
+            return np.array(rule.codes(labels.tolist(), known, where), dtype=np.float64)
+        distinct, place, counts = np.unique(labels, return_inverse=True, return_counts=True)
+        codes = rule.codes(distinct.tolist(), known, where, counts.tolist())
+        return np.array(codes, dtype=np.float64)[place]
+
+    def knows(self, feature: int, label: Any) -> bool:
+        """Return whether a label is in the vocabulary of a feature."""
+        return (hash_label(label) if self.labels.hashed else label) in self.vocabularies[feature]
 
     def as_trained(self, frame: Any) -> Any:
         """Return a pandas frame whose columns of labels are categories again: files have none, or have them at will."""
         pandas = import_module("pandas")
         made = {}
         for feature, name in enumerate(frame.columns):
-            column, labels = frame[name], self.vocabularies.get(feature)
-            if labels is None:
-                made[name] = column.astype(np.float64)  # null and True, too, are numbers to every library
-            elif self.hashed:
-                made[name] = column.astype(object).where(column.notna(), "nan").astype(str)
+            column, known = frame[name], self.vocabularies.get(feature)
+            if known is None:
+                is_categorical = hasattr(column, "cat") and feature in self.categorical
+                made[name] = (
+                    column if is_categorical else column.astype(np.float64)
+                )  # null and True are numbers, too
+            elif self.labels.hashed:
+                made[name] = column.astype(object)
             else:
-                unknown = [label for label in column.dropna().unique() if label not in labels]
-                made[name] = pandas.Categorical(column.astype(object), categories=[*labels, *unknown])
+                unknown = [label for label in column.dropna().unique() if label not in known]
+                made[name] = pandas.Categorical(column.astype(object), categories=[*known, *unknown])
         return pandas.DataFrame(made, index=frame.index)
 
     def to_json(self) -> dict[str, Any]:
         """Return what a file's header holds."""
         header: dict[str, Any] = {entry.name: getattr(self, entry.name) for entry in fields(self)}
-        header |= {"dtype": self.dtype.name, "casting": asdict(self.casting)}
+        header |= {"dtype": self.dtype.name, "casting": asdict(self.casting), "labels": asdict(self.labels)}
         header["missing_value"] = repr(self.missing_value)
         header["vocabularies"] = [[f, list(map(_plain, known))] for f, known in self.vocabularies.items()]
         return header
@@ -261,12 +264,12 @@ class InputRules:
     @classmethod
     def from_json(cls, header: Mapping[str, Any]) -> InputRules:
         """Return the rules that a file's header holds; `FileFormatError` where it is damaged."""
-        kinds: dict[str, Any] = {"n_features": int, "casting": Casting}
+        kinds: dict[str, Any] = {"n_features": int, "casting": Casting, "labels": LabelRule}
         kinds["feature_names"] = tuple[str, ...] | None
         kinds["frame_labels"] = tuple[tuple[Label, ...], ...]
         kinds |= dict.fromkeys(("zero_as_missing", "lost_labels", "categorical", "unused"), tuple[int, ...])
-        flags = ["absent_is_missing", "accepts_missing", "missing_is_zero", "finite_only"]
-        flags += ["numbers_are_labels", "negative_is_unknown", "hashed"]
+        flags = ["absent_is_missing", "accepts_missing", "missing_is_zero", "accepts_infinite", "finite_only"]
+        flags += ["negative_is_unknown"]
         values = {
             name: get_typed(header, name, kind) for name, kind in (kinds | dict.fromkeys(flags, bool)).items()
         }
@@ -304,6 +307,11 @@ class InputRules:
         if self.finite_only:
             self._check_finite(rows, name)
             return np.nan_to_num(rows, nan=0.0) if self.missing_is_zero else rows
+        if not self.accepts_infinite:
+            with np.errstate(over="ignore"):
+                infinite = np.isinf(rows.astype(np.float32, copy=False))
+            if infinite.any():
+                self._refuse_infinite(infinite & self._read_columns(), rows, name)
         if not self.accepts_missing:
             missing = np.isnan(rows) & self._read_columns()
             if missing.any():
@@ -318,10 +326,14 @@ class InputRules:
         if missing.any() and not self.missing_is_zero:
             self._refuse_missing(missing, name)
         wrong &= ~missing
+        self._refuse_infinite(wrong, rows, name)
+
+    def _refuse_infinite(self, wrong: NDArray[np.bool_], rows: NDArray[Any], name: str) -> None:
         if wrong.any():
             row, column = np.argwhere(wrong)[0]
             raise InputError(
-                f"{name} has {rows[row, column]} in row {row}, column {column}; give finite numbers."
+                f"{name} has {rows[row, column]} in row {row}, column {column}; give finite numbers, within "
+                "what float32 holds where the model reads that."
             )
 
     def _refuse_missing(self, missing: NDArray[np.bool_], name: str) -> None:
@@ -331,30 +343,25 @@ class InputRules:
             "Fill it in as in the model's training data."
         )
 
-    def _code(self, label: Any, codes: dict[Any, float]) -> float:
-        if not self.hashed and label in codes:
-            return codes[label]
-        if is_missing(label):
-            return float("nan")
-        return codes.get(hash_label(label), UNKNOWN) if self.hashed else UNKNOWN
-
-    def _code_numbers(self, array: NDArray[Any]) -> NDArray[Any]:
+    def _code_numbers(self, array: NDArray[Any], name: str) -> NDArray[Any]:
         """Numbers of an array; where numbers are labels of a categorical feature, their codes."""
-        if not self.numbers_are_labels or not self.vocabularies:
+        if self.labels.in_arrays == CODES or not self.vocabularies:
             return array
         out = array.astype(self.dtype)
         for f in self.vocabularies:
-            out[:, f] = self.category_codes(f, array[:, f])
+            out[:, f] = self.category_codes(f, array[:, f], f"{name}, column {f},")
         return out
 
     def _from_objects(self, array: NDArray[Any], name: str) -> NDArray[np.float64]:
         out = np.zeros(array.shape)
         for f in np.flatnonzero(self._read_columns()).tolist():
-            if f in self.vocabularies:
-                out[:, f] = self.category_codes(f, array[:, f])
+            if f in self.vocabularies and (
+                self.labels.in_arrays != CODES or not self.labels.needs_categories
+            ):
+                out[:, f] = self.category_codes(f, array[:, f], f"{name}, column {f},")
                 continue
             try:
-                out[:, f] = numbers_of(array[:, f])
+                out[:, f] = numbers_of(array[:, f], takes_na=False)
             except (TypeError, ValueError, OverflowError) as error:
                 raise InputError(
                     f"{name} has dtype {truncated_text(array.dtype)}, and column {f} has a value that is not a number "
@@ -373,7 +380,7 @@ class InputRules:
             return plain
         in_order, is_read = self._labels_in_order(frame), self._read_columns()
         parts = [
-            _positions(frame[column], in_order[column])
+            self._positions(frame[column], in_order[column], name)
             if column in in_order
             else self._column(frame, f, column, name, not in_order)
             if is_read[f]
@@ -397,6 +404,12 @@ class InputRules:
         known = self.frame_labels
         return dict(zip(columns, known, strict=True)) if len(columns) == len(known) else {}
 
+    def _positions(self, series: Any, known: tuple[Any, ...], name: str) -> NDArray[np.float64]:
+        """Return positions among labels, NaN for any other."""
+        where = f"{name}, column {truncated_repr(series.name)},"
+        codes = self._codes_of_categories(series, known, where)
+        return np.where(codes == UNKNOWN, np.nan, codes)
+
     def _column(
         self, frame: nw.DataFrame[Any], f: int, column: str, name: str, may_be_labels: bool
     ) -> NDArray[Any]:
@@ -409,10 +422,8 @@ class InputRules:
             self._check_integers(integers_of(series)[0], name)
         if isinstance(dtype, nw.Categorical | nw.Enum):
             return self._categorical(series, f, name)
-        if f in self.vocabularies:
-            if may_be_labels and dtype.is_numeric() and self._has_numbers_for_labels(f):
-                return self._codes_of_numbers(series, f, name)
-            return self.category_codes(f, series.to_numpy())
+        if f in self.vocabularies and may_be_labels:
+            return self._labels(series, f, name)
         if dtype in (nw.Int64, nw.UInt64):  # float64 would round what lies beyond 2^53
             return self._integers(*integers_of(series), frame.implementation.name.lower())
         if dtype.is_numeric() or dtype == nw.Boolean:
@@ -433,38 +444,44 @@ class InputRules:
             f"Give {wanted}."
         )
 
-    def _has_numbers_for_labels(self, f: int) -> bool:
-        """Whether a feature's labels are numbers, although numbers of arrays are codes."""
-        known = self.vocabularies[f]
-        are_numbers = all(isinstance(label, int | float) and not isinstance(label, bool) for label in known)
-        return are_numbers and not self.numbers_are_labels
+    def _labels(self, series: Any, f: int, name: str) -> NDArray[np.float64]:
+        """Return codes of a column that has a vocabulary, but is not categorical."""
+        import narwhals as nw
 
-    def _codes_of_numbers(self, series: Any, f: int, name: str) -> NDArray[np.float64]:
-        """Codes of numbers in a frame, where the labels are numbers, too.
-
-        Files and some data frame libraries keep no categories of numbers, and return them as numbers: these are
-        labels. They are codes only where no label could be one; numbers that are neither are refused.
-        """
-        known = self.vocabularies[f]
-        codes: dict[Any, float] = {label: float(code) for code, label in enumerate(known)}
-        if not any(code in codes for code in range(len(known))):
-            codes |= {code: float(code) for code in range(len(known))}
-        entries = series.to_list()
-        other = next((entry for entry in entries if not is_missing(entry) and entry not in codes), None)
-        if other is not None:
+        rule, known = self.labels, self.vocabularies[f]
+        where = f"{name}, column {truncated_repr(series.name)},"
+        is_pandas = series.implementation.is_pandas_like()
+        if not (series.dtype.is_numeric() or series.dtype == nw.Boolean):
+            if is_pandas and rule.needs_categories:
+                raise InputError(
+                    f"{where} has the type {truncated_text(series.dtype)}, in which {rule.library} takes no labels. "
+                    f"Make it categorical: {name}[{truncated_repr(series.name)}].astype('category')."
+                )
+            return np.array(rule.codes(series.to_list(), known, where), dtype=np.float64)
+        way = rule.in_frames
+        if way == EITHER:
+            found = {entry for entry in series.unique().to_list() if not is_missing(entry)}
+            codes, numeric = set(range(len(known))), not any(isinstance(label, str) for label in known)
+            way = CODES if numeric and found <= codes and codes.isdisjoint(known) else LABELS
+        if way == CODES:
+            return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
+        if way == REFUSED or (
+            series.dtype == nw.Boolean and not rule.takes_bools and not series.null_count()
+        ):
             raise InputError(
-                f"{name} has the number {truncated_repr(other)} in the column {truncated_repr(series.name)}, "
-                "which is not one of the "
-                f"labels that the model was trained on: {truncated_list(known)}. Give labels (of a categorical "
-                "type, where "
-                "some are new), or the codes of the training data as an array."
+                f"{where} has the type {truncated_text(series.dtype)}, in which {rule.library} takes no labels. It "
+                f"knows {truncated_list(known)}. Make it categorical, with these labels, or give codes as an array."
             )
-        return np.array([np.nan if is_missing(entry) else codes[entry] for entry in entries])
+        numbers = np.asarray(series.to_numpy())
+        if numbers.dtype.kind in "biuf" and not series.null_count():
+            return self.category_codes(f, numbers, where)
+        return np.array(rule.codes(series.to_list(), known, where), dtype=np.float64)
 
     def _categorical(self, series: Any, f: int, name: str) -> NDArray[np.float64]:
         """Return codes of labels by the model's vocabulary; without one, the positions of the categories."""
         if f in self.vocabularies:
-            return self.category_codes(f, np.array(series.to_list(), dtype=object))
+            where = f"{name}, column {truncated_repr(series.name)},"
+            return self._codes_of_categories(series, self.vocabularies[f], where)
         if f in self.lost_labels:
             raise InputError(
                 f"{name} has a categorical column {truncated_repr(series.name)}, but the model does not tell "
@@ -489,6 +506,21 @@ class InputRules:
                 "no fixed order, and the model keeps no labels. Give the codes of the training data, or an Enum."
             )
         return np.where(codes < 0, np.nan, codes)
+
+    def _codes_of_categories(self, series: Any, known: tuple[Any, ...], where: str) -> NDArray[np.float64]:
+        """Return codes of a categorical column by the labels that are known."""
+        rule, native = self.labels, series.to_native()
+        if not (hasattr(native, "cat") and hasattr(native.cat, "codes")):
+            return np.array(rule.codes(series.to_list(), known, where), dtype=np.float64)
+        labels, positions = [*native.cat.categories.tolist(), None], np.asarray(native.cat.codes)
+        positions = np.where(positions < 0, len(labels) - 1, positions)
+        counts = np.bincount(positions, minlength=len(labels))
+        # XGBoost compares all categories of a column, also those that no row has.
+        used = np.flatnonzero((counts > 0) | rule.refuses_unknown)
+        used = used[(used < len(labels) - 1) | (counts[used] > 0)]
+        table = np.full(len(labels), np.nan)
+        table[used] = rule.codes([labels[k] for k in used], known, where, counts[used].tolist())
+        return table[positions]
 
     def _integers(
         self, integers: NDArray[Any], missing: NDArray[np.bool_], frame_library: str
@@ -544,12 +576,6 @@ class InputRules:
 
 def _plain(label: Any) -> Any:
     return label.item() if isinstance(label, np.generic) else label
-
-
-def _positions(series: Any, labels: tuple[Any, ...]) -> NDArray[np.float64]:
-    """Positions among labels, NaN for any other."""
-    position = {label: float(code) for code, label in enumerate(labels)}
-    return np.array([np.nan if is_missing(v) else position.get(v, np.nan) for v in series.to_list()])
 
 
 def _comes_apart(frame: nw.DataFrame[Any]) -> bool:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from fouriershap._base.errors import FileFormatError
 from fouriershap._base.headers import Label, require
-from fouriershap._base.messages import truncated_repr
+from fouriershap._base.messages import truncated_list, truncated_repr
 from fouriershap._rows.frames import numbers_of
 
 Column = NDArray[Any]  # (n_rows,)
@@ -135,6 +135,10 @@ class Vocabulary:
             for k, (label, number) in enumerate(zip(self.labels, self.numbers, strict=True))
             if k != self.nan
         }
+        if column.dtype.kind in "biuf" and any(isinstance(label, str) for label in self.labels):
+            raise StepError(
+                f"there are numbers, but the labels of the encoder are texts: {truncated_list(self.labels)}"
+            )
         entries = column.tolist()
         if column.dtype.kind == "f":  # NaN is the missing value of numbers, whatever the encoder calls it
             entries = [NULL if entry != entry else entry for entry in entries]

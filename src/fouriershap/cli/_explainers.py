@@ -7,7 +7,7 @@ from typing import Any
 
 from fouriershap import Explainer, InputError, load
 from fouriershap._base.messages import truncated_text
-from fouriershap.cli._rows import AS_IT_IS, NUMBER, NUMBER_LABEL, TEXT
+from fouriershap.cli._rows import AS_IT_IS, HASHED_LABEL, NUMBER, NUMBER_LABEL, TEXT, TEXT_LABEL
 
 
 def open_explainer(path: Path) -> Explainer:
@@ -39,10 +39,21 @@ def tree_kinds(rules: Any, names: tuple[str, ...] | None) -> dict[str, str]:
     for feature, name in enumerate(names or ()):
         labels = rules.vocabularies.get(feature)
         # Hashed labels are hashes of texts, also for numbers.
-        kinds[name] = NUMBER if labels is None else TEXT if rules.hashed else _kind(labels)
+        kinds[name] = (
+            NUMBER
+            if labels is None
+            else _hashed_kind(rules, feature)
+            if rules.labels.hashed
+            else _kind(labels, TEXT_LABEL)
+        )
         kinds[name.replace("_", " ")] = kinds[name]  # LightGBM replaces spaces by underscores
     return kinds
 
 
-def _kind(labels: tuple[object, ...]) -> str:
-    return TEXT if any(isinstance(label, str) for label in labels) else NUMBER_LABEL
+def _hashed_kind(rules: Any, feature: int) -> str:
+    """Return the kind of a column whose labels are known by hashes of their texts."""
+    return TEXT if any(rules.knows(feature, text) for text in ("True", "False")) else HASHED_LABEL
+
+
+def _kind(labels: tuple[object, ...], text: str = TEXT) -> str:
+    return text if any(isinstance(label, str) for label in labels) else NUMBER_LABEL

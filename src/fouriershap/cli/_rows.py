@@ -25,7 +25,10 @@ _FORMAT = b"fouriershap.format"  # in the metadata of tables that come from CSV
 _NULLS = ["", "NA", "N/A", "NaN", "nan", "null", "None"]
 
 NUMBER, TEXT, NUMBER_LABEL, AS_IT_IS = "number", "text", "number as label", "as it is"
-_CSV_TYPES = {NUMBER: pa.float64(), TEXT: pa.string(), NUMBER_LABEL: pa.float64(), AS_IT_IS: pa.string()}
+TEXT_LABEL, HASHED_LABEL = "text as label", "text, integer or truth value as label"
+_CSV_TYPES = {NUMBER: pa.float64(), NUMBER_LABEL: pa.float64()}
+_CSV_TYPES |= dict.fromkeys((TEXT, TEXT_LABEL, HASHED_LABEL, AS_IT_IS), pa.string())
+_BOOLEANS = (NUMBER, NUMBER_LABEL, HASHED_LABEL)  # kinds of columns that may be written as True and False
 
 
 @dataclass(frozen=True)
@@ -104,9 +107,24 @@ def _tables(
 
 def _as_labels(table: Any, kinds: Mapping[str, str]) -> Any:
     for position, column in enumerate(table.column_names):
+        kind = table[column].type
+        if kinds.get(column) == TEXT_LABEL and (pa.types.is_floating(kind) or pa.types.is_integer(kind)):
+            raise InputError(
+                f"the column {truncated_repr(column)} holds numbers, but the labels that the model knows are texts."
+            )
         if kinds.get(column) == NUMBER_LABEL and not pa.types.is_dictionary(table[column].type):
-            table = table.set_column(position, column, table[column].dictionary_encode())
+            table = table.set_column(position, column, _as_integers(table[column]).dictionary_encode())
     return table
+
+
+def _as_integers(column: Any) -> Any:
+    """Return numbers as integers where all of them are, as CSV does not tell."""
+    if not pa.types.is_floating(column.type):
+        return column
+    try:
+        return column.cast(pa.int64())
+    except pa.ArrowInvalid:
+        return column
 
 
 _Opened = tuple[Any, int | None, Iterator[Any]]
@@ -165,6 +183,11 @@ def _open_csv(path: Path | Any, kinds: Mapping[str, str]) -> _Opened:
     if isinstance(path, Path) and path.is_dir():
         raise IsADirectoryError
     types = {column: _CSV_TYPES[kind] for column, kind in kinds.items()}
+    if isinstance(path, Path):  # True and False, as pandas writes them and reads them
+        first = _csv_reader(path, {})
+        booleans = [f.name for f in first.schema if f.type == pa.bool_() and kinds.get(f.name) in _BOOLEANS]
+        types |= dict.fromkeys(booleans, pa.bool_())
+        first.close()
     reader = _csv_reader(path, types)
     # The first block of a column of unknown kind may have only integers, or no values at all.
     guessed = [f.name for f in reader.schema if f.name not in types and f.type in (pa.int64(), pa.null())]

@@ -10,7 +10,8 @@ import numpy as np
 
 from fouriershap._libraries.files import read_or_explain
 from fouriershap._libraries.onnx.reader import OPERATORS, read
-from fouriershap._libraries.reading import Answer, Format, Library, Question, Reading
+from fouriershap._libraries.reading import Answer, CannotAskError, Format, Library, Question, Reading
+from fouriershap._rows.frames import densified
 
 
 def _read_proto(model: Any) -> Reading:
@@ -25,7 +26,7 @@ def _ask(reading: Reading, question: Question) -> Iterator[Answer]:
     graph = cut.graph
     place = next(i for i, node in enumerate(graph.node) if node.op_type in OPERATORS)
     if any(node.op_type in ("Add", "Sub", "Mul", "Div") for node in graph.node[place + 1 :]):
-        raise TypeError("what is done behind the trees is part of the raw output, too")
+        raise CannotAskError("what is done behind the trees is part of the raw output, too")
     trees = graph.node[place]
     kept = [attribute for attribute in trees.attribute if attribute.name != "post_transform"]
     del trees.attribute[:], graph.output[:], graph.node[place + 1 :]
@@ -34,7 +35,7 @@ def _ask(reading: Reading, question: Question) -> Iterator[Answer]:
     kind = onnx.TensorProto.DOUBLE if reading.computes_in == np.float64 else onnx.TensorProto.FLOAT
     graph.output.append(onnx.helper.make_tensor_value_info(trees.output[-1], kind, None))
     session = runtime.InferenceSession(cut.SerializeToString(), providers=["CPUExecutionProvider"])
-    table, at, fed = np.asarray(question.asked), 0, {}
+    table, at, fed = np.asarray(densified(question.asked)), 0, {}
     widths = {given.name: given.shape[-1] for given in session.get_inputs()}
     for name, width in widths.items():
         end = at + (width if isinstance(width, int) else reading.n_features)

@@ -28,6 +28,7 @@ from fouriershap._libraries.onnx.trees import (
     read_nodes,
 )
 from fouriershap._libraries.reading import Reading, tree_reading
+from fouriershap._rows.labels import LABELS, LabelRule
 from fouriershap._rows.rules import Casting
 from fouriershap._trees.assemble import Tree, join, right_above
 from fouriershap._trees.ensemble import LEAF
@@ -39,7 +40,8 @@ _TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
 _LINK_NODES = ("Sigmoid", "Softmax", "LogSoftmax", "Exp", "Log", "Relu", "Clip", "Tanh")
 _SAME = ("Identity", "Cast", "ZipMap", "Reshape", "Flatten", "Squeeze")
 _LABELS = ("ArgMax", "TopK", "Greater", "GreaterOrEqual", "Less")  # what labels are made by
-_CASTING = Casting("onnx", labels_in_dtype=True)
+_CASTING = Casting("onnx")
+_LABEL_RULE = LabelRule("ONNX", LABELS, LABELS, in_dtype=True)
 
 
 class _Condition(NamedTuple):
@@ -92,7 +94,7 @@ def read(data: bytes) -> Reading:
         casting=_CASTING,
         feature_names=tuple(names) if len(graph.inputs) > 1 else None,
         vocabularies=vocabularies,
-        numbers_are_labels=bool(vocabularies),
+        labels=_LABEL_RULE if vocabularies else LabelRule(),
     )
 
 

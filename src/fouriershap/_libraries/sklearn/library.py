@@ -76,12 +76,15 @@ def _ask_forest(reading: Reading, question: Question) -> Answer:
     Trees are all read alike, so that a few of them show an error as well: all, unless they are so small that
     explaining costs little more than asking.
     """
-    e, model, rows = reading.trees, reading.model, question.rows
+    e, model = reading.trees, reading.model
     n_asked = min(e.n_trees, max(_FEWEST_TREES, e.n_nodes // _NODES_PER_TREE))
     step = e.n_trees // n_asked
     chosen = slice(0, step * n_asked, step)
     asked = model.estimators_[chosen]
-    total: Floats = sum([tree.tree_.predict(rows) for tree in asked]).reshape(len(rows), -1)
+    rows = model._validate_X_predict(
+        match_names(question.asked, model)
+    )  # which is where a forest refuses rows
+    total: Floats = sum([tree.tree_.predict(rows) for tree in asked]).reshape(rows.shape[0], -1)
     if hasattr(model, "classes_") and abs(total[0].sum() / len(asked) - 1) > 1e-6:
         # What the inner trees say is no longer what the forest takes the mean of.
         total = sum([tree.predict_proba(rows) for tree in asked])
@@ -165,6 +168,6 @@ LIBRARY = Library(
         "BaseMultilayerPerceptron": networks.read_network,
     },
     ask=_ask,
-    cast_alike=True,
+    frames=("polars",),
     members=members,
 )

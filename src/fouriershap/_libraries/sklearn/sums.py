@@ -42,7 +42,7 @@ from fouriershap._libraries.reading import (
     require_fitted,
 )
 from fouriershap._libraries.registry import read_member
-from fouriershap._libraries.sklearn.trees import CASTING
+from fouriershap._libraries.sklearn.trees import CASTING, HIST_CASTING
 from fouriershap._rows.rules import MIXED
 from fouriershap._trees.assemble import join, leaf
 
@@ -61,7 +61,7 @@ def read_bagging(model: Any) -> Reading:
         if n_classes and n_classes != part.n_outputs:  # classes that are not in a member's sample
             part = map_outputs(part, np.eye(n_classes)[:, np.asarray(member.classes_, dtype=np.int64)])
         # Members get arrays, whatever the caller's rows are: only scikit-learn's own cast these alike.
-        alike = part.rules.casting == CASTING or part.rules.casting.behind_steps
+        alike = part.rules.casting in (CASTING, HIST_CASTING) or part.rules.casting.behind_steps
         parts.append(part if alike else part.replace(casting=MIXED))
     return finished(average(parts), model)
 

@@ -6,6 +6,7 @@ rounding (rows to float32, thresholds in float64) can be kept exactly; so they a
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from fouriershap._base.errors import UnsupportedModelError
 from fouriershap._base.links import EXP, IDENTITY, LOGISTIC, MEAN, PROBABILITY, SOFTMAX, UNKNOWN, Link
 from fouriershap._base.messages import truncated_repr
 from fouriershap._libraries.reading import Reading, class_names, fitted_names, require_fitted, tree_reading
+from fouriershap._rows.labels import LABELS, LabelRule
 from fouriershap._rows.rules import Casting
 from fouriershap._trees.assemble import Tree, join, right_above
 
@@ -22,6 +24,8 @@ from fouriershap._trees.assemble import Tree, join, right_above
 CASTING = Casting(
     "scikit-learn", rounds_once=True, lists_to_double=True, missing_to_double=("polars", "pyarrow")
 )
+HIST_CASTING = replace(CASTING, name="scikit-learn histograms", reads_sparse=False)
+_LABELS = LabelRule("scikit-learn", LABELS, LABELS, is_typed=True, takes_bools=False)
 
 
 def read_tree(model: Any) -> Reading:
@@ -67,7 +71,7 @@ def read_isolation_forest(model: Any) -> Reading:
         length = _depths(tree) + average_path_length(estimator.tree_.n_node_samples)
         tree.values = length[:, None] / len(model.estimators_)
         trees.append(tree)
-    return make_reading(model, trees, np.zeros(len(trees)), np.zeros(1), np.float32)
+    return make_reading(model, trees, np.zeros(len(trees)), np.zeros(1), np.float32, accepts_infinite=True)
 
 
 def _read_averaged(model: Any, estimators: list[Any]) -> Reading:
@@ -128,8 +132,7 @@ def make_reading(
         is_boosted=_is_boosted(model),
         accepts_missing=_accepts_missing(model),
         feature_names=fitted_names(model),
-        casting=CASTING,
-        **rules,
+        **({"casting": CASTING, "accepts_infinite": dtype is not np.float32} | rules),
     )
 
 
@@ -187,7 +190,8 @@ def read_hist_gradient_boosting(model: Any) -> Reading:
         base,
         np.float64,
         vocabularies=vocabularies,
-        numbers_are_labels=True,
+        labels=_LABELS if vocabularies else LabelRule(),
+        casting=HIST_CASTING,
     )
 
 
