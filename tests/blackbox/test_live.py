@@ -396,6 +396,7 @@ def test_reasons_and_streams_ask_the_model():
     values = explainer.shap_values(X[:3])
     reasons = explainer.reasons(X[:3], top_k=1, direction="both")
     np.testing.assert_allclose(np.abs(reasons.contribution), np.abs(values).max(axis=1))
+    assert (reasons.error > 0).all() and "±" in repr(reasons) and "error" in reasons.frame().columns
     (streamed,) = explainer.explain_batches([X[:3]])
     np.testing.assert_allclose(streamed[:, :-1], values)
 

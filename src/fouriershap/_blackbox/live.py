@@ -165,15 +165,15 @@ class LiveEngine(BaseEngine):
             try:
                 for first in range(0, rows.n_rows, _BLOCK):
                     part = slice(first, first + _BLOCK)
-                    for values[part], errors[part] in call.explain(rows[part]):
-                        pass
+                    for found, spread in call.explain(rows[part]):
+                        values[part], errors[part] = found, spread
                     if outputs is not None:
                         outputs[part] = call.outputs
             except KeyboardInterrupt:
                 if np.isnan(values).all():
                     raise
                 warn(
-                    "the call was interrupted: values are as good as their errors say, and NaN where there are none yet.",
+                    "the call was interrupted: values are as good as their errors say; NaN where there are none yet.",
                     FidelityWarning,
                 )
             call.warn_if_unfinished()
@@ -236,7 +236,7 @@ class _Call:
         return self._limits.max_seconds - self._spent
 
     def _announce(self, seconds: float, block: int) -> None:
-        """Say that the call takes long, before it does; ``seconds`` for the rows of a block that are being explained."""
+        """Say that the call takes long, before it does; ``seconds`` for the rows of the block at hand."""
         total = seconds * max(self._n_rows - self._n_done, 1) / max(block, 1)
         if self._announced or total < _LONG or self._limits.max_seconds <= _LONG:
             return
@@ -252,8 +252,8 @@ class _Call:
     def warn_if_unfinished(self) -> None:
         if self._n_unfinished:
             warn(
-                f"{self._n_unfinished} of {self._n_rows} rows stopped at {self._limit}: their standard errors are up to "
-                f"{self._worst:.1%} of the largest value of a row, more than tolerance={self._limits.tolerance:g}. "
+                f"{self._n_unfinished} of {self._n_rows} rows stopped at {self._limit}: their standard errors are up "
+                f"to {self._worst:.1%} of the largest value of a row, more than tolerance={self._limits.tolerance:g}. "
                 "shap_values(X, errors=True) returns them.",
                 FidelityWarning,
             )
@@ -262,8 +262,8 @@ class _Call:
 
     def explain(self, rows: Pool) -> Iterator[tuple[Floats, Floats]]:
         """Yield values and errors of rows, better from time to time."""
-        box, look = self._box, self._look
-        self.outputs = box.ask_rows(rows)
+        with self._box.queries.transient():
+            self.outputs = self._box.ask_rows(rows)
         game = self._game(rows)
         if self._enumerates(rows.n_rows, self._first_queries(rows.n_rows)):
             yield self._enumerate(rows)
