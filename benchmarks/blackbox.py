@@ -145,8 +145,9 @@ def page(found: dict[str, dict[str, Any]]) -> str:
         "# Black boxes",
         "",
         f"Written by `benchmarks/blackbox.py`. The default call explains {N_ROWS} rows against {N_BACKGROUND} "
-        "background rows; the rows are in neither background nor data. True values are those of the definition up to 10 columns, beyond "
-        "those of many permutations against every background row. Settings were chosen on other seeds and functions.",
+        "background rows; the rows are in neither background nor data. True values are those of the definition up to "
+        "10 columns, beyond those of many permutations against every background row. Settings were chosen on other "
+        "seeds and functions.",
         "",
         f"{len(own)} models: median R² {np.median(r2):.4f}, {int((r2 >= 0.99).sum())} at .99 or more; values within "
         f"1.96 standard errors {covered.mean():.3f} on average, {covered.min():.3f} at least; CPU seconds beyond the "
@@ -168,8 +169,9 @@ def page(found: dict[str, dict[str, Any]]) -> str:
         "",
         "## Fitted and saved",
         "",
-        f"`fit()` with 20,000 queries and `data=`: the interval of `fidelity.shap` held the R² of the {N_ROWS} rows in {held} "
-        f"of {len(judged)} models; {missed} values of R² below .95 came without a warning, {false} warnings without need.",
+        f"`fit()` with 20,000 queries and `data=`: the interval of `fidelity.shap` held the R² of the {N_ROWS} rows in "
+        f"{held} of {len(judged)} models; {missed} values of R² below .95 came without a warning, {false} warnings "
+        "without need.",
         "",
         "| model | R² of the rows | claimed | CPU s |",
         "| --- | ---: | --- | ---: |",

@@ -140,7 +140,7 @@ def _make_fitter(
         second_rows=second[~np.isin(second, held_out)],
         known_rows=known,
         known_others=np.setdiff1d(np.arange(n_background), held_out),
-        reserved=reserved_queries(budget, encoding.n_players, len(held_out)),
+        reserved=reserved_queries(budget, encoding.n_players, len(held_out), n_background),
         encoding=encoding,
         budget=budget,
         seed=box.seed,

@@ -21,6 +21,7 @@ from fouriershap._shapley.engine import Floats
 
 _SHARE, _MOST_SHARE = 0.1, 0.25  # of the budget, usually and at most
 _LEAST_ROWS = 8
+_LEAST_BUDGET = 500  # of which any is spared
 _N_RESAMPLES = 2000
 _LEVEL = (0.025, 0.975)
 
@@ -36,20 +37,18 @@ def _row_cost(n_players: int) -> int:
     return 2 * max(2 * n_players, 16)
 
 
-def reserved_queries(budget: int, n_players: int, n_rows: int) -> int:
+def reserved_queries(budget: int, n_players: int, n_rows: int, n_background: int) -> int:
     """Return the queries that fitting leaves for the certificate of at most ``n_rows`` rows."""
-    if n_rows < 2:
-        return 0
     cost = _row_cost(n_players) + 1
-    usual = min(n_rows, max(int(_SHARE * budget) // cost, _LEAST_ROWS))
-    n_rows = min(usual, int(_MOST_SHARE * budget) // cost)
-    return n_rows * cost if n_rows >= 2 else 0
+    usual = max(int(_SHARE * budget) // cost, _LEAST_ROWS)
+    n_rows = min(n_rows, usual, (int(_MOST_SHARE * budget) - n_background) // cost)
+    return n_rows * cost + n_background if n_rows >= 2 and budget >= _LEAST_BUDGET else 0
 
 
 def certify_values(box: BlackBox, result: FitResult, rows: Pool, queries: int) -> Certified:
     """Return R^2 of the representation's SHAP values at some of these rows, with its 95 % interval."""
     cost = _row_cost(box.n_players) + 1
-    rows = rows.rows(np.arange(min(rows.n_rows, queries // cost)))
+    rows = rows.rows(np.arange(min(rows.n_rows, (queries - box.background.n_rows) // cost)))
     answers = box.ask_rows(box.background)
     game = game_of(box, rows, box.ask_rows(rows), answers)
     stand_in = stand_in_of(box, result, rows, answers.shape[1])
