@@ -438,3 +438,21 @@ def test_exact_explainers_have_no_errors_and_nothing_to_fit():
     assert "error" not in explainer.frame(X[:2]).columns
     with pytest.raises(fs.InputError, match="read exactly"):
         explainer.fit()
+
+
+def test_equal_rows_are_asked_about_once_where_a_query_takes_long():
+    levels = np.random.default_rng(0).integers(0, 2, size=(200, 9)).astype(float)
+    asked = []
+
+    def slow(rows):
+        asked.append(len(rows))
+        time.sleep(1e-5 * len(rows))
+        return np.sin(rows @ np.arange(9)) + rows[:, 0] * rows[:, 3]
+
+    explainer = ask(slow, levels[:100], tolerance=0.05)
+    values, errors = explainer.shap_values(levels[100:110], errors=True)
+    truth = truth_of(lambda r: np.sin(r @ np.arange(9)) + r[:, 0] * r[:, 3], levels[100:110], levels[:100])[
+        ..., 0
+    ]
+    assert (np.abs(values - truth) <= 4.5 * errors + 1e-9).all()
+    assert max(asked) <= 512

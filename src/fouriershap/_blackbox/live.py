@@ -52,6 +52,7 @@ _OWN_SECONDS = 2e-7  # for a query, beside those of the model
 _LONG = 60.0  # seconds of a call that are announced
 _PROBED = 16  # background rows on which a plan is based
 _HYBRIDS = 1 << 16
+_QUICK = 2e-6  # seconds of a query, below which it is not worth looking for equal rows
 
 
 @dataclass(frozen=True)
@@ -272,7 +273,8 @@ class _Call:
         self._n_done += rows.n_rows
 
     def _game(self, rows: Pool) -> Game:
-        return game_of(self._box, rows, self.outputs, self._look.answers)
+        quick = self._look.seconds < _QUICK or self._look.noise > NOTICED
+        return game_of(self._box, rows, self.outputs, self._look.answers, quick)
 
     def _first_queries(self, n_rows: int) -> float:
         return 8.0 * self._box.n_players * n_rows
