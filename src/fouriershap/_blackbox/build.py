@@ -54,10 +54,10 @@ def fit_representation(
     check_choice("method", method, METHODS)
     limits, budget = _check_limits(n_terms, max_degree, method), check_int("budget", budget)
     queries = box.queries
-    held_out = _held_out(box)
     queries.begin(budget)
     before = queries.n_asked
     with queries.attach_answers():
+        held_out = _held_out(box)
         fitter = _make_fitter(box, rows, budget, limits, held_out)
 
         def compile_fit(result: FitResult) -> BlackBoxFit:
