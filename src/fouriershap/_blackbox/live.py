@@ -218,8 +218,7 @@ class _Call:
         self._limits, self._look = engine.limits, engine.look
         self._began, self._queries_before = time.perf_counter(), engine.box.queries.count
         self._n_done, self._n_unfinished, self._worst = 0, 0, 0.0
-        self._announced, self._limit = False, ""
-        self._expected = 0.0  # queries
+        self._announced, self._has_fitted, self._limit = False, False, ""
         self.outputs: Floats = np.zeros((0, engine.n_outputs))
         engine.box.queries.begin(0)
 
@@ -351,6 +350,8 @@ class _Call:
         memory, box = self._engine.memory, self._box
         if memory.fitted is not None:
             self._use(sampler, memory.fitted, rows)
+        if self._has_fitted:
+            return
         share = self._n_rows / rows.n_rows if self._n_done == 0 else 1.0
         seconds = self._pace(sampler) * sampler.queries_left * share
         budget = FIRST_BUDGET
@@ -364,8 +365,10 @@ class _Call:
         if seconds <= needed or budget > self._queries_left / 2 or needed > self._seconds_left() / 2:
             return
         self._announce(needed, rows.n_rows)
-        memory.fitted = fit_stand_in(box, rows, budget)
-        self._use(sampler, memory.fitted, rows)
+        self._has_fitted = True
+        fitted = fit_stand_in(box, rows, budget)
+        self._use(sampler, fitted, rows)
+        memory.fitted = None if sampler.stand_in is None else fitted
 
     def _use(self, sampler: Sampler, fitted: FitResult, rows: Pool) -> None:
         stand_in = stand_in_of(self._box, fitted, rows, self._engine.n_outputs)
