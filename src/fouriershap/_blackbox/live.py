@@ -283,8 +283,11 @@ class _Call:
         n = self._box.n_players
         if self._look.noise > NOTICED or n > _MOST_PLAYERS:
             return False
-        queries = float((2**n - 2) * np.count_nonzero(self._box.shares) * n_rows)
-        return queries <= min(otherwise, self._queries_left)
+        return self._all_queries(n_rows) <= min(otherwise, self._queries_left)
+
+    def _all_queries(self, n_rows: int) -> float:
+        """Return the queries of all coalitions."""
+        return (2.0**self._box.n_players - 2) * np.count_nonzero(self._box.shares) * n_rows
 
     def _enumerate(self, rows: Pool) -> tuple[Floats, Floats]:
         box, n = self._box, self._box.n_players
@@ -318,14 +321,13 @@ class _Call:
         sampler = Sampler(game, self._limits.tolerance, self._box.seed)
         sampler.start()
         yield self._with_noise(sampler, game)
-        pace = self._pace(sampler)
-        if self._enumerates(rows.n_rows, sampler.queries_left):
-            self._announce(pace * sampler.queries_left, rows.n_rows)
-            yield self._enumerate(rows)
-            return
         if len(sampler.unfinished):
             self._help(sampler, rows)
             yield self._with_noise(sampler, game)
+        if self._enumerates(rows.n_rows, sampler.queries_left):
+            self._announce(self._pace(sampler) * self._all_queries(rows.n_rows), rows.n_rows)
+            yield self._enumerate(rows)
+            return
         while len(sampler.unfinished):
             pace = self._pace(sampler)
             self._announce(pace * sampler.queries_left, rows.n_rows)
@@ -353,7 +355,10 @@ class _Call:
         if self._has_fitted:
             return
         share = self._n_rows / rows.n_rows if self._n_done == 0 else 1.0
-        seconds = self._pace(sampler) * sampler.queries_left * share
+        left = sampler.queries_left
+        if self._enumerates(rows.n_rows, left):
+            left = self._all_queries(rows.n_rows)
+        seconds = self._pace(sampler) * left * share
         budget = FIRST_BUDGET
         query = self._pace(sampler)
         while (
@@ -387,7 +392,7 @@ class _Call:
 
     def plan(self, some: Pool) -> LivePlan:
         """Return how rows like these would be explained."""
-        n_rows, n = self._n_rows, self._box.n_players
+        n_rows = self._n_rows
         query = self._look.seconds + _OWN_SECONDS
         if not self._enumerates(n_rows, self._first_queries(n_rows)):
             self.outputs = self._box.ask_rows(some)
@@ -398,8 +403,8 @@ class _Call:
             fit = expected_fit_seconds(self._box, self._engine.n_outputs, FIRST_BUDGET, query)
         else:
             sampled, fit = math.inf, math.inf
-        if self._enumerates(n_rows, sampled):
-            queries = int((2**n - 2) * np.count_nonzero(self._box.shares) * n_rows)
+        if self._enumerates(n_rows, min(sampled, fit / query)):
+            queries = int(self._all_queries(n_rows))
             return LivePlan(ENUMERATE, "all coalitions are asked: values are exact", queries, queries * query)
         if sampled * query <= fit:
             return LivePlan(SAMPLE, "quicker than fitting a representation", int(sampled), sampled * query)
