@@ -110,7 +110,7 @@ def _net(seed: int, layers: tuple[int, ...], classes: bool = False, **options: A
     from sklearn.neural_network import MLPClassifier, MLPRegressor
 
     kind = MLPClassifier if classes else MLPRegressor
-    return kind(layers, random_state=seed, **({"max_iter": 80} | options))
+    return kind(hidden_layer_sizes=layers, random_state=seed, **({"max_iter": 80} | options))
 
 
 def _knn(seed: int) -> Subject:

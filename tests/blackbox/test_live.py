@@ -255,7 +255,7 @@ def test_frames_with_labels_and_missing_values(make):
 
     truth = truth_of(coded, codes[:12], codes)[..., 0]
     assert (np.abs(values - truth) <= 4.5 * errors + 1e-9).all()
-    shown = explainer.frame(frame[:2], top_k=2)
+    shown = explainer.frame(frame, top_k=2)
     assert list(shown.columns) == ["row", "feature", "value", "contribution", "error", "rank"]
 
 
@@ -394,11 +394,11 @@ def test_a_fit_an_analysis_and_a_file_need_no_model_afterwards(tmp_path):
 
 def test_reasons_and_streams_ask_the_model():
     explainer = ask(net, tolerance=0.1)
-    values = explainer.shap_values(X[:3])
-    reasons = explainer.reasons(X[:3], top_k=1, direction="both")
+    values = explainer.shap_values(X)
+    reasons = explainer.reasons(X, top_k=1, direction="both")
     np.testing.assert_allclose(np.abs(reasons.contribution), np.abs(values).max(axis=1))
     assert (reasons.error > 0).all() and "±" in repr(reasons) and "error" in reasons.frame().columns
-    (streamed,) = explainer.explain_batches([X[:3]])
+    (streamed,) = explainer.explain_batches([X])
     np.testing.assert_allclose(streamed[:, :-1], values)
 
 

@@ -12,10 +12,13 @@ from typing import NamedTuple
 import numpy as np
 
 from fouriershap._blackbox.black_box import BlackBox
+from fouriershap._blackbox.draws import Ints, Masks
 from fouriershap._blackbox.fidelity import UNSEEN, Interval
 from fouriershap._blackbox.fit import FitResult
-from fouriershap._blackbox.sampler import Sampler
-from fouriershap._blackbox.stand_in import game_of, stand_in_of
+from fouriershap._blackbox.hybrid_model import HybridModel
+from fouriershap._blackbox.hybrids import hybrid_codes
+from fouriershap._blackbox.sampler import Game, Sampler
+from fouriershap._blackbox.stand_in import stand_in_of
 from fouriershap._rows.pool import Pool
 from fouriershap._shapley.engine import Floats
 
@@ -45,12 +48,23 @@ def reserved_queries(budget: int, n_players: int, n_rows: int, n_background: int
     return n_rows * cost + n_background if n_rows >= 2 and budget >= _LEAST_BUDGET else 0
 
 
-def certify_values(box: BlackBox, result: FitResult, rows: Pool, queries: int) -> Certified:
+def certify_values(
+    box: BlackBox, model: HybridModel, result: FitResult, rows: Pool, queries: int
+) -> Certified:
     """Return R^2 of the representation's SHAP values at some of these rows, with its 95 % interval."""
-    cost = _row_cost(box.n_players) + 1
-    rows = rows.rows(np.arange(min(rows.n_rows, (queries - box.background.n_rows) // cost)))
-    answers = box.ask_rows(box.background)
-    game = game_of(box, rows, box.ask_rows(rows), answers)
+    cost, n_background = _row_cost(box.n_players) + 1, box.background.n_rows
+    rows = rows.rows(np.arange(min(rows.n_rows, (queries - n_background) // cost)))
+    joined, encoding = box.background.joined(rows), result.encoding
+    codes = encoding.encode(joined, "data")
+
+    def ask(owner: Ints, z: Ints, masks: Masks) -> Floats:
+        index = np.where(masks, (n_background + owner)[:, None], z[:, None]).astype(np.int32)
+        return model.ask(joined, index, hybrid_codes(codes, encoding.player, index))  # known rows are free
+
+    every = np.arange(joined.n_rows)
+    answers = ask(every - n_background, every, np.zeros((len(every), box.n_players), dtype=bool))
+    others, own = answers[:n_background], answers[n_background:]
+    game = Game(ask, box.index, own, others, box.shares, box.n_players)
     stand_in = stand_in_of(box, result, rows, answers.shape[1])
     assert stand_in is not None  # the rows are of the data, whose levels are known
     values, missed, variance = Sampler(game, 1.0, box.seed).compare(stand_in, (cost - 1) // 2)

@@ -49,6 +49,7 @@ ENUMERATE, SAMPLE, FIT = "enumerate", "sample", "fit"
 _BLOCK = 500  # rows that are sampled together
 _MOST_PLAYERS = 16  # that are enumerated
 _OWN_SECONDS = 2e-7  # for a query, beside those of the model
+_INSTANT = 0.05  # seconds of a call in which all coalitions are asked, whatever else there is
 _LONG = 60.0  # seconds of a call that are announced
 _PROBED = 16  # background rows on which a plan is based
 _HYBRIDS = 1 << 16
@@ -265,7 +266,7 @@ class _Call:
         with self._box.queries.transient():
             self.outputs = self._box.ask_rows(rows)
         game = self._game(rows)
-        if self._enumerates(rows.n_rows, self._first_queries(rows.n_rows)):
+        if self._enumerates(rows.n_rows, self._instant_queries(rows.n_rows)):
             yield self._enumerate(rows)
         else:
             yield from self._sample(rows, game)
@@ -274,6 +275,11 @@ class _Call:
     def _game(self, rows: Pool) -> Game:
         quick = self._look.seconds < _QUICK or self._look.noise > NOTICED
         return game_of(self._box, rows, self.outputs, self._look.answers, quick)
+
+    def _instant_queries(self, n_rows: int) -> float:
+        """Return queries that are no more than any way takes, or take no time that matters."""
+        at_once = _INSTANT / (self._look.seconds + _OWN_SECONDS) * n_rows / max(self._n_rows, 1)
+        return max(self._first_queries(n_rows), at_once)
 
     def _first_queries(self, n_rows: int) -> float:
         return 8.0 * self._box.n_players * n_rows
@@ -394,7 +400,7 @@ class _Call:
         """Return how rows like these would be explained."""
         n_rows = self._n_rows
         query = self._look.seconds + _OWN_SECONDS
-        if not self._enumerates(n_rows, self._first_queries(n_rows)):
+        if not self._enumerates(n_rows, self._instant_queries(n_rows)):
             self.outputs = self._box.ask_rows(some)
             sampler = Sampler(self._game(some), self._limits.tolerance, self._box.seed)
             sampler.start()
