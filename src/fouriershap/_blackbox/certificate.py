@@ -97,7 +97,7 @@ def _interval(values: Floats, missed: Floats, variance: Floats) -> Interval:
     chance = (
         math.sqrt(float((2 * variance**2 + 4 * np.maximum(missed**2 - variance, 0) * variance).sum())) / total
     )
-    worst = (1 - r2) - min(low_t, -1.96) * scale + UNSEEN / n * max(float(error.max()), 0.0) / total
+    worst = (1 - r2) - min(low_t, -1.96) * scale + UNSEEN * max(float(error.max()), 0.0) / total
     best = (1 - r2) - max(high_t, 1.96) * scale
     low = min(1 - worst, r2 - 1.96 * chance)
     high = max(1 - best, r2 + 1.96 * chance)
