@@ -189,7 +189,7 @@ def tables(memory: float | None, players: Any = None) -> Callable[[], tuple[Any,
         rng = np.random.default_rng(0)
         background = rng.integers(0, 2, size=(20, 10))
         weights = rng.random(20)
-        made = fs.spectra.compile(spectrum(), background, players=players, weights=weights, memory=memory)
+        made = fs.SpectrumExplainer(spectrum(), background, groups=players, weights=weights, memory=memory)
         return made, rng.integers(0, 2, size=(3, 10))
 
     return make

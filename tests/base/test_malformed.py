@@ -306,12 +306,12 @@ CONSTRUCTORS: list[tuple[str, Callable[[Any, np.ndarray], Any], str]] = [
     ("not finite", lambda m, X: fs.Spectrum([[0, 1]], [np.nan]), "coefficients"),
     (
         "bits of the background",
-        lambda m, X: fs.spectra.compile(fs.Spectrum([[0, 1]], [1.0]), X),
+        lambda m, X: fs.SpectrumExplainer(fs.Spectrum([[0, 1]], [1.0]), X),
         "background",
     ),
     (
         "players",
-        lambda m, X: fs.spectra.compile(fs.Spectrum([[0, 1]], [1.0]), [[0, 1]], players=[0]),
+        lambda m, X: fs.spectra.plan(fs.Spectrum([[0, 1]], [1.0]), 1, 1, players=[0]),
         "players",
     ),
 ]

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 import fouriershap as fs
 from fitted_models import explain_fitted
 from fouriershap._shapley import jax as versions
+from fouriershap._shapley.spectrum.engine import make_engine
 from strategies import Problem, generators, random_frequencies, random_players
 
 jax = pytest.importorskip("jax")
@@ -135,15 +136,12 @@ def test_what_an_accelerator_runs() -> None:
     expected = explain(problem, strategy="direct")
     for strategy in versions.VERSIONS:
         assert_close(explain(problem, strategy=strategy), expected)
-    tables = fs.spectra.compile(
-        problem.spectrum, problem.background, device="jax", precision="double", **problem.stage_two
-    )
+    tables = make_engine(problem.spectrum, problem.background, **problem.stage_two).to("jax", "double")
     assert_close(tables.shap_values(problem.X), expected)
 
 
 def test_versions_as_engines() -> None:
     from fouriershap._shapley.jax.engine import VersionEngine
-    from fouriershap._shapley.spectrum.engine import make_engine
 
     problem = make_problem(np.random.default_rng(13), n_outputs=2)
     tables = make_engine(problem.spectrum, problem.background)
@@ -191,36 +189,35 @@ def test_the_precision_and_the_users_own_setting() -> None:
 @pytest.mark.parametrize("precision", ["single", "double"])
 def test_tables_of_spectra(precision: str) -> None:
     problem = make_problem(np.random.default_rng(8), blocks=True, n_outputs=3, weighted=True)
-    tables = fs.spectra.compile(
-        problem.spectrum, problem.background, device="jax", precision=precision, **problem.stage_two
-    )
+    tables = make_engine(problem.spectrum, problem.background, **problem.stage_two).to("jax", precision)
     assert_close(tables.shap_values(problem.X), explain(problem, strategy="direct"), precision)
 
 
 def test_tables_with_terms_too_wide_for_them() -> None:
     problem = make_problem(np.random.default_rng(9), n_players=30, degree=20)
-    tables = fs.spectra.compile(problem.spectrum, problem.background, device="jax", precision="double")
-    assert tables.plan.strategy == "tables+direct"
+    tables = fs.SpectrumExplainer(problem.spectrum, problem.background, device="jax", precision="double")
+    assert tables.plan().strategy == "tables+direct"
     assert_close(tables.shap_values(problem.X), explain(problem, strategy="direct"))
 
 
 def test_tables_from_a_file_and_from_a_pickle(tmp_path: Path) -> None:
     problem = make_problem(np.random.default_rng(10))
-    tables = fs.spectra.compile(problem.spectrum, problem.background, device="jax", precision="double")
+    tables = fs.SpectrumExplainer(problem.spectrum, problem.background, device="jax", precision="double")
     expected = tables.shap_values(problem.X)
     tables.save(tmp_path / "tables.fshap")
-    loaded = fs.load(tmp_path / "tables.fshap").to("jax", precision="double")
+    loaded = fs.load(tmp_path / "tables.fshap").to("jax")
     for other in (loaded, pickle.loads(pickle.dumps(tables)), tables.to("cpu")):
         assert_close(other.shap_values(problem.X), expected)
 
 
 def test_tables_in_chunks_of_rows_and_beyond_the_budget() -> None:
     problem = make_problem(np.random.default_rng(11), n_rows=500)
-    native = fs.spectra.compile(problem.spectrum, problem.background)
-    tables = native.to("jax", precision="double", memory=native.nbytes + 400_000)
+    native = make_engine(problem.spectrum, problem.background)
+    n_bytes = native.tables.nbytes
+    tables = native.to("jax", precision="double", memory=n_bytes + 400_000)
     assert_close(tables.shap_values(problem.X), native.shap_values(problem.X))
     with pytest.raises(fs.CapacityError, match="needs about"):
-        native.to("jax", memory=native.nbytes // 2).shap_values(problem.X)
+        native.to("jax", memory=n_bytes // 2).shap_values(problem.X)
 
 
 @cache
@@ -339,7 +336,7 @@ def test_a_black_box_is_not_asked_before_the_device_is_known(monkeypatch: pytest
 def test_wrong_arguments() -> None:
     h, row = fs.Spectrum([[1, 1]], [1.0]), [[0, 1]]
     with pytest.raises(fs.InputError, match="device is 'gpu'"):
-        fs.spectra.compile(h, row, device="gpu")
+        fs.SpectrumExplainer(h, row, device="gpu")
     with pytest.raises(fs.InputError, match="precision is 'half'"):
         fs.spectra.shap_values(h, row, row, strategy="base", precision="half")
     with pytest.raises(fs.InputError, match="only JAX takes one"):
@@ -363,7 +360,7 @@ def test_without_jax_the_error_gives_the_pip_command(monkeypatch: pytest.MonkeyP
         with pytest.raises(fs.MissingDependencyError, match=r"pip install 'fouriershap\[jax\]'"):
             fs.spectra.shap_values(h, row, row, strategy=strategy)
     with pytest.raises(fs.MissingDependencyError, match=r"pip install 'fouriershap\[jax\]'"):
-        fs.spectra.compile(h, row, device="jax")
+        fs.SpectrumExplainer(h, row, device="jax")
 
 
 def test_native_strategies_do_not_import_jax() -> None:
@@ -371,7 +368,7 @@ def test_native_strategies_do_not_import_jax() -> None:
 import sys, fouriershap as fs
 h = fs.Spectrum([[1, 1]], [1.0])
 fs.spectra.shap_values(h, [[0, 1]], [[0, 0]])
-fs.spectra.compile(h, [[0, 0]]).shap_values([[0, 1]])
+fs.SpectrumExplainer(h, [[0, 0]]).shap_values([[0, 1]])
 assert "jax" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", program], check=True)

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -37,24 +36,18 @@ from fouriershap._explainers.parts import Parts, warn_of_compression
 from fouriershap._rows.batch import open_batch
 from fouriershap._rows.frames import Rows, as_rows, some_columns, unmask
 from fouriershap._rows.inputs import InputAdapter
-from fouriershap._shapley.engine import (
-    Engine,
-    EngineInfo,
-    Estimates,
-    FidelityReport,
-    Plan,
-    Quality,
-    check_additivity,
-)
+from fouriershap._shapley.engine import Engine, EngineInfo, Estimates, FidelityReport, Plan, Quality
+from fouriershap._shapley.engine import check_additivity as check_sums
 from fouriershap._shapley.interactions import find_pairs, interaction_matrices, pair_interactions
+from fouriershap.analysis.cohorts import cohorts
+from fouriershap.analysis.drift import drift
+from fouriershap.analysis.importance import importance
+from fouriershap.analysis.interactions import interactions
+from fouriershap.analysis.reasons import reasons
+from fouriershap.report import write_report
 
 if TYPE_CHECKING:
     from fouriershap._blackbox.black_box_fit import BlackBoxFit
-    from fouriershap.analysis.cohorts import Cohorts
-    from fouriershap.analysis.drift import Drift
-    from fouriershap.analysis.importance import Importance
-    from fouriershap.analysis.interactions import Interactions
-    from fouriershap.analysis.reasons import Reasons
 
 _LARGE_FILE = 1 << 30  # bytes
 
@@ -415,8 +408,10 @@ class Explainer:
             engine, errors = self.engine, None
             with Progress(self.progress):
                 values = interaction_matrices(engine, rows.codes, self.n_jobs)
-            if check_additivity:
-                self._check_sums(engine, values.sum(axis=2), rows, tolerance)
+            tolerance = check_number("tolerance", tolerance, 0)
+            if check_additivity and engine.adds_up:
+                outputs = engine.predict(rows.codes, self.n_jobs)
+                check_sums(values.sum(axis=2), engine.expected, outputs, tolerance, self.checked)
         else:
             engine, (values, errors) = self._explain(rows, y, check_additivity, tolerance, self.n_jobs)
         seconds = time.perf_counter() - begin
@@ -438,14 +433,8 @@ class Explainer:
         if self.fitted is not None and not self.fitted.fidelity.exact:
             found = Estimates(found.values, None)  # its errors are unknown
         if outputs is not None:
-            check_additivity(found.values, engine.expected, outputs, tolerance, self.checked)
+            check_sums(found.values, engine.expected, outputs, tolerance, self.checked)
         return engine, found
-
-    def _check_sums(self, engine: Engine, sums: NDArray[np.float64], rows: Rows, tolerance: float) -> None:
-        if engine.adds_up:
-            outputs = engine.predict(rows.codes, self.n_jobs)
-            tolerance = check_number("tolerance", tolerance, 0)
-            check_additivity(sums, engine.expected, outputs, tolerance, self.checked)
 
     def _jobs(self, n_jobs: int | None) -> int:
         return self.n_jobs if n_jobs is None else n_jobs
@@ -635,212 +624,14 @@ class Explainer:
             self.player_names, self.output_names, self.engine.expected, layout, top_k, ids
         ).schema
 
-    # Analyses of many rows
+    # Analyses of many rows, whose functions take the explainer first
 
-    def drift(
-        self,
-        X_new: Any,
-        *,
-        weights: ArrayLike | None = None,
-        background: Any = None,
-        background_weights: ArrayLike | None = None,
-        by: Any = None,
-        every: str | None = None,
-        bins: int | None = None,
-        interactions: bool = False,
-        level: float | None = 0.95,
-    ) -> Drift:
-        """Split the change of the mean prediction, from the background to other rows, over players.
-
-        The arguments are those of `fouriershap.analysis.drift.drift`.
-        """
-        from fouriershap.analysis.drift import drift
-
-        return drift(
-            self,
-            X_new,
-            weights=weights,
-            background=background,
-            background_weights=background_weights,
-            by=by,
-            every=every,
-            bins=bins,
-            interactions=interactions,
-            level=level,
-        )
-
-    def importance(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        loss: str | None = None,
-        link: str | None = None,
-        weights: ArrayLike | None = None,
-        background: Any = None,
-        background_weights: ArrayLike | None = None,
-        budget: int = 1_000_000,
-        level: float | None = 0.95,
-        random_state: int = 0,
-    ) -> Importance:
-        """Measure how much each player matters over many rows, or how much of a loss it saves.
-
-        The arguments are those of `fouriershap.analysis.importance.importance`.
-        """
-        from fouriershap.analysis.importance import importance
-
-        return importance(
-            self,
-            X,
-            y,
-            loss=loss,
-            link=link,
-            weights=weights,
-            background=background,
-            background_weights=background_weights,
-            budget=budget,
-            level=level,
-            random_state=random_state,
-        )
-
-    def cohorts(
-        self,
-        X: Any,
-        by: Any = None,
-        *,
-        every: str | None = None,
-        bins: int | None = None,
-        max_leaves: int = 4,
-        weights: ArrayLike | None = None,
-        background: Any = None,
-        background_weights: ArrayLike | None = None,
-        level: float | None = 0.95,
-        random_state: int = 0,
-    ) -> Cohorts:
-        """Compare the mean explanations of groups of rows, or find groups that differ.
-
-        The arguments are those of `fouriershap.analysis.cohorts.cohorts`.
-        """
-        from fouriershap.analysis.cohorts import cohorts
-
-        return cohorts(
-            self,
-            X,
-            by,
-            every=every,
-            bins=bins,
-            max_leaves=max_leaves,
-            weights=weights,
-            background=background,
-            background_weights=background_weights,
-            level=level,
-            random_state=random_state,
-        )
-
-    def interactions(
-        self,
-        X: Any,
-        order: int = 3,
-        *,
-        index: str = "k-SII",
-        top_k: int | None = None,
-        min_order: int = 1,
-        background: Any = None,
-        background_weights: ArrayLike | None = None,
-    ) -> Interactions:
-        """Compute what sets of up to ``order`` players contribute together, row by row.
-
-        The arguments are those of `fouriershap.analysis.interactions.interactions`.
-        """
-        from fouriershap.analysis.interactions import interactions
-
-        return interactions(
-            self,
-            X,
-            order,
-            index=index,
-            top_k=top_k,
-            min_order=min_order,
-            background=background,
-            background_weights=background_weights,
-        )
-
-    def reasons(
-        self,
-        X: Any,
-        top_k: int = 4,
-        *,
-        direction: str = "raised",
-        cohort: Any = None,
-        cohort_weights: ArrayLike | None = None,
-        output: int | str | None = None,
-        groups: Any = None,
-        text: Any = None,
-        actionable: Any = None,
-        min_contribution: float = 0.0,
-        ids: Any = None,
-    ) -> Reasons:
-        """List the main reasons for each prediction, in the caller's wording.
-
-        The arguments are those of `fouriershap.analysis.reasons.reasons`.
-        """
-        from fouriershap.analysis.reasons import reasons
-
-        return reasons(
-            self,
-            X,
-            top_k,
-            direction=direction,
-            cohort=cohort,
-            cohort_weights=cohort_weights,
-            output=output,
-            groups=groups,
-            text=text,
-            actionable=actionable,
-            min_contribution=min_contribution,
-            ids=ids,
-        )
-
-    def report(
-        self,
-        X: Any,
-        path: str | os.PathLike[str],
-        y: Any = None,
-        *,
-        ids: Any = None,
-        drift: Any = None,
-        cohorts: Any = None,
-        interactions: Any = None,
-        text: Any = None,
-        unit: str | None = None,
-        facts: Any = None,
-        max_rows: int | None = None,
-        title: str | None = None,
-        max_bytes: int = 15_000_000,
-    ) -> Path:
-        """Write a page that shows the SHAP values of rows and computes new ones when its reader changes a row.
-
-        One HTML file that opens from disk and fetches nothing. Needs ``pip install 'fouriershap[report]'``. The
-        arguments are those of `fouriershap.report.write_report`.
-        """
-        from fouriershap.report import write_report
-
-        return write_report(
-            self,
-            X,
-            path,
-            y,
-            ids=ids,
-            drift=drift,
-            cohorts=cohorts,
-            interactions=interactions,
-            text=text,
-            unit=unit,
-            facts=facts,
-            max_rows=max_rows,
-            title=title,
-            max_bytes=max_bytes,
-        )
+    drift = drift
+    importance = importance
+    cohorts = cohorts
+    interactions = interactions
+    reasons = reasons
+    report = write_report
 
     # Files
 

@@ -65,19 +65,23 @@ class Quality:
     fidelity : FidelityReport, optional
         How well a fitted representation stands for the output, which is fitted now if it was not yet; None where
         nothing is fitted.
+    is_rescaled : bool
+        Whether values are those of the raw output, times slopes of what is explained, and not its SHAP values.
     """
 
     def __init__(
         self,
         background_error: float = 0.0,
         fidelity: Callable[[], FidelityReport] | None = None,
+        is_rescaled: bool = False,
         tolerance: float = 0.0,
     ) -> None:
-        self.background_error, self.tolerance, self._fidelity = background_error, tolerance, fidelity
+        self.background_error, self._fidelity = background_error, fidelity
+        self.is_rescaled, self.tolerance = is_rescaled, tolerance
 
     def __repr__(self) -> str:
         if self.is_exact:
-            return "Quality(exact)"
+            return f"Quality(exact{' rescaled values' if self.is_rescaled else ''})"
         facts = {
             "tolerance": self.tolerance,
             "background_error": self.background_error,
@@ -163,8 +167,8 @@ class Plan:
     Attributes
     ----------
     strategy : str
-        "tables", "stream", "walk", "direct", "additive", "pairs", "subsets", "mixture", "rescaled", "definition" or
-        "fitted"; several with "+" between, where parts are explained differently.
+        "tables", "stream", "walk", "direct", "additive", "pairs", "subsets", "mixture", "definition" or "sampled";
+        several with "+" between, where parts are explained differently.
     reason : str
     """
 

@@ -86,6 +86,7 @@ class Interactions(AnalysisResult):
     outputs: tuple[str, ...]
     like: Any = None
     analysis = "interactions"
+    _FACTS = ("index", "order", "min_order", "outputs")
 
     def __len__(self) -> int:
         return len(self.positions)
@@ -136,15 +137,7 @@ class Interactions(AnalysisResult):
         return columns
 
     def facts(self) -> dict[str, Any]:
-        return {
-            "index": self.index,
-            "order": self.order,
-            "min_order": self.min_order,
-            "n_rows": len(self.values),
-            "n_sets": self.n_met,
-            "outputs": self.outputs,
-            "mean_before": self.base,
-        }
+        return super().facts() | {"n_rows": len(self.values), "n_sets": self.n_met, "mean_before": self.base}
 
     def row(self, row: int, *, output: int | str = 0) -> Any:
         """Return the values of one row, the largest first: a frame with ``set``, ``size`` and ``value``."""
@@ -207,6 +200,7 @@ class Interactions(AnalysisResult):
         return int(row)
 
 
+@check_arguments
 def interactions(
     explainer: ExplainerLike,
     X: Any,

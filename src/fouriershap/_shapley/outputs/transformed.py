@@ -1,34 +1,37 @@
 """Outputs that are functions of the raw output: probabilities, responses of links, and losses.
 
-Three ways lead there. *Rescaled* values, shap's: the SHAP values of the raw output against one background row, times
+Two ways lead there. *Rescaled* values, shap's: the SHAP values of the raw output against one background row, times
 the slope of the line from that row's output to the explained row's; then the mean over the background. They add up and
-cost a walk per pair of rows, but whatever only bends the output is attributed in proportion to the raw output. The
-SHAP values of the output itself, as a function, come *by definition*, from all coalitions, where players and
-background rows are few, and else from a representation that is *fitted* to it, with its fidelity.
+cost a few times those of the raw output, but whatever only bends the output is attributed in proportion to the raw
+output. The SHAP values of the output itself, as a function, come *by definition*, from all coalitions, where players
+and background rows are few, and else are *sampled* until their standard errors are small.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Protocol
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fouriershap._base.checks import as_floats
-from fouriershap._base.errors import InputError, UnsupportedModelError
+from fouriershap._base.errors import FidelityWarning, InputError, UnsupportedModelError
 from fouriershap._base.headers import get_typed, require
 from fouriershap._base.messages import truncated_repr, truncated_text
-from fouriershap._base.parallel import for_each_block
+from fouriershap._base.parallel import enter, for_each_block, warn_if_long
+from fouriershap._base.warn import warn
 from fouriershap._shapley.coalitions import CoalitionInteractions, coalition_values, values_of_game
 from fouriershap._shapley.engine import (
     BackgroundRows,
     Contents,
     Engine,
     EngineInfo,
-    FidelityReport,
+    Estimates,
     Floats,
     Plan,
     Quality,
@@ -36,14 +39,21 @@ from fouriershap._shapley.engine import (
 )
 from fouriershap._shapley.indices import InteractionIndex
 from fouriershap._shapley.outputs.kinds import OUTPUTS, Output
-from fouriershap._shapley.sets import InteractionEngine, Keys, RecodedInteractions, all_keys, select_keys
-from fouriershap._shapley.trees import walk
+from fouriershap._shapley.outputs.sampled import Task, sample_values
+from fouriershap._shapley.outputs.slopes import find_channels, slope
+from fouriershap._shapley.policy import Memo
+from fouriershap._shapley.sets import InteractionEngine, Keys, all_keys, select_keys
+from fouriershap._shapley.trees.channels import ChannelTrees, one_output
 from fouriershap._shapley.trees.engine import TreeEngine
+from fouriershap._shapley.trees.plan import add_plans
+from fouriershap._shapley.verify import verify_array, verify_weights
 
-_ROWS = 64  # rows per job
 _MOST_HYBRIDS = 1 << 18  # of one row: coalitions times background rows
 _MOST_PLAYERS = 15  # of values by definition
-_SAME = 1e-12  # raw outputs closer than this, relative, count as equal
+_TOLERANCES = {4: 1e-7, 8: 1e-10}  # of mean slopes, by the bytes of a number in tables
+_SAMPLED_TO = 0.01  # standard errors, as a share of the row's largest value
+_LEAST = 0.1  # of the spread of the output over the background: the least that this refers to
+_RESCALED = "values of the raw output, times slopes at a few reference margins"
 _NEEDS_LABELS = "output='log_loss' needs the labels of the rows: shap_values(X, y)."
 
 
@@ -56,18 +66,6 @@ class Margin(Engine, Protocol):
     @property
     def outline(self) -> EngineInfo:
         """The facts for which nothing needs to be compiled."""
-
-
-class FittedOutput(NamedTuple):
-    """A representation of an output: how rows become its codes, its fidelity, and its engine."""
-
-    encode: Callable[[NDArray[Any]], NDArray[Any]]
-    fidelity: FidelityReport
-    engine: Engine
-
-
-# Fits a representation to a function of the rows of an engine; the text names the argument that asked for it.
-Fit = Callable[[Margin, Callable[[NDArray[Any]], Floats], str], FittedOutput]
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,11 +121,123 @@ class TransformedOutput(WrappingEngine):
 
 
 @dataclass(frozen=True, eq=False)
+class Margins:
+    """Margins of a background, (n_rows, n_outputs), and its rows as channels of slopes for each output."""
+
+    values: Floats
+    weights: Floats | None
+    channels: tuple[Floats, ...]  # reference margins (n_channels,) of each output
+    trees: tuple[ChannelTrees, ...]
+
+    @classmethod
+    def of(cls, engine: TreeEngine, output: Output) -> Margins:
+        """Return those of the background of an engine of the raw output."""
+        background, model = engine.tree_background, engine.model
+        assert background.rows is not None
+        values = engine.predict(background.rows)
+        tolerance = _TOLERANCES[model.dtype.itemsize]
+        channels, trees = [], []
+        for k, margins in enumerate(values.T):
+            found = find_channels(_functions(output), margins, background.weights, tolerance)
+            mine = one_output(model, k, len(found.margins))
+            rows = replace(background, model=mine, weights=found.shares / len(margins))
+            if background.weights is not None:
+                rows = replace(rows, weights=found.shares * background.weights[:, None])
+            channels.append(found.margins)
+            trees.append(ChannelTrees(mine, rows, device=engine.device))
+        return cls(values, background.weights, tuple(channels), tuple(trees))
+
+    def mean(self, outputs: Floats) -> Floats:
+        """Return the mean (n_outputs,) of outputs of the background."""
+        return np.asarray(np.average(outputs, axis=0, weights=self.weights))
+
+    def to(self, device: str) -> Margins:
+        """Return the same on another device."""
+        return replace(self, trees=tuple(each.to(device) for each in self.trees))
+
+    def to_contents(self) -> Contents:
+        """Return named arrays and a header, without the rows of the background."""
+        arrays, headers = {"margins": self.values}, []
+        if self.weights is not None:
+            arrays["margin_weights"] = self.weights
+        for k, (reference, trees) in enumerate(zip(self.channels, self.trees, strict=True)):
+            mine, header = trees.to_contents(False)
+            arrays |= {f"channels{k}.{name}": array for name, array in mine.items()}
+            arrays[f"channels{k}.margins"] = reference
+            headers.append(header)
+        return arrays, {"channels": headers}
+
+    @classmethod
+    def from_contents(
+        cls, arrays: dict[str, NDArray[Any]], headers: list[Any], engine: TreeEngine
+    ) -> Margins:
+        """Return what `to_contents` wrote."""
+        values, weights = arrays.get("margins"), arrays.get("margin_weights")
+        require(values is not None and len(headers) == engine.n_outputs, "its margins are not there")
+        assert values is not None
+        verify_array("margins", values, "f8", 2)
+        fits = len(values) > 0 and values.shape[1] == engine.n_outputs and np.isfinite(values).all()
+        require(bool(fits), "its margins are not finite numbers of its outputs")
+        verify_weights(weights, values)
+        channels, trees = [], []
+        for k, header in enumerate(headers):
+            require(isinstance(header, dict), "its channels are not there")
+            start = f"channels{k}."
+            mine = {name[len(start) :]: array for name, array in arrays.items() if name.startswith(start)}
+            require("margins" in mine, "its channels are not there")
+            reference = mine.pop("margins")
+            verify_array("margins", reference, "f8")
+            part = ChannelTrees.from_contents(mine, header)
+            fits = (part.model.n_channels,) == reference.shape and part.n_players == engine.n_players
+            fits = fits and part.model.ensemble.n_features == engine.model.ensemble.n_features
+            require(fits and np.isfinite(reference).all(), "its channels do not fit its trees")
+            require(
+                part.model.ensemble.dtype == engine.model.ensemble.dtype, "its channels have another type"
+            )
+            require(part.in_tables.all(), "its channels have trees without tables")
+            channels.append(reference)
+            trees.append(part)
+        return cls(values, weights, tuple(channels), tuple(trees))
+
+
+def _functions(output: Output) -> list[Callable[[Floats], Floats]]:
+    """Return functions of a margin from which the output of any label is made: losses are linear in the label."""
+    transform = output.transform
+    assert transform is not None  # `make_output` has checked it
+    zero, one = np.zeros(()), np.ones(())
+    if not output.needs_labels:
+        return [lambda raw: transform(raw, zero)]
+    return [lambda raw: transform(raw, zero), lambda raw: transform(raw, one) - transform(raw, zero)]
+
+
+@dataclass(frozen=True, eq=False)
 class Rescaled(TransformedOutput):
     """Values of a function of the raw output of trees, rescaled per background row, as shap defines them."""
 
     inner: TreeEngine
     labels: Floats | None = None  # (n_rows,) of the rows that are explained, see `labelled`
+    built: Memo[Margins] = field(default_factory=Memo)
+
+    @property
+    def margins(self) -> Margins:
+        """Margins of the background and its channels, made when they are first needed."""
+        return self.built.get(0, lambda _: Margins.of(self.inner, self.output))
+
+    @property
+    def quality(self) -> Quality:
+        return Quality(is_rescaled=True)
+
+    @property
+    def device(self) -> str:
+        return self.inner.device
+
+    def to(self, device: str) -> Engine:
+        built: Memo[Margins] = Memo()
+        built.get(0, lambda _: self.margins.to(device))
+        return replace(self, inner=self.inner.to(device), built=built)
+
+    def with_background(self, rows: NDArray[Any], weights: Floats | None) -> Engine:
+        return replace(self, inner=self.inner.with_background(rows, weights), built=Memo())
 
     def labelled(self, y: ArrayLike | None, n_rows: int) -> Engine:
         if not self.output.needs_labels:
@@ -169,30 +279,20 @@ class Rescaled(TransformedOutput):
 
     def _expected_with(self, label: float) -> Floats:
         """Return the mean over the background, (n_outputs,), with this label for all of it."""
-        outputs = self._transform(self.inner.predict(self._rows.rows), np.asarray(label))
-        return np.asarray(np.average(outputs, axis=0, weights=self._rows.weights))
+        margins = self.margins
+        return margins.mean(self._transform(margins.values, np.asarray(label)))
+
+    def build(self, n_jobs: int = -1) -> None:
+        for trees in self.margins.trees:
+            trees.build(n_jobs)
 
     def shap_values(self, rows: NDArray[Any], n_jobs: int = -1, outputs: Floats | None = None) -> Floats:
-        model, background = self.inner.model, self.inner.tree_background
-        codes, labels = background.codes, self._labels_of(rows)
-        assert codes is not None
-        n_background = codes.shape[1]
-        share = np.full(n_background, 1 / n_background) if background.weights is None else background.weights
-        others, raw = self.inner.predict(self._rows.rows, n_jobs), self.inner.predict(rows, n_jobs)
-        mine = model.coded.book.encode(rows)
-        out = np.zeros((len(rows), self.n_players, self.n_outputs))
-
-        def work(first: int, last: int) -> None:
-            part = np.ascontiguousarray(mine[:, first:last])
-            own, label = raw[first:last], labels[first:last]
-            found = self._transform(own, label)
-            for b in range(n_background):
-                slope = _slope(own - others[b], found - self._transform(others[b][None], label), own)
-                one = np.ascontiguousarray(codes[:, b : b + 1])
-                values = walk.interventional(model.walk_trees, part, one)
-                out[first:last] += share[b] * slope[:, None] * values
-
-        for_each_block(work, len(rows), _ROWS, n_jobs)
+        margins, labels = self.margins, self._labels_of(rows)
+        raw = self.inner.predict(rows, n_jobs)
+        out = np.empty((len(rows), self.n_players, self.n_outputs))
+        for k, (reference, trees) in enumerate(zip(margins.channels, margins.trees, strict=True)):
+            mix = slope(lambda margin: self._transform(margin, labels), raw[:, k : k + 1], reference)
+            out[:, :, k] = trees.mixed_values(rows, mix, n_jobs)
         if outputs is not None:
             outputs[:] = self._transform(raw, labels)
         return out
@@ -206,24 +306,22 @@ class Rescaled(TransformedOutput):
         )
 
     def plan(self, n_rows: int | None) -> Plan:
-        return Plan("rescaled", "values of the raw output, rescaled for each background row")
+        return add_plans([trees.plan(n_rows) for trees in self.margins.trees], _RESCALED)
 
-    def to_contents(self, interactions: bool, background: bool = True) -> Contents:
-        arrays, header = super().to_contents(interactions, background)
-        return arrays, header | {"exact": False}
-
-
-def _slope(change: Floats, output_change: Floats, scale: Floats) -> Floats:
-    """Return the change of the output per change of the raw output; 1, as in shap, where raw outputs are the same."""
-    same = np.abs(change) <= _SAME * np.maximum(np.abs(scale), 1.0)
-    return np.where(same, 1.0, output_change / np.where(same, 1.0, change))
+    def to_contents(self, interactions: bool, background: bool = False) -> Contents:
+        self.build()
+        if any(trees.compiled is None or trees.compiled.rest is not None for trees in self.margins.trees):
+            arrays, header = super().to_contents(interactions)
+            return arrays, header | {"exact": False}
+        arrays, header = self.inner.to_contents(interactions, background)
+        mine, parts = self.margins.to_contents()
+        return arrays | mine, header | parts | {"output": self.output.name, "exact": False}
 
 
 @dataclass(frozen=True, eq=False)
 class ByDefinition(TransformedOutput):
     """SHAP values of the output itself over all coalitions: for few players and background rows."""
 
-    fit: Fit
     asked_by: str
 
     def predict(self, rows: NDArray[Any], n_jobs: int = 1) -> Floats:
@@ -241,7 +339,7 @@ class ByDefinition(TransformedOutput):
             for r in range(first, last):
                 out[r] = values_of_game(self._game(rows[r]), self.n_players, self.index)
 
-        for_each_block(work, len(rows), 1, n_jobs)
+        _for_each_row(work, len(rows), "all coalitions", n_jobs)
         if outputs is not None:
             outputs[:] = self.predict(rows, n_jobs)
         return out
@@ -255,53 +353,93 @@ class ByDefinition(TransformedOutput):
 
     def with_background(self, rows: NDArray[Any], weights: Floats | None) -> Engine:
         other: Any = self.inner.with_background(rows, weights)
-        return explain_exactly(other, self.output, self.fit, self.asked_by)
+        return explain_exactly(other, self.output, self.asked_by)
 
     def plan(self, n_rows: int | None) -> Plan:
         return Plan("definition", "few players and background rows: all coalitions")
 
 
 @dataclass(frozen=True, eq=False)
-class Fitted(ByDefinition):
-    """SHAP values of a representation that is fitted to the output when it is first needed."""
+class Sampled(ByDefinition):
+    """SHAP values of the output itself from permutations, until every standard error is below a tolerance.
 
-    @property
-    def adds_up(self) -> bool:
-        return False  # they are those of the representation
+    They add up exactly. The values of the raw output, which are known, take most of the chance out of them.
+    """
 
     @property
     def quality(self) -> Quality:
-        return Quality(fidelity=lambda: self.fitted.fidelity)
-
-    @cached_property
-    def fitted(self) -> FittedOutput:
-        """The representation, the same at every run."""
-        return self.fit(self.inner, self.predict, self.asked_by)
+        return Quality(tolerance=_SAMPLED_TO)
 
     def shap_values(self, rows: NDArray[Any], n_jobs: int = -1, outputs: Floats | None = None) -> Floats:
+        return self.estimate(rows, n_jobs, outputs).values
+
+    def estimate(self, rows: NDArray[Any], n_jobs: int = -1, outputs: Floats | None = None) -> Estimates:
+        function, background = self.output.function, self._rows
+        assert function is not None  # `make_output` has checked it
+        raw, ask = self.inner.raw, partial(self.inner.predict, n_jobs=1)
+        margins = raw.predict(background.rows, n_jobs)
+        others = function(margins)
+        found = np.average(others, axis=0, weights=background.weights)
+        spread = np.sqrt(np.average((others - found) ** 2, axis=0, weights=background.weights))
+        equal = background.weights is None or np.ptp(background.weights) == 0
+        weights = None if equal else background.weights
+        given = (background.rows, weights, margins, self.inner.player, self.n_players)
+        task = Task(ask, function, *given, _SAMPLED_TO, _LEAST * float(spread.max()))
+        known = raw.shap_values(rows, n_jobs) if raw.quality.is_exact else None
+        values, errors = np.zeros((2, len(rows), self.n_players, others.shape[1]))
+
+        def work(first: int, last: int) -> None:
+            for r in range(first, last):
+                rng = np.random.default_rng(crc32(np.ascontiguousarray(rows[r]).tobytes()))
+                of_row = None if known is None else known[r]
+                values[r], errors[r] = sample_values(task, rows[r], of_row, rng)
+
+        _for_each_row(work, len(rows), f"permutations of {self.n_players} players", n_jobs)
         if outputs is not None:
             outputs[:] = self.predict(rows, n_jobs)
-        return self.fitted.engine.shap_values(self.fitted.encode(rows), n_jobs)
+        target = _SAMPLED_TO * np.maximum(np.abs(values).max(axis=(1, 2)), task.least)
+        n_worse = int((errors.max(axis=(1, 2)) > target).sum())
+        if n_worse:
+            warn(
+                f"{n_worse} of {len(rows)} rows were sampled as long as is allowed, and have standard errors above "
+                f"{_SAMPLED_TO:.0%} of their largest value. groups= that leave fewer players take less.",
+                FidelityWarning,
+            )
+        return Estimates(values, errors)
 
     def interactions(
         self, index: InteractionIndex, order: int, wanted: Keys | None = None, min_order: int = 1
     ) -> InteractionEngine:
-        inner = self.fitted.engine.interactions(index, order, wanted, min_order)
-        return RecodedInteractions(inner, self.fitted.encode)
+        raise InputError(
+            f"{self.asked_by}: interactions need all coalitions, and {self.n_players} players with "
+            f"{len(self._rows)} background rows have too many. Use output='raw', fewer background rows, or groups= "
+            f"that leave at most {_MOST_PLAYERS} players."
+        )
 
     def plan(self, n_rows: int | None) -> Plan:
-        return Plan("fitted", "too many coalitions: a representation is fitted to the output")
+        return Plan(
+            "sampled", f"too many coalitions: standard errors below {_SAMPLED_TO:.0%} of the largest value"
+        )
 
 
-def make_output(engine: TreeEngine, output: Output, exact: bool, fit: Fit) -> Engine:
+def _for_each_row(work: Callable[[int, int], None], n_rows: int, what: str, n_jobs: int) -> None:
+    """Call ``work`` for each row: the first one tells how long all take."""
+    begin = time.process_time()
+    work(0, min(n_rows, 1))
+    seconds = (time.process_time() - begin) * n_rows
+    less = "Fewer of them, or a smaller background, take less"
+    warn_if_long("these values", seconds, f"{what}, for {n_rows:,} rows. {less}", n_jobs)
+    enter("explaining")
+    for_each_block(lambda first, last: work(first + 1, last + 1), n_rows - 1, 1, n_jobs)
+
+
+def make_output(engine: TreeEngine, output: Output, exact: bool) -> Engine:
     """Return what explains this output of trees: the engine itself, where its raw output is that.
 
     Parameters
     ----------
     exact : bool
         Whether values are those of the output itself, not of the raw output rescaled.
-    fit : Fit
-        Fits a representation where there are too many coalitions.
     """
     if not isinstance(exact, bool | np.bool_):
         raise InputError(f"exact is {truncated_repr(exact)}; give True or False.")
@@ -323,7 +461,7 @@ def make_output(engine: TreeEngine, output: Output, exact: bool, fit: Fit) -> En
         )
     if (output.function if exact else output.transform) is None:
         raise _unknown(engine, output)
-    return explain_exactly(engine, output, fit, "exact=True") if exact else Rescaled(engine, output)
+    return explain_exactly(engine, output, "exact=True") if exact else Rescaled(engine, output)
 
 
 def _unknown(engine: TreeEngine, output: Output) -> UnsupportedModelError:
@@ -342,30 +480,39 @@ def _unknown(engine: TreeEngine, output: Output) -> UnsupportedModelError:
     )
 
 
-def explain_exactly(engine: Margin, output: Output, fit: Fit, asked_by: str) -> Engine:
-    """Return SHAP values of the output itself: by definition where that is affordable, else fitted.
+def explain_exactly(engine: Margin, output: Output, asked_by: str) -> Engine:
+    """Return SHAP values of the output itself: by definition where that is affordable, else sampled.
 
     ``asked_by``: the argument that asks for this, for messages.
     """
     n_background = 0 if engine.background is None else len(engine.background)
     if engine.n_players <= _MOST_PLAYERS and n_background << engine.n_players <= _MOST_HYBRIDS:
-        return ByDefinition(engine, output, fit, asked_by)
-    if n_background < 2:
+        return ByDefinition(engine, output, asked_by)
+    if not engine.index.adds_up:
         raise InputError(
-            f"{asked_by} with {engine.n_players} players has too many coalitions, and one background row is too few to "
-            "fit a representation to. Give more background rows, or groups= that leave fewer than 16 players."
+            f"{asked_by} with {engine.n_players} players has too many coalitions for "
+            f"index={truncated_repr(engine.index.name)}. Give groups= that leave fewer than 16 players, or a smaller "
+            "background."
         )
-    return Fitted(engine, output, fit, asked_by)
+    return Sampled(engine, output, asked_by)
 
 
-def load_output(engine: TreeEngine, header: dict[str, Any], fit: Fit) -> Engine:
+def load_output(engine: TreeEngine, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> Engine:
     """Return what explains the output that `to_contents` of an engine of trees wrote."""
     name = get_typed(header, "output", str)
     require(name in OUTPUTS, "its output is unknown")
     output = OUTPUTS[name](engine.output.link)
     if output.is_raw:
         return engine
+    if "channels" in header:
+        require(output.transform is not None, "its output has no slopes")
+        loaded, built = (
+            Margins.from_contents(arrays, get_typed(header, "channels", list), engine),
+            Memo[Margins](),
+        )
+        built.get(0, lambda _: loaded)
+        return Rescaled(engine, output, built=built)
     require(
         engine.background is not None, f"output {truncated_repr(name)} needs a background, which is not there"
     )
-    return make_output(engine, output, get_typed(header, "exact", bool), fit)
+    return make_output(engine, output, get_typed(header, "exact", bool))
