@@ -183,8 +183,8 @@ def forest() -> list[dict[str, Any]]:
 def network() -> list[dict[str, Any]]:
     names = session("network")
     X, network, new = names["X"], names["network"], names["new"]
-    options = {"data": X[:5000], "budget": 3000, "random_state": 0, "n_jobs": 1}
-    fitting, explainer = cpu(lambda: fs.BlackBoxExplainer(network, X[:1000], **options), rounds=1)
+    asked = fs.BlackBoxExplainer(network, X[:1000], data=X[:5000], random_state=0, n_jobs=1)
+    fitting, explainer = cpu(lambda: asked.fit(new, budget=5000), rounds=1)
     explaining, values = cpu(lambda: explainer.shap_values(new))
 
     def ask(rows: Any) -> Any:

@@ -7,7 +7,6 @@ measured here.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator
 from statistics import median
 from typing import Any
@@ -148,70 +147,14 @@ def deep_trees() -> str:
     )
 
 
-BLACK_BOXES = {  # and how many columns
-    "california.auto.1000": ("network, a table like California's houses", 8),
-    "diabetes.auto.1000": ("support vector regression, diabetes", 10),
-    "credit.auto.5000": ("network, credit: strings and missing values", 25),
-    "credit.auto.20000": ("the same", 25),
-    "breast.auto.20000": ("network, breast cancer", 30),
-    "digits.auto.20000": ("network, digits, ten classes", 64),
-    "credit_hard.auto.5000": ("network, credit, overfitted to noise", 25),
-    "credit_hard.auto.20000": ("the same", 25),
-}
-
-
-def black_boxes() -> str:
-    """What fitting a black box costs, and how good its values are: medians of the seeds."""
-    cells, lines = _results("blackbox")["results"]["cells"], []
-    for name, (told, columns) in BLACK_BOXES.items():
-        seeds = [cell for key, cell in cells.items() if key.rpartition(".")[0] == name]
-        fit, r2, row = (
-            median(cell[key] for cell in seeds) for key in ("fit_cpu_seconds", "shap_r2", "row_seconds")
-        )
-        budget = int(name.rpartition(".")[2])
-        lines.append((told, str(columns), f"{budget:,}", _short(fit), f"{r2:.3f}", f"{row * 1e6:.0f} µs"))
-    return markdown_table(("model", "columns", "budget", "fit", "R² of the values", "a row"), lines)
-
-
 def _short(took: float) -> str:
     return f"{digits(took, 2)} s"
-
-
-def paying() -> str:
-    """From how many rows on a fit costs less than shap's samplers, in queries and in CPU seconds; their R²."""
-    from blackbox_cells.report import pays_from
-
-    cells = _results("blackbox")["results"]["cells"]
-    fits = {key: cell for key, cell in cells.items() if ".auto." in key and key.endswith(".0")}
-    calls, spent, right = [], [], []
-    for way, name in (("KernelSHAP", "KernelExplainer"), ("PermutationSHAP", "PermutationExplainer")):
-        samplers = {key.split(".")[0]: cell for key, cell in cells.items() if f".{way}.0." in key}
-        pairs = [
-            (int(budget), cell, samplers[subject])
-            for key, cell in fits.items()
-            for subject, _, budget, _ in [key.split(".")]
-            if subject in samplers
-        ]
-        latest = max(math.ceil(budget / sampler["queries_per_row"]) for budget, _, sampler in pairs)
-        rows = [round(pays_from(cell, sampler)) for _, cell, sampler in pairs if "row_seconds" in cell]
-        r2 = [sampler["shap_r2"] for sampler in samplers.values()]
-        calls.append(f"from row {latest} on against {name}")
-        spent.append(f"after {min(rows):,} to {max(rows):,} rows against {name}")
-        right.append(f"{min(r2):.3f} to {max(r2):.3f} ({name})")
-    return (
-        f"Counted in queries, fitting paid off at the latest {' and '.join(calls)}.\n"
-        f"Counted in CPU seconds, it paid off {' and '.join(spent)};\n"
-        "these models are small and answer in microseconds. "
-        f"The samplers' own R² was {' and '.join(right)}."
-    )
 
 
 PAGES = {  # by page and the name of the part that is written
     ("README.md", "at a glance"): first_rows,
     ("README.md", "benchmarks"): table,
     ("docs/tree-costs.md", "deep trees"): deep_trees,
-    ("docs/blackbox.md", "black boxes"): black_boxes,
-    ("docs/blackbox.md", "paying"): paying,
 }
 
 

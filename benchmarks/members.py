@@ -115,8 +115,8 @@ def measure(name: str, seed: int) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for way, asked in (("members", model), ("rows", ask)):
         begin = time.process_time()
-        options = {"data": frame, "budget": BUDGET, "random_state": seed, "n_jobs": 1, "progress": False}
-        explainer = fs.BlackBoxExplainer(asked, background, **options)
+        options = {"data": frame, "random_state": seed, "n_jobs": 1, "progress": False}
+        explainer = fs.BlackBoxExplainer(asked, background, **options).fit(budget=BUDGET)
         values = explainer.shap_values(rows)
         cpu = time.process_time() - begin
         values = values[..., 1] if values.ndim == 3 else values
@@ -124,7 +124,7 @@ def measure(name: str, seed: int) -> dict[str, Any]:
         found[way] = {
             "cpu": cpu,
             "r2": float(r2),
-            "method": explainer.fit.method,
+            "method": explainer.fitted.method,
             "held_out": explainer.fidelity.r2,
         }
     return found

@@ -199,12 +199,8 @@ def black_box(
         h,
         models.background(name, settings, max(settings.sizes)),
         data=models.split(name, settings).X[: settings.data_rows],
-        rows=models.rows(name, settings, max(settings.sizes)) if known else None,
-        budget=budget,
-        method=method,
-        min_fidelity=0.0,
         random_state=settings.seed,
-    )
+    ).fit(models.rows(name, settings, max(settings.sizes)) if known else None, budget=budget, method=method)
     return explainer, time.perf_counter() - begin, h.queries
 
 
@@ -215,7 +211,7 @@ def _black_box(name: str, settings: Settings) -> dict[str, Any]:
         more = {"once_seconds": once, "once_queries": queries, "terms": size(explainer)}
         more |= {
             "setting": f"{budget:,} queries" + (", rows known" if known else ""),
-            "fitted": explainer.fit.method,
+            "fitted": explainer.fitted.method,
             "fidelity": explainer.fidelity.r2,
         }
         for b in settings.sizes:

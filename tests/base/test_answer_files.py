@@ -169,7 +169,7 @@ def test_an_error_of_the_model_names_the_file(tmp_path):
     assert caught.value.answers == str(tmp_path / "run.sqlite")
     assert sum(map(len, caught.value.rows)) == 20
     rest = Counting(total)
-    fs.Explainer(rest, BITS, answers=caught.value.answers, n_jobs=1, **OPTIONS)
+    explain_fitted(rest, BITS, answers=caught.value.answers, n_jobs=1, **OPTIONS)
     assert rest.n_rows == n_asked() - 20
 
 

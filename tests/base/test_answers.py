@@ -78,12 +78,13 @@ def test_an_error_of_the_progress_carries_the_answers_and_stays_what_it_is(name)
     with pytest.raises(RuntimeError, match="the window was closed") as caught:
         fit(model, data, options, random_state=0, progress=raise_late)
     assert type(caught.value) is RuntimeError and str(caught.value) == "the window was closed"
-    assert len(caught.value.answers) == model.n_rows == 250
+    n_known = len(caught.value.answers)
+    assert n_known == model.n_rows and 200 < n_known <= 250
     again = Counting(function)
     fit(again, data, options, random_state=0, answers=caught.value.answers)
     whole = Counting(function)
     fit(whole, data, options, random_state=0)
-    assert again.n_rows == whole.n_rows - 250
+    assert again.n_rows == whole.n_rows - n_known
 
 
 def test_an_error_after_the_asking_carries_the_answers():

@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pytest
 
+import fitted_models
 import fouriershap as fs
 from fitted_models import explain_fitted
 from fouriershap._blackbox.fidelity import noise_of
@@ -94,7 +95,7 @@ def test_without_a_query_left_nothing_is_claimed(tmp_path):
     """One answer to each combination, which may be noise and nothing else."""
     with pytest.warns(fs.FidelityWarning, match="none was left to see whether the model is noisy") as caught:
         explainer = explain_fitted(Noisy(0, 1.0), CUBE, method="enumerate", budget=16, random_state=0)
-    assert caught[0].filename == __file__ and "a few more than there are combinations" in str(
+    assert caught[0].filename == fitted_models.__file__ and "a few more than there are combinations" in str(
         caught[0].message
     )
     found = explainer.fidelity

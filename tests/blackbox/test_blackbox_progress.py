@@ -16,7 +16,7 @@ import fouriershap as fs
 from fitted_models import explain_fitted
 from fouriershap import Stage
 
-STAGES = ["asking", "fitting waves", "fitting trees", "choosing", "compiling the background", "certifying"]
+STAGES = ["asking", "fitting waves", "fitting trees", "choosing", "certifying", "compiling the background"]
 AT_ONCE = ("fitting trees", "choosing", "compiling the background")  # where no shares, or few, are told
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(300, 3))
@@ -129,7 +129,7 @@ def test_ctrl_c_is_heard_while_waves_are_trained(n_jobs: int) -> None:
     finally:
         signal.signal(signal.SIGINT, before)
     assert took < 3.0
-    assert len(caught.value.answers) > 8000  # type: ignore[attr-defined]
+    assert len(caught.value.answers) > 7000  # type: ignore[attr-defined]
 
 
 def test_a_function_of_two_arguments_counts_queries() -> None:

@@ -47,12 +47,7 @@ class QueryModel:
 
     def resolve_seed(self, random_state: Any) -> Any:
         """Return the random state to work with; where it is None, one that can be kept with the answers."""
-        try:
-            np.random.default_rng(random_state)
-        except (TypeError, ValueError) as error:
-            raise InputError(
-                f"random_state is {truncated_repr(random_state)}; give an integer >= 0, or None."
-            ) from error
+        check_random_state(random_state)
         if self._store is not None:
             random_state = self._store.resolve_seed(random_state)
         elif random_state is None:
@@ -197,6 +192,16 @@ class QueryModel:
         if self._store is None:
             return Answers(parts=self._asked, random_state=self._random_state)
         return self._store.to_give_back if self._is_kept else self._store.rescued(self._asked)
+
+
+def check_random_state(random_state: Any) -> None:
+    """Raise unless random numbers can begin with this."""
+    try:
+        np.random.default_rng(random_state)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"random_state is {truncated_repr(random_state)}; give an integer >= 0, or None."
+        ) from error
 
 
 def _slices(n: int, size: int) -> Iterator[slice]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from importlib import import_module
 from typing import Any
 
@@ -17,7 +18,7 @@ from fouriershap._base.checks import ProgressOption, check_int, check_weights, d
 from fouriershap._base.errors import InputError, ModelWarning, UnsupportedModelError
 from fouriershap._base.messages import truncated_list, truncated_repr
 from fouriershap._base.parallel import count_jobs
-from fouriershap._base.queries import QueryModel
+from fouriershap._base.queries import QueryModel, check_random_state
 from fouriershap._base.warn import warn
 from fouriershap._blackbox.fidelity import noise_of, warn_if_noisy
 from fouriershap._blackbox.hybrid_model import Hybrids
@@ -60,7 +61,7 @@ class BlackBox:
     categorical : names or positions of columns, optional
     output_names : tuple of str, optional
     index : Index
-    seed : int
+    random_state : int, optional
     model : object
         As the caller gave it.
     n_jobs : int
@@ -75,9 +76,14 @@ class BlackBox:
     categorical: Any
     output_names: tuple[str, ...] | None
     index: Index
-    seed: int
+    random_state: Any
     model: Any
     n_jobs: int
+
+    @cached_property
+    def seed(self) -> int:
+        """Where random numbers begin; first needed while the store of answers is open, which may keep it."""
+        return int(np.random.default_rng(self.queries.resolve_seed(self.random_state)).integers(2**31))
 
     @property
     def shares(self) -> Floats:
@@ -105,11 +111,14 @@ class BlackBox:
 
     def look(self) -> Look:
         """Ask about the background rows, and about some of them again."""
-        answers = self.ask_rows(self.background)
-        some = self.background.rows(np.arange(min(_LOOKS, self.background.n_rows)))
+        self.seed  # noqa: B018 - kept with the first answers
         begin = time.perf_counter()
+        answers = self.ask_rows(self.background)
+        asked = time.perf_counter()
+        some = self.background.rows(np.arange(min(_LOOKS, self.background.n_rows)))
         again = self.ask_rows(some)
-        seconds = (time.perf_counter() - begin) / some.n_rows
+        paces = (asked - begin) / self.background.n_rows, (time.perf_counter() - asked) / some.n_rows
+        seconds = min(paces)  # the first call may load something, and few rows share the time of a call
         first = answers[: some.n_rows]
         noise = noise_of(first, again, answers)
         warn_if_noisy(noise)
@@ -171,8 +180,7 @@ def make_black_box(
     if store is not None:
         store.check_labels({f.name: f.levels for f in encoding.features if f.kind == LABEL})
     queries = QueryModel(function, "predict", check_int("batch_size", batch_size), None, progress, store)
-    with queries.attach_answers():
-        seed = int(np.random.default_rng(queries.resolve_seed(random_state)).integers(2**31))
+    check_random_state(random_state)
     return BlackBox(
         queries,
         against,
@@ -183,7 +191,7 @@ def make_black_box(
         categorical,
         output_names,
         explained,
-        seed,
+        random_state,
         predict,
         n_jobs,
     )

@@ -19,12 +19,12 @@ from fouriershap._blackbox.black_box_fit import BlackBoxFit
 from fouriershap._blackbox.candidates.members import find_members
 from fouriershap._blackbox.candidates.waves import expected_seconds
 from fouriershap._blackbox.certificate import certify_values, reserved_queries
-from fouriershap._blackbox.fidelity import warn_if_low
+from fouriershap._blackbox.fidelity import Interval, warn_if_low
 from fouriershap._blackbox.fit import CERTIFYING, COMPILING, TREE_SECONDS, FitResult, Fitter
 from fouriershap._blackbox.hybrid_model import HybridModel
 from fouriershap._blackbox.hybrids import second_rows
 from fouriershap._blackbox.selection import BLEND, CANDIDATES
-from fouriershap._blackbox.transform import Limits
+from fouriershap._blackbox.transform import EXACT, Limits
 from fouriershap._rows.levels import make_encoding
 from fouriershap._rows.pool import Pool
 
@@ -54,10 +54,10 @@ def fit_representation(
     check_choice("method", method, METHODS)
     limits, budget = _check_limits(n_terms, max_degree, method), check_int("budget", budget)
     queries = box.queries
-    held_out = _held_out(box)
     queries.begin(budget)
     before = queries.n_asked
     with queries.attach_answers():
+        held_out = _held_out(box)
         fitter = _make_fitter(box, rows, budget, limits, held_out)
 
         def compile_fit(result: FitResult) -> BlackBoxFit:
@@ -101,12 +101,16 @@ def _held_out(box: BlackBox) -> NDArray[np.int64]:
 
 def _judged(box: BlackBox, result: FitResult, rows: Pool, fitter: Fitter) -> FitResult:
     """Return a fit with its certificate at rows that took no part."""
-    interval, n_rows = certify_values(box, result, rows, fitter.reserved)
-    source = "the background" if box.data is None else "data"
+    if result.fidelity.low >= EXACT:  # also where nothing was seen before
+        interval, judged_on = Interval(1.0, 1.0, 1.0), "held-out queries, which it answers exactly"
+    else:
+        interval, n_rows = certify_values(box, fitter.model, result, rows, fitter.reserved)
+        source = "the background" if box.data is None else "data"
+        judged_on = f"{n_rows} rows of {source} that took no part"
     fidelity = replace(
         result.fidelity,
         shap=interval,
-        judged_on=f"{n_rows} rows of {source} that took no part",
+        judged_on=judged_on,
         n_queries=fitter.model.count,
     )
     return replace(result, fidelity=fidelity)
@@ -140,7 +144,7 @@ def _make_fitter(
         second_rows=second[~np.isin(second, held_out)],
         known_rows=known,
         known_others=np.setdiff1d(np.arange(n_background), held_out),
-        reserved=reserved_queries(budget, encoding.n_players, len(held_out)),
+        reserved=reserved_queries(budget, encoding.n_players, len(held_out), n_background),
         encoding=encoding,
         budget=budget,
         seed=box.seed,

@@ -12,15 +12,19 @@ from typing import NamedTuple
 import numpy as np
 
 from fouriershap._blackbox.black_box import BlackBox
+from fouriershap._blackbox.draws import Ints, Masks
 from fouriershap._blackbox.fidelity import UNSEEN, Interval
 from fouriershap._blackbox.fit import FitResult
-from fouriershap._blackbox.sampler import Sampler
-from fouriershap._blackbox.stand_in import game_of, stand_in_of
+from fouriershap._blackbox.hybrid_model import HybridModel
+from fouriershap._blackbox.hybrids import hybrid_codes
+from fouriershap._blackbox.sampler import Game, Sampler
+from fouriershap._blackbox.stand_in import stand_in_of
 from fouriershap._rows.pool import Pool
 from fouriershap._shapley.engine import Floats
 
 _SHARE, _MOST_SHARE = 0.1, 0.25  # of the budget, usually and at most
 _LEAST_ROWS = 8
+_LEAST_BUDGET = 500  # of which any is spared
 _N_RESAMPLES = 2000
 _LEVEL = (0.025, 0.975)
 
@@ -36,22 +40,31 @@ def _row_cost(n_players: int) -> int:
     return 2 * max(2 * n_players, 16)
 
 
-def reserved_queries(budget: int, n_players: int, n_rows: int) -> int:
+def reserved_queries(budget: int, n_players: int, n_rows: int, n_background: int) -> int:
     """Return the queries that fitting leaves for the certificate of at most ``n_rows`` rows."""
-    if n_rows < 2:
-        return 0
     cost = _row_cost(n_players) + 1
-    usual = min(n_rows, max(int(_SHARE * budget) // cost, _LEAST_ROWS))
-    n_rows = min(usual, int(_MOST_SHARE * budget) // cost)
-    return n_rows * cost if n_rows >= 2 else 0
+    usual = max(int(_SHARE * budget) // cost, _LEAST_ROWS)
+    n_rows = min(n_rows, usual, (int(_MOST_SHARE * budget) - n_background) // cost)
+    return n_rows * cost + n_background if n_rows >= 2 and budget >= _LEAST_BUDGET else 0
 
 
-def certify_values(box: BlackBox, result: FitResult, rows: Pool, queries: int) -> Certified:
+def certify_values(
+    box: BlackBox, model: HybridModel, result: FitResult, rows: Pool, queries: int
+) -> Certified:
     """Return R^2 of the representation's SHAP values at some of these rows, with its 95 % interval."""
-    cost = _row_cost(box.n_players) + 1
-    rows = rows.rows(np.arange(min(rows.n_rows, queries // cost)))
-    answers = box.ask_rows(box.background)
-    game = game_of(box, rows, box.ask_rows(rows), answers)
+    cost, n_background = _row_cost(box.n_players) + 1, box.background.n_rows
+    rows = rows.rows(np.arange(min(rows.n_rows, (queries - n_background) // cost)))
+    joined, encoding = box.background.joined(rows), result.encoding
+    codes = encoding.encode(joined, "data")
+
+    def ask(owner: Ints, z: Ints, masks: Masks) -> Floats:
+        index = np.where(masks, (n_background + owner)[:, None], z[:, None]).astype(np.int32)
+        return model.ask(joined, index, hybrid_codes(codes, encoding.player, index))  # known rows are free
+
+    every = np.arange(joined.n_rows)
+    answers = ask(every - n_background, every, np.zeros((len(every), box.n_players), dtype=bool))
+    others, own = answers[:n_background], answers[n_background:]
+    game = Game(ask, box.index, own, others, box.shares, box.n_players)
     stand_in = stand_in_of(box, result, rows, answers.shape[1])
     assert stand_in is not None  # the rows are of the data, whose levels are known
     values, missed, variance = Sampler(game, 1.0, box.seed).compare(stand_in, (cost - 1) // 2)
@@ -84,7 +97,7 @@ def _interval(values: Floats, missed: Floats, variance: Floats) -> Interval:
     chance = (
         math.sqrt(float((2 * variance**2 + 4 * np.maximum(missed**2 - variance, 0) * variance).sum())) / total
     )
-    worst = (1 - r2) - min(low_t, -1.96) * scale + UNSEEN / n * max(float(error.max()), 0.0) / total
+    worst = (1 - r2) - min(low_t, -1.96) * scale + UNSEEN * max(float(error.max()), 0.0) / total
     best = (1 - r2) - max(high_t, 1.96) * scale
     low = min(1 - worst, r2 - 1.96 * chance)
     high = max(1 - best, r2 + 1.96 * chance)

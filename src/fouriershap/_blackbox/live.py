@@ -49,9 +49,11 @@ ENUMERATE, SAMPLE, FIT = "enumerate", "sample", "fit"
 _BLOCK = 500  # rows that are sampled together
 _MOST_PLAYERS = 16  # that are enumerated
 _OWN_SECONDS = 2e-7  # for a query, beside those of the model
+_INSTANT = 0.05  # seconds of a call in which all coalitions are asked, whatever else there is
 _LONG = 60.0  # seconds of a call that are announced
 _PROBED = 16  # background rows on which a plan is based
 _HYBRIDS = 1 << 16
+_QUICK = 2e-6  # seconds of a query, below which it is not worth looking for equal rows
 
 
 @dataclass(frozen=True)
@@ -165,15 +167,15 @@ class LiveEngine(BaseEngine):
             try:
                 for first in range(0, rows.n_rows, _BLOCK):
                     part = slice(first, first + _BLOCK)
-                    for values[part], errors[part] in call.explain(rows[part]):
-                        pass
+                    for found, spread in call.explain(rows[part]):
+                        values[part], errors[part] = found, spread
                     if outputs is not None:
                         outputs[part] = call.outputs
             except KeyboardInterrupt:
                 if np.isnan(values).all():
                     raise
                 warn(
-                    "the call was interrupted: values are as good as their errors say, and NaN where there are none yet.",
+                    "the call was interrupted: values are as good as their errors say; NaN where there are none yet.",
                     FidelityWarning,
                 )
             call.warn_if_unfinished()
@@ -217,8 +219,7 @@ class _Call:
         self._limits, self._look = engine.limits, engine.look
         self._began, self._queries_before = time.perf_counter(), engine.box.queries.count
         self._n_done, self._n_unfinished, self._worst = 0, 0, 0.0
-        self._announced, self._limit = False, ""
-        self._expected = 0.0  # queries
+        self._announced, self._has_fitted, self._limit = False, False, ""
         self.outputs: Floats = np.zeros((0, engine.n_outputs))
         engine.box.queries.begin(0)
 
@@ -236,7 +237,7 @@ class _Call:
         return self._limits.max_seconds - self._spent
 
     def _announce(self, seconds: float, block: int) -> None:
-        """Say that the call takes long, before it does; ``seconds`` for the rows of a block that are being explained."""
+        """Say that the call takes long, before it does; ``seconds`` for the rows of the block at hand."""
         total = seconds * max(self._n_rows - self._n_done, 1) / max(block, 1)
         if self._announced or total < _LONG or self._limits.max_seconds <= _LONG:
             return
@@ -252,8 +253,8 @@ class _Call:
     def warn_if_unfinished(self) -> None:
         if self._n_unfinished:
             warn(
-                f"{self._n_unfinished} of {self._n_rows} rows stopped at {self._limit}: their standard errors are up to "
-                f"{self._worst:.1%} of the largest value of a row, more than tolerance={self._limits.tolerance:g}. "
+                f"{self._n_unfinished} of {self._n_rows} rows stopped at {self._limit}: their standard errors are up "
+                f"to {self._worst:.1%} of the largest value of a row, more than tolerance={self._limits.tolerance:g}. "
                 "shap_values(X, errors=True) returns them.",
                 FidelityWarning,
             )
@@ -262,17 +263,23 @@ class _Call:
 
     def explain(self, rows: Pool) -> Iterator[tuple[Floats, Floats]]:
         """Yield values and errors of rows, better from time to time."""
-        box, look = self._box, self._look
-        self.outputs = box.ask_rows(rows)
+        with self._box.queries.transient():
+            self.outputs = self._box.ask_rows(rows)
         game = self._game(rows)
-        if self._enumerates(rows.n_rows, self._first_queries(rows.n_rows)):
+        if self._enumerates(rows.n_rows, self._instant_queries(rows.n_rows)):
             yield self._enumerate(rows)
         else:
             yield from self._sample(rows, game)
         self._n_done += rows.n_rows
 
     def _game(self, rows: Pool) -> Game:
-        return game_of(self._box, rows, self.outputs, self._look.answers)
+        quick = self._look.seconds < _QUICK or self._look.noise > NOTICED
+        return game_of(self._box, rows, self.outputs, self._look.answers, quick)
+
+    def _instant_queries(self, n_rows: int) -> float:
+        """Return queries that are no more than any way takes, or take no time that matters."""
+        at_once = _INSTANT / (self._look.seconds + _OWN_SECONDS) * n_rows / max(self._n_rows, 1)
+        return max(self._first_queries(n_rows), at_once)
 
     def _first_queries(self, n_rows: int) -> float:
         return 8.0 * self._box.n_players * n_rows
@@ -282,8 +289,11 @@ class _Call:
         n = self._box.n_players
         if self._look.noise > NOTICED or n > _MOST_PLAYERS:
             return False
-        queries = float((2**n - 2) * np.count_nonzero(self._box.shares) * n_rows)
-        return queries <= min(otherwise, self._queries_left)
+        return self._all_queries(n_rows) <= min(otherwise, self._queries_left)
+
+    def _all_queries(self, n_rows: int) -> float:
+        """Return the queries of all coalitions."""
+        return (2.0**self._box.n_players - 2) * np.count_nonzero(self._box.shares) * n_rows
 
     def _enumerate(self, rows: Pool) -> tuple[Floats, Floats]:
         box, n = self._box, self._box.n_players
@@ -317,14 +327,13 @@ class _Call:
         sampler = Sampler(game, self._limits.tolerance, self._box.seed)
         sampler.start()
         yield self._with_noise(sampler, game)
-        pace = self._pace(sampler)
-        if self._enumerates(rows.n_rows, sampler.queries_left):
-            self._announce(pace * sampler.queries_left, rows.n_rows)
-            yield self._enumerate(rows)
-            return
         if len(sampler.unfinished):
             self._help(sampler, rows)
             yield self._with_noise(sampler, game)
+        if self._enumerates(rows.n_rows, sampler.queries_left):
+            self._announce(self._pace(sampler) * self._all_queries(rows.n_rows), rows.n_rows)
+            yield self._enumerate(rows)
+            return
         while len(sampler.unfinished):
             pace = self._pace(sampler)
             self._announce(pace * sampler.queries_left, rows.n_rows)
@@ -349,8 +358,13 @@ class _Call:
         memory, box = self._engine.memory, self._box
         if memory.fitted is not None:
             self._use(sampler, memory.fitted, rows)
+        if self._has_fitted:
+            return
         share = self._n_rows / rows.n_rows if self._n_done == 0 else 1.0
-        seconds = self._pace(sampler) * sampler.queries_left * share
+        left = sampler.queries_left
+        if self._enumerates(rows.n_rows, left):
+            left = self._all_queries(rows.n_rows)
+        seconds = self._pace(sampler) * left * share
         budget = FIRST_BUDGET
         query = self._pace(sampler)
         while (
@@ -362,8 +376,10 @@ class _Call:
         if seconds <= needed or budget > self._queries_left / 2 or needed > self._seconds_left() / 2:
             return
         self._announce(needed, rows.n_rows)
-        memory.fitted = fit_stand_in(box, rows, budget)
-        self._use(sampler, memory.fitted, rows)
+        self._has_fitted = True
+        fitted = fit_stand_in(box, rows, budget)
+        self._use(sampler, fitted, rows)
+        memory.fitted = None if sampler.stand_in is None else fitted
 
     def _use(self, sampler: Sampler, fitted: FitResult, rows: Pool) -> None:
         stand_in = stand_in_of(self._box, fitted, rows, self._engine.n_outputs)
@@ -382,9 +398,9 @@ class _Call:
 
     def plan(self, some: Pool) -> LivePlan:
         """Return how rows like these would be explained."""
-        n_rows, n = self._n_rows, self._box.n_players
+        n_rows = self._n_rows
         query = self._look.seconds + _OWN_SECONDS
-        if not self._enumerates(n_rows, self._first_queries(n_rows)):
+        if not self._enumerates(n_rows, self._instant_queries(n_rows)):
             self.outputs = self._box.ask_rows(some)
             sampler = Sampler(self._game(some), self._limits.tolerance, self._box.seed)
             sampler.start()
@@ -393,8 +409,8 @@ class _Call:
             fit = expected_fit_seconds(self._box, self._engine.n_outputs, FIRST_BUDGET, query)
         else:
             sampled, fit = math.inf, math.inf
-        if self._enumerates(n_rows, sampled):
-            queries = int((2**n - 2) * np.count_nonzero(self._box.shares) * n_rows)
+        if self._enumerates(n_rows, min(sampled, fit / query)):
+            queries = int(self._all_queries(n_rows))
             return LivePlan(ENUMERATE, "all coalitions are asked: values are exact", queries, queries * query)
         if sampled * query <= fit:
             return LivePlan(SAMPLE, "quicker than fitting a representation", int(sampled), sampled * query)

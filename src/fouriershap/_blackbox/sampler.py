@@ -286,7 +286,7 @@ class Sampler:
         return np.asarray((self.tolerance * scale) ** 2 + (_ROUNDING * answers) ** 2)
 
     def compare(self, stand_in: StandIn, n_pairs: int) -> tuple[Floats, Floats, Floats]:
-        """Return a stand-in's values, what they miss of the model's by so many pairs a row, and the variance of that."""
+        """Return a stand-in's values, what they miss by so many pairs a row, and the variance of that."""
         self.stand_in = stand_in
         self._draw(self._rows, dict.fromkeys(self._rows, n_pairs))
         _, _, missed, variance = self._beyond()

@@ -35,6 +35,7 @@ CHOOSING = "choosing"
 STAGES = {"waves": "fitting waves", "trees": "fitting trees", MEMBERS: "fitting trees"}
 WORTH_BLENDING = 0.85  # of what the best alone misses: less than that, or it is not worth two representations
 PROMISING = 2.0  # times what others miss: a first look at trees may miss no more
+USELESS = 0.75  # 1 - R^2 of a first fit of waves: what explains less is not fitted to the end
 HOPELESS = 2.0  # times what a first look at trees misses: waves that miss more are not fitted to the end
 ENOUGH = 1e-3  # 1 - R^2 of quick trees below which more care is not worth its time, unless answers are few
 GOOD = 1e-4  # 1 - R^2 of waves below which no trees are tried
@@ -104,7 +105,7 @@ def _try(task: Task, fits: dict[str, CandidateFit]) -> None:
             return
     task.progress.enter(STAGES["waves"])
     by_trees = missed_at_a_look(task)
-    fits["waves"] = fit_waves_candidate(task, HOPELESS * by_trees)
+    fits["waves"] = fit_waves_candidate(task, min(HOPELESS * by_trees, USELESS))
     task.progress.enter(STAGES["trees"])
     missed = 1 - max(fit.r2 for fit in fits.values())
     if missed > GOOD and by_trees < PROMISING * missed:

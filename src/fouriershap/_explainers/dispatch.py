@@ -98,7 +98,7 @@ def _warn_fitted_instead(
     """Warn that a model that cannot be read is explained as a black box; raise if it cannot be one either."""
     if isinstance(model, str | bytes | os.PathLike):
         raise UnsupportedModelError(
-            f"{refusal} Load the model with its library and give fs.Explainer that: it is then explained as a black box."
+            f"{refusal} Load the model with its library and give fs.Explainer that: it is explained as a black box."
         ) from refusal
     try:
         function, _ = as_function(model)

@@ -436,6 +436,8 @@ class Explainer:
         outputs = np.empty((len(rows), engine.n_outputs)) if can_check else None
         with Progress(self.progress):
             found = engine.estimate(rows.codes, n_jobs, outputs)
+        if self.fitted is not None and not self.fitted.fidelity.exact:
+            found = Estimates(found.values, None)  # its errors are unknown
         if outputs is not None:
             check_sums(found.values, engine.expected, outputs, tolerance, self.checked)
         return engine, found

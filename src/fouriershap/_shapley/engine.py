@@ -199,7 +199,8 @@ class Engine(Protocol):
     """SHAP values of rows, exact for the representation.
 
     Rows are what the representation takes: numbers cleaned for trees, bits for a spectrum, level codes for what was
-    fitted to a black box, and a `Pool` of the caller's own rows for a model that is asked itself. What is built is frozen; a `BuildPolicy` decides when.
+    fitted to a black box, and a `Pool` of the caller's own rows for a model that is asked itself. What is built is
+    frozen; a `BuildPolicy` decides when.
 
     Attributes
     ----------

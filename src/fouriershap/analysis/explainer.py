@@ -13,7 +13,7 @@ from fouriershap._base.messages import truncated_repr
 from fouriershap._base.progress import Progress
 from fouriershap._rows.frames import Rows
 from fouriershap._rows.inputs import Encoder, InputField
-from fouriershap._shapley.engine import Engine
+from fouriershap._shapley.engine import Engine, Estimates
 
 if TYPE_CHECKING:
     from fouriershap._blackbox.black_box_fit import BlackBoxFit
@@ -132,11 +132,17 @@ def check_row_weights(weights: ArrayLike | None, n_rows: int) -> Floats | None:
 
 def shap_values(explainer: ExplainerLike, codes: NDArray[Any]) -> Floats:
     """Return the SHAP values (n_rows, n_players, n_outputs) of encoded rows; raise if some are not finite."""
+    return estimates(explainer, codes).values
+
+
+def estimates(explainer: ExplainerLike, codes: NDArray[Any]) -> Estimates:
+    """Return the SHAP values of encoded rows with their errors; raise if some are not finite."""
     with Progress(explainer.progress), np.errstate(over="ignore", invalid="ignore"):
-        values = explainer.engine.shap_values(codes, explainer.n_jobs)
+        found = explainer.engine.estimate(codes, explainer.n_jobs)
+    values = found.values
     wrong = ~np.isfinite(values).all(axis=(1, 2))
     if wrong.any():
         raise InputError(
             f"the output of row {int(wrong.argmax())} overflows. Explain output='raw', or check the row."
         )
-    return values
+    return found

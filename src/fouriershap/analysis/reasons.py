@@ -21,8 +21,8 @@ from fouriershap.analysis import plotting
 from fouriershap.analysis.explainer import (
     ExplainerLike,
     check_engine,
+    estimates,
     output_names,
-    shap_values,
     with_other_background,
 )
 from fouriershap.analysis.groups import split_column
@@ -53,6 +53,9 @@ class Reasons(AnalysisResult):
         SHAP value; for a group the sum over its players.
     share : (n,) float64
         Share of all contributions of the row in the same direction, listed or not.
+    error : (n,) float64 or None
+        Standard error of the contribution, where values are estimated; of a group, as if its players had independent
+        ones.
     actionable : (n,) bool or None
         Whether the reason is in ``actionable``, if that was given.
     direction : str
@@ -83,6 +86,7 @@ class Reasons(AnalysisResult):
     n_rows: int
     ids: tuple[Any, ...] | None = None
     like: Any = None
+    error: Floats | None = None
     analysis = "reasons"
     _FACTS = ("direction", "n_rows")
 
@@ -94,7 +98,11 @@ class Reasons(AnalysisResult):
         for row in range(min(self.n_rows, _SHOWN)):
             lines.append(f"row {row if self.ids is None else self.ids[row]}:")
             mine = np.flatnonzero(self.row == row)
-            lines += [f"  {self.rank[k]}. {self.text[k]}  ({self.contribution[k]:+.4g})" for k in mine]
+            errors = ["" if self.error is None else f" ± {self.error[k]:.2g}" for k in mine]
+            lines += [
+                f"  {self.rank[k]}. {self.text[k]}  ({self.contribution[k]:+.4g}{error})"
+                for k, error in zip(mine, errors, strict=True)
+            ]
         return "\n".join(lines + ["..."] * (self.n_rows > _SHOWN))
 
     def sentences(self, row: int) -> list[str]:
@@ -119,6 +127,8 @@ class Reasons(AnalysisResult):
             columns["id"] = [self.ids[k] for k in self.row]
         columns |= {"rank": self.rank, "reason": list(self.reason), "value": list(self.value)}
         columns |= {"text": list(self.text), "contribution": self.contribution, "share": self.share}
+        if self.error is not None:
+            columns["error"] = self.error
         return columns if self.actionable is None else columns | {"actionable": self.actionable}
 
     def plot(self, *, row: int = 0, ax: Any = None) -> Any:
@@ -138,7 +148,10 @@ class Reasons(AnalysisResult):
         what = "both directions" if self.direction == "both" else f"what {self.direction} the output"
         title = f"row {row if self.ids is None else self.ids[row]}: {what}"
         texts = tuple(self.text[k] for k in mine)
-        return plotting.bars(texts, self.contribution[mine], max(len(mine), 1), title, ax)
+        size = self.contribution[mine]
+        reach = None if self.error is None else 1.96 * self.error[mine]
+        ends = None if reach is None else (size - reach, size + reach)
+        return plotting.bars(texts, size, max(len(mine), 1), title, ax, ends)
 
 
 @check_arguments
@@ -208,7 +221,11 @@ def reasons(
     owner, names = check_groups(groups, players)
     members = [np.flatnonzero(owner == k).tolist() for k in range(len(names))]
     sentences, can_change = read_sentences(text, names), _find_actionable(actionable, names)
-    by_player = shap_values(explainer, rows.codes)[:, :, chosen]
+    found = estimates(explainer, rows.codes)
+    by_player, spread = found.values[:, :, chosen], None
+    if found.errors is not None and found.errors.any():
+        squares = found.errors[:, :, chosen] ** 2
+        spread = np.sqrt(np.column_stack([squares[:, mine].sum(axis=1) for mine in members]))
     values = np.column_stack([by_player[:, mine].sum(axis=1) for mine in members])
     order, counts = rank_reasons(values, direction, min_contribution)
     counts[:, top_k:] = False
@@ -232,6 +249,7 @@ def reasons(
         n_rows=len(rows),
         ids=None if labels is None else tuple(labels.tolist()),
         like=X,
+        error=None if spread is None else spread[row, entry],
     )
 
 

@@ -43,6 +43,7 @@ from fouriershap._waves.products import Products
 from fouriershap._waves.waves import Waves
 
 MOST_PAIRS = 32  # rows of a background that is not compressed
+MOST_WORK = 1 << 23  # multiplications for a row that few background rows may take, about a millisecond
 MOST_BYTES = 2 << 30  # of what an exact strategy holds
 _STRATEGIES: dict[str, Any] = {each.name: each for each in (Additive, Pairs, Subsets, Mixture)}
 _REASONS = {
@@ -322,7 +323,9 @@ def _choose(model: ProductSum, background: WeightedRows, index: Index, settings:
     by_pairs = len(background) * n_players * (n_players + 1) // 2
     if few and not by_pairs < 1 << n_players:
         return compile_subsets(model, background, index)
-    exactly = settings.exact or len(background) <= MOST_PAIRS
+    # What was fitted is no more exact than the fit: there, rows are compressed if they would take long.
+    is_quick = bool(budget) or by_pairs * n_terms <= MOST_WORK
+    exactly = settings.exact or (len(background) <= MOST_PAIRS and is_quick)
     if budget and n_players <= MOST_PLAYERS and (1 << n_players) < by_pairs:
         numbers = (1 << n_players) * n_terms * model.n_outputs
         if (exactly or numbers <= budget) and 16 * numbers <= MOST_BYTES:

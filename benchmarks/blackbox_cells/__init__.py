@@ -1,1 +1,0 @@
-"""Cells of the benchmark of black boxes."""
