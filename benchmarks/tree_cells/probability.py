@@ -26,6 +26,7 @@ NAMES = {
     "poisson": "HistGradientBoostingRegressor, Poisson",
     "gamma": "HistGradientBoostingRegressor, Gamma",
     "memory": "LightGBM, 200 trees, 31 leaves",
+    "exact": "LightGBM, 200 trees, 31 leaves, 20 features",
 }
 RAW = "raw output"
 PAIRWISE = 2e-6  # of the largest value: how far values may be from those of every pair
@@ -33,6 +34,8 @@ PAIRWISE = 2e-6  # of the largest value: how far values may be from those of eve
 
 def run(name: str, quick: bool) -> Outcome:
     """Every cell compares some rows with the definition first."""
+    if name == "exact":
+        return _exact(100 // (10 if quick else 1), 15_000)
     model, output = _model(name), "response" if name in ("poisson", "gamma") else "probability"
     outcome = Outcome()
     rows, background = models.rows(40), models.background(200)
@@ -98,6 +101,39 @@ def _one_row(model: Any, n_background: int) -> Outcome:
         f"{NAMES['row']}: one row, probability", 1e3 * cell.wall[OURS], 1.0, at_least=False, unit="ms"
     )
     return Outcome([cell], [target])
+
+
+def _exact(n_rows: int, n_background: int) -> Outcome:
+    """The probability itself, sampled until every standard error is below 1 % of its row's largest value."""
+    from lightgbm import LGBMClassifier
+
+    X, target = regression(models.TRAINING_ROWS, random_state=0)
+    model = LGBMClassifier(n_estimators=200, num_leaves=31, n_jobs=models.N_JOBS, verbose=-1)
+    model.fit(X[:, :20], target > np.median(target))
+    explainer = fs.TreeExplainer(
+        model, models.background(n_background)[:, :20], output="probability", exact=True
+    )
+    rows = models.rows(n_rows)[:, :20]
+    wall, cpu = time.perf_counter(), time.process_time()
+    values, errors = explainer.shap_values(rows, errors=True)
+    cell = Cell(GROUP, NAMES["exact"], f"{n_rows:,} x {n_background:,}, exact=True")
+    cell.wall, cell.cpu = {OURS: time.perf_counter() - wall}, {OURS: time.process_time() - cpu}
+    cell.runs = {OURS: 1}
+    worst = float((errors.max(axis=1) / np.abs(values).max(axis=1)).max())
+    gap = float(np.abs(values.sum(axis=1) + explainer.expected_value - explainer.predict(rows)).max())
+    label = f"{cell.model}: {cell.cell}"
+    found = [
+        Target(f"{label}, CPU time", cell.cpu[OURS], 30.0, at_least=False, unit="s"),
+        Target(
+            f"{label}, largest standard error, of the row's largest value",
+            worst,
+            0.01,
+            at_least=False,
+            unit="",
+        ),
+        Target(f"{label}, sums less predictions", gap, 1e-9, at_least=False, unit=""),
+    ]
+    return Outcome([cell], found)
 
 
 def _memory(model: Any, n_background: int) -> Outcome:
