@@ -163,8 +163,8 @@ def page(kept: Cells) -> str:
     title = (
         f"# CatBoost's target statistics\n\n200 trees of depth 6, trained on {N_TRAINING:,} rows; {N_EXPLAINED:,} "
         f"fresh rows against a background of {N_BACKGROUND:,}. `from definition` is the largest difference of the "
-        f"values of {N_BY_DEFINITION} rows from the definition, `from raw output` that of the sums of all rows from CatBoost's "
-        f"raw output. CatBoost's own values have no background.\n{kept.told()}\n"
+        f"values of {N_BY_DEFINITION} rows from the definition, `from raw output` that of the sums of all rows from "
+        f"CatBoost's raw output. Its own values have no background.\n{kept.told()}\n"
     )
     return f"{title}\n{markdown_table(HEADER, lines(kept.found))}\n"
 

@@ -144,15 +144,12 @@ class _Grower:
                 self._code(features.category_column[f["feature_index"]], value)
         elements = {ctr["identifier"]: self._variables(ctr["elements"]) for ctr in self._ctrs}
         self._tables = _decode(document["ctr_data"], elements, features.codes)
-        self._borders: dict[int, list[float]] = {}
         self._nan_right = {column: features.nan_right[f] for f, column in features.float_column.items()}
-        cuts: dict[int, set[float]] = {column: set() for column in features.float_column.values()}
-        for f in floats:
-            cuts[features.float_column[f["feature_index"]]].update(f.get("borders") or [])
+        cuts = {features.float_column[f["feature_index"]]: set(f.get("borders") or []) for f in floats}
         for variable in (variable for found in elements.values() for variable in found):
             if variable.kind == "border":
                 cuts[variable.feature].add(variable.cut)
-        self._borders = {f: sorted(np.float32(cut) for cut in found) for f, found in cuts.items()}
+        self._borders = {f: np.unique(np.array(list(found), np.float32)) for f, found in cuts.items()}
         self._full = {f: (1 << len(found) + 1) - 1 for f, found in self._borders.items()}
         self._full |= {f: (1 << len(codes) + 1) - 1 for f, codes in features.codes.items()}
         self._records: dict[tuple[int, int], int] = {}
@@ -212,7 +209,7 @@ class _Grower:
         kind = split["split_type"]
         if kind == "FloatFeature":
             f = self._features.float_column[split["float_feature_index"]]
-            return self._at_most(f, split["border"], False, True)
+            return self._node(f, self._up_to(f, split["border"]), False, True)
         if kind == "OneHotFeature":
             f = self._features.category_column[split["cat_feature_index"]]
             return self._node(f, 1 << self._code(f, split["value"]), True, False)
@@ -259,17 +256,15 @@ class _Grower:
             return not default
         first, rest = keys // strides[0], keys % strides[0]
         starts = np.flatnonzero(np.diff(first, prepend=-1))
-        if len(variables) == 1:
-            groups = {b"": (first, rest[:1])}
-        else:
-            groups = {}
-            for start, part in zip(starts, np.split(rest, starts[1:]), strict=True):
-                groups.setdefault(part.tobytes(), ([], part))[0].append(first[start])
+        groups: dict[bytes, list[int]] = {}  # with the same rest
+        for number, part in enumerate(np.split(rest, starts[1:])):
+            groups.setdefault(part.tobytes(), []).append(number)
         parts = []
         left_over = self._full[variables[0].feature]
-        for values, part in groups.values():
-            mask = self._levels(variables[0], np.asarray(values))
+        for key, numbers in groups.items():
+            mask = self._levels(variables[0], first[starts[numbers]])
             left_over &= ~mask
+            part = np.frombuffer(key, dtype=np.int64)
             parts.append((mask, self._branch(part, variables[1:], strides[1:], default)))
         if left_over:
             parts.insert(0, (left_over, default))
@@ -285,7 +280,7 @@ class _Grower:
             return int.from_bytes(np.packbits(bits, bitorder="little").tobytes(), "little")
         full = self._full[variable.feature]
         if variable.kind == "border":
-            no = (2 << self._borders[variable.feature].index(np.float32(variable.cut))) - 1
+            no = self._up_to(variable.feature, variable.cut)
         else:
             no = full & ~(1 << int(variable.cut))
         return sum(full & ~no if value else no for value in np.unique(values))
@@ -302,9 +297,9 @@ class _Grower:
             feature, mask, self._choose(feature, parts[:half]), self._choose(feature, parts[half:])
         )
 
-    def _at_most(self, feature: int, border: float, left: Template, right: Template) -> Template:
-        mask = (2 << self._borders[feature].index(np.float32(border))) - 1
-        return self._node(feature, mask, left, right)
+    def _up_to(self, feature: int, border: float) -> int:
+        """Return the levels of a number that are at most a border."""
+        return (2 << int(np.searchsorted(self._borders[feature], np.float32(border)))) - 1
 
     def _node(self, feature: int, mask: int, left: Template, right: Template) -> Template:
         """Return a test whether the level is in ``mask``; category sets never hold the unknown label."""
@@ -368,12 +363,16 @@ class _Grower:
         values = np.concatenate([t.values for t in trees])[state]
         cover = np.where(is_leaf, np.concatenate([t.cover for t in trees])[state], 0.0)
         cover = np.zeros(len(code)) if self._combines else _add_up(cover, skip)
-        tests = [self._test(feature, mask) for feature, mask in self._records]
+        used, record = np.unique(code, return_inverse=True)
+        n_leaf_codes = int((used < 0).sum())
+        every = list(self._records)
+        records = [every[number] for number in used[n_leaf_codes:]]
+        tests = [self._test(feature, mask) for feature, mask in records]
         threshold, missing_left, members = zip(*tests, strict=True) if tests else ((), (), ())
-        feature = np.array([feature for feature, _ in self._records], dtype=np.int64)
+        feature = np.array([feature for feature, _ in records], dtype=np.int64)
         is_set = np.array([found is not None for found in members], dtype=bool)
         sets = [found for found in members if found is not None]
-        record = np.where(is_leaf, len(tests), code)  # the last is for leaves
+        record = np.where(is_leaf, len(tests), record - n_leaf_codes)  # the last is for leaves
         grown = Tree(
             feature=np.append(feature, -1)[record],
             threshold=np.append(np.array(threshold, dtype=np.float64), 0.0)[record],
@@ -421,16 +420,16 @@ class _Table(NamedTuple):
     variables: list[_Variable]
     cells: Ints
     entry: Ints
-    counts: NDArray[np.float32]
+    counts: NDArray[np.float64]
     denominator: float
 
 
 def _values(ctr: dict[str, Any], table: _Table) -> tuple[NDArray[np.float32], np.float32]:
     """Return a CTR's value for each entry of its table, and for cells that have none, in CatBoost's precision."""
-    counts = np.vstack([table.counts, np.zeros((1, table.counts.shape[1]), dtype=np.float32)])
+    counts = np.vstack([table.counts, np.zeros((1, table.counts.shape[1]))])
     kind, target = ctr["ctr_type"], ctr["target_border_idx"]
     if kind in _COUNTS:
-        good, total = counts[:, 0], np.full(len(counts), table.denominator, dtype=np.float32)
+        good, total = counts[:, 0], np.full(len(counts), table.denominator)
     elif kind in _MEANS:
         good, total = counts[:, 0], counts[:, 1]
     elif kind in ("Borders", "Buckets"):
@@ -442,7 +441,7 @@ def _values(ctr: dict[str, Any], table: _Table) -> tuple[NDArray[np.float32], np
         )
     prior, weight = np.float32(ctr["prior_numerator"]), np.float32(ctr["prior_denomerator"])
     with np.errstate(divide="ignore", invalid="ignore"):
-        value = (good + prior) / (total + weight)
+        value = (good.astype(np.float32) + prior) / (total.astype(np.float32) + weight)
     value = (value + np.float32(ctr["shift"])) * np.float32(ctr["scale"])
     return value[:-1], value[-1]
 
@@ -458,7 +457,7 @@ def _decode(
         stride = stored["hash_stride"]
         keys = np.array([int(key) for key in stored["hash_map"][::stride]], dtype=np.uint64)
         columns = [stored["hash_map"][i::stride] for i in range(1, stride)]
-        counts = np.array(columns, dtype=np.float32).reshape(stride - 1, len(keys)).T
+        counts = np.array(columns, dtype=np.float64).reshape(stride - 1, len(keys)).T
         is_used = keys != _EMPTY
         entry, cells = _cells(keys[is_used], variables, known)
         tables[name] = _Table(variables, cells, entry, counts[is_used], stored["counter_denominator"])
@@ -482,9 +481,11 @@ def _n_labels(variables: list[_Variable]) -> int:
 
 def _learn(known: dict[tuple[int, ...], Ints], features: tuple[int, ...], labels: Ints) -> None:
     """Add combinations of labels (n, n_features) to those that are known."""
-    found = np.unique(labels, axis=0)
-    before = known.get(features)
-    known[features] = found if before is None else np.unique(np.concatenate([before, found]), axis=0)
+    if features in known:
+        labels = np.concatenate([known[features], labels])
+    powers = np.array([pow(_FACTOR, i, 1 << 64) for i in range(len(features))], dtype=np.uint64)
+    _, first = np.unique(labels.astype(np.uint64) @ powers, return_index=True)
+    known[features] = labels[first]
 
 
 def _cells(keys: Words, variables: list[_Variable], known: dict[tuple[int, ...], Ints]) -> tuple[Ints, Ints]:
@@ -513,7 +514,7 @@ def _searches(
     targets: Words, features: tuple[int, ...], powers: list[int], known: dict[tuple[int, ...], Ints]
 ) -> Iterator[tuple[Ints, Ints]]:
     """Yield labels whose sums, each times its power, are targets, cheap searches first: positions and labels."""
-    searches = []
+    searches: list[tuple[int, int, Ints, Words, Ints | None]] = []
     for i, feature in enumerate(features):
         rest = _combinations(features[:i] + features[i + 1 :], known)
         if rest is None:
