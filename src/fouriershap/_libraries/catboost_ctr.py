@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from itertools import combinations, product
+from itertools import combinations, pairwise, product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from fouriershap._base.errors import UnsupportedModelError
 from fouriershap._trees.assemble import Tree, join_in_line, right_above
 
-MOST_NODES = 50_000  # of a tree
+MOST_NODES = 500_000  # of a tree
 MOST_NODES_TOGETHER = 5_000_000
 _MOST_COMBINATIONS = 1 << 28  # tried to decode a table
 _MOST_CHOICES = 10  # features whose subsets are tried
@@ -144,6 +144,7 @@ class _Grower:
                 self._code(features.category_column[f["feature_index"]], value)
         elements = {ctr["identifier"]: self._variables(ctr["elements"]) for ctr in self._ctrs}
         self._tables = _decode(document["ctr_data"], elements, features.codes)
+        self._sort_labels()
         self._nan_right = {column: features.nan_right[f] for f, column in features.float_column.items()}
         cuts = {features.float_column[f["feature_index"]]: set(f.get("borders") or []) for f in floats}
         for variable in (variable for found in elements.values() for variable in found):
@@ -175,8 +176,36 @@ class _Grower:
             if kind == "cat_feature_value":
                 found.append(_Variable(column, "label", 0))
             else:
-                found.append(_Variable(column, "value", self._code(column, element["value"])))
+                self._code(column, element["value"])
+                found.append(_Variable(column, "value", element["value"]))
         return found
+
+    def _sort_labels(self) -> None:
+        """Give labels between the same borders consecutive codes, since tables cut codes into intervals."""
+        keys: dict[int, list[tuple[bool, int, Ints]]] = {}
+        for ctr in self._ctrs:
+            table = self._tables[ctr["identifier"]]
+            if len(table.variables) > 1:
+                continue
+            feature = table.variables[0].feature
+            value, unseen = _values(ctr, table)
+            of_label = np.full(len(self._features.codes[feature]), unseen)
+            of_label[table.cells[:, 0]] = value[table.entry]
+            interval = np.searchsorted(np.array(ctr["borders"], dtype=np.float32), of_label)
+            keys.setdefault(feature, []).append(
+                (ctr["ctr_type"] not in _COUNTS, len(ctr["borders"]), interval)
+            )
+        for feature, found in keys.items():
+            found.sort(key=lambda key: key[:2])  # the last is compared first
+            order = np.lexsort([interval for _, _, interval in found])
+            labels = np.array(list(self._features.codes[feature]))[order].tolist()
+            self._features.codes[feature].clear()
+            self._features.codes[feature].update({label: code for code, label in enumerate(labels)})
+            rank = np.argsort(order)
+            for table in self._tables.values():
+                for i, variable in enumerate(table.variables):
+                    if variable == (feature, "label", 0):
+                        table.cells[:, i] = rank[table.cells[:, i]]
 
     def templates(self, splits: list[dict[str, Any]]) -> list[Template]:
         """Return the splits of a tree as trees of tests."""
@@ -257,8 +286,9 @@ class _Grower:
         first, rest = keys // strides[0], keys % strides[0]
         starts = np.flatnonzero(np.diff(first, prepend=-1))
         groups: dict[bytes, list[int]] = {}  # with the same rest
-        for number, part in enumerate(np.split(rest, starts[1:])):
-            groups.setdefault(part.tobytes(), []).append(number)
+        data, ends = rest.tobytes(), [*(8 * starts).tolist(), 8 * len(rest)]
+        for number, (begin, end) in enumerate(pairwise(ends)):
+            groups.setdefault(data[begin:end], []).append(number)
         parts = []
         left_over = self._full[variables[0].feature]
         for key, numbers in groups.items():
@@ -282,7 +312,7 @@ class _Grower:
         if variable.kind == "border":
             no = self._up_to(variable.feature, variable.cut)
         else:
-            no = full & ~(1 << int(variable.cut))
+            no = full & ~(1 << self._code(variable.feature, int(variable.cut)))
         return sum(full & ~no if value else no for value in np.unique(values))
 
     def _choose(self, feature: int, parts: list[tuple[int, Template]]) -> Template:
